@@ -1,0 +1,159 @@
+//! A pool of threads that call `preadv2`, `pwritev2` and whatever else may block.
+//!
+//! It works everywhere, and it alone can pass `RWF_DONTCACHE`. As many operations are in flight as
+//! there are threads.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::thread::{self, JoinHandle};
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use rustix::io::ReadWriteFlags;
+
+use super::{IoBackend, Operation, Outcome, Request, enter_io_thread};
+use crate::file::FileHandle;
+use crate::mode::BackendKind;
+
+/// The backend.
+#[derive(Debug)]
+pub(crate) struct ThreadsBackend {
+    /// Unbounded, as a completion may submit and must never wait. `None` once closing.
+    queue: Option<Sender<Operation>>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+impl ThreadsBackend {
+    /// Starts `threads` workers (at least one).
+    pub(crate) fn start(threads: usize) -> io::Result<ThreadsBackend> {
+        let (queue, operations) = unbounded();
+        let mut backend = ThreadsBackend {
+            queue: Some(queue),
+            workers: Vec::new(),
+        };
+        for index in 0..threads.max(1) {
+            let operations: Receiver<Operation> = operations.clone();
+            let worker = thread::Builder::new().name(format!("io-worker-{index}"));
+            // On failure `backend` drops: its queue closes and the workers so far end.
+            backend.workers.push(worker.spawn(move || {
+                enter_io_thread();
+                for operation in operations {
+                    perform(operation);
+                }
+            })?);
+        }
+        Ok(backend)
+    }
+}
+
+impl IoBackend for ThreadsBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Threads
+    }
+
+    fn submit(&self, operation: Operation) {
+        if let Some(queue) = &self.queue {
+            // Fails only if all workers are gone; then the operation drops and its completion
+            // reports that.
+            drop(queue.send(operation));
+        }
+    }
+}
+
+impl Drop for ThreadsBackend {
+    /// Ends the workers after the operations that are queued. The last owner may be a completion:
+    /// a worker then does not wait for itself.
+    fn drop(&mut self) {
+        self.queue = None;
+        let current = thread::current().id();
+        for worker in self.workers.drain(..) {
+            if worker.thread().id() != current {
+                // A worker that panicked has said so; there is nothing left to clean up.
+                drop(worker.join());
+            }
+        }
+    }
+}
+
+/// Carries out one operation on this thread.
+pub(crate) fn perform(operation: Operation) {
+    let Operation {
+        file,
+        request,
+        completion,
+    } = operation;
+    let outcome = match request {
+        Request::Read {
+            target,
+            offset,
+            flags,
+        } => {
+            let (mut buffer, start, end) = target.into_buffer();
+            let result = read(&file, &mut buffer[start..end], offset, flags);
+            Outcome {
+                result,
+                buffer: Some(buffer),
+            }
+        }
+        Request::Write {
+            source,
+            start,
+            end,
+            offset,
+            flags,
+        } => {
+            let result = write(&file, &source[start..end], offset, flags);
+            Outcome {
+                result,
+                buffer: Some(source),
+            }
+        }
+        Request::SyncData => {
+            let result = rustix::fs::fdatasync(&file)
+                .map(|()| 0)
+                .map_err(io::Error::from);
+            Outcome {
+                result,
+                buffer: None,
+            }
+        }
+        Request::Call(call) => Outcome {
+            result: call(&file).map(|()| 0),
+            buffer: None,
+        },
+        Request::Nothing => Outcome {
+            result: Ok(0),
+            buffer: None,
+        },
+    };
+    // The file goes first: whoever hears of the completion may expect it to be closed.
+    drop(file);
+    completion.run(outcome);
+}
+
+fn read(
+    file: &FileHandle,
+    target: &mut [u8],
+    offset: u64,
+    flags: ReadWriteFlags,
+) -> io::Result<usize> {
+    // Without flags the older call, which older kernels and seccomp profiles know.
+    let count = if flags.is_empty() {
+        rustix::io::pread(file, target, offset)
+    } else {
+        rustix::io::preadv2(file, &mut [IoSliceMut::new(target)], offset, flags)
+    };
+    Ok(count?)
+}
+
+fn write(
+    file: &FileHandle,
+    source: &[u8],
+    offset: u64,
+    flags: ReadWriteFlags,
+) -> io::Result<usize> {
+    let count = if flags.is_empty() {
+        rustix::io::pwrite(file, source, offset)
+    } else {
+        rustix::io::pwritev2(file, &[IoSlice::new(source)], offset, flags)
+    };
+    Ok(count?)
+}

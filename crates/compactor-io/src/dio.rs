@@ -1,0 +1,249 @@
+//! Whether direct I/O on a file is real, what it must be aligned to, and which mode follows.
+//!
+//! Decided by `statx` (`STATX_DIOALIGN`), never by whether an open with `O_DIRECT` succeeded: tmpfs
+//! opens and bypasses nothing, ext4 silently buffers verity, data-journalled and inline files. Both
+//! report no alignment.
+
+use std::io::{self, IoSliceMut};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl, fcntl_setfl, statx};
+
+use crate::align::{Alignment, DEFAULT_ALIGNMENT, DEFAULT_ALIGNMENT_U64};
+use crate::error::{IoError, IoErrorKind, IoOperation};
+use crate::mode::{Mode, ReadMode, WriteMode};
+use crate::sys::RWF_DONTCACHE;
+
+/// Offset alignments beyond this are not taken seriously.
+const OFFSET_ALIGNMENT_MAX: u64 = 1 << 20;
+
+/// What `statx` says about an open file.
+#[derive(Debug, Clone)]
+pub(crate) struct FileFacts {
+    pub(crate) len: u64,
+    pub(crate) is_regular: bool,
+    /// The alignment of direct I/O, or why there is none.
+    pub(crate) direct: Result<Alignment, String>,
+}
+
+pub(crate) fn file_facts(file: impl AsFd) -> io::Result<FileFacts> {
+    let wanted = StatxFlags::TYPE | StatxFlags::SIZE | StatxFlags::DIOALIGN;
+    let found = statx(file, c"", AtFlags::EMPTY_PATH, wanted)?;
+    let reported = StatxFlags::from_bits_retain(found.stx_mask);
+    let direct = if !reported.contains(StatxFlags::DIOALIGN) {
+        Err("statx reports no direct I/O alignment (STATX_DIOALIGN) for it".to_owned())
+    } else {
+        accept_alignment(found.stx_dio_mem_align, found.stx_dio_offset_align)
+    };
+    Ok(FileFacts {
+        len: found.stx_size,
+        is_regular: u32::from(found.stx_mode) & libc::S_IFMT == libc::S_IFREG,
+        direct,
+    })
+}
+
+/// Raises what the file system reports to our least alignment; zeroes mean "not supported".
+fn accept_alignment(memory: u32, offset: u32) -> Result<Alignment, String> {
+    if memory == 0 || offset == 0 {
+        return Err("statx reports that it does not support direct I/O".to_owned());
+    }
+    let memory = memory as usize;
+    let offset = u64::from(offset);
+    let usable = memory.is_power_of_two()
+        && offset.is_power_of_two()
+        && memory <= DEFAULT_ALIGNMENT
+        && offset <= OFFSET_ALIGNMENT_MAX;
+    if !usable {
+        return Err(format!(
+            "direct I/O on it needs addresses aligned to {memory} and offsets to {offset}, beyond \
+             what is supported here ({DEFAULT_ALIGNMENT} and {OFFSET_ALIGNMENT_MAX})"
+        ));
+    }
+    Ok(Alignment {
+        memory: DEFAULT_ALIGNMENT,
+        offset: offset.max(DEFAULT_ALIGNMENT_U64),
+    })
+}
+
+/// Turns `O_DIRECT` on for an open file.
+pub(crate) fn set_direct(file: impl AsFd) -> io::Result<()> {
+    let flags = fcntl_getfl(&file)?;
+    fcntl_setfl(&file, flags | OFlags::DIRECT)?;
+    Ok(())
+}
+
+/// Whether reads and writes of this file accept `RWF_DONTCACHE`. The file must be open for
+/// reading.
+pub(crate) fn accepts_dontcache(file: impl AsFd, len: u64) -> io::Result<()> {
+    // The kernel checks the flags before it looks for bytes, and at the end of the file there are
+    // none: the question touches no page.
+    let mut byte = [0];
+    let buffers = &mut [IoSliceMut::new(&mut byte)];
+    rustix::io::preadv2(file, buffers, len, RWF_DONTCACHE)?;
+    Ok(())
+}
+
+/// A mode that was chosen, and what came of it on a certain file.
+#[derive(Debug)]
+pub(crate) struct Resolved<M> {
+    pub(crate) mode: M,
+    /// With mode `direct`.
+    pub(crate) alignment: Option<Alignment>,
+    /// Why `auto` did not choose `direct`.
+    pub(crate) fallback: Option<String>,
+}
+
+/// The mode in which a file is read, and the file made ready for it.
+pub(crate) fn resolve_read(
+    file: impl AsFd,
+    path: &Path,
+    asked: ReadMode,
+    facts: &FileFacts,
+) -> Result<Resolved<ReadMode>, IoError> {
+    let direct = matches!(asked, ReadMode::Auto | ReadMode::Direct);
+    let dontcache = asked == ReadMode::DontCache;
+    Ok(
+        match prepare(
+            file,
+            path,
+            IoOperation::Open,
+            Mode::Read(asked),
+            direct,
+            dontcache,
+            facts,
+        )? {
+            Prepared::Direct(alignment) => Resolved {
+                mode: ReadMode::Direct,
+                alignment: Some(alignment),
+                fallback: None,
+            },
+            Prepared::NotDirect(reason) => Resolved {
+                mode: ReadMode::DontNeed,
+                alignment: None,
+                fallback: Some(reason),
+            },
+            Prepared::AsAsked => Resolved {
+                mode: asked,
+                alignment: None,
+                fallback: None,
+            },
+        },
+    )
+}
+
+/// The mode in which a file is written, and the file (open for reading and writing) made ready.
+pub(crate) fn resolve_write(
+    file: impl AsFd,
+    path: &Path,
+    asked: WriteMode,
+    facts: &FileFacts,
+) -> Result<Resolved<WriteMode>, IoError> {
+    let direct = matches!(asked, WriteMode::Auto | WriteMode::Direct);
+    let dontcache = asked == WriteMode::DontCache;
+    let mode = Mode::Write(asked);
+    Ok(
+        match prepare(
+            file,
+            path,
+            IoOperation::Create,
+            mode,
+            direct,
+            dontcache,
+            facts,
+        )? {
+            Prepared::Direct(alignment) => Resolved {
+                mode: WriteMode::Direct,
+                alignment: Some(alignment),
+                fallback: None,
+            },
+            Prepared::NotDirect(reason) => Resolved {
+                mode: WriteMode::DontNeed,
+                alignment: None,
+                fallback: Some(reason),
+            },
+            Prepared::AsAsked => Resolved {
+                mode: asked,
+                alignment: None,
+                fallback: None,
+            },
+        },
+    )
+}
+
+enum Prepared {
+    Direct(Alignment),
+    NotDirect(String),
+    AsAsked,
+}
+
+fn prepare(
+    file: impl AsFd,
+    path: &Path,
+    operation: IoOperation,
+    asked: Mode,
+    direct: bool,
+    dontcache: bool,
+    facts: &FileFacts,
+) -> Result<Prepared, IoError> {
+    if direct {
+        let reason = match &facts.direct {
+            Ok(alignment) => match set_direct(&file) {
+                Ok(()) => return Ok(Prepared::Direct(*alignment)),
+                Err(error) => format!("it reports direct I/O, but refuses O_DIRECT: {error}"),
+            },
+            Err(reason) => reason.clone(),
+        };
+        if asked.is_direct() {
+            let kind = IoErrorKind::Unsupported;
+            return Err(IoError::found(operation, kind, path, reason)
+                .in_mode(asked)
+                .remedy(format!(
+                    "choose {} auto, dontneed or buffered for it",
+                    asked.option_name()
+                )));
+        }
+        return Ok(Prepared::NotDirect(reason));
+    }
+    if dontcache {
+        accepts_dontcache(&file, facts.len).map_err(|error| {
+            IoError::system(operation, path, error).in_mode(asked).remedy(format!(
+                "RWF_DONTCACHE needs Linux 6.14 and a file system with support for it (ext4, xfs, \
+                 btrfs); choose {} auto or dontneed",
+                asked.option_name()
+            ))
+        })?;
+    }
+    Ok(Prepared::AsAsked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alignment_is_at_least_4096_and_believed_only_when_sane() {
+        let accepted = accept_alignment(512, 512).unwrap();
+        assert_eq!(
+            accepted,
+            Alignment {
+                memory: 4096,
+                offset: 4096
+            }
+        );
+        assert_eq!(accept_alignment(4, 65536).unwrap().offset, 65536);
+        for (memory, offset) in [
+            (0, 0),
+            (512, 0),
+            (0, 512),
+            (8192, 512),
+            (512, 1 << 21),
+            (3, 512),
+        ] {
+            assert!(
+                accept_alignment(memory, offset).is_err(),
+                "{memory} {offset}"
+            );
+        }
+    }
+}

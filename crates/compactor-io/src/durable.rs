@@ -1,0 +1,112 @@
+//! Steps that make names durable: renames and directory syncs.
+//!
+//! A file that has been created or renamed survives a power failure once its content *and* its
+//! directory have been synced, in this order.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use crate::error::{IoError, IoOperation};
+
+/// Syncs a directory: names created, renamed and removed in it become durable.
+///
+/// # Errors
+///
+/// The system's. A sync that failed is not repeated.
+pub fn sync_directory(path: &Path) -> Result<(), IoError> {
+    // A path like `x` has the empty parent, which means the current directory.
+    let opened = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    File::open(opened)
+        .and_then(|directory| directory.sync_all())
+        .map_err(|error| IoError::system(IoOperation::SyncDirectory, opened, error))
+}
+
+/// Renames a file, replacing what has the new name. Durable after the directory's sync.
+///
+/// # Errors
+///
+/// The system's; nothing has changed then.
+pub fn rename(from: &Path, to: &Path) -> Result<(), IoError> {
+    fs::rename(from, to).map_err(|error| IoError::system(IoOperation::Rename, from, error))
+}
+
+/// Renames a file unless the new name is taken. Durable after the directory's sync.
+///
+/// On the few file systems that cannot do it in one step, somebody else's file that appears
+/// between the check and the rename would be replaced.
+///
+/// # Errors
+///
+/// [`AlreadyExists`](crate::IoErrorKind::AlreadyExists) naming `to`, else the system's; nothing has
+/// changed then.
+pub fn rename_no_replace(from: &Path, to: &Path) -> Result<(), IoError> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => Err(IoError::system(
+            IoOperation::Rename,
+            to,
+            Errno::EXIST.into(),
+        )),
+        // Not supported by the file system or the kernel.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            if fs::symlink_metadata(to).is_ok() {
+                return Err(IoError::system(
+                    IoOperation::Rename,
+                    to,
+                    Errno::EXIST.into(),
+                ));
+            }
+            rename(from, to)
+        }
+        Err(errno) => Err(IoError::system(IoOperation::Rename, from, errno.into())),
+    }
+}
+
+/// Removes a file; one that does not exist is no error. Durable after the directory's sync.
+///
+/// # Errors
+///
+/// The system's.
+pub fn remove_if_exists(path: &Path) -> Result<(), IoError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(IoError::system(IoOperation::Remove, path, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::IoErrorKind;
+
+    #[test]
+    fn a_rename_replaces_only_when_asked_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let (a, b) = (directory.path().join("a"), directory.path().join("b"));
+        fs::write(&a, "a").unwrap();
+        fs::write(&b, "b").unwrap();
+        let error = rename_no_replace(&a, &b).unwrap_err();
+        assert_eq!(error.kind(), IoErrorKind::AlreadyExists);
+        assert_eq!(error.path(), b);
+        assert_eq!(fs::read(&b).unwrap(), b"b");
+        rename(&a, &b).unwrap();
+        assert_eq!(fs::read(&b).unwrap(), b"a");
+        rename_no_replace(&b, &a).unwrap();
+        sync_directory(directory.path()).unwrap();
+        remove_if_exists(&a).unwrap();
+        remove_if_exists(&a).unwrap();
+        assert_eq!(
+            sync_directory(&b).unwrap_err().kind(),
+            IoErrorKind::NotFound
+        );
+    }
+}

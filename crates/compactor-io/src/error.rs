@@ -1,0 +1,371 @@
+//! The one error of this crate: which operation failed, on which file and where, how the file was
+//! being accessed, what the system said, and what a person can do about it.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::align::Alignment;
+use crate::mode::Mode;
+
+/// What was being done when an [`IoError`] arose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IoOperation {
+    /// Opening a file for reading.
+    Open,
+    /// Creating a file for writing.
+    Create,
+    /// Asking for a file's length and alignment (`statx`).
+    Stat,
+    /// Reading an extent.
+    Read,
+    /// Writing an extent.
+    Write,
+    /// Reserving blocks (`fallocate`).
+    Allocate,
+    /// Setting the length (`ftruncate`).
+    Truncate,
+    /// `fdatasync`.
+    SyncData,
+    /// Starting or awaiting write-back of a range (`sync_file_range`).
+    SyncRange,
+    /// Dropping pages from the page cache (`posix_fadvise`).
+    Evict,
+    /// Syncing a directory.
+    SyncDirectory,
+    /// Renaming a file.
+    Rename,
+    /// Removing a file.
+    Remove,
+    /// Observing the page cache (`cachestat`, `mincore`).
+    Residency,
+    /// Starting an I/O backend.
+    StartBackend,
+}
+
+impl fmt::Display for IoOperation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            IoOperation::Open => "open",
+            IoOperation::Create => "create",
+            IoOperation::Stat => "stat",
+            IoOperation::Read => "read",
+            IoOperation::Write => "write",
+            IoOperation::Allocate => "allocate blocks of",
+            IoOperation::Truncate => "truncate",
+            IoOperation::SyncData => "fdatasync",
+            IoOperation::SyncRange => "write back a range of",
+            IoOperation::Evict => "drop cached pages of",
+            IoOperation::SyncDirectory => "sync directory",
+            IoOperation::Rename => "rename",
+            IoOperation::Remove => "remove",
+            IoOperation::Residency => "observe the page cache of",
+            IoOperation::StartBackend => "start I/O backend",
+        })
+    }
+}
+
+/// What a caller can tell apart and would act on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IoErrorKind {
+    /// The file or its directory does not exist.
+    NotFound,
+    /// The file to create, or the target of a rename, exists.
+    AlreadyExists,
+    /// The system refused access.
+    PermissionDenied,
+    /// No space, no quota, or the file would exceed a size limit: remove outputs, free space.
+    NoSpace,
+    /// The file ends before the bytes asked for.
+    UnexpectedEof,
+    /// The file is larger than the caller's limit.
+    TooLarge,
+    /// The mode or backend does not work here; another one would.
+    Unsupported,
+    /// Any other failure of the system or the device.
+    Failed,
+}
+
+/// An I/O error with its circumstances. Cheap to clone: a writer's first error is reported again
+/// by every later call.
+///
+/// `Display` is one complete sentence including the system's message, so
+/// [`source`](std::error::Error::source) is empty and chain printers repeat nothing;
+/// [`io_error`](Self::io_error) gives the system's error.
+#[derive(Clone)]
+pub struct IoError(Arc<Details>);
+
+#[derive(Debug)]
+struct Details {
+    operation: IoOperation,
+    kind: IoErrorKind,
+    path: PathBuf,
+    extent: Option<(u64, u64)>,
+    mode: Option<Mode>,
+    source: Option<io::Error>,
+    reason: Option<String>,
+    remedy: Option<String>,
+}
+
+impl IoError {
+    /// An error that the system reported.
+    pub(crate) fn system(operation: IoOperation, path: &Path, source: io::Error) -> IoError {
+        let kind = classify(&source);
+        IoError(Arc::new(Details {
+            operation,
+            kind,
+            path: path.to_owned(),
+            extent: None,
+            mode: None,
+            remedy: remedy(&source).map(str::to_owned),
+            source: Some(source),
+            reason: None,
+        }))
+    }
+
+    /// An error that this crate found by itself.
+    pub(crate) fn found(
+        operation: IoOperation,
+        kind: IoErrorKind,
+        path: &Path,
+        reason: String,
+    ) -> IoError {
+        IoError(Arc::new(Details {
+            operation,
+            kind,
+            path: path.to_owned(),
+            extent: None,
+            mode: None,
+            source: None,
+            reason: Some(reason),
+            remedy: None,
+        }))
+    }
+
+    pub(crate) fn unexpected_eof(path: &Path, offset: u64, len: u64, file_len: u64) -> IoError {
+        let reason = format!(
+            "the file ends at {file_len}, {} bytes short",
+            offset.saturating_add(len).saturating_sub(file_len)
+        );
+        IoError::found(IoOperation::Read, IoErrorKind::UnexpectedEof, path, reason).at(offset, len)
+    }
+
+    // The builders below run right after construction, when the Arc has one owner; on a shared
+    // error they leave it as it is.
+
+    pub(crate) fn at(mut self, offset: u64, len: u64) -> IoError {
+        if let Some(details) = Arc::get_mut(&mut self.0) {
+            details.extent = Some((offset, len));
+        }
+        self
+    }
+
+    pub(crate) fn in_mode(mut self, mode: Mode) -> IoError {
+        if let Some(details) = Arc::get_mut(&mut self.0) {
+            details.mode = Some(mode);
+        }
+        self
+    }
+
+    /// Says what direct I/O needed, where the system answered with `EINVAL` alone.
+    pub(crate) fn with_alignment(mut self, alignment: Alignment, address: usize) -> IoError {
+        if let Some(details) = Arc::get_mut(&mut self.0)
+            && details.source.as_ref().and_then(io::Error::raw_os_error) == Some(libc::EINVAL)
+        {
+            details.reason = Some(format!(
+                "offsets and lengths must be multiples of {}, addresses of {}; the address was \
+                 {address:#x}",
+                alignment.offset, alignment.memory
+            ));
+        }
+        self
+    }
+
+    pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> IoError {
+        if let Some(details) = Arc::get_mut(&mut self.0) {
+            details.remedy = Some(remedy.into());
+        }
+        self
+    }
+
+    /// What was being done.
+    pub fn operation(&self) -> IoOperation {
+        self.0.operation
+    }
+
+    /// The coarse kind to act on.
+    pub fn kind(&self) -> IoErrorKind {
+        self.0.kind
+    }
+
+    /// The file or directory.
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Where in the file, in bytes, if the operation has a place.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.extent.map(|(offset, _)| offset)
+    }
+
+    /// How many bytes from there.
+    pub fn length(&self) -> Option<u64> {
+        self.0.extent.map(|(_, len)| len)
+    }
+
+    /// The mode that the file was accessed in, if it was open.
+    pub fn mode(&self) -> Option<Mode> {
+        self.0.mode
+    }
+
+    /// The system's error, if it came from the system.
+    pub fn io_error(&self) -> Option<&io::Error> {
+        self.0.source.as_ref()
+    }
+
+    /// The system's error number, if there is one.
+    pub fn errno(&self) -> Option<i32> {
+        self.0.source.as_ref().and_then(io::Error::raw_os_error)
+    }
+
+    /// Whether space, quota or a size limit ran out.
+    pub fn is_no_space(&self) -> bool {
+        self.0.kind == IoErrorKind::NoSpace
+    }
+}
+
+impl fmt::Display for IoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let details = &*self.0;
+        write!(f, "{} {}", details.operation, details.path.display())?;
+        if let Some((offset, len)) = details.extent {
+            write!(f, " at offset {offset}, length {len}")?;
+        }
+        if let Some(mode) = details.mode {
+            write!(f, " ({} {mode})", mode.option_name())?;
+        }
+        if let Some(source) = &details.source {
+            write!(f, ": {source}")?;
+        }
+        if let Some(reason) = &details.reason {
+            write!(f, ": {reason}")?;
+        }
+        if let Some(remedy) = &details.remedy {
+            write!(f, "; {remedy}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for IoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for IoError {}
+
+impl From<IoError> for io::Error {
+    fn from(error: IoError) -> io::Error {
+        let kind = match error.kind() {
+            IoErrorKind::UnexpectedEof => io::ErrorKind::UnexpectedEof,
+            IoErrorKind::Unsupported => io::ErrorKind::Unsupported,
+            IoErrorKind::NoSpace => io::ErrorKind::StorageFull,
+            _ => error
+                .io_error()
+                .map_or(io::ErrorKind::Other, io::Error::kind),
+        };
+        io::Error::new(kind, error)
+    }
+}
+
+/// Sorts errors of the system once, for the whole crate.
+fn classify(source: &io::Error) -> IoErrorKind {
+    match source.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT | Errno::NOTDIR) => IoErrorKind::NotFound,
+        Some(Errno::EXIST) => IoErrorKind::AlreadyExists,
+        Some(Errno::ACCESS | Errno::PERM | Errno::ROFS) => IoErrorKind::PermissionDenied,
+        // EFBIG is a limit on the size of files (RLIMIT_FSIZE or the file system's own).
+        Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => IoErrorKind::NoSpace,
+        Some(Errno::OPNOTSUPP | Errno::NOSYS) => IoErrorKind::Unsupported,
+        _ => IoErrorKind::Failed,
+    }
+}
+
+fn remedy(source: &io::Error) -> Option<&'static str> {
+    match source.raw_os_error().map(Errno::from_raw_os_error)? {
+        Errno::MFILE => Some("raise the limit of open files (`ulimit -n`)"),
+        Errno::NFILE => Some("the system's limit of open files is reached (fs.file-max)"),
+        Errno::NOSPC => Some("free space on this file system or write to another one"),
+        Errno::DQUOT => Some("raise the quota or write to another file system"),
+        Errno::FBIG => Some("raise the limit of file sizes (`ulimit -f`)"),
+        Errno::NOMEM => Some("lower the memory budget, or raise the limits on locked memory"),
+        _ => None,
+    }
+}
+
+/// Whether an operation that failed like this is simply submitted again. Nothing of it happened.
+pub(crate) fn is_transient(source: &io::Error) -> bool {
+    matches!(
+        source.raw_os_error().map(Errno::from_raw_os_error),
+        // A signal arrived, or the kernel had no room to queue the operation just now.
+        Some(Errno::INTR | Errno::AGAIN)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mode::WriteMode;
+
+    #[test]
+    fn display_names_operation_file_place_mode_cause_and_remedy() {
+        let error = IoError::system(
+            IoOperation::Write,
+            Path::new("/data/x"),
+            io::Error::from_raw_os_error(libc::ENOSPC),
+        )
+        .at(4096, 1 << 20)
+        .in_mode(Mode::Write(WriteMode::Direct));
+        assert_eq!(
+            error.to_string(),
+            "write /data/x at offset 4096, length 1048576 (write mode direct): No space left on \
+             device (os error 28); free space on this file system or write to another one"
+        );
+        assert!(error.is_no_space());
+        assert_eq!(error.errno(), Some(libc::ENOSPC));
+    }
+
+    #[test]
+    fn misaligned_direct_io_says_what_was_required() {
+        let error = IoError::system(
+            IoOperation::Read,
+            Path::new("f"),
+            io::Error::from_raw_os_error(libc::EINVAL),
+        )
+        .at(1, 2)
+        .with_alignment(Alignment::default(), 0x1001);
+        assert!(
+            error
+                .to_string()
+                .contains("multiples of 4096, addresses of 4096"),
+            "{error}"
+        );
+        assert!(error.to_string().contains("0x1001"), "{error}");
+    }
+
+    #[test]
+    fn a_short_file_says_where_it_ends() {
+        let error = IoError::unexpected_eof(Path::new("f"), 8, 10, 12);
+        assert_eq!(
+            error.to_string(),
+            "read f at offset 8, length 10: the file ends at 12, 6 bytes short"
+        );
+        assert_eq!(error.kind(), IoErrorKind::UnexpectedEof);
+    }
+}

@@ -1,0 +1,111 @@
+//! The lagging window of `dontneed` reads: pages are dropped a few mebibytes behind the reader.
+//!
+//! Only pages of ranges that were read through this file are dropped, but those are dropped even if
+//! another reader had made them hot: `POSIX_FADV_DONTNEED` knows no owner. Pages that are dirty are
+//! written back first, for otherwise they would stay.
+
+use std::io;
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::{Advice, fadvise};
+
+use crate::align::{round_down, round_up};
+use crate::backend::{Completion, Operation, Request, on_io_thread};
+use crate::file::FileHandle;
+use crate::lock;
+use crate::range_set::RangeSet;
+use crate::sys::sync_file_range;
+
+/// Pages are dropped once this many bytes have been read since the last time: rarely enough that
+/// the calls cost nothing, often enough that the cache does not notice.
+const WINDOW_BYTES: u64 = 8 << 20;
+
+/// What has been read through a file and is (perhaps) still in the page cache.
+#[derive(Debug, Default)]
+pub(crate) struct ReadEvictor {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Read since the last drop.
+    recent: RangeSet,
+    recent_bytes: u64,
+    /// Read at any time since the last complete `evict`: a page shared by two ranges may outlive
+    /// the drop of each.
+    all: RangeSet,
+}
+
+impl ReadEvictor {
+    /// Notes that `start..end` has been read, and drops pages if it is time, on a thread that may
+    /// block.
+    pub(crate) fn note_read(&self, file: &Arc<FileHandle>, start: u64, end: u64) {
+        let window = {
+            let mut state = lock(&self.state);
+            state.recent.insert(start, end);
+            state.all.insert(start, end);
+            state.recent_bytes += end.saturating_sub(start);
+            if state.recent_bytes < WINDOW_BYTES {
+                return;
+            }
+            state.recent_bytes = 0;
+            std::mem::take(&mut state.recent)
+        };
+        later(file, move |file| {
+            let page = rustix::param::page_size() as u64;
+            // The last page may still be wanted by the read that follows: it is left.
+            window.iter().try_for_each(|(start, end)| {
+                drop_pages(file, round_down(start, page), round_down(end, page))
+            })
+        });
+    }
+
+    /// Drops every page of what has been read: on this thread, so that it has happened when the
+    /// call returns, unless it is an I/O thread, which must not be blocked.
+    pub(crate) fn evict(&self, file: &Arc<FileHandle>) {
+        let all = {
+            let mut state = lock(&self.state);
+            state.recent_bytes = 0;
+            state.recent = RangeSet::default();
+            std::mem::take(&mut state.all)
+        };
+        if all.is_empty() {
+            return;
+        }
+        let drop_all = move |file: &FileHandle| {
+            let page = rustix::param::page_size() as u64;
+            all.iter().try_for_each(|(start, end)| {
+                drop_pages(file, round_down(start, page), round_up(end, page))
+            })
+        };
+        if on_io_thread() {
+            later(file, drop_all);
+        } else {
+            // A page that stays harms nobody, and `residency` shows it.
+            drop(drop_all(file));
+        }
+    }
+}
+
+/// Runs a call on a thread that may block. Nobody waits for it or hears of its failure.
+fn later(
+    file: &Arc<FileHandle>,
+    call: impl FnOnce(&FileHandle) -> io::Result<()> + Send + 'static,
+) {
+    file.backend().submit(Operation {
+        file: Arc::clone(file),
+        request: Request::Call(Box::new(call)),
+        completion: Completion::new(|_| {}),
+    });
+}
+
+/// Writes back and drops the pages of a page-aligned range.
+pub(crate) fn drop_pages(file: &FileHandle, start: u64, end: u64) -> io::Result<()> {
+    let Some(len) = NonZeroU64::new(end.saturating_sub(start)) else {
+        return Ok(());
+    };
+    sync_file_range::write_back(file, start, len.get())?;
+    fadvise(file, start, Some(len), Advice::DontNeed)?;
+    Ok(())
+}

@@ -1,0 +1,346 @@
+//! The entry point: opens and creates files in a mode, on a backend, with one buffer pool.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rustix::io::ReadWriteFlags;
+
+use crate::backend::IoBackend;
+use crate::backend::threads::ThreadsBackend;
+use crate::backend::uring::UringBackend;
+use crate::dio;
+use crate::error::{IoError, IoErrorKind, IoOperation};
+use crate::evict::ReadEvictor;
+use crate::file::FileHandle;
+use crate::input::{InputFile, InputShared};
+use crate::lock;
+use crate::mode::{BackendKind, Mode, ReadMode, WriteMode};
+use crate::pool::BufferPool;
+use crate::sys::RWF_DONTCACHE;
+use crate::writer::{SequentialWriter, WriterOptions};
+
+/// How an [`Io`] works. Values that make no sense are raised to the least that does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoOptions {
+    /// What carries operations out.
+    pub backend: BackendKind,
+    /// Backend `uring`: I/O threads, each with a ring. A file belongs to one of them. One drives
+    /// several gigabytes per second.
+    pub io_threads: usize,
+    /// Backend `uring`: the most operations in flight per I/O thread; at most 1024. What is
+    /// submitted beyond it waits its turn.
+    pub queue_depth: usize,
+    /// Backend `threads`: its threads, which is also the most operations in flight. With backend
+    /// `uring` the same threads do what may block, and `dontcache`.
+    pub worker_threads: usize,
+    /// Bytes of unused buffers that are kept for reuse.
+    pub free_bytes_limit: usize,
+}
+
+impl Default for IoOptions {
+    fn default() -> Self {
+        IoOptions {
+            backend: BackendKind::Auto,
+            io_threads: 1,
+            queue_depth: 32,
+            worker_threads: 8,
+            free_bytes_limit: 32 << 20,
+        }
+    }
+}
+
+/// The backend in use, and why not the preferred one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BackendUsed {
+    /// Never [`BackendKind::Auto`].
+    pub kind: BackendKind,
+    /// Why `auto` did not use io_uring; `None` if it did or was not asked to choose.
+    pub fallback_reason: Option<String>,
+}
+
+/// A mode that `auto` could not have. There is one per directory and direction, however many files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Fallback {
+    /// The directory of the files.
+    pub directory: PathBuf,
+    /// What was asked for.
+    pub asked: Mode,
+    /// What is used instead.
+    pub used: Mode,
+    /// Why, for the first file.
+    pub reason: String,
+    /// How many files it concerned.
+    pub files: u64,
+}
+
+impl fmt::Display for Fallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} {} uses {}, not direct: {}",
+            self.directory.display(),
+            self.asked.option_name(),
+            self.asked,
+            self.used,
+            self.reason
+        )
+    }
+}
+
+/// Opens and creates files. Clones share threads and buffers; the threads end when the last clone
+/// and the last file are gone, after all operations in flight.
+///
+/// Do not `fork` while reads are in flight: direct I/O into memory that a child shares
+/// copy-on-write can corrupt it. Starting a child with `posix_spawn` or `vfork`, as
+/// [`std::process::Command`] does where it can, shares nothing.
+#[derive(Debug, Clone)]
+pub struct Io {
+    shared: Arc<IoShared>,
+}
+
+#[derive(Debug)]
+struct IoShared {
+    asked_backend: BackendKind,
+    used: BackendUsed,
+    backend: Arc<dyn IoBackend>,
+    /// Can pass flags; the same as `backend`, if that can.
+    threads: Arc<dyn IoBackend>,
+    pool: BufferPool,
+    /// By directory and mode asked for.
+    fallbacks: Mutex<BTreeMap<(PathBuf, Mode), Fallback>>,
+}
+
+impl Io {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](IoErrorKind::Unsupported) if [`BackendKind::Uring`] was asked for and does
+    /// not work here; else what the system says when it cannot start a thread.
+    pub fn new(options: IoOptions) -> Result<Io, IoError> {
+        let threads: Arc<dyn IoBackend> = Arc::new(
+            ThreadsBackend::start(options.worker_threads).map_err(|error| {
+                IoError::system(IoOperation::StartBackend, Path::new("threads"), error)
+            })?,
+        );
+        let uring = match options.backend {
+            BackendKind::Threads => None,
+            BackendKind::Uring | BackendKind::Auto => Some(UringBackend::start(
+                options.io_threads,
+                options.queue_depth,
+                Arc::clone(&threads),
+            )),
+        };
+        let (backend, fallback_reason): (Arc<dyn IoBackend>, _) = match uring {
+            Some(Ok(uring)) => (Arc::new(uring), None),
+            Some(Err(error)) if options.backend == BackendKind::Uring => {
+                let reason = format!("io_uring does not work here: {error}");
+                let kind = IoErrorKind::Unsupported;
+                return Err(IoError::found(
+                    IoOperation::StartBackend,
+                    kind,
+                    Path::new("uring"),
+                    reason,
+                )
+                .remedy(URING_REMEDY));
+            }
+            Some(Err(error)) => (
+                Arc::clone(&threads),
+                Some(format!("io_uring does not work here: {error}")),
+            ),
+            None => (Arc::clone(&threads), None),
+        };
+        let used = BackendUsed {
+            kind: backend.kind(),
+            fallback_reason,
+        };
+        Ok(Io::assemble(options, used, backend, threads))
+    }
+
+    /// Uses a backend of the caller's for everything: for tests that inject faults.
+    pub fn with_backend(options: IoOptions, backend: Arc<dyn IoBackend>) -> Io {
+        let used = BackendUsed {
+            kind: backend.kind(),
+            fallback_reason: None,
+        };
+        Io::assemble(options, used, Arc::clone(&backend), backend)
+    }
+
+    fn assemble(
+        options: IoOptions,
+        used: BackendUsed,
+        backend: Arc<dyn IoBackend>,
+        threads: Arc<dyn IoBackend>,
+    ) -> Io {
+        Io {
+            shared: Arc::new(IoShared {
+                asked_backend: options.backend,
+                used,
+                backend,
+                threads,
+                pool: BufferPool::new(options.free_bytes_limit),
+                fallbacks: Mutex::default(),
+            }),
+        }
+    }
+
+    /// The pool that all buffers come from, and with it the gauge.
+    pub fn pool(&self) -> &BufferPool {
+        &self.shared.pool
+    }
+
+    /// The backend in use.
+    pub fn backend_used(&self) -> &BackendUsed {
+        &self.shared.used
+    }
+
+    /// The fallbacks so far, by directory.
+    pub fn fallbacks(&self) -> Vec<Fallback> {
+        lock(&self.shared.fallbacks).values().cloned().collect()
+    }
+
+    /// Opens a regular file for reading.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](IoErrorKind::Unsupported) if the mode is impossible for this file (only
+    /// [`ReadMode::Auto`] falls back) or with the backend that was asked for; else the system's.
+    pub fn open(&self, path: &Path, mode: ReadMode) -> Result<InputFile, IoError> {
+        let asked = Mode::Read(mode);
+        let backend =
+            self.backend_for(IoOperation::Open, path, asked, mode == ReadMode::DontCache)?;
+        let file = File::open(path)
+            .map_err(|error| IoError::system(IoOperation::Open, path, error).in_mode(asked))?;
+        let facts = file_facts(&file, path, asked)?;
+        if !facts.is_regular {
+            let reason = "it is not a regular file".to_owned();
+            let kind = IoErrorKind::Unsupported;
+            return Err(IoError::found(IoOperation::Open, kind, path, reason).in_mode(asked));
+        }
+        let resolved = dio::resolve_read(&file, path, mode, &facts)?;
+        if let Some(reason) = resolved.fallback {
+            self.record_fallback(path, asked, Mode::Read(resolved.mode), reason);
+        }
+        let own_readahead = matches!(resolved.mode, ReadMode::DontNeed | ReadMode::DontCache);
+        if own_readahead {
+            // Pages that the kernel reads ahead of us would be left behind when we have dropped
+            // ours. An advice: a file system that refuses it still reads.
+            let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random);
+        }
+        Ok(InputFile::new(InputShared {
+            handle: FileHandle::new(file, path, backend),
+            pool: self.shared.pool.clone(),
+            len: facts.len,
+            mode: resolved.mode,
+            alignment: resolved.alignment,
+            flags: flags_of(mode == ReadMode::DontCache),
+            evictor: (resolved.mode == ReadMode::DontNeed).then(ReadEvictor::default),
+        }))
+    }
+
+    /// Creates a file that must not exist yet.
+    ///
+    /// # Errors
+    ///
+    /// [`AlreadyExists`](IoErrorKind::AlreadyExists); [`Unsupported`](IoErrorKind::Unsupported) if
+    /// the mode is impossible here (only [`WriteMode::Auto`] falls back) or with the backend that
+    /// was asked for; else the system's. No new file is left then.
+    pub fn create(
+        &self,
+        path: &Path,
+        mode: WriteMode,
+        options: WriterOptions,
+    ) -> Result<SequentialWriter, IoError> {
+        let asked = Mode::Write(mode);
+        let dontcache = mode == WriteMode::DontCache;
+        let backend = self.backend_for(IoOperation::Create, path, asked, dontcache)?;
+        // Readable, too, for the question whether it accepts RWF_DONTCACHE.
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|error| IoError::system(IoOperation::Create, path, error).in_mode(asked))?;
+        let resolved = file_facts(&file, path, asked)
+            .and_then(|facts| dio::resolve_write(&file, path, mode, &facts))
+            .inspect_err(|_| {
+                // It is empty and ours; the error that led here matters more than this one.
+                drop(fs::remove_file(path));
+            })?;
+        if let Some(reason) = resolved.fallback {
+            self.record_fallback(path, asked, Mode::Write(resolved.mode), reason);
+        }
+        Ok(SequentialWriter::new(
+            FileHandle::new(file, path, backend),
+            self.shared.pool.clone(),
+            resolved.mode,
+            resolved.alignment,
+            flags_of(dontcache),
+            options,
+        ))
+    }
+
+    fn backend_for(
+        &self,
+        operation: IoOperation,
+        path: &Path,
+        asked: Mode,
+        needs_flags: bool,
+    ) -> Result<Arc<dyn IoBackend>, IoError> {
+        if !needs_flags {
+            return Ok(Arc::clone(&self.shared.backend));
+        }
+        if self.shared.asked_backend == BackendKind::Uring {
+            let reason = "the uring backend cannot pass RWF_DONTCACHE".to_owned();
+            let kind = IoErrorKind::Unsupported;
+            return Err(IoError::found(operation, kind, path, reason)
+                .in_mode(asked)
+                .remedy(format!(
+                    "choose backend auto or threads, or {} dontneed",
+                    asked.option_name()
+                )));
+        }
+        Ok(Arc::clone(&self.shared.threads))
+    }
+
+    fn record_fallback(&self, path: &Path, asked: Mode, used: Mode, reason: String) {
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let mut fallbacks = lock(&self.shared.fallbacks);
+        let fallback = fallbacks
+            .entry((directory.clone(), asked))
+            .or_insert(Fallback {
+                directory,
+                asked,
+                used,
+                reason,
+                files: 0,
+            });
+        fallback.files += 1;
+    }
+}
+
+/// What to do where io_uring does not work.
+const URING_REMEDY: &str = "it may be disabled (sysctl kernel.io_uring_disabled), blocked by a \
+     container's seccomp profile, or short of locked memory (`ulimit -l`); choose backend threads \
+     or auto";
+
+fn file_facts(file: &File, path: &Path, asked: Mode) -> Result<dio::FileFacts, IoError> {
+    dio::file_facts(file)
+        .map_err(|error| IoError::system(IoOperation::Stat, path, error).in_mode(asked))
+}
+
+fn flags_of(dontcache: bool) -> ReadWriteFlags {
+    if dontcache {
+        RWF_DONTCACHE
+    } else {
+        ReadWriteFlags::empty()
+    }
+}

@@ -1,0 +1,126 @@
+//! Reserving a file's blocks ahead of its writes, in large steps.
+//!
+//! Preallocation keeps a file in few extents while several grow beside each other, and lets direct
+//! writes go on in parallel: one that extends a file, or needs blocks, is serialised and leaves the
+//! fast path of io_uring. It is an optimisation only: where it fails (no support, or not enough
+//! space for a whole step) the writes go on without and meet a full disk themselves.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::align::{DEFAULT_ALIGNMENT_U64, round_down, round_up};
+
+/// The least and the most that is reserved at once when the final length is unknown. In between, a
+/// file doubles.
+const STEP_BYTES_MIN: u64 = 16 << 20;
+const STEP_BYTES_MAX: u64 = 256 << 20;
+
+/// Of a length that the caller only expects, at most this much is reserved at once.
+const EXPECTED_STEP_BYTES_MAX: u64 = 4 << 30;
+
+/// How far a file's blocks are reserved.
+#[derive(Debug)]
+pub(crate) struct Preallocation {
+    reserved: u64,
+    expected_len: Option<u64>,
+    /// Whether the file's length stays as it is. For direct writes it does not: within the length
+    /// a write need not extend the file. For buffered ones it does: whoever looks at the file
+    /// meanwhile sees no more than was written.
+    keep_size: bool,
+    /// `RLIMIT_FSIZE`, rounded down: to reserve beyond it would raise a signal (`SIGXFSZ`) that ends
+    /// the process, although the file itself may stay below.
+    limit: u64,
+    disabled: bool,
+}
+
+impl Preallocation {
+    pub(crate) fn new(expected_len: Option<u64>, keep_size: bool) -> Preallocation {
+        let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+        let limit = round_down(limit, DEFAULT_ALIGNMENT_U64);
+        Preallocation {
+            reserved: 0,
+            expected_len,
+            keep_size,
+            limit,
+            disabled: false,
+        }
+    }
+
+    /// Whether anything may have been reserved that has to be trimmed.
+    pub(crate) fn happened(&self) -> bool {
+        self.reserved > 0
+    }
+
+    /// Reserves blocks up to `end` at least, if they are not.
+    pub(crate) fn reserve(&mut self, file: impl AsFd, end: u64) {
+        if self.disabled || end <= self.reserved {
+            return;
+        }
+        let from = self.reserved;
+        let target = self.next_target(end).min(self.limit);
+        if target <= from {
+            return;
+        }
+        let flags = if self.keep_size {
+            FallocateFlags::KEEP_SIZE
+        } else {
+            FallocateFlags::empty()
+        };
+        // Even a failed call may have reserved a part.
+        self.reserved = target;
+        loop {
+            match fallocate(&file, flags, from, target - from) {
+                Ok(()) => return,
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    self.disabled = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn next_target(&self, end: u64) -> u64 {
+        let target = match self.expected_len {
+            Some(expected) if expected >= end => {
+                expected.min(end.saturating_add(EXPECTED_STEP_BYTES_MAX))
+            }
+            _ => end.saturating_add(end.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX)),
+        };
+        round_up(target, DEFAULT_ALIGNMENT_U64)
+    }
+}
+
+/// Sets a file's length and gives back the blocks reserved beyond it.
+pub(crate) fn trim(file: impl AsFd, len: u64) -> io::Result<()> {
+    loop {
+        // Truncating to the length that the file has frees the blocks beyond it, too.
+        match rustix::fs::ftruncate(&file, len) {
+            Err(Errno::INTR) => {}
+            result => return Ok(result?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn steps_grow_with_the_file_and_stop_at_the_expected_length() {
+        let unknown = Preallocation::new(None, true);
+        assert_eq!(unknown.next_target(MIB), 17 * MIB);
+        assert_eq!(unknown.next_target(64 * MIB), 128 * MIB);
+        assert_eq!(unknown.next_target(1024 * MIB), 1280 * MIB);
+        let known = Preallocation::new(Some(100 * MIB - 1), true);
+        assert_eq!(known.next_target(MIB), 100 * MIB);
+        // An estimate that proves too small ends the estimating.
+        assert_eq!(known.next_target(101 * MIB), 202 * MIB);
+    }
+}

@@ -1,0 +1,245 @@
+//! What works in a directory, and which modes `auto` chooses there.
+//!
+//! Everything is tried on a file that has no name and vanishes with its descriptor; where the
+//! directory is not writable, on a regular file that is there, read only.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::align::Alignment;
+use crate::dio;
+use crate::error::{IoError, IoOperation};
+use crate::io::{Io, IoOptions};
+use crate::mode::{BackendKind, ReadMode, WriteMode};
+use crate::process_limits::{ProcessLimit, locked_memory_limit, open_files_limit};
+use crate::sys::cachestat;
+
+mod device;
+mod mount;
+
+pub use device::BlockDevice;
+pub use mount::MountPoint;
+
+/// Whether something works here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Support {
+    /// It was tried and works.
+    Works,
+    /// It does not, for this reason.
+    Fails(String),
+    /// It could not be tried, for this reason.
+    Unknown(String),
+}
+
+impl Support {
+    /// Whether it works for certain.
+    pub fn works(&self) -> bool {
+        *self == Support::Works
+    }
+
+    fn of<T>(result: Result<T, impl ToString>) -> Support {
+        match result {
+            Ok(_) => Support::Works,
+            Err(reason) => Support::Fails(reason.to_string()),
+        }
+    }
+}
+
+/// What `auto` chooses, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice<M> {
+    /// The choice, never `Auto`.
+    pub chosen: M,
+    /// A sentence.
+    pub reason: String,
+}
+
+/// The findings of [`probe`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Probe {
+    /// The directory.
+    pub directory: PathBuf,
+    /// Whether files can be created in it.
+    pub writable: Support,
+    /// The kernel's release, such as `6.12.1`.
+    pub kernel: String,
+    /// The mount that the directory is on; `None` where `/proc` does not tell.
+    pub mount: Option<MountPoint>,
+    /// The block device under it; `None` for file systems without one.
+    pub device: Option<BlockDevice>,
+    /// Direct I/O: whether `statx` reports it and `O_DIRECT` is accepted.
+    pub direct: Support,
+    /// What direct requests are aligned to, where it works.
+    pub alignment: Option<Alignment>,
+    /// `RWF_DONTCACHE`.
+    pub dontcache: Support,
+    /// io_uring.
+    pub io_uring: Support,
+    /// `cachestat(2)`; without it `mincore(2)` is used.
+    pub cachestat: Support,
+    /// `RLIMIT_MEMLOCK`.
+    pub locked_memory_bytes: ProcessLimit,
+    /// `RLIMIT_NOFILE`.
+    pub open_files: ProcessLimit,
+    /// Whether the multi-generational LRU decides on eviction; `None` if the kernel has none.
+    pub mglru: Option<bool>,
+    /// What `auto` reads with.
+    pub read: Choice<ReadMode>,
+    /// What `auto` writes with.
+    pub write: Choice<WriteMode>,
+    /// What carries operations out with `auto`.
+    pub backend: Choice<BackendKind>,
+}
+
+/// Finds out what works in a directory. Leaves nothing behind.
+///
+/// # Errors
+///
+/// If the directory cannot be opened. What cannot be tried is no error but
+/// [`Support::Unknown`].
+pub fn probe(directory: &Path) -> Result<Probe, IoError> {
+    let failed = |error| IoError::system(IoOperation::Open, directory, error);
+    let opened = File::open(directory).map_err(failed)?;
+    if !opened.metadata().map_err(failed)?.is_dir() {
+        return Err(failed(rustix::io::Errno::NOTDIR.into()));
+    }
+    let mount = mount::of_file(&opened);
+    let device = mount.as_ref().and_then(device::of_mount);
+    let created = create_unnamed(directory);
+    let writable = Support::of(created.as_ref());
+    let trial = match created {
+        Ok(file) => Ok(file),
+        Err(error) => first_regular_file(directory).ok_or_else(|| {
+            format!("no file can be created in the directory ({error}) and none is there")
+        }),
+    };
+    let (direct, alignment, dontcache) = try_modes(trial.as_ref());
+    let cachestat = match &trial {
+        Ok(file) => Support::of(cachestat::cachestat(file)),
+        Err(reason) => Support::Unknown(reason.clone()),
+    };
+    let uring = Io::new(IoOptions {
+        backend: BackendKind::Uring,
+        queue_depth: 1,
+        worker_threads: 1,
+        ..IoOptions::default()
+    });
+    let io_uring = Support::of(uring.as_ref());
+    Ok(Probe {
+        directory: directory.to_owned(),
+        writable,
+        kernel: rustix::system::uname()
+            .release()
+            .to_string_lossy()
+            .into_owned(),
+        mount,
+        device,
+        read: choose(&direct, ReadMode::Direct, ReadMode::DontNeed),
+        write: choose(&direct, WriteMode::Direct, WriteMode::DontNeed),
+        backend: match &io_uring {
+            Support::Fails(reason) | Support::Unknown(reason) => Choice {
+                chosen: BackendKind::Threads,
+                reason: reason.clone(),
+            },
+            Support::Works => {
+                let reason = "io_uring works; dontcache still goes to threads".to_owned();
+                Choice {
+                    chosen: BackendKind::Uring,
+                    reason,
+                }
+            }
+        },
+        direct,
+        alignment,
+        dontcache,
+        io_uring,
+        cachestat,
+        locked_memory_bytes: locked_memory_limit(),
+        open_files: open_files_limit(),
+        mglru: mglru(),
+    })
+}
+
+fn choose<M>(direct: &Support, with: M, without: M) -> Choice<M> {
+    match direct {
+        Support::Works => Choice {
+            chosen: with,
+            reason: "statx reports direct I/O and O_DIRECT is accepted".to_owned(),
+        },
+        Support::Fails(reason) | Support::Unknown(reason) => Choice {
+            chosen: without,
+            reason: reason.clone(),
+        },
+    }
+}
+
+fn try_modes(file: Result<&File, &String>) -> (Support, Option<Alignment>, Support) {
+    let file = match file {
+        Ok(file) => file,
+        Err(reason) => {
+            let unknown = Support::Unknown(reason.clone());
+            return (unknown.clone(), None, unknown);
+        }
+    };
+    let facts = match dio::file_facts(file) {
+        Ok(facts) => facts,
+        Err(error) => {
+            let unknown = Support::Unknown(error.to_string());
+            return (unknown.clone(), None, unknown);
+        }
+    };
+    // Before O_DIRECT is on, which excludes it.
+    let dontcache = Support::of(dio::accepts_dontcache(file, facts.len));
+    let accepted = facts
+        .direct
+        .and_then(|alignment| match dio::set_direct(file) {
+            Ok(()) => Ok(alignment),
+            Err(error) => Err(format!(
+                "statx reports it, but O_DIRECT is refused: {error}"
+            )),
+        });
+    (Support::of(accepted.as_ref()), accepted.ok(), dontcache)
+}
+
+/// Creates a file that has no name (`O_TMPFILE`), or, where the file system has no such files, one
+/// whose name is removed at once.
+fn create_unnamed(directory: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true);
+    match options
+        .clone()
+        .custom_flags(libc::O_TMPFILE)
+        .open(directory)
+    {
+        Err(error)
+            if matches!(
+                error.raw_os_error(),
+                Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL)
+            ) =>
+        {
+            let path = directory.join(format!(".compactor-probe-{}", std::process::id()));
+            let file = options.create_new(true).open(&path)?;
+            fs::remove_file(&path)?;
+            Ok(file)
+        }
+        result => result,
+    }
+}
+
+fn first_regular_file(directory: &Path) -> Option<File> {
+    fs::read_dir(directory)
+        .ok()?
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .find_map(|entry| File::open(entry.path()).ok())
+}
+
+/// Bit 0 of the mask that the kernel shows is the main switch.
+fn mglru() -> Option<bool> {
+    let text = fs::read_to_string("/sys/kernel/mm/lru_gen/enabled").ok()?;
+    let mask = u32::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()?;
+    Some(mask & 1 != 0)
+}

@@ -1,0 +1,182 @@
+//! One read from its submission to its extent: widened to aligned bounds, continued while short.
+
+use std::sync::Arc;
+
+use crate::align::{round_down, round_up};
+use crate::backend::{Completion, Operation, Outcome, ReadTarget, Request};
+use crate::error::{IoError, IoErrorKind, IoOperation, is_transient};
+use crate::extent::Extent;
+use crate::input::InputShared;
+use crate::limits::{ATTEMPTS_MAX, OPERATION_BYTES_MAX};
+use crate::mode::Mode;
+
+/// Called once with the bytes, or with what went wrong, on an I/O thread.
+pub type ReadDone = Box<dyn FnOnce(Result<Extent, IoError>) + Send>;
+
+/// A read under way. It travels from completion to completion inside their closures.
+pub(crate) struct ReadTransfer {
+    input: Arc<InputShared>,
+    /// What was asked for.
+    offset: u64,
+    len: usize,
+    /// What is read: from this aligned offset, this many bytes, a multiple of the alignment.
+    start: u64,
+    span: usize,
+    /// Bytes from `start` that have arrived.
+    filled: usize,
+    /// Operations in a row that brought nothing.
+    attempts: u32,
+    done: ReadDone,
+}
+
+impl ReadTransfer {
+    /// Submits the read. Any offset and length.
+    pub(crate) fn submit(input: Arc<InputShared>, offset: u64, len: usize, done: ReadDone) {
+        let end = offset.checked_add(len as u64);
+        let beyond = end.is_none_or(|end| end > input.len);
+        if len == 0 || beyond {
+            // Answered without reading (and without an allocation of a length that nobody has
+            // checked), but on an I/O thread like every answer.
+            let answer = if beyond {
+                Err(
+                    IoError::unexpected_eof(input.path(), offset, len as u64, input.len)
+                        .in_mode(Mode::Read(input.mode)),
+                )
+            } else {
+                Ok(Extent::new(input.pool.take(0), 0, 0, offset))
+            };
+            input.handle.backend().submit(Operation {
+                file: Arc::clone(&input.handle),
+                request: Request::Nothing,
+                completion: Completion::new(move |_| done(answer)),
+            });
+            return;
+        }
+        let step = input.step();
+        let start = round_down(offset, step);
+        // Within the length of the file, rounded up: no overflow, and a usize holds it.
+        let span = (round_up(offset + len as u64, step) - start) as usize;
+        let target = ReadTarget::Fresh {
+            pool: input.pool.clone(),
+            len: span.min(OPERATION_BYTES_MAX),
+        };
+        let transfer = ReadTransfer {
+            input,
+            offset,
+            len,
+            start,
+            span,
+            filled: 0,
+            attempts: 0,
+            done,
+        };
+        if span <= OPERATION_BYTES_MAX {
+            transfer.submit_into(target, 0);
+        } else {
+            // Larger than one operation may be: the whole buffer is needed from the start.
+            let buffer = transfer.input.pool.take(span);
+            let target = ReadTarget::Rest {
+                buffer,
+                start: 0,
+                end: OPERATION_BYTES_MAX,
+            };
+            transfer.submit_into(target, 0);
+        }
+    }
+
+    /// Submits one operation that reads from `position` (relative to `start`) on.
+    fn submit_into(self, target: ReadTarget, position: usize) {
+        let file = Arc::clone(&self.input.handle);
+        let backend = Arc::clone(&file);
+        let offset = self.start + position as u64;
+        let flags = self.input.flags;
+        backend.backend().submit(Operation {
+            file,
+            request: Request::Read {
+                target,
+                offset,
+                flags,
+            },
+            completion: Completion::new(move |outcome| self.complete(outcome, position)),
+        });
+    }
+
+    /// Goes on after one operation that began at `position`.
+    fn complete(mut self, outcome: Outcome, position: usize) {
+        let (count, buffer) = match (outcome.result, outcome.buffer) {
+            (Ok(count), Some(buffer)) => (count, buffer),
+            (Err(error), Some(buffer)) if is_transient(&error) && self.may_try_again() => {
+                self.continue_into(buffer, position);
+                return;
+            }
+            (Err(error), buffer) => {
+                let mut error = IoError::system(IoOperation::Read, self.input.path(), error)
+                    .at(self.start + position as u64, (self.span - position) as u64)
+                    .in_mode(Mode::Read(self.input.mode));
+                if let (Some(alignment), Some(buffer)) = (self.input.alignment, &buffer) {
+                    error = error.with_alignment(alignment, buffer.as_ptr().addr());
+                }
+                drop(buffer);
+                self.finish(Err(error));
+                return;
+            }
+            (Ok(_), None) => {
+                let reason = "the backend lost the buffer".to_owned();
+                let path = self.input.path();
+                let error = IoError::found(IoOperation::Read, IoErrorKind::Failed, path, reason);
+                self.finish(Err(error));
+                return;
+            }
+        };
+        let reached = position + count;
+        let skipped = (self.offset - self.start) as usize;
+        if reached >= skipped + self.len {
+            let extent = Extent::new(buffer, skipped, self.len, self.offset);
+            self.filled = reached;
+            self.finish(Ok(extent));
+            return;
+        }
+        // A direct read continues at an aligned offset, so it repeats the bytes after it: no
+        // progress means that the file ends there.
+        if count == 0 || reached <= self.filled {
+            let file_len = self.start + self.filled.max(reached) as u64;
+            drop(buffer);
+            let error =
+                IoError::unexpected_eof(self.input.path(), self.offset, self.len as u64, file_len)
+                    .in_mode(Mode::Read(self.input.mode));
+            self.finish(Err(error));
+            return;
+        }
+        self.filled = reached;
+        self.attempts = 0;
+        let position = round_down(reached as u64, self.input.step()) as usize;
+        self.continue_into(buffer, position);
+    }
+
+    fn may_try_again(&mut self) -> bool {
+        self.attempts += 1;
+        self.attempts <= ATTEMPTS_MAX
+    }
+
+    fn continue_into(self, buffer: crate::AlignedBuffer, position: usize) {
+        let end = self.span.min(position + OPERATION_BYTES_MAX);
+        self.submit_into(
+            ReadTarget::Rest {
+                buffer,
+                start: position,
+                end,
+            },
+            position,
+        );
+    }
+
+    fn finish(self, result: Result<Extent, IoError>) {
+        if let Some(evictor) = &self.input.evictor {
+            let end = self.start + self.filled as u64;
+            evictor.note_read(&self.input.handle, self.start, end);
+        }
+        // Ours goes first, so that a caller who has heard of all its reads holds the last share.
+        drop(self.input);
+        (self.done)(result);
+    }
+}

@@ -1,0 +1,10 @@
+//! System calls that `rustix` does not have, and flags that it does not name.
+
+pub(crate) mod cachestat;
+pub(crate) mod mincore;
+pub(crate) mod sync_file_range;
+
+use rustix::io::ReadWriteFlags;
+
+/// `RWF_DONTCACHE` (Linux 6.14, uapi/linux/fs.h).
+pub(crate) const RWF_DONTCACHE: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x80);

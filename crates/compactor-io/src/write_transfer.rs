@@ -1,0 +1,126 @@
+//! One write from its submission to its end: continued while short.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::align::round_down;
+use crate::backend::{Completion, Operation, Outcome, Request};
+use crate::buffer::AlignedBuffer;
+use crate::error::{IoError, IoOperation, is_transient};
+use crate::limits::ATTEMPTS_MAX;
+use crate::mode::Mode;
+use crate::writer::WriterShared;
+
+/// A write under way. It travels from completion to completion inside their closures.
+pub(crate) struct WriteTransfer {
+    writer: Arc<WriterShared>,
+    /// `buffer[..len]` goes to `offset` of the file.
+    len: usize,
+    offset: u64,
+    /// Bytes that have been written for sure.
+    written: usize,
+    /// Operations in a row that wrote nothing.
+    attempts: u32,
+}
+
+impl WriteTransfer {
+    /// Submits the write of `buffer[..len]` at `offset`, aligned as the file's mode needs.
+    pub(crate) fn submit(
+        writer: Arc<WriterShared>,
+        buffer: AlignedBuffer,
+        len: usize,
+        offset: u64,
+    ) {
+        WriteTransfer {
+            writer,
+            len,
+            offset,
+            written: 0,
+            attempts: 0,
+        }
+        .submit_rest(buffer);
+    }
+
+    fn submit_rest(self, buffer: AlignedBuffer) {
+        let file = Arc::clone(&self.writer.handle);
+        let backend = Arc::clone(&file);
+        // A direct write that ended inside a block is repeated from the block's start.
+        let step = self
+            .writer
+            .alignment
+            .map_or(1, |alignment| alignment.offset);
+        let position = round_down(self.written as u64, step) as usize;
+        let request = Request::Write {
+            source: buffer,
+            start: position,
+            end: self.len,
+            offset: self.offset + position as u64,
+            flags: self.writer.flags,
+        };
+        backend.backend().submit(Operation {
+            file,
+            request,
+            completion: Completion::new(move |outcome| self.complete(outcome, position)),
+        });
+    }
+
+    fn complete(mut self, outcome: Outcome, position: usize) {
+        let error = match (outcome.result, outcome.buffer) {
+            (Ok(count), buffer) if position + count >= self.len => {
+                drop(buffer);
+                self.finish(Ok(()));
+                return;
+            }
+            (Ok(count), Some(buffer)) => {
+                let progress = position + count > self.written;
+                if progress {
+                    self.written = position + count;
+                    self.attempts = 0;
+                }
+                if progress || self.may_try_again() {
+                    self.submit_rest(buffer);
+                    return;
+                }
+                let message = "the file accepts no more bytes and reports no error";
+                self.error(
+                    io::Error::new(io::ErrorKind::WriteZero, message),
+                    position,
+                    &buffer,
+                )
+            }
+            (Err(error), Some(buffer)) if is_transient(&error) && self.may_try_again() => {
+                self.submit_rest(buffer);
+                return;
+            }
+            (Err(error), Some(buffer)) => self.error(error, position, &buffer),
+            (Err(error), None) => self.error(error, position, &[]),
+            (Ok(_), None) => self.error(
+                io::Error::other("the backend lost the buffer"),
+                position,
+                &[],
+            ),
+        };
+        self.finish(Err(error));
+    }
+
+    fn may_try_again(&mut self) -> bool {
+        self.attempts += 1;
+        self.attempts <= ATTEMPTS_MAX
+    }
+
+    fn error(&self, error: io::Error, position: usize, buffer: &[u8]) -> IoError {
+        let offset = self.offset + position as u64;
+        let mut error = IoError::system(IoOperation::Write, self.writer.path(), error)
+            .at(offset, (self.len - position) as u64)
+            .in_mode(Mode::Write(self.writer.mode));
+        if let (Some(alignment), false) = (self.writer.alignment, buffer.is_empty()) {
+            error = error.with_alignment(alignment, buffer.as_ptr().addr() + position);
+        }
+        error
+    }
+
+    fn finish(self, result: Result<(), IoError>) {
+        let end = self.offset + self.len as u64;
+        self.writer.end_write(self.offset, end, result);
+    }
+}

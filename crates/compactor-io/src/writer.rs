@@ -1,0 +1,421 @@
+//! Writing a new file from front to back, behind the caller.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::ReadWriteFlags;
+
+use crate::align::{Alignment, DEFAULT_ALIGNMENT_U64, round_up};
+use crate::backend::{Completion, Operation, Outcome, Request, assert_may_block};
+use crate::buffer::AlignedBuffer;
+use crate::error::{IoError, IoErrorKind, IoOperation};
+use crate::file::FileHandle;
+use crate::lock;
+use crate::mode::{BackendKind, Mode, WriteMode};
+use crate::pool::BufferPool;
+use crate::preallocate::{Preallocation, trim};
+use crate::range_set::RangeSet;
+use crate::write_transfer::WriteTransfer;
+use crate::writeback::{Writeback, drop_all_pages};
+
+/// How a [`SequentialWriter`] buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriterOptions {
+    /// Length of a write in bytes; rounded up to the file's alignment.
+    pub buffer_bytes: usize,
+    /// Writes in flight before the caller waits; at least 2. The writer holds one buffer more.
+    pub in_flight: usize,
+    /// The length that the file will about have, in bytes: blocks are reserved for it. Without it
+    /// they are reserved in growing steps. Nothing depends on it being right.
+    pub expected_len: Option<u64>,
+    /// Modes `trickle` and `dontneed`: write-back is forced every so many bytes.
+    pub trickle_bytes: u64,
+}
+
+impl Default for WriterOptions {
+    /// Four writes of 1 MiB in flight; write-back every 10 MiB, as `trickle_fsync_interval` of
+    /// Cassandra.
+    fn default() -> Self {
+        WriterOptions {
+            buffer_bytes: 1 << 20,
+            in_flight: 4,
+            expected_len: None,
+            trickle_bytes: 10 << 20,
+        }
+    }
+}
+
+/// A file that is complete, of its final length, and durable (`fdatasync`). Its directory entry is
+/// not: see [`sync_directory`](crate::sync_directory).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrittenFile {
+    /// The path that it was created with.
+    pub path: PathBuf,
+    /// Its length in bytes.
+    pub len: u64,
+    /// The mode that was really used, never [`WriteMode::Auto`].
+    pub mode: WriteMode,
+    /// The backend that was used, never [`BackendKind::Auto`].
+    pub backend: BackendKind,
+}
+
+/// Writes a new file from front to back, several buffers behind the caller.
+///
+/// - Every write but the last starts at a multiple of the buffer length and is one buffer long. In
+///   direct mode the last is padded with zeroes to the alignment, and [`finish`](Self::finish)
+///   cuts the file to its true length.
+/// - The first failure stays: every later call reports it again, and nothing more is written. The
+///   file is then of no use; whoever created it deletes it.
+/// - A failed sync is never repeated, since the kernel may have dropped the pages that it could not
+///   write.
+/// - Dropping the writer without [`finish`](Self::finish) waits for the writes in flight and leaves
+///   the file, incomplete and perhaps longer than what was written, for the caller to delete.
+#[derive(Debug)]
+pub struct SequentialWriter {
+    shared: Arc<WriterShared>,
+    pool: BufferPool,
+    buffer: Option<AlignedBuffer>,
+    filled: usize,
+    /// Where `buffer` goes in the file: a multiple of the buffer length.
+    buffer_offset: u64,
+    buffer_bytes: usize,
+    in_flight_max: usize,
+    preallocation: Preallocation,
+    writeback: Option<Writeback>,
+}
+
+/// What the writer shares with its writes in flight.
+#[derive(Debug)]
+pub(crate) struct WriterShared {
+    pub(crate) handle: Arc<FileHandle>,
+    pub(crate) mode: WriteMode,
+    /// With mode `direct`.
+    pub(crate) alignment: Option<Alignment>,
+    pub(crate) flags: ReadWriteFlags,
+    state: Mutex<WriteState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct WriteState {
+    writes_in_flight: usize,
+    /// Whether a step of forced write-back is under way.
+    writeback_in_flight: bool,
+    /// The failure that became known first.
+    error: Option<IoError>,
+    written: RangeSet,
+}
+
+impl WriterShared {
+    pub(crate) fn path(&self) -> &Path {
+        self.handle.path()
+    }
+
+    /// Ends one write of `start..end`. Its buffer has returned to the pool before.
+    pub(crate) fn end_write(&self, start: u64, end: u64, result: Result<(), IoError>) {
+        let mut state = lock(&self.state);
+        state.writes_in_flight -= 1;
+        match result {
+            Ok(()) => state.written.insert(start, end),
+            Err(error) => state.keep_error(error),
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, WriteState>) -> MutexGuard<'a, WriteState> {
+        self.changed
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl WriteState {
+    /// Keeps the failure that became known first: what has been reported once does not change.
+    fn keep_error(&mut self, error: IoError) {
+        self.error.get_or_insert(error);
+    }
+
+    fn check(&self) -> Result<(), IoError> {
+        match &self.error {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl SequentialWriter {
+    pub(crate) fn new(
+        handle: Arc<FileHandle>,
+        pool: BufferPool,
+        mode: WriteMode,
+        alignment: Option<Alignment>,
+        flags: ReadWriteFlags,
+        options: WriterOptions,
+    ) -> SequentialWriter {
+        let step = alignment.map_or(DEFAULT_ALIGNMENT_U64, |alignment| alignment.offset);
+        let buffer_bytes = round_up((options.buffer_bytes as u64).max(1), step)
+            .min(round_up(crate::limits::OPERATION_BYTES_MAX as u64, step));
+        let writeback = match mode {
+            WriteMode::Trickle => Some(Writeback::new(options.trickle_bytes, false)),
+            WriteMode::DontNeed => Some(Writeback::new(options.trickle_bytes, true)),
+            _ => None,
+        };
+        SequentialWriter {
+            shared: Arc::new(WriterShared {
+                handle,
+                mode,
+                alignment,
+                flags,
+                state: Mutex::default(),
+                changed: Condvar::new(),
+            }),
+            pool,
+            buffer: None,
+            filled: 0,
+            buffer_offset: 0,
+            // At most the limit of one operation, which is a usize.
+            buffer_bytes: buffer_bytes as usize,
+            in_flight_max: options.in_flight.max(2),
+            preallocation: Preallocation::new(options.expected_len, mode != WriteMode::Direct),
+            writeback,
+        }
+    }
+
+    /// Bytes that have been handed to the writer.
+    pub fn position(&self) -> u64 {
+        self.buffer_offset + self.filled as u64
+    }
+
+    /// The path that the file was created with.
+    pub fn path(&self) -> &Path {
+        self.shared.path()
+    }
+
+    /// The mode that is really used, never [`WriteMode::Auto`].
+    pub fn mode(&self) -> WriteMode {
+        self.shared.mode
+    }
+
+    /// The backend that its writes go to, never [`BackendKind::Auto`].
+    pub fn backend(&self) -> BackendKind {
+        self.shared.handle.backend().kind()
+    }
+
+    /// Appends bytes. Copies them and returns, unless all buffers are in flight: then it waits for
+    /// one of them.
+    ///
+    /// # Errors
+    ///
+    /// The first failure of any write so far, with the offset where it happened.
+    ///
+    /// # Panics
+    ///
+    /// When it would wait and was called from a completion, on an I/O thread.
+    pub fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), IoError> {
+        while !bytes.is_empty() {
+            let buffer = match &mut self.buffer {
+                Some(buffer) => buffer,
+                None => self.buffer.insert(self.pool.take(self.buffer_bytes)),
+            };
+            let count = bytes.len().min(self.buffer_bytes - self.filled);
+            let (now, later) = bytes.split_at(count);
+            buffer[self.filled..self.filled + count].copy_from_slice(now);
+            self.filled += count;
+            bytes = later;
+            if self.filled == self.buffer_bytes {
+                self.submit_buffer(true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Submits what the buffer holds, padded if it must be, once there is room in flight.
+    fn submit_buffer(&mut self, more_to_come: bool) -> Result<(), IoError> {
+        let Some(mut buffer) = self.buffer.take() else {
+            return Ok(());
+        };
+        let logical = self.filled;
+        let len = match self.shared.alignment {
+            Some(alignment) => round_up(logical as u64, alignment.offset) as usize,
+            None => logical,
+        };
+        // Recycled memory holds old bytes, which have no business in the file.
+        buffer[logical..len].fill(0);
+        let offset = self.buffer_offset;
+        self.buffer_offset += logical as u64;
+        self.filled = 0;
+        self.wait_for_room()?;
+        // A file of one buffer needs no blocks ahead of its only write.
+        if more_to_come || self.preallocation.happened() {
+            self.preallocation
+                .reserve(&self.shared.handle, offset + len as u64);
+        }
+        lock(&self.shared.state).writes_in_flight += 1;
+        WriteTransfer::submit(Arc::clone(&self.shared), buffer, len, offset);
+        self.force_writeback()
+    }
+
+    fn wait_for_room(&self) -> Result<(), IoError> {
+        let mut state = lock(&self.shared.state);
+        while state.error.is_none() && state.writes_in_flight >= self.in_flight_max {
+            assert_may_block("SequentialWriter");
+            state = self.shared.wait(state);
+        }
+        state.check()
+    }
+
+    /// Takes the next step of forced write-back, if there is one and none is under way.
+    fn force_writeback(&mut self) -> Result<(), IoError> {
+        let Some(writeback) = &mut self.writeback else {
+            return Ok(());
+        };
+        let mut state = lock(&self.shared.state);
+        let mut written = state.written.contiguous_from_zero();
+        while state.writeback_in_flight && writeback.is_behind(written) && state.error.is_none() {
+            assert_may_block("SequentialWriter");
+            state = self.shared.wait(state);
+            written = state.written.contiguous_from_zero();
+        }
+        state.check()?;
+        if state.writeback_in_flight {
+            return Ok(());
+        }
+        let Some(step) = writeback.next_step(written) else {
+            return Ok(());
+        };
+        state.writeback_in_flight = true;
+        drop(state);
+        let shared = Arc::clone(&self.shared);
+        self.shared.handle.backend().submit(Operation {
+            file: Arc::clone(&self.shared.handle),
+            request: Request::Call(Box::new(move |file| step.run(file))),
+            completion: Completion::new(move |outcome| {
+                let mut state = lock(&shared.state);
+                state.writeback_in_flight = false;
+                if let Err(error) = outcome.result {
+                    state.keep_error(
+                        IoError::system(IoOperation::SyncRange, shared.path(), error)
+                            .at(step.offset(), step.len())
+                            .in_mode(Mode::Write(shared.mode)),
+                    );
+                }
+                drop(state);
+                shared.changed.notify_all();
+            }),
+        });
+        Ok(())
+    }
+
+    /// Waits until nothing is in flight.
+    fn wait_until_idle(&self) -> Result<(), IoError> {
+        let mut state = lock(&self.shared.state);
+        while state.writes_in_flight > 0 || state.writeback_in_flight {
+            assert_may_block("SequentialWriter");
+            state = self.shared.wait(state);
+        }
+        state.check()
+    }
+
+    /// Completes the file and waits until it is durable:
+    ///
+    /// 1. the rest of the buffer is written (in direct mode padded to the alignment);
+    /// 2. all writes are awaited;
+    /// 3. the file is cut to its logical length, which also frees blocks reserved in vain;
+    /// 4. `fdatasync`;
+    /// 5. in the modes that leave nothing in the page cache, what is left is dropped. In direct
+    ///    mode that is the last page, which the file system zeroes through the cache in step 3.
+    ///
+    /// # Errors
+    ///
+    /// The first failure of any write or step. The file is then of no use.
+    ///
+    /// # Panics
+    ///
+    /// When called from a completion, on an I/O thread.
+    pub fn finish(mut self) -> Result<WrittenFile, IoError> {
+        assert_may_block("SequentialWriter::finish");
+        let len = self.position();
+        let padded = self.shared.alignment.is_some();
+        self.submit_buffer(false)?;
+        self.wait_until_idle()?;
+        let file = &self.shared.handle;
+        if padded || self.preallocation.happened() {
+            trim(file, len).map_err(|error| self.error(IoOperation::Truncate, error))?;
+        }
+        self.sync_data()?;
+        if matches!(self.shared.mode, WriteMode::Direct | WriteMode::DontNeed) {
+            drop_all_pages(file).map_err(|error| self.error(IoOperation::Evict, error))?;
+        }
+        Ok(WrittenFile {
+            path: self.path().to_owned(),
+            len,
+            mode: self.mode(),
+            backend: self.backend(),
+        })
+    }
+
+    /// Syncs through the backend, once: a failed sync is not repeated.
+    fn sync_data(&self) -> Result<(), IoError> {
+        let (sender, receiver) = crossbeam_channel::bounded(1);
+        self.shared.handle.backend().submit(Operation {
+            file: Arc::clone(&self.shared.handle),
+            request: Request::SyncData,
+            completion: Completion::new(move |outcome: Outcome| {
+                // Fails only if the receiver is gone, and it waits below.
+                drop(sender.send(outcome.result));
+            }),
+        });
+        match receiver.recv() {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(self.error(IoOperation::SyncData, error)),
+            Err(_) => {
+                let reason = "the sync ended without an answer".to_owned();
+                let kind = IoErrorKind::Failed;
+                Err(IoError::found(
+                    IoOperation::SyncData,
+                    kind,
+                    self.path(),
+                    reason,
+                ))
+            }
+        }
+    }
+
+    fn error(&self, operation: IoOperation, error: io::Error) -> IoError {
+        IoError::system(operation, self.path(), error).in_mode(Mode::Write(self.mode()))
+    }
+
+    /// The file, for those who set attributes on it.
+    pub fn file(&self) -> &File {
+        self.shared.handle.file()
+    }
+}
+
+impl Drop for SequentialWriter {
+    fn drop(&mut self) {
+        // After `finish` nothing is in flight and this is free.
+        let mut state = lock(&self.shared.state);
+        while (state.writes_in_flight > 0 || state.writeback_in_flight)
+            && !crate::backend::on_io_thread()
+        {
+            state = self.shared.wait(state);
+        }
+    }
+}
+
+impl io::Write for SequentialWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        SequentialWriter::write_all(self, bytes)?;
+        Ok(bytes.len())
+    }
+
+    /// Does nothing: a partly filled buffer cannot be written in direct mode, and the file is not
+    /// complete before [`finish`](SequentialWriter::finish).
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

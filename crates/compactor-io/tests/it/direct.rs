@@ -1,0 +1,277 @@
+//! Proof that modes do to the page cache what they say.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use compactor_io::{
+    BackendKind, ReadMode, ResidencyMethod, WriteMode, WriterOptions, drop_clean_pages, residency,
+};
+
+use crate::support::{
+    BACKENDS, content, descriptor_flags, descriptors_of, direct_works, disk_directory,
+    has_o_direct, io_on, is_direct, is_unsupported, write_file,
+};
+
+const MIB: usize = 1 << 20;
+
+/// A "direct" mode that in truth goes through the page cache.
+#[test]
+fn direct_files_have_o_direct_and_others_do_not() {
+    let directory = disk_directory();
+    if !direct_works(directory.path()) {
+        return;
+    }
+    for backend in BACKENDS {
+        let Some(io) = io_on(backend) else { continue };
+        for mode in [
+            WriteMode::Auto,
+            WriteMode::Direct,
+            WriteMode::Buffered,
+            WriteMode::DontNeed,
+        ] {
+            let path = directory.path().join(format!("{backend}-{mode}"));
+            let expected = matches!(mode, WriteMode::Auto | WriteMode::Direct);
+            let mut writer = io.create(&path, mode, WriterOptions::default()).unwrap();
+            assert_eq!(has_o_direct(writer.file()), expected, "{backend} {mode}");
+            assert_eq!(writer.mode() == WriteMode::Direct, expected);
+            writer.write_all(&content(3 * MIB)).unwrap();
+            // With io_uring that includes the I/O thread's own descriptor.
+            for descriptor in descriptors_of(&path) {
+                assert_eq!(
+                    is_direct(descriptor_flags(descriptor)),
+                    expected,
+                    "{backend} {mode}"
+                );
+            }
+            writer.finish().unwrap();
+        }
+        for &mode in &ReadMode::ALL[..4] {
+            let path = directory.path().join(format!("{backend}-direct"));
+            let expected = matches!(mode, ReadMode::Auto | ReadMode::Direct);
+            let input = io.open(&path, mode).unwrap();
+            assert_eq!(input.mode() == ReadMode::Direct, expected);
+            input.read_at(0, 10).unwrap();
+            let descriptors = descriptors_of(&path);
+            assert!(!descriptors.is_empty());
+            for descriptor in descriptors {
+                assert_eq!(
+                    is_direct(descriptor_flags(descriptor)),
+                    expected,
+                    "{backend} {mode}"
+                );
+            }
+        }
+    }
+}
+
+/// Pages left in the cache after a run that promised none.
+#[test]
+fn direct_and_dontneed_writes_leave_no_page() {
+    let directory = disk_directory();
+    if !direct_works(directory.path()) {
+        return;
+    }
+    for backend in BACKENDS {
+        let Some(io) = io_on(backend) else { continue };
+        for mode in [WriteMode::Direct, WriteMode::DontNeed] {
+            // With tails: cutting a file inside a block zeroes the rest of it through the cache.
+            for len in [1, 4096, 5 * MIB, 33 * MIB + 1234] {
+                let path = directory.path().join(format!("{backend}-{mode}-{len}"));
+                let options = WriterOptions::default();
+                write_file(&io, &path, mode, options, &content(len)).unwrap();
+                let found = residency(&path).unwrap();
+                assert_eq!(found.pages_total, (len as u64).div_ceil(4096));
+                assert_eq!(found.pages_resident, 0, "{backend} {mode} {len}: {found:?}");
+            }
+        }
+    }
+}
+
+/// As above, for reads; also that `buffered` does leave pages, or the check would prove nothing.
+#[test]
+fn direct_and_dontneed_reads_leave_no_page() {
+    let directory = disk_directory();
+    if !direct_works(directory.path()) {
+        return;
+    }
+    let path = directory.path().join("file");
+    let len = 33 * MIB + 1234;
+    fs::write(&path, content(len)).unwrap();
+    for backend in BACKENDS {
+        let Some(io) = io_on(backend) else { continue };
+        for mode in [ReadMode::Direct, ReadMode::DontNeed, ReadMode::Buffered] {
+            drop_clean_pages(&path).unwrap();
+            assert_eq!(residency(&path).unwrap().pages_resident, 0);
+            let input = io.open(&path, mode).unwrap();
+            assert_eq!(input.read_all(u64::MAX).unwrap().len(), len);
+            let before = residency(&path).unwrap();
+            input.evict();
+            let after = residency(&path).unwrap();
+            match mode {
+                ReadMode::Buffered => assert_eq!(after.pages_resident, after.pages_total),
+                ReadMode::DontNeed => {
+                    // The lagging window has run already, to within a few windows of its 8 MiB.
+                    assert!(before.pages_resident < before.pages_total, "{before:?}");
+                    assert_eq!(after.pages_resident, 0, "{backend}: {after:?}");
+                }
+                _ => {
+                    assert_eq!(before.pages_resident, 0, "{backend}: {before:?}");
+                }
+            }
+        }
+    }
+}
+
+/// `dontneed` dropping what it has not read, which others may need.
+#[test]
+fn dontneed_drops_only_what_was_read() {
+    let directory = disk_directory();
+    let path = directory.path().join("file");
+    fs::write(&path, content(8 * MIB)).unwrap();
+    let io = io_on(BackendKind::Threads).unwrap();
+    // On tmpfs nothing is ever dropped.
+    drop_clean_pages(&path).unwrap();
+    if residency(&path).unwrap().pages_resident != 0 {
+        eprintln!(
+            "SKIPPED: pages of {} cannot be dropped",
+            directory.path().display()
+        );
+        return;
+    }
+    let buffered = io.open(&path, ReadMode::Buffered).unwrap();
+    buffered.read_all(u64::MAX).unwrap();
+    let all = residency(&path).unwrap();
+    assert_eq!(all.pages_resident, all.pages_total);
+    let input = io.open(&path, ReadMode::DontNeed).unwrap();
+    input.read_at(2 * MIB as u64 + 5, MIB).unwrap();
+    input.evict();
+    let left = all.pages_total - residency(&path).unwrap().pages_resident;
+    // The kernel drops whole folios that lie inside the range: those at its edges may stay.
+    assert!(
+        (1..=257).contains(&left),
+        "{left} pages were dropped for 257 that were read"
+    );
+}
+
+/// The kernel reading ahead of a `dontneed` reader, who then drops only its own pages.
+#[test]
+fn dontneed_reads_bring_in_nothing_else() {
+    let directory = disk_directory();
+    let path = directory.path().join("file");
+    fs::write(&path, content(8 * MIB)).unwrap();
+    for backend in BACKENDS {
+        let Some(io) = io_on(backend) else { continue };
+        drop_clean_pages(&path).unwrap();
+        if residency(&path).unwrap().pages_resident != 0 {
+            eprintln!(
+                "SKIPPED: pages of {} cannot be dropped",
+                directory.path().display()
+            );
+            return;
+        }
+        let input = io.open(&path, ReadMode::DontNeed).unwrap();
+        for start in [0, 65_536, 131_072, 1_000_000] {
+            input.read_at(start, 65_536).unwrap();
+        }
+        input.evict();
+        let found = residency(&path).unwrap();
+        assert_eq!(found.pages_resident, 0, "{backend}: {found:?}");
+    }
+}
+
+/// Forced write-back that happens only at the end, when the damage to others is done.
+#[test]
+fn trickle_bounds_dirty_pages_and_dontneed_all_pages_while_writing() {
+    let directory = disk_directory();
+    if !direct_works(directory.path()) {
+        return;
+    }
+    let bytes = content(64 * MIB);
+    for backend in BACKENDS {
+        let Some(io) = io_on(backend) else { continue };
+        for mode in [WriteMode::Trickle, WriteMode::DontNeed] {
+            let path = directory.path().join(format!("{backend}-{mode}"));
+            let options = WriterOptions {
+                trickle_bytes: 2 << 20,
+                ..WriterOptions::default()
+            };
+            let mut writer = io.create(&path, mode, options).unwrap();
+            writer.write_all(&bytes).unwrap();
+            let found = residency(&path).unwrap();
+            // Ahead, being written, awaited: each at most two windows and what is in flight.
+            let bound = 3 * (2 * 2 + 5) * MIB as u64 / 4096;
+            if let (Some(dirty), WriteMode::Trickle) = (found.dirty, mode) {
+                assert!(dirty <= bound, "{backend} {mode}: {found:?}");
+            }
+            if mode == WriteMode::DontNeed {
+                assert!(found.pages_resident <= bound, "{backend} {mode}: {found:?}");
+            }
+            writer.finish().unwrap();
+        }
+    }
+}
+
+/// `dontcache` where the kernel has it: reads leave nothing behind, writes next to nothing.
+#[test]
+fn dontcache_leaves_next_to_nothing_or_is_refused_clearly() {
+    let directory = disk_directory();
+    let path = directory.path().join("file");
+    let len = 16 * MIB;
+    let io = io_on(BackendKind::Auto).unwrap();
+    let options = WriterOptions::default();
+    match write_file(&io, &path, WriteMode::DontCache, options, &content(len)) {
+        Ok(written) => {
+            assert_eq!(written.backend, BackendKind::Threads);
+            assert_eq!(written.mode, WriteMode::DontCache);
+        }
+        Err(error) => {
+            assert!(is_unsupported(&error), "{error}");
+            assert!(error.to_string().contains("6.14"), "{error}");
+            assert!(!path.exists());
+            return;
+        }
+    }
+    drop_clean_pages(&path).unwrap();
+    let input = io.open(&path, ReadMode::DontCache).unwrap();
+    assert_eq!(input.backend(), BackendKind::Threads);
+    assert_eq!(input.read_all(u64::MAX).unwrap().len(), len);
+    let found = residency(&path).unwrap();
+    assert!(found.pages_resident <= found.pages_total / 16, "{found:?}");
+}
+
+/// Blocks reserved ahead that stay with the file for ever.
+#[test]
+fn preallocated_blocks_are_trimmed() {
+    let directory = disk_directory();
+    let io = io_on(BackendKind::Auto).unwrap();
+    for mode in [WriteMode::Auto, WriteMode::Buffered] {
+        for expected_len in [None, Some(1 << 30), Some(5)] {
+            let path = directory.path().join(format!("{mode}-{expected_len:?}"));
+            let options = WriterOptions {
+                expected_len,
+                ..WriterOptions::default()
+            };
+            write_file(&io, &path, mode, options, &content(3 * MIB + 1)).unwrap();
+            let blocks_bytes = fs::metadata(&path).unwrap().blocks() * 512;
+            assert!(
+                blocks_bytes < 4 * MIB as u64,
+                "{mode} {expected_len:?}: {blocks_bytes}"
+            );
+        }
+    }
+}
+
+/// A count of resident pages that means something else than pages.
+#[test]
+fn residency_counts_pages() {
+    let directory = disk_directory();
+    let path = directory.path().join("file");
+    fs::write(&path, content(10 * 4096 + 1)).unwrap();
+    let found = residency(&path).unwrap();
+    assert_eq!((found.pages_total, found.pages_resident), (11, 11));
+    if found.method == ResidencyMethod::Cachestat {
+        assert!(found.dirty.unwrap() <= 11);
+    }
+    let error = residency(&directory.path().join("none")).unwrap_err();
+    assert_eq!(error.kind(), compactor_io::IoErrorKind::NotFound);
+}

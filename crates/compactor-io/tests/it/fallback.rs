@@ -1,0 +1,179 @@
+//! What happens where direct I/O or a backend is impossible.
+
+use std::fs;
+use std::path::Path;
+
+use compactor_io::{
+    BackendKind, Io, IoErrorKind, IoOptions, Mode, ReadMode, WriteMode, WriterOptions,
+};
+use tempfile::TempDir;
+
+use crate::support::{BACKENDS, content, disk_directory, io_on, write_file};
+
+fn tmpfs_directory() -> Option<TempDir> {
+    let shm = Path::new("/dev/shm");
+    match TempDir::new_in(shm) {
+        Ok(directory) => Some(directory),
+        Err(error) => {
+            eprintln!("SKIPPED: no tmpfs in {}: {error}", shm.display());
+            None
+        }
+    }
+}
+
+/// `auto` failing on tmpfs, staying silent about it, or saying it for every file.
+#[test]
+fn auto_falls_back_to_dontneed_and_says_so_once_per_directory() {
+    let Some(directory) = tmpfs_directory() else {
+        return;
+    };
+    for backend in BACKENDS {
+        let Some(io) = io_on(backend) else { continue };
+        let subdirectory = directory.path().join(backend.name());
+        fs::create_dir(&subdirectory).unwrap();
+        for number in 0..3 {
+            let path = subdirectory.join(number.to_string());
+            let bytes = content(2_000_000);
+            let written = write_file(
+                &io,
+                &path,
+                WriteMode::Auto,
+                WriterOptions::default(),
+                &bytes,
+            )
+            .unwrap();
+            assert_eq!(written.mode, WriteMode::DontNeed);
+            let input = io.open(&path, ReadMode::Auto).unwrap();
+            assert_eq!(input.mode(), ReadMode::DontNeed);
+            assert!(input.read_all(u64::MAX).unwrap() == bytes);
+        }
+        let fallbacks = io.fallbacks();
+        assert_eq!(fallbacks.len(), 2, "{fallbacks:?}");
+        let (read, write) = (&fallbacks[0], &fallbacks[1]);
+        assert_eq!(read.asked, Mode::Read(ReadMode::Auto));
+        assert_eq!(read.used, Mode::Read(ReadMode::DontNeed));
+        assert_eq!(write.used, Mode::Write(WriteMode::DontNeed));
+        for fallback in fallbacks {
+            assert_eq!(fallback.directory, subdirectory);
+            assert_eq!(fallback.files, 3);
+            assert!(fallback.to_string().contains("statx"), "{fallback}");
+        }
+    }
+}
+
+/// A user who asked for `direct` getting something else, or a file left by the refusal.
+#[test]
+fn direct_is_refused_on_tmpfs() {
+    let Some(directory) = tmpfs_directory() else {
+        return;
+    };
+    let io = io_on(BackendKind::Auto).unwrap();
+    let path = directory.path().join("file");
+    let error = io
+        .create(&path, WriteMode::Direct, WriterOptions::default())
+        .unwrap_err();
+    assert_eq!(error.kind(), IoErrorKind::Unsupported);
+    assert_eq!(error.mode(), Some(Mode::Write(WriteMode::Direct)));
+    assert!(
+        error.to_string().contains("choose write mode auto"),
+        "{error}"
+    );
+    assert!(!path.exists());
+    fs::write(&path, "x").unwrap();
+    let error = io.open(&path, ReadMode::Direct).unwrap_err();
+    assert_eq!(error.kind(), IoErrorKind::Unsupported);
+    assert!(
+        error.to_string().contains(path.to_str().unwrap()),
+        "{error}"
+    );
+    assert!(io.fallbacks().is_empty());
+}
+
+/// `dontcache` on tmpfs succeeding by doing something else.
+#[test]
+fn dontcache_is_refused_on_tmpfs() {
+    let Some(directory) = tmpfs_directory() else {
+        return;
+    };
+    let io = io_on(BackendKind::Threads).unwrap();
+    let path = directory.path().join("file");
+    let error = io
+        .create(&path, WriteMode::DontCache, WriterOptions::default())
+        .unwrap_err();
+    assert_eq!(error.kind(), IoErrorKind::Unsupported, "{error}");
+    assert!(!path.exists());
+    fs::write(&path, "x").unwrap();
+    let error = io.open(&path, ReadMode::DontCache).unwrap_err();
+    assert_eq!(error.kind(), IoErrorKind::Unsupported, "{error}");
+}
+
+/// Explicit `uring` silently using threads for `dontcache`.
+#[test]
+fn explicit_uring_refuses_dontcache_and_says_what_to_do() {
+    let Some(io) = io_on(BackendKind::Uring) else {
+        return;
+    };
+    let directory = disk_directory();
+    let path = directory.path().join("file");
+    let error = io
+        .create(&path, WriteMode::DontCache, WriterOptions::default())
+        .unwrap_err();
+    assert_eq!(error.kind(), IoErrorKind::Unsupported);
+    assert!(
+        error.to_string().contains("choose backend auto or threads"),
+        "{error}"
+    );
+    assert!(!path.exists());
+    fs::write(&path, "x").unwrap();
+    let error = io.open(&path, ReadMode::DontCache).unwrap_err();
+    assert_eq!(error.kind(), IoErrorKind::Unsupported);
+}
+
+/// An output replacing a file that exists.
+#[test]
+fn an_existing_file_is_not_overwritten() {
+    let directory = disk_directory();
+    let path = directory.path().join("file");
+    fs::write(&path, "precious").unwrap();
+    let io = io_on(BackendKind::Auto).unwrap();
+    for &mode in WriteMode::ALL {
+        let error = io
+            .create(&path, mode, WriterOptions::default())
+            .unwrap_err();
+        assert_eq!(error.kind(), IoErrorKind::AlreadyExists);
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"precious");
+}
+
+/// Directories and missing files as inputs.
+#[test]
+fn only_regular_files_are_opened() {
+    let directory = disk_directory();
+    let io = io_on(BackendKind::Auto).unwrap();
+    let error = io.open(directory.path(), ReadMode::Auto).unwrap_err();
+    assert_eq!(error.kind(), IoErrorKind::Unsupported);
+    assert!(error.to_string().contains("not a regular file"), "{error}");
+    let error = io
+        .open(&directory.path().join("none"), ReadMode::Auto)
+        .unwrap_err();
+    assert_eq!(error.kind(), IoErrorKind::NotFound);
+}
+
+/// `auto` not finding the backend that works; explicit choices not being kept.
+#[test]
+fn the_backend_in_use_is_the_one_asked_for() {
+    let threads = io_on(BackendKind::Threads).unwrap();
+    assert_eq!(threads.backend_used().kind, BackendKind::Threads);
+    assert_eq!(threads.backend_used().fallback_reason, None);
+    let auto = Io::new(IoOptions::default()).unwrap();
+    match io_on(BackendKind::Uring) {
+        Some(uring) => {
+            assert_eq!(uring.backend_used().kind, BackendKind::Uring);
+            assert_eq!(auto.backend_used().kind, BackendKind::Uring);
+        }
+        None => {
+            assert_eq!(auto.backend_used().kind, BackendKind::Threads);
+            assert!(auto.backend_used().fallback_reason.is_some());
+        }
+    }
+}
