@@ -1,0 +1,160 @@
+//! Data.db: partitions, rows, markers and cells, in the layout of any header.
+
+use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
+use compactor_sstable::data::layout::{ColumnLayout, Layout, check_column_order};
+use compactor_sstable::data::partition::PartitionHead;
+use compactor_sstable::data::row::RowBody;
+use compactor_sstable::data::unfiltered::{RowHead, UnfilteredHead, parse_head, parse_static_head};
+use compactor_sstable::statistics::{HeaderColumn, SerializationHeader, Statistics};
+use compactor_sstable::{Result, Version};
+
+use crate::statistics::repair_checksums;
+use crate::values::value;
+use crate::{take, version};
+
+/// Version, length of a Statistics.db, that file, and uncompressed Data.db.
+///
+/// # Panics
+/// If a structure ends beyond the bytes it was found in.
+pub fn data(data: &[u8]) {
+    count_partitions(data);
+}
+
+/// The harness; gives the number of whole partitions, so that a test can tell that it gets anywhere.
+pub fn count_partitions(data: &[u8]) -> usize {
+    let Some((version, statistics, mut bytes)) = parts(data) else {
+        return 0;
+    };
+    let Ok(layout) = layout_of(&statistics.header, version) else {
+        return 0;
+    };
+    let mut count = 0;
+    while let Some(len) = partition(bytes, &layout, &statistics.header) {
+        assert!(0 < len && len <= bytes.len());
+        bytes = &bytes[len..];
+        count += 1;
+    }
+    count
+}
+
+fn parts(mut data: &[u8]) -> Option<(Version, Statistics, &[u8])> {
+    let [selector] = take(&mut data)?;
+    let len = take(&mut data).map(u16::from_be_bytes)?;
+    let (statistics, bytes) = data.split_at_checked(usize::from(len))?;
+    let version = version(selector);
+    let mut statistics = statistics.to_vec();
+    repair_checksums(&mut statistics, version);
+    let statistics = Statistics::parse(&statistics, version).ok()?;
+    Some((version, statistics, bytes))
+}
+
+/// Length of the partition at the start of `bytes`; `None` where it is damaged or cut.
+fn partition(bytes: &[u8], layout: &Layout, header: &SerializationHeader) -> Option<usize> {
+    let head = PartitionHead::parse(bytes, layout.version).ok()?;
+    let key = head.key(bytes);
+    assert_eq!(key.len(), head.key_len);
+    value(&header.key_type.cql_type, key);
+    let mut pos = head.len;
+    if layout.has_static() {
+        let rest = &bytes[pos..];
+        let head = parse_static_head(rest, rest.len() as u64).ok()?;
+        row(rest, &head, layout)?;
+        pos += head.len;
+    }
+    let (mut spans, mut last_spans) = (Vec::<ValueSpan>::new(), Vec::new());
+    let mut last: Option<(Kind, usize)> = None;
+    loop {
+        let rest = &bytes[pos..];
+        let head = parse_head(rest, layout, rest.len() as u64, &mut spans).ok()?;
+        let (kind, len) = match head {
+            UnfilteredHead::EndOfPartition => return Some(pos + 1),
+            UnfilteredHead::Row(head) => {
+                row(rest, &head, layout)?;
+                (Kind::Clustering, head.len)
+            }
+            UnfilteredHead::Marker(head) => (head.kind, head.len),
+        };
+        assert!(0 < len && len <= rest.len());
+        let current = Prefix {
+            kind,
+            base: rest,
+            spans: &spans,
+        };
+        for (index, column) in header
+            .clustering_types
+            .iter()
+            .enumerate()
+            .take(current.len())
+        {
+            value(&column.cql_type, current.value(index).unwrap_or_default());
+        }
+        if let Some((kind, at)) = last {
+            let before = Prefix {
+                kind,
+                base: &bytes[at..],
+                spans: &last_spans,
+            };
+            let _ = layout.clustering.compare(before, current);
+        }
+        last = Some((kind, pos));
+        std::mem::swap(&mut spans, &mut last_spans);
+        pos += len;
+    }
+}
+
+/// All cells of a row; `None` where it is damaged.
+fn row(bytes: &[u8], head: &RowHead, layout: &Layout) -> Option<()> {
+    assert!(head.len <= bytes.len() && head.body_start <= head.len);
+    let mut body = RowBody::open(bytes, head, layout).ok()?;
+    while let Some(index) = body.next_column().ok()? {
+        let column = body.column(index);
+        if column.is_complex {
+            let (_, count) = body.complex_header().ok()?;
+            assert!(
+                count <= bytes.len(),
+                "{count} cells in {} bytes",
+                bytes.len()
+            );
+            for _ in 0..count {
+                let Some(cell) = body.complex_cell().ok()? else {
+                    continue;
+                };
+                if let Some(path_type) = column.cql_type.path_type() {
+                    value(path_type, cell.path);
+                }
+                if let Some(cell_type) = column.cql_type.cell_type(cell.path) {
+                    value(cell_type, cell.value);
+                }
+            }
+        } else if let Some(cell) = body.simple_cell(column).ok()? {
+            value(&column.cql_type, cell.value);
+        }
+    }
+    Some(())
+}
+
+/// The layout that a header describes.
+pub(crate) fn layout_of(header: &SerializationHeader, version: Version) -> Result<Layout> {
+    let columns = |columns: &[HeaderColumn]| -> Result<Vec<ColumnLayout>> {
+        let columns = columns
+            .iter()
+            .map(|c| ColumnLayout::new(c.name.clone(), c.column_type.cql_type.clone()))
+            .collect::<Result<Vec<_>>>()?;
+        check_column_order(&columns)?;
+        Ok(columns)
+    };
+    let clustering: Vec<_> = header
+        .clustering_types
+        .iter()
+        .map(|t| t.cql_type.clone())
+        .collect();
+    Ok(Layout {
+        version,
+        min_timestamp: header.encoding_stats.min_timestamp,
+        min_local_deletion_time: header.encoding_stats.min_local_deletion_time,
+        min_ttl: header.encoding_stats.min_ttl,
+        clustering: ClusteringComparator::new(&clustering)?,
+        static_columns: columns(&header.static_columns)?,
+        regular_columns: columns(&header.regular_columns)?,
+    })
+}

@@ -1,0 +1,62 @@
+//! Harnesses for every parser of `compactor-sstable`: bytes in, and nothing but an error or a value out.
+//!
+//! A harness fails by a panic, by a wrong answer where it can tell one, by running on without end, or
+//! by memory that the input's length does not justify (see [`bounded`]). `tests/replay.rs` runs all of
+//! them over seeds and simple mutants of them on a stable toolchain; the binaries in `fuzz_targets`
+//! give them to libFuzzer.
+//!
+//! What a parser is told besides its bytes, such as the version, comes from the first bytes of the
+//! input. Checksums are made right before parsing, or nothing behind them would ever be reached.
+
+pub mod bounded;
+pub mod components;
+pub mod data;
+pub mod names;
+pub mod seeds;
+pub mod statistics;
+pub mod tries;
+pub mod values;
+
+/// A harness.
+pub type Harness = fn(&[u8]);
+
+/// All of them, by the names of their fuzz targets.
+pub const HARNESSES: [(&str, Harness); 14] = [
+    ("vint", values::vint),
+    ("types", values::types),
+    ("counter", values::counter),
+    ("data", data::data),
+    ("compression_info", components::compression_info),
+    ("chunk", components::chunk),
+    ("index", components::index),
+    ("summary", components::summary),
+    ("filter", components::filter),
+    ("small_components", components::small_components),
+    ("statistics", statistics::statistics),
+    ("schema", names::schema),
+    ("names", names::names),
+    ("bti", tries::bti),
+];
+
+/// Runs the harness of this name with bounded memory.
+///
+/// # Panics
+/// If there is none, and where the harness found something.
+pub fn run(name: &str, data: &[u8]) {
+    let harness = HARNESSES.iter().find(|(known, _)| *known == name);
+    let (_, harness) = harness.unwrap_or_else(|| panic!("no harness {name}"));
+    bounded::run(data, *harness);
+}
+
+/// Splits the first `N` bytes off.
+pub(crate) fn take<const N: usize>(data: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = data.split_first_chunk::<N>()?;
+    *data = rest;
+    Some(*first)
+}
+
+/// The version that a byte selects.
+pub(crate) fn version(byte: u8) -> compactor_sstable::Version {
+    let all = compactor_sstable::Version::ALL;
+    all[usize::from(byte) % all.len()]
+}

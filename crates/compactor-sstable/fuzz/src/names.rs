@@ -1,0 +1,64 @@
+//! Text: schemas, file names, directories and ids.
+
+use std::path::Path;
+
+use compactor_sstable::descriptor::{Descriptor, TableDirectory};
+use compactor_sstable::schema::{ColumnKind, Schema};
+use compactor_sstable::sstable_id::SstableId;
+
+/// schema.cql.
+pub fn schema(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let Ok(schema) = Schema::parse(text) else {
+        return;
+    };
+    let Ok(table) = schema.only_table() else {
+        return;
+    };
+    let _ = (
+        table.partition_key_type(),
+        table.clustering_types(),
+        table.drop_times_micros(),
+    );
+    for kind in [ColumnKind::Regular, ColumnKind::Static] {
+        let _ = table.columns_of(kind);
+    }
+    let keyspace = table.keyspace.as_deref().unwrap_or_default();
+    let _ = schema.table(keyspace, &table.name);
+}
+
+/// A path, and as bytes an id.
+///
+/// # Panics
+/// If a name that was understood does not come back.
+pub fn names(data: &[u8]) {
+    if let Ok(id) = SstableId::from_bytes(data) {
+        let text = id.to_string();
+        let parsed: Result<SstableId, _> = text.parse();
+        assert_eq!(parsed.ok(), Some(id), "{text}");
+        assert_eq!(SstableId::from_bytes(&id.to_bytes()).ok(), Some(id));
+    }
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Ok(id) = text.parse::<SstableId>() {
+        assert_eq!(id.to_string().parse().ok(), Some(id), "{text}");
+        let _ = id.next();
+    }
+    let path = Path::new(text);
+    let _ = TableDirectory::parse(path);
+    let Ok(file) = Descriptor::parse(path) else {
+        return;
+    };
+    let _ = TableDirectory::parse(&file.descriptor.directory);
+    let again = file
+        .descriptor
+        .directory
+        .join(file.descriptor.file_name_of(&file.suffix));
+    match Descriptor::parse(&again) {
+        Ok(again) => assert_eq!(again, file),
+        Err(error) => panic!("{error}"),
+    }
+}

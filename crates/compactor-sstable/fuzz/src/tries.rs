@@ -1,0 +1,71 @@
+//! The BTI format: Partitions.db and Rows.db.
+
+use compactor_sstable::bti::byte_comparable::Token;
+use compactor_sstable::bti::partitions::PartitionIndex;
+use compactor_sstable::bti::rows::RowIndex;
+use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
+
+use crate::components::clustering_types;
+use crate::take;
+
+/// Which file, a number, and the file.
+///
+/// # Panics
+/// If there are more entries than the file has bytes.
+pub fn bti(mut data: &[u8]) {
+    let Some([file, number]) = take(&mut data) else {
+        return;
+    };
+    if file % 2 == 0 {
+        partitions(data, number)
+    } else {
+        rows(data, number)
+    }
+}
+
+fn partitions(data: &[u8], number: u8) {
+    let Ok(index) = PartitionIndex::parse(data) else {
+        return;
+    };
+    for (token, key) in [
+        (0, index.first_key),
+        (i64::MAX, index.last_key),
+        (i64::MIN, &[][..]),
+    ] {
+        let _ = index.candidate(Token::Murmur3(token), key, number.into());
+        let _ = index.candidate(Token::Random(key), key, number.into());
+        let _ = index.candidate(Token::ByteOrdered(key), key, number.into());
+    }
+    let mut entries = index.iter();
+    let mut count = 0;
+    while let Ok(Some(_)) = entries.next_entry() {
+        count += 1;
+        assert!(count <= data.len() && entries.prefix().len() <= data.len());
+    }
+}
+
+fn rows(data: &[u8], number: u8) {
+    // The entry that matters is the last one, mostly: its place is counted from the end.
+    let position = data.len().saturating_sub(usize::from(number)) as u64;
+    let Ok(index) = RowIndex::parse(data, position) else {
+        return;
+    };
+    let types = clustering_types(number);
+    let spans: &[ValueSpan] = &[];
+    for kind in [Kind::Clustering, Kind::InclStartBound, Kind::ExclEndBound] {
+        let _ = index.floor(
+            &types,
+            Prefix {
+                kind,
+                base: data,
+                spans,
+            },
+        );
+    }
+    let mut blocks = index.blocks();
+    let mut count = 0;
+    while let Ok(Some(_)) = blocks.next_block() {
+        count += 1;
+        assert!(count <= data.len() && blocks.separator().len() <= data.len());
+    }
+}

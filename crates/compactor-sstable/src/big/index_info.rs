@@ -1,0 +1,304 @@
+//! The promoted index: blocks of a wide partition.
+//!
+//! ```text
+//! promoted  := uvint headerLength | DeletionTime | vint32 count | IndexInfo * count
+//!              | count * i32 offset of each IndexInfo from the first
+//! IndexInfo := prefix first | prefix last | uvint offset | svint (width - 65536)
+//!              | u8 hasOpen | [DeletionTime of the range tombstone open behind the block]
+//! ```
+//!
+//! A block ends with the unfiltered that makes it as long as `column_index_size`. Offsets count from
+//! the partition's first byte; the first block begins behind the header (key, deletion, static row).
+//! What is left at the partition's end makes a last block, whose width includes the end byte, since
+//! Cassandra writes that byte before it closes the block. A partition of a single block has no
+//! promoted index.
+//!
+//! Source: `IndexInfo.Serializer`, `RowIndexEntry`, `BigFormatPartitionWriter`.
+
+use crate::byte_reader::ByteReader;
+use crate::byte_sink::ByteSink;
+use crate::data::clustering::{ClusteringComparator, Kind, ValueSpan};
+use crate::data::deletion_time::DeletionTime;
+use crate::error::{Error, Result};
+use crate::version::Version;
+
+/// `column_index_size` that Cassandra defaults to for BIG.
+pub const DEFAULT_COLUMN_INDEX_SIZE: u64 = 64 * 1024;
+/// `IndexInfo.Serializer.WIDTH_BASE`, whatever `column_index_size` is.
+const WIDTH_BASE: i64 = 64 * 1024;
+/// The byte behind a partition's last row or marker.
+const END_OF_PARTITION_LEN: u64 = 1;
+/// Two prefixes of one byte, offset, width, presence byte.
+const SHORTEST_INFO: usize = 5;
+
+/// A parsed promoted index; blocks are parsed on demand.
+#[derive(Clone, Copy, Debug)]
+pub struct PromotedIndex<'a> {
+    /// Bytes of key, deletion and static row.
+    pub header_len: u64,
+    /// The partition's own deletion.
+    pub deletion: DeletionTime,
+    infos: &'a [u8],
+    offsets: &'a [[u8; 4]],
+    version: Version,
+    base: u64,
+}
+
+/// A block of a partition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IndexInfo<'a> {
+    /// Serialized prefix, with its kind, of the first row or marker.
+    pub first: &'a [u8],
+    /// That of the last one.
+    pub last: &'a [u8],
+    /// Where the block begins, from the partition's first byte.
+    pub offset: u64,
+    /// Bytes of the block; with the end byte in a last block that is not full.
+    pub width: u64,
+    /// Deletion of the range tombstone that is open behind the block.
+    pub open_marker: Option<DeletionTime>,
+}
+
+impl<'a> PromotedIndex<'a> {
+    /// Parses the promoted index of an entry whose bytes begin at `base` of Index.db.
+    ///
+    /// # Errors
+    /// Corruption when lengths contradict each other.
+    pub fn parse(promoted: &'a [u8], version: Version, base: u64) -> Result<PromotedIndex<'a>> {
+        let mut reader = ByteReader::with_base(promoted, base);
+        let header_len = reader.uvint("promoted.header_length")?;
+        let deletion = DeletionTime::read(&mut reader, version)?;
+        let count_at = reader.offset();
+        let count = reader.uvint_count(SHORTEST_INFO + 4, "promoted.count")?;
+        if count == 0 {
+            return Err(Error::corrupt(
+                "promoted.count",
+                count_at,
+                "1 block or more",
+                "0",
+            ));
+        }
+        let base = reader.offset();
+        let infos = reader.bytes(reader.remaining() - 4 * count, "promoted.blocks")?;
+        let (offsets, _) = reader
+            .bytes(4 * count, "promoted.offsets")?
+            .as_chunks::<4>();
+        Ok(PromotedIndex {
+            header_len,
+            deletion,
+            infos,
+            offsets,
+            version,
+            base,
+        })
+    }
+
+    /// Number of blocks.
+    pub fn block_count(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// Parses block `index`. `spans` is scratch space.
+    ///
+    /// # Errors
+    /// Corruption, also for an index beyond the last block.
+    pub fn block(
+        &self,
+        index: usize,
+        comparator: &ClusteringComparator,
+        spans: &mut Vec<ValueSpan>,
+    ) -> Result<IndexInfo<'a>> {
+        let start = self.info_offset(index)?;
+        let end = if index + 1 < self.offsets.len() {
+            self.info_offset(index + 1)?
+        } else {
+            self.infos.len()
+        };
+        let Some(bytes) = self.infos.get(start..end) else {
+            return Err(Error::corrupt(
+                "promoted.offset",
+                self.base,
+                format!("offsets that ascend up to {}", self.infos.len()),
+                format!("{start} and {end}"),
+            ));
+        };
+        let mut reader = ByteReader::with_base(bytes, self.base + start as u64);
+        let first = prefix(&mut reader, bytes, comparator, spans)?;
+        let last = prefix(&mut reader, bytes, comparator, spans)?;
+        let offset = reader.uvint("index_info.offset")?;
+        let width_at = reader.offset();
+        let width = reader.svint("index_info.width")?;
+        let width = width
+            .checked_add(WIDTH_BASE)
+            .and_then(|width| u64::try_from(width).ok());
+        let width = width.ok_or_else(|| {
+            Error::corrupt("index_info.width", width_at, "a width of 0 or more", "less")
+        })?;
+        let open_marker = if reader.bool("index_info.has_open_marker")? {
+            Some(DeletionTime::read(&mut reader, self.version)?)
+        } else {
+            None
+        };
+        if !reader.is_empty() {
+            return Err(reader.corrupt(
+                "index_info",
+                "the next block",
+                format!("{} more bytes", reader.remaining()),
+            ));
+        }
+        Ok(IndexInfo {
+            first,
+            last,
+            offset,
+            width,
+            open_marker,
+        })
+    }
+
+    fn info_offset(&self, index: usize) -> Result<usize> {
+        let stored = self.offsets.get(index).map(|raw| i32::from_be_bytes(*raw));
+        stored
+            .and_then(|offset| usize::try_from(offset).ok())
+            .ok_or_else(|| {
+                Error::corrupt(
+                    "promoted.offset",
+                    self.base,
+                    format!("an offset of 0 or more for block {index}"),
+                    format!("{stored:?}"),
+                )
+            })
+    }
+}
+
+/// The bytes of the prefix that `reader`, a reader of `bytes`, comes to.
+fn prefix<'a>(
+    reader: &mut ByteReader<'a>,
+    bytes: &'a [u8],
+    comparator: &ClusteringComparator,
+    spans: &mut Vec<ValueSpan>,
+) -> Result<&'a [u8]> {
+    let start = reader.position();
+    comparator.read_prefix(reader, spans)?;
+    Ok(bytes.get(start..reader.position()).unwrap_or_default())
+}
+
+/// Builds promoted indexes, one partition after the other, in buffers that are kept.
+#[derive(Clone, Debug)]
+pub struct PromotedIndexBuilder {
+    version: Version,
+    column_index_size: u64,
+    /// Finished blocks, and where each begins.
+    infos: Vec<u8>,
+    offsets: Vec<u32>,
+    /// The block being filled: whether there is one, where it begins and its names.
+    in_block: bool,
+    block_start: u64,
+    first: Vec<u8>,
+    last: Vec<u8>,
+    end: u64,
+    open_marker: DeletionTime,
+    promoted: Vec<u8>,
+}
+
+impl PromotedIndexBuilder {
+    /// A builder of blocks that end with the unfiltered that reaches `column_index_size` bytes.
+    pub fn new(version: Version, column_index_size: u64) -> PromotedIndexBuilder {
+        PromotedIndexBuilder {
+            version,
+            column_index_size,
+            infos: Vec::new(),
+            offsets: Vec::new(),
+            in_block: false,
+            block_start: 0,
+            first: Vec::new(),
+            last: Vec::new(),
+            end: 0,
+            open_marker: DeletionTime::LIVE,
+            promoted: Vec::new(),
+        }
+    }
+
+    /// Adds a row or marker that occupies `start..end` of the partition.
+    ///
+    /// Its name is `kind` and `body`, the bytes that follow the kind in a serialized prefix: of a
+    /// row, the clustering values as Data.db has them; of a marker, count and values. `open_marker`
+    /// is the deletion that is open behind it, or [`DeletionTime::LIVE`].
+    #[inline]
+    pub fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) {
+        if !self.in_block {
+            self.in_block = true;
+            self.block_start = start;
+            set_name(&mut self.first, kind, body);
+        }
+        set_name(&mut self.last, kind, body);
+        self.end = end;
+        self.open_marker = *open_marker;
+        if end - self.block_start >= self.column_index_size {
+            self.close_block();
+        }
+    }
+
+    fn close_block(&mut self) {
+        // An offset beyond 31 bits is refused in `finish`.
+        self.offsets
+            .push(u32::try_from(self.infos.len()).unwrap_or(u32::MAX));
+        self.infos.put_slice(&self.first);
+        self.infos.put_slice(&self.last);
+        self.infos.put_uvint(self.block_start);
+        self.infos
+            .put_svint((self.end - self.block_start) as i64 - WIDTH_BASE);
+        self.infos.put_bool(!self.open_marker.is_live());
+        if !self.open_marker.is_live() {
+            self.open_marker.write(&mut self.infos, self.version);
+        }
+        self.in_block = false;
+    }
+
+    /// Ends the partition: its promoted index, empty where it has less than two blocks. The builder
+    /// is ready for the next partition.
+    ///
+    /// # Errors
+    /// Unsupported if the index exceeds 2 GiB, which the format cannot express.
+    pub fn finish(&mut self, header_len: u64, deletion: &DeletionTime) -> Result<&[u8]> {
+        if self.in_block {
+            self.end += END_OF_PARTITION_LEN;
+            self.close_block();
+        }
+        self.promoted.clear();
+        if self.offsets.len() >= 2 {
+            self.promoted.put_uvint(header_len);
+            deletion.write(&mut self.promoted, self.version);
+            self.promoted.put_uvint(self.offsets.len() as u64);
+            self.promoted.put_slice(&self.infos);
+            for &offset in &self.offsets {
+                self.promoted.put_u32(offset);
+            }
+        }
+        self.infos.clear();
+        self.offsets.clear();
+        if i32::try_from(self.promoted.len()).is_err() {
+            return Err(Error::unsupported(format!(
+                "a partition whose row index has {} bytes; raise column_index_size",
+                self.promoted.len()
+            )));
+        }
+        Ok(&self.promoted)
+    }
+}
+
+#[inline]
+fn set_name(name: &mut Vec<u8>, kind: Kind, body: &[u8]) {
+    name.clear();
+    name.push(kind as u8);
+    name.extend_from_slice(body);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Values that hold values: sequences of their forms.
+
+use std::borrow::Cow;
+
+use crate::byte_reader::ByteReader;
+use crate::error::{Error, Result};
+use crate::types::CqlType;
+
+use super::{NEXT_COMPONENT, NEXT_COMPONENT_NULL, TERMINATOR, append_component, append_escaped};
+
+/// `REVERSED_TYPE` of `DynamicCompositeType`.
+const REVERSED_TYPE: &[u8] = b"ReversedType";
+
+/// `i32 length | bytes`; a negative length is null.
+fn element32<'a>(reader: &mut ByteReader<'a>, name: &'static str) -> Result<Option<&'a [u8]>> {
+    let len = reader.i32(name)?;
+    match usize::try_from(len) {
+        Ok(len) => reader.bytes(len, name).map(Some),
+        Err(_) => Ok(None),
+    }
+}
+
+fn append_element(cql_type: &CqlType, value: Option<&[u8]>, out: &mut Vec<u8>) -> Result<()> {
+    match value {
+        None => {
+            out.push(NEXT_COMPONENT_NULL);
+            Ok(())
+        }
+        Some(value) => append_component(cql_type, value, NEXT_COMPONENT_NULL, out),
+    }
+}
+
+fn expect_end(reader: &ByteReader<'_>, name: &'static str) -> Result<()> {
+    if reader.is_empty() {
+        return Ok(());
+    }
+    Err(reader.corrupt(
+        name,
+        "the end of the value",
+        format!("{} more bytes", reader.remaining()),
+    ))
+}
+
+/// A frozen list, set or map, whose elements have the types in turn.
+pub(super) fn collection(types: &[&CqlType], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let mut reader = ByteReader::new(value);
+    let count = reader.i32_count(4 * types.len(), "collection.count")?;
+    for _ in 0..count {
+        for cql_type in types {
+            let element = element32(&mut reader, "collection.element")?;
+            append_element(cql_type, element, out)?;
+        }
+    }
+    expect_end(&reader, "collection")?;
+    out.push(TERMINATOR);
+    Ok(())
+}
+
+/// A tuple or frozen UDT, without the nulls at its end.
+pub(super) fn tuple<'t>(
+    types: impl Iterator<Item = &'t CqlType>,
+    value: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let mut reader = ByteReader::new(value);
+    let mut end = out.len();
+    for cql_type in types {
+        if reader.is_empty() {
+            break;
+        }
+        let field = element32(&mut reader, "tuple.field")?;
+        append_element(cql_type, field, out)?;
+        if field.is_some() {
+            end = out.len();
+        }
+    }
+    expect_end(&reader, "tuple")?;
+    out.truncate(end);
+    out.push(TERMINATOR);
+    Ok(())
+}
+
+/// Exactly `dimension` elements.
+pub(super) fn vector(
+    element: &CqlType,
+    dimension: u32,
+    value: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let mut reader = ByteReader::new(value);
+    for _ in 0..dimension {
+        let bytes = match element.fixed_len() {
+            Some(len) => reader.bytes(len, "vector.element")?,
+            None => reader.bytes_v("vector.element")?,
+        };
+        append_component(element, bytes, NEXT_COMPONENT_NULL, out)?;
+        if reader.is_empty() && element.fixed_len() == Some(0) {
+            // A vector of nothing: its dimension is all there is, and tells nothing.
+            break;
+        }
+    }
+    expect_end(&reader, "vector")?;
+    out.push(TERMINATOR);
+    Ok(())
+}
+
+/// What a composite begins with: null if static, a source without bytes if not. Static ones begin
+/// with `FFFF` (`CompositeType.readIsStatic`).
+pub(super) fn composite(types: &[CqlType], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let (is_static, rest) = match value.strip_prefix(&[0xff, 0xff]) {
+        Some(rest) => (true, rest),
+        None => (false, value),
+    };
+    out.push(if is_static {
+        NEXT_COMPONENT_NULL
+    } else {
+        NEXT_COMPONENT
+    });
+    let mut reader = ByteReader::new(rest);
+    let mut types = types.iter();
+    while !reader.is_empty() {
+        let Some(cql_type) = types.next() else {
+            return Err(reader.corrupt(
+                "composite",
+                "no more components than the type has",
+                format!("{} more bytes", reader.remaining()),
+            ));
+        };
+        let component = reader.bytes16("composite.component")?;
+        append_component(cql_type, component, NEXT_COMPONENT_NULL, out)?;
+        append_end_of_component(&mut reader, out)?;
+    }
+    out.push(TERMINATOR);
+    Ok(())
+}
+
+fn append_end_of_component(reader: &mut ByteReader<'_>, out: &mut Vec<u8>) -> Result<()> {
+    let at = reader.offset();
+    let end = reader.u8("composite.end_of_component")?;
+    if end != 0 && !reader.is_empty() {
+        return Err(Error::corrupt(
+            "composite.end_of_component",
+            at,
+            "00 but for the last component",
+            format!("{end:02x}"),
+        ));
+    }
+    // A signed byte.
+    out.extend_from_slice(&[NEXT_COMPONENT, end ^ 0x80]);
+    Ok(())
+}
+
+/// Each component with the names of its type in front. It never is static.
+pub(super) fn dynamic_composite(
+    aliases: &[(u8, CqlType)],
+    value: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    out.push(NEXT_COMPONENT);
+    let mut reader = ByteReader::new(value);
+    while !reader.is_empty() {
+        let cql_type = comparator(aliases, &mut reader)?;
+        let mut class = cql_type.as_ref();
+        if let CqlType::Reversed(base) = class {
+            out.push(NEXT_COMPONENT);
+            append_escaped(REVERSED_TYPE, out);
+            class = base;
+        }
+        let class_string = class.class_string();
+        // Without the parameters.
+        let full_name = class_string.split('(').next().unwrap_or_default();
+        let simple_name = full_name.rsplit('.').next().unwrap_or_default();
+        for name in [simple_name, full_name] {
+            out.push(NEXT_COMPONENT);
+            append_escaped(name.as_bytes(), out);
+        }
+        let component = reader.bytes16("dynamic_composite.component")?;
+        append_component(&cql_type, component, NEXT_COMPONENT_NULL, out)?;
+        append_end_of_component(&mut reader, out)?;
+    }
+    out.push(TERMINATOR);
+    Ok(())
+}
+
+/// `u16` with the high bit set and an alias in its low byte, or the length of a type string.
+fn comparator<'t>(
+    aliases: &'t [(u8, CqlType)],
+    reader: &mut ByteReader<'_>,
+) -> Result<Cow<'t, CqlType>> {
+    const NAME: &str = "dynamic_composite.comparator";
+    let at = reader.offset();
+    let header = reader.u16(NAME)?;
+    if header & 0x8000 != 0 {
+        let alias = (header & 0xff) as u8;
+        let found = aliases.iter().find(|(name, _)| *name == alias);
+        return found
+            .map(|(_, cql_type)| Cow::Borrowed(cql_type))
+            .ok_or_else(|| {
+                Error::corrupt(NAME, at, "an alias of the type", format!("{alias:02x}"))
+            });
+    }
+    let name = reader.bytes(usize::from(header), NAME)?;
+    let text = std::str::from_utf8(name)
+        .map_err(|_| Error::corrupt(NAME, at, "a type string", format!("{name:02x?}")))?;
+    // Values that name types that hold values that name types: unbounded recursion.
+    if text.contains("DynamicComposite") {
+        return Err(Error::corrupt(
+            NAME,
+            at,
+            "a type without dynamic parts",
+            text,
+        ));
+    }
+    let parsed = CqlType::parse(text)
+        .map_err(|error| Error::corrupt(NAME, at, "a type string", error.to_string()))?;
+    Ok(Cow::Owned(parsed))
+}

@@ -1,0 +1,397 @@
+//! `Partitions.db`: from a partition key to the partition.
+//!
+//! ```text
+//! file    := trie | bytes16 first key | bytes16 last key
+//!            | i64 offset of first key | i64 key count | i64 root
+//! payload := [u8 hash, if bits >= 8] | signed position in (bits - 7 or bits) bytes
+//! ```
+//!
+//! Each key is cut to the shortest prefix that tells it from its neighbours; one more byte of its
+//! hash makes a false match unlikely. A position of 0 or more leads to the partition's entry in
+//! `Rows.db`; a negative one is the complement of a position in `Data.db`.
+//!
+//! Source: `PartitionIndexBuilder`, `PartitionIndex`.
+
+use crate::bti::byte_comparable::{Token, append_key};
+use crate::bti::node::Node;
+use crate::bti::paged_output::PagedOutput;
+use crate::bti::trie_read::{Trie, Walk};
+use crate::bti::trie_write::{Payload, TrieWriter};
+use crate::byte_reader::ByteReader;
+use crate::byte_sink::ByteSink;
+use crate::error::{Error, Result};
+
+/// Three 64-bit numbers at the end.
+const FOOTER_LEN: usize = 24;
+const FLAG_HAS_HASH_BYTE: u8 = 8;
+
+/// Where a partition is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PartitionPosition {
+    /// At this position of the uncompressed `Data.db`: it has no row index.
+    Data(u64),
+    /// Its entry is at this position of `Rows.db`.
+    Rows(u64),
+}
+
+impl PartitionPosition {
+    fn encode(self) -> i64 {
+        match self {
+            PartitionPosition::Data(position) => !(position as i64),
+            PartitionPosition::Rows(position) => position as i64,
+        }
+    }
+
+    fn decode(raw: i64) -> PartitionPosition {
+        match raw {
+            0.. => PartitionPosition::Rows(raw as u64),
+            _ => PartitionPosition::Data(!raw as u64),
+        }
+    }
+}
+
+/// Bytes that a signed number takes (`SizedInts.nonZeroSize`).
+pub(super) fn signed_len(value: i64) -> usize {
+    let magnitude = if value < 0 { !value } else { value };
+    (64 - magnitude.leading_zeros() as usize + 1).div_ceil(8)
+}
+
+/// Appends the low `len` bytes.
+pub(super) fn put_signed(out: &mut Vec<u8>, value: i64, len: usize) {
+    out.put_slice(&value.to_be_bytes()[8 - len..]);
+}
+
+/// A signed number of at most 8 bytes.
+pub(super) fn read_signed(bytes: &[u8]) -> i64 {
+    let start = match bytes.first() {
+        Some(first) if first & 0x80 != 0 => -1i64,
+        _ => 0,
+    };
+    bytes
+        .iter()
+        .fold(start, |n, byte| (n << 8) | i64::from(*byte))
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PartitionPayload {
+    hash: u8,
+    position: i64,
+}
+
+impl Payload for PartitionPayload {
+    fn encoded_len(&self) -> usize {
+        1 + signed_len(self.position)
+    }
+
+    fn bits(&self) -> u8 {
+        FLAG_HAS_HASH_BYTE + (signed_len(self.position) - 1) as u8
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.put_u8(self.hash);
+        put_signed(out, self.position, signed_len(self.position));
+    }
+}
+
+/// Writes `Partitions.db`. Bytes collect in [`PartitionIndexWriter::output`], for the caller to take
+/// at will.
+#[derive(Debug)]
+pub struct PartitionIndexWriter {
+    out: PagedOutput,
+    trie: TrieWriter<PartitionPayload>,
+    first_key: Vec<u8>,
+    last_key: Vec<u8>,
+    /// The last key in byte-comparable form, which awaits its successor to be cut.
+    last: Vec<u8>,
+    last_payload: Option<PartitionPayload>,
+    last_diff: usize,
+    next: Vec<u8>,
+    count: u64,
+}
+
+impl Default for PartitionIndexWriter {
+    fn default() -> PartitionIndexWriter {
+        PartitionIndexWriter::new()
+    }
+}
+
+impl PartitionIndexWriter {
+    /// An index of nothing.
+    pub fn new() -> PartitionIndexWriter {
+        PartitionIndexWriter {
+            out: PagedOutput::new(),
+            trie: TrieWriter::new(),
+            first_key: Vec::new(),
+            last_key: Vec::new(),
+            last: Vec::new(),
+            last_payload: None,
+            last_diff: 0,
+            next: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// Keys so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// First and last key so far.
+    pub fn key_range(&self) -> (&[u8], &[u8]) {
+        (&self.first_key, &self.last_key)
+    }
+
+    /// What has been written and not taken.
+    pub fn output(&mut self) -> &mut PagedOutput {
+        &mut self.out
+    }
+
+    /// Adds the next partition. `h2` is the second half of the key's Murmur3 hash, of which the low
+    /// byte is kept, whatever the partitioner (`IFilter.FilterKey.filterHashLowerBits`).
+    ///
+    /// # Errors
+    /// Unsupported if the key does not follow the last one.
+    pub fn add(
+        &mut self,
+        token: Token<'_>,
+        key: &[u8],
+        h2: u64,
+        position: PartitionPosition,
+    ) -> Result<()> {
+        self.next.clear();
+        append_key(token, key, &mut self.next);
+        if let Some(payload) = self.last_payload {
+            let diff = diff_point(&self.last, &self.next);
+            let cut = diff.max(self.last_diff).min(self.last.len());
+            self.trie.add(&mut self.out, &self.last[..cut], payload)?;
+            self.last_diff = diff;
+        } else {
+            self.first_key.extend_from_slice(key);
+        }
+        std::mem::swap(&mut self.last, &mut self.next);
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        self.last_payload = Some(PartitionPayload {
+            hash: h2 as u8,
+            position: position.encode(),
+        });
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Writes the rest of the file into [`PartitionIndexWriter::output`].
+    ///
+    /// # Errors
+    /// As [`PartitionIndexWriter::add`].
+    pub fn finish(&mut self) -> Result<()> {
+        if let Some(payload) = self.last_payload.take() {
+            let cut = self.last_diff.min(self.last.len());
+            self.trie.add(&mut self.out, &self.last[..cut], payload)?;
+        }
+        let root = self.trie.complete(&mut self.out);
+        let first_key_at = self.out.position();
+        let out = self.out.buffer();
+        out.put_bytes16(&self.first_key);
+        out.put_bytes16(&self.last_key);
+        out.put_i64(first_key_at as i64);
+        out.put_i64(self.count as i64);
+        out.put_i64(root as i64);
+        Ok(())
+    }
+}
+
+/// Length of the shortest prefix of either that is not one of the other (`ByteComparable.diffPoint`).
+fn diff_point(a: &[u8], b: &[u8]) -> usize {
+    1 + a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// `Partitions.db`, parsed.
+#[derive(Clone, Copy, Debug)]
+pub struct PartitionIndex<'a> {
+    /// First partition key.
+    pub first_key: &'a [u8],
+    /// Last partition key.
+    pub last_key: &'a [u8],
+    /// Number of partitions.
+    pub key_count: u64,
+    trie: Trie<'a>,
+    file_len: u64,
+}
+
+/// A partition in the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionEntry {
+    /// Where it is.
+    pub position: PartitionPosition,
+    /// The low byte of its key's hash, if kept.
+    pub hash: Option<u8>,
+}
+
+impl<'a> PartitionIndex<'a> {
+    /// Parses the footer of the whole file.
+    ///
+    /// # Errors
+    /// Corruption if its numbers contradict each other.
+    pub fn parse(bytes: &'a [u8]) -> Result<PartitionIndex<'a>> {
+        let Some(footer_at) = bytes.len().checked_sub(FOOTER_LEN) else {
+            return Err(Error::corrupt(
+                "partition_index.footer",
+                0,
+                format!("{FOOTER_LEN} bytes or more"),
+                format!("{} bytes", bytes.len()),
+            ));
+        };
+        let (body, footer) = bytes.split_at(footer_at);
+        let mut reader = ByteReader::with_base(footer, footer_at as u64);
+        let mut number = |name, limit: u64| {
+            let at = reader.offset();
+            let raw = reader.i64(name)?;
+            match u64::try_from(raw) {
+                Ok(number) if number <= limit => Ok(number),
+                _ => Err(Error::corrupt(
+                    name,
+                    at,
+                    format!("0 to {limit}"),
+                    raw.to_string(),
+                )),
+            }
+        };
+        let keys_at = number("partition_index.first_key_offset", footer_at as u64)?;
+        // A key takes a node of its own, and none is shorter than a byte.
+        let key_count = number("partition_index.key_count", keys_at)?;
+        let root = number("partition_index.root", keys_at.saturating_sub(1))?;
+        let (nodes, keys) = body.split_at(keys_at as usize);
+        let mut reader = ByteReader::with_base(keys, keys_at);
+        let first_key = reader.bytes16("partition_index.first_key")?;
+        let last_key = reader.bytes16("partition_index.last_key")?;
+        if !reader.is_empty() {
+            return Err(reader.corrupt(
+                "partition_index.footer",
+                "the footer behind the last key",
+                format!("{} more bytes", reader.remaining()),
+            ));
+        }
+        Ok(PartitionIndex {
+            first_key,
+            last_key,
+            key_count,
+            trie: Trie::new(nodes, root),
+            file_len: bytes.len() as u64,
+        })
+    }
+
+    /// Length of the file.
+    pub fn file_len(&self) -> u64 {
+        self.file_len
+    }
+
+    /// The only partition that may have this key. Whether it has stands in `Rows.db` or `Data.db`,
+    /// where its key is. `h2` as in [`PartitionIndexWriter::add`].
+    ///
+    /// # Errors
+    /// Corruption on the way.
+    pub fn candidate(
+        &self,
+        token: Token<'_>,
+        key: &[u8],
+        h2: u64,
+    ) -> Result<Option<PartitionPosition>> {
+        let mut comparable = Vec::with_capacity(2 * key.len() + 16);
+        append_key(token, key, &mut comparable);
+        let followed = self.trie.follow(&comparable)?;
+        let node = followed.node;
+        if node.payload_bits() == 0 || (!followed.is_whole_key && node.range() > 0) {
+            return Ok(None);
+        }
+        let entry = self.entry(&node)?;
+        if entry.hash.is_some_and(|hash| hash != h2 as u8) {
+            return Ok(None);
+        }
+        Ok(Some(entry.position))
+    }
+
+    /// All partitions in their order.
+    pub fn iter(&self) -> PartitionEntries<'a> {
+        PartitionEntries {
+            index: *self,
+            walk: self.trie.walk(),
+            seen: 0,
+        }
+    }
+
+    fn entry(&self, node: &Node<'a>) -> Result<PartitionEntry> {
+        let bits = node.payload_bits();
+        let (hash_len, len) = match bits.checked_sub(FLAG_HAS_HASH_BYTE) {
+            Some(more) => (1, usize::from(more) + 1),
+            None => (0, usize::from(bits)),
+        };
+        let Some(payload) = node.after().get(..hash_len + len) else {
+            return Err(Error::corrupt(
+                "partition_index.payload",
+                node.position(),
+                format!("{} bytes behind the node", hash_len + len),
+                format!("{} bytes left", node.after().len()),
+            ));
+        };
+        self.trie.check_page(node, payload.len())?;
+        let (hash, position) = payload.split_at(hash_len);
+        let raw = read_signed(position);
+        if raw == i64::MIN {
+            return Err(Error::corrupt(
+                "partition_index.position",
+                node.position(),
+                "a position",
+                "the least number, which is none",
+            ));
+        }
+        Ok(PartitionEntry {
+            position: PartitionPosition::decode(raw),
+            hash: hash.first().copied(),
+        })
+    }
+}
+
+/// A walk over the partitions of an index.
+#[derive(Clone, Debug)]
+pub struct PartitionEntries<'a> {
+    index: PartitionIndex<'a>,
+    walk: Walk<'a>,
+    seen: u64,
+}
+
+impl PartitionEntries<'_> {
+    /// The next partition; `None` behind the last.
+    ///
+    /// # Errors
+    /// Corruption on the way, and at the end if there are not as many keys as the footer says.
+    pub fn next_entry(&mut self) -> Result<Option<PartitionEntry>> {
+        let count = self.index.key_count;
+        let node = self.walk.next_payload()?;
+        self.seen += u64::from(node.is_some());
+        let is_wrong = match node {
+            Some(_) => self.seen > count,
+            None => self.seen != count,
+        };
+        if is_wrong {
+            return Err(Error::corrupt(
+                "partition_index.key_count",
+                self.index.file_len.saturating_sub(16),
+                format!("{count} keys, as the footer says"),
+                format!(
+                    "{} {}",
+                    self.seen,
+                    if node.is_some() { "or more" } else { "keys" }
+                ),
+            ));
+        }
+        node.map(|node| self.index.entry(&node)).transpose()
+    }
+
+    /// The prefix that stands for the partition returned last, in byte-comparable form.
+    pub fn prefix(&self) -> &[u8] {
+        self.walk.key()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+use super::*;
+use crate::partitioner::Partitioner;
+
+fn sorted(keys: impl Iterator<Item = Vec<u8>>) -> Vec<(i64, u64, Vec<u8>)> {
+    let mut keys: Vec<(i64, u64, Vec<u8>)> = keys
+        .map(|key| {
+            let hash = Partitioner::Murmur3.hash_key(&key);
+            (hash.token, hash.h2, key)
+        })
+        .collect();
+    keys.sort_by(|a, b| (a.0, &a.2).cmp(&(b.0, &b.2)));
+    keys
+}
+
+fn written(keys: &[(i64, u64, Vec<u8>)]) -> Vec<u8> {
+    let mut writer = PartitionIndexWriter::new();
+    for (index, (token, h2, key)) in keys.iter().enumerate() {
+        writer
+            .add(Token::Murmur3(*token), key, *h2, place(index))
+            .unwrap();
+    }
+    writer.finish().unwrap();
+    writer.output().bytes().to_vec()
+}
+
+fn place(index: usize) -> PartitionPosition {
+    match index % 3 {
+        0 => PartitionPosition::Rows((index * index * index) as u64),
+        _ => PartitionPosition::Data((index * 1000) as u64),
+    }
+}
+
+#[test]
+fn every_key_is_found() {
+    for count in [1, 2, 3, 500, 5000] {
+        let keys = sorted((0..count).map(|n| format!("key{n}").into_bytes()));
+        let bytes = written(&keys);
+        let index = PartitionIndex::parse(&bytes).unwrap();
+        assert_eq!(index.key_count, count);
+        assert_eq!(index.first_key, keys[0].2);
+        assert_eq!(index.last_key, keys[keys.len() - 1].2);
+        let mut entries = index.iter();
+        for (n, (token, h2, key)) in keys.iter().enumerate() {
+            let entry = entries.next_entry().unwrap().unwrap();
+            assert_eq!(
+                entry,
+                PartitionEntry {
+                    position: place(n),
+                    hash: Some(*h2 as u8)
+                }
+            );
+            let found = index.candidate(Token::Murmur3(*token), key, *h2).unwrap();
+            assert_eq!(found, Some(place(n)));
+        }
+        assert_eq!(entries.next_entry().unwrap(), None);
+        // Others are found once in 256 times at most, by their hash.
+        let others = sorted((0..2000).map(|n| format!("other{n}").into_bytes()));
+        let found = others
+            .iter()
+            .filter(|(token, h2, key)| {
+                index
+                    .candidate(Token::Murmur3(*token), key, *h2)
+                    .unwrap()
+                    .is_some()
+            })
+            .count();
+        assert!(found < 30, "{found} of {}", others.len());
+    }
+}
+
+/// A table of the one partition `k` at position 0 without row index.
+#[test]
+fn a_single_key_leaves_a_bare_root() {
+    let bytes = written(&sorted([b"k".to_vec()].into_iter())[..0]);
+    assert_eq!(PartitionIndex::parse(&bytes).unwrap().key_count, 0);
+    let keys = sorted([b"k".to_vec()].into_iter());
+    let mut writer = PartitionIndexWriter::new();
+    let (token, h2, key) = &keys[0];
+    writer
+        .add(Token::Murmur3(*token), key, *h2, PartitionPosition::Data(0))
+        .unwrap();
+    writer.finish().unwrap();
+    let mut expected = vec![0x08, *h2 as u8, 0xff, 0, 1, b'k', 0, 1, b'k'];
+    for number in [3i64, 1, 0] {
+        expected.extend(number.to_be_bytes());
+    }
+    assert_eq!(writer.output().bytes(), expected);
+}
+
+#[test]
+fn positions_take_as_few_bytes_as_their_sign_allows() {
+    for (value, len) in [
+        (0i64, 1),
+        (127, 1),
+        (128, 2),
+        (-128, 1),
+        (-129, 2),
+        (0x7f_ffff, 3),
+        (0x80_0000, 4),
+        (i64::MAX, 8),
+        (i64::MIN, 8),
+    ] {
+        assert_eq!(signed_len(value), len, "{value}");
+        let mut out = Vec::new();
+        put_signed(&mut out, value, len);
+        assert_eq!(read_signed(&out), value);
+    }
+}
+
+/// What Cassandra may read although it never writes it: a payload without hash.
+#[test]
+fn payloads_without_hash() {
+    let mut bytes = vec![0x02, 0xff, 0x00, 0, 1, b'k', 0, 1, b'k'];
+    for number in [3i64, 1, 0] {
+        bytes.extend(number.to_be_bytes());
+    }
+    let index = PartitionIndex::parse(&bytes).unwrap();
+    let entry = index.iter().next_entry().unwrap().unwrap();
+    assert_eq!(
+        entry,
+        PartitionEntry {
+            position: PartitionPosition::Data(255),
+            hash: None
+        }
+    );
+    assert!(
+        index
+            .candidate(Token::Murmur3(1), b"x", 7)
+            .unwrap()
+            .is_some()
+    );
+}
+
+#[test]
+fn keys_must_ascend() {
+    let mut writer = PartitionIndexWriter::new();
+    writer
+        .add(Token::Murmur3(5), b"a", 0, PartitionPosition::Data(0))
+        .unwrap();
+    writer
+        .add(Token::Murmur3(4), b"a", 0, PartitionPosition::Data(9))
+        .unwrap();
+    assert!(writer.finish().is_err());
+    let mut writer = PartitionIndexWriter::new();
+    writer
+        .add(Token::Murmur3(5), b"a", 0, PartitionPosition::Data(0))
+        .unwrap();
+    writer
+        .add(Token::Murmur3(5), b"a", 0, PartitionPosition::Data(9))
+        .unwrap();
+    assert!(writer.finish().is_err());
+}
+
+#[test]
+fn footers_that_cannot_be() {
+    let keys = sorted((0..20).map(|n: u32| n.to_be_bytes().to_vec()));
+    let bytes = written(&keys);
+    let footer = bytes.len() - FOOTER_LEN;
+    assert!(PartitionIndex::parse(&[]).is_err());
+    assert!(PartitionIndex::parse(&bytes[1..]).is_err());
+    assert!(PartitionIndex::parse(&bytes[..bytes.len() - 1]).is_err());
+    for number in 0..3 {
+        for value in [-1i64, i64::MIN, i64::MAX, bytes.len() as i64] {
+            let mut damaged = bytes.clone();
+            damaged[footer + 8 * number..footer + 8 * number + 8]
+                .copy_from_slice(&value.to_be_bytes());
+            assert!(PartitionIndex::parse(&damaged).is_err(), "{number} {value}");
+        }
+    }
+    // Another number of keys than there are.
+    for count in [19u8, 21] {
+        let mut damaged = bytes.clone();
+        damaged[footer + 15] = count;
+        let index = PartitionIndex::parse(&damaged).unwrap();
+        let mut entries = index.iter();
+        let error = loop {
+            match entries.next_entry() {
+                Ok(entry) => assert!(entry.is_some()),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.to_string().contains("key_count"), "{error}");
+    }
+}

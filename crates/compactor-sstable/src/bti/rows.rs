@@ -1,0 +1,339 @@
+//! `Rows.db`: from a clustering to a block of a wide partition.
+//!
+//! ```text
+//! file    := (trie | entry)*                     one of each per partition of two blocks or more
+//! entry   := bytes16 key | uvint data position | svint root - position behind the key
+//!            | uvint32 block count | DeletionTime of the partition
+//! payload := signed offset in (bits & 7) bytes | [DeletionTime open at the block's start, if bits & 8]
+//! ```
+//!
+//! A block ends with the unfiltered that makes it as long as `column_index_size`; offsets count from
+//! the partition's first byte. The trie holds separators: nothing for the first block; for another the
+//! shortest bytes beyond the last clustering of the block before and not beyond its own first. A
+//! separator behind the last block leads to the end of the partition, before its end byte, so that
+//! what lies beyond all rows is known without reading any.
+//!
+//! Unlike a BIG index, which has the deletion open behind a block, this one has what is open at its
+//! start.
+//!
+//! Source: `BtiFormatPartitionWriter`, `RowIndexWriter`, `RowIndexReader`, `TrieIndexEntry`.
+
+use crate::bti::byte_comparable::append_prefix;
+use crate::bti::paged_output::PagedOutput;
+use crate::bti::partitions::{put_signed, signed_len};
+use crate::bti::trie_write::{Payload, TrieWriter};
+use crate::byte_reader::ByteReader;
+use crate::byte_sink::ByteSink;
+use crate::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
+use crate::data::deletion_time::DeletionTime;
+use crate::error::{Error, Result};
+use crate::types::CqlType;
+use crate::version::Version;
+
+mod read;
+
+pub use read::{Block, Blocks, RowIndex};
+
+/// `column_index_size` that Cassandra defaults to for BTI.
+pub const DEFAULT_COLUMN_INDEX_SIZE: u64 = 16 * 1024;
+
+const FLAG_OPEN_MARKER: u8 = 8;
+/// Both versions of the format have deletion times in this form.
+const DELETION_TIME_VERSION: Version = Version::Da;
+const DELETION_TIME_LEN: usize = 12;
+/// The format has three bits for the length of an offset.
+const MAX_OFFSET_LEN: usize = 7;
+
+#[derive(Clone, Copy, Debug)]
+struct BlockPayload {
+    offset: i64,
+    open: DeletionTime,
+}
+
+impl Payload for BlockPayload {
+    fn encoded_len(&self) -> usize {
+        signed_len(self.offset)
+            + if self.open.is_live() {
+                0
+            } else {
+                DELETION_TIME_LEN
+            }
+    }
+
+    fn bits(&self) -> u8 {
+        signed_len(self.offset) as u8
+            | if self.open.is_live() {
+                0
+            } else {
+                FLAG_OPEN_MARKER
+            }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        put_signed(out, self.offset, signed_len(self.offset));
+        if !self.open.is_live() {
+            self.open.write(out, DELETION_TIME_VERSION);
+        }
+    }
+}
+
+/// A clustering in the form of an `IndexInfo`: kind, then what Data.db has behind it.
+#[derive(Clone, Debug, Default)]
+struct Name(Vec<u8>);
+
+impl Name {
+    #[inline]
+    fn set(&mut self, kind: Kind, body: &[u8]) {
+        self.0.clear();
+        self.0.push(kind as u8);
+        self.0.extend_from_slice(body);
+    }
+}
+
+/// Writes `Rows.db`, one partition after the other. Bytes collect in [`RowIndexWriter::output`], for
+/// the caller to take at will, also within a partition.
+#[derive(Debug)]
+pub struct RowIndexWriter {
+    types: Vec<CqlType>,
+    comparator: ClusteringComparator,
+    column_index_size: u64,
+    out: PagedOutput,
+    trie: TrieWriter<BlockPayload>,
+
+    /// The block being filled: whether there is one, where it begins, what is open there, its names.
+    in_block: bool,
+    block_start: u64,
+    block_open: DeletionTime,
+    first: Name,
+    last: Name,
+    end: u64,
+    open_marker: DeletionTime,
+    blocks: u32,
+
+    /// Byte-comparable: the last clustering of the block before, the separator written last, and
+    /// scratch space for another of each.
+    max: Vec<u8>,
+    separator: Vec<u8>,
+    comparable: Vec<u8>,
+    spans: Vec<ValueSpan>,
+}
+
+impl RowIndexWriter {
+    /// A writer for a table whose clustering columns have `clustering_types`, of blocks that end with
+    /// the unfiltered that reaches `column_index_size` bytes.
+    ///
+    /// # Errors
+    /// Unsupported types.
+    pub fn new(clustering_types: &[CqlType], column_index_size: u64) -> Result<RowIndexWriter> {
+        Ok(RowIndexWriter {
+            types: clustering_types.to_vec(),
+            comparator: ClusteringComparator::new(clustering_types)?,
+            column_index_size,
+            out: PagedOutput::new(),
+            trie: TrieWriter::new(),
+            in_block: false,
+            block_start: 0,
+            block_open: DeletionTime::LIVE,
+            first: Name::default(),
+            last: Name::default(),
+            end: 0,
+            open_marker: DeletionTime::LIVE,
+            blocks: 0,
+            max: Vec::new(),
+            separator: Vec::new(),
+            comparable: Vec::new(),
+            spans: Vec::new(),
+        })
+    }
+
+    /// What has been written and not taken.
+    pub fn output(&mut self) -> &mut PagedOutput {
+        &mut self.out
+    }
+
+    /// Adds a row or marker that occupies `start..end` of the partition.
+    ///
+    /// Its name is `kind` and `body`, the bytes that follow the kind in a serialized prefix: of a
+    /// row, the clustering values as Data.db has them; of a marker, count and values. `open_marker`
+    /// is the deletion that is open behind it, or [`DeletionTime::LIVE`].
+    ///
+    /// # Errors
+    /// If a clustering at a border of blocks has no byte-comparable form, or one out of order.
+    #[inline]
+    pub fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<()> {
+        if !self.in_block {
+            self.in_block = true;
+            self.block_start = start;
+            self.block_open = self.open_marker;
+            self.first.set(kind, body);
+        }
+        self.last.set(kind, body);
+        self.end = end;
+        self.open_marker = *open_marker;
+        if end - self.block_start >= self.column_index_size {
+            self.close_block()?;
+        }
+        Ok(())
+    }
+
+    fn close_block(&mut self) -> Result<()> {
+        let payload = self.payload(self.block_start, self.block_open)?;
+        if self.blocks == 0 {
+            self.separator.clear();
+        } else {
+            encode(
+                &self.comparator,
+                &self.types,
+                &self.first,
+                &mut self.spans,
+                &mut self.comparable,
+            )?;
+            separator_beyond(&self.max, &self.comparable, &mut self.separator)?;
+        }
+        self.trie.add(&mut self.out, &self.separator, payload)?;
+        encode(
+            &self.comparator,
+            &self.types,
+            &self.last,
+            &mut self.spans,
+            &mut self.max,
+        )?;
+        self.blocks = self.blocks.saturating_add(1);
+        self.in_block = false;
+        Ok(())
+    }
+
+    fn payload(&self, offset: u64, open: DeletionTime) -> Result<BlockPayload> {
+        match i64::try_from(offset) {
+            Ok(offset) if signed_len(offset) <= MAX_OFFSET_LEN => Ok(BlockPayload { offset, open }),
+            _ => Err(Error::unsupported(format!(
+                "a partition of {offset} bytes or more"
+            ))),
+        }
+    }
+
+    /// Ends the partition with this key at `data_position` of `Data.db`. Returns the position of its
+    /// entry in `Rows.db`, or `None` where it has less than two blocks. The writer is ready for the
+    /// next partition.
+    ///
+    /// # Errors
+    /// As [`RowIndexWriter::add_unfiltered`].
+    pub fn finish(
+        &mut self,
+        key: &[u8],
+        data_position: u64,
+        deletion: &DeletionTime,
+    ) -> Result<Option<u64>> {
+        let entry = self.finish_blocks(key, data_position, deletion);
+        if self.blocks > 0 {
+            self.trie.reset();
+        }
+        self.in_block = false;
+        self.blocks = 0;
+        self.open_marker = DeletionTime::LIVE;
+        entry
+    }
+
+    fn finish_blocks(
+        &mut self,
+        key: &[u8],
+        data_position: u64,
+        deletion: &DeletionTime,
+    ) -> Result<Option<u64>> {
+        // The only block of a partition tells nothing.
+        if self.in_block && self.blocks > 0 {
+            self.close_block()?;
+        }
+        if self.blocks < 2 {
+            return Ok(None);
+        }
+        nudge(&self.max, &self.separator, &mut self.comparable)?;
+        let payload = self.payload(self.end, DeletionTime::LIVE)?;
+        self.trie.add(&mut self.out, &self.comparable, payload)?;
+        let root = self.trie.complete(&mut self.out);
+        let entry = self.out.position();
+        self.out.buffer().put_bytes16(key);
+        let base = self.out.position();
+        let out = self.out.buffer();
+        out.put_uvint(data_position);
+        out.put_svint(root as i64 - base as i64);
+        out.put_uvint(u64::from(self.blocks));
+        deletion.write(out, DELETION_TIME_VERSION);
+        Ok(Some(entry))
+    }
+}
+
+fn encode(
+    comparator: &ClusteringComparator,
+    types: &[CqlType],
+    name: &Name,
+    spans: &mut Vec<ValueSpan>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let kind = comparator.read_prefix(&mut ByteReader::new(&name.0), spans)?;
+    out.clear();
+    append_prefix(
+        types,
+        Prefix {
+            kind,
+            base: &name.0,
+            spans,
+        },
+        out,
+    )
+}
+
+/// Bytes that both begin with.
+fn common_len(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+#[cold]
+fn out_of_order() -> Error {
+    Error::unsupported(
+        "clusterings whose byte-comparable forms do not ascend, such as NaN of different bits; \
+         BTI cannot index them, BIG can",
+    )
+}
+
+/// The shortest bytes beyond `max` that are not beyond `min`, in terms of `max`: its common prefix
+/// with `min`, and its next byte plus one (`ByteSource.separatorGt`).
+fn separator_beyond(max: &[u8], min: &[u8], separator: &mut Vec<u8>) -> Result<()> {
+    let common = common_len(max, min);
+    match (max.get(common), min.get(common)) {
+        (Some(below), Some(above)) if below < above => {
+            separator.clear();
+            separator.extend_from_slice(&min[..common]);
+            separator.push(below + 1);
+            Ok(())
+        }
+        _ => Err(out_of_order()),
+    }
+}
+
+/// Bytes somewhat beyond `max` and longer than what it shares with `separator`, the last one that was
+/// written (`RowIndexWriter.nudge`).
+fn nudge(max: &[u8], separator: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let common = common_len(max, separator);
+    let full = max[common..]
+        .iter()
+        .take_while(|byte| **byte == 0xff)
+        .count();
+    let Some(byte) = max.get(common + full) else {
+        return Err(out_of_order());
+    };
+    out.clear();
+    out.extend_from_slice(&max[..common + full]);
+    out.push(byte + 1);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

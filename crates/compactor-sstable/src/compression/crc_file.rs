@@ -1,0 +1,202 @@
+//! CRC.db: checksums of an uncompressed Data.db.
+//!
+//! ```text
+//! i32 chunkSize | u32 CRC32 of each chunk; the last may be short
+//! ```
+//!
+//! Source: `ChecksummedSequentialWriter`, `DataIntegrityMetadata.ChecksumValidator`.
+
+use crate::byte_reader::ByteReader;
+use crate::byte_sink::ByteSink;
+use crate::compression::crc32;
+use crate::error::{Error, Result};
+
+/// Length of a chunk as Cassandra writes it: its writer's buffer.
+pub const DEFAULT_CRC_CHUNK_LEN: u32 = 65_536;
+
+/// Parsed checksums.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrcFile {
+    /// Bytes of Data.db that one checksum covers.
+    pub chunk_len: u32,
+    /// A checksum per chunk.
+    pub crcs: Vec<u32>,
+}
+
+impl CrcFile {
+    /// Parses the checksums of a Data.db of `data_len` bytes.
+    ///
+    /// # Errors
+    /// Corruption when there are more or fewer checksums than chunks.
+    pub fn parse(bytes: &[u8], data_len: u64) -> Result<CrcFile> {
+        let mut reader = ByteReader::new(bytes);
+        let chunk_len = match reader.i32("crc.chunk_size")? {
+            len @ 1.. => len as u32,
+            len => {
+                return Err(Error::corrupt(
+                    "crc.chunk_size",
+                    0,
+                    "a positive number",
+                    len.to_string(),
+                ));
+            }
+        };
+        let wanted = data_len.div_ceil(u64::from(chunk_len));
+        let (words, rest) = bytes[4..].as_chunks::<4>();
+        if words.len() as u64 != wanted || !rest.is_empty() {
+            return Err(reader.corrupt(
+                "crc.count",
+                format!("{wanted} checksums for {data_len} bytes in chunks of {chunk_len}"),
+                format!("{} bytes", reader.remaining()),
+            ));
+        }
+        let crcs = words.iter().map(|word| u32::from_be_bytes(*word)).collect();
+        Ok(CrcFile { chunk_len, crcs })
+    }
+
+    /// Checks chunk `index` of Data.db.
+    ///
+    /// # Errors
+    /// Corruption, with the chunk's offset in Data.db.
+    pub fn check(&self, index: usize, chunk: &[u8]) -> Result<()> {
+        let offset = index as u64 * u64::from(self.chunk_len);
+        let computed = crc32(chunk);
+        match self.crcs.get(index) {
+            Some(&stored) if stored == computed => Ok(()),
+            Some(stored) => Err(Error::corrupt(
+                "data.crc",
+                offset,
+                format!("{} bytes with CRC32 {stored:08x} (CRC.db)", chunk.len()),
+                format!("{computed:08x}"),
+            )),
+            None => Err(Error::corrupt(
+                "data.crc",
+                offset,
+                format!("at most {} chunks (CRC.db)", self.crcs.len()),
+                format!("chunk {index}"),
+            )),
+        }
+    }
+
+    /// Appends the file's bytes.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.put_u32(self.chunk_len);
+        for &crc in &self.crcs {
+            out.put_u32(crc);
+        }
+    }
+}
+
+/// Collects the checksums of a Data.db that is written piece by piece.
+#[derive(Clone, Debug)]
+pub struct CrcFileWriter {
+    chunk_len: u32,
+    /// Bytes that the running checksum has seen.
+    filled: u32,
+    running: crc32fast::Hasher,
+    crcs: Vec<u32>,
+}
+
+impl CrcFileWriter {
+    /// Checksums of chunks of `chunk_len` bytes.
+    ///
+    /// # Panics
+    /// If `chunk_len` is 0.
+    pub fn new(chunk_len: u32) -> CrcFileWriter {
+        assert!(chunk_len > 0, "chunks without bytes");
+        CrcFileWriter {
+            chunk_len,
+            filled: 0,
+            running: crc32fast::Hasher::new(),
+            crcs: Vec::new(),
+        }
+    }
+
+    /// Adds the next bytes of Data.db.
+    pub fn update(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = (self.chunk_len - self.filled) as usize;
+            let (now, later) = bytes.split_at(room.min(bytes.len()));
+            self.running.update(now);
+            self.filled += now.len() as u32;
+            if self.filled == self.chunk_len {
+                self.close_chunk();
+            }
+            bytes = later;
+        }
+    }
+
+    fn close_chunk(&mut self) {
+        self.crcs.push(self.running.clone().finalize());
+        self.running.reset();
+        self.filled = 0;
+    }
+
+    /// Ends the last chunk.
+    pub fn finish(mut self) -> CrcFile {
+        if self.filled > 0 {
+            self.close_chunk();
+        }
+        CrcFile {
+            chunk_len: self.chunk_len,
+            crcs: self.crcs,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_any_length_give_the_same_file() {
+        let data: Vec<u8> = (0..1000u32).map(|i| (i * 7) as u8).collect();
+        let whole: Vec<u32> = data.chunks(64).map(crc32).collect();
+        for piece in [1, 63, 64, 65, 1000] {
+            let mut writer = CrcFileWriter::new(64);
+            data.chunks(piece).for_each(|bytes| writer.update(bytes));
+            let file = writer.finish();
+            assert_eq!(file.crcs, whole);
+            let mut out = Vec::new();
+            file.write(&mut out);
+            assert_eq!(CrcFile::parse(&out, 1000).unwrap(), file);
+        }
+    }
+
+    #[test]
+    fn counts_must_agree() {
+        let mut out = Vec::new();
+        CrcFile {
+            chunk_len: 64,
+            crcs: vec![1, 2],
+        }
+        .write(&mut out);
+        for (len, good) in [
+            (64, false),
+            (65, true),
+            (128, true),
+            (129, false),
+            (u64::MAX, false),
+        ] {
+            assert_eq!(CrcFile::parse(&out, len).is_ok(), good, "{len}");
+        }
+        for len in 0..out.len() {
+            assert!(CrcFile::parse(&out[..len], 128).is_err());
+        }
+        assert!(CrcFile::parse(&[0; 4], 0).is_err());
+        assert!(CrcFile::parse(&[0xff; 4], 0).is_err());
+        out.push(0);
+        assert!(CrcFile::parse(&out, 128).is_err());
+    }
+
+    #[test]
+    fn damage_names_the_place_in_data() {
+        let mut writer = CrcFileWriter::new(64);
+        writer.update(&[5; 100]);
+        let file = writer.finish();
+        file.check(1, &[5; 36]).unwrap();
+        let error = file.check(1, &[6; 36]).unwrap_err().to_string();
+        assert!(error.contains("offset 64"), "{error}");
+        assert!(file.check(2, &[]).is_err());
+    }
+}

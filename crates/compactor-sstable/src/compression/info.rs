@@ -1,0 +1,356 @@
+//! CompressionInfo.db: compressor, chunk length and where each chunk lies.
+//!
+//! ```text
+//! utf16 compressor | i32 n | n * (utf16 key, utf16 value)
+//! | i32 chunkLength | [i32 maxCompressedLength] | i64 dataLength
+//! | i32 chunkCount | chunkCount * i64 offset | [compression dictionary]
+//! ```
+//!
+//! Source: `CompressionMetadata.open`, `CompressionMetadata.Writer`, `CompressionParams`.
+
+use std::sync::Arc;
+
+use crate::byte_reader::ByteReader;
+use crate::byte_sink::ByteSink;
+use crate::compression::codec::Codec;
+use crate::compression::dictionary::CompressionDictionary;
+use crate::compression::{CRC_LEN, MAX_CHUNK_LEN};
+use crate::error::{Error, Result};
+use crate::version::Version;
+
+/// Maximum compressed length that never makes a chunk be stored raw.
+pub const NO_MAX_COMPRESSED_LEN: u32 = i32::MAX as u32;
+
+/// How a Data.db is compressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompressionParams {
+    /// Class name of the compressor, as found.
+    pub compressor: String,
+    /// The compressor's own options, in file order.
+    pub options: Vec<(String, String)>,
+    /// Uncompressed length of every chunk but the last; a power of two.
+    pub chunk_len: u32,
+    /// A chunk whose payload is not shorter than this is stored raw;
+    /// [`NO_MAX_COMPRESSED_LEN`] for never.
+    pub max_compressed_len: u32,
+}
+
+impl CompressionParams {
+    /// A codec without options that never stores raw chunks.
+    pub fn new(codec: Codec, chunk_len: u32) -> CompressionParams {
+        CompressionParams {
+            compressor: codec.name().to_owned(),
+            options: codec.options(),
+            chunk_len,
+            max_compressed_len: NO_MAX_COMPRESSED_LEN,
+        }
+    }
+
+    /// The codec.
+    ///
+    /// # Errors
+    /// Unsupported, naming the codec.
+    pub fn codec(&self) -> Result<Codec> {
+        Codec::from_name(&self.compressor, &self.options)
+    }
+
+    /// Maximum compressed length for the table option `min_compress_ratio`
+    /// (`CompressionParams.calcMaxCompressedLength`).
+    pub fn max_compressed_len_for_ratio(chunk_len: u32, min_compress_ratio: f64) -> u32 {
+        // A ratio of 0 divides to infinity, which the minimum turns into "never".
+        let limit = (f64::from(chunk_len) / min_compress_ratio)
+            .min(f64::from(i32::MAX))
+            .ceil();
+        (limit as u32).min(NO_MAX_COMPRESSED_LEN)
+    }
+}
+
+/// What CompressionInfo.db says, or will say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompressionInfo {
+    /// Codec and lengths.
+    pub params: CompressionParams,
+    /// Length of the content once decompressed.
+    pub data_len: u64,
+    /// Length of Data.db.
+    pub file_len: u64,
+    /// Position in Data.db of each chunk's first byte.
+    pub chunk_offsets: Vec<u64>,
+    /// Dictionary that chunks were compressed with (Cassandra 6). Never written.
+    pub dictionary: Option<Arc<CompressionDictionary>>,
+}
+
+/// Where a chunk lies and how long its content is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredChunk {
+    /// Position in Data.db.
+    pub offset: u64,
+    /// Bytes in Data.db, the trailing CRC included.
+    pub stored_len: u64,
+    /// Bytes once decompressed; 0 for the empty last chunk that releases before 4.0 may write.
+    pub raw_len: u32,
+}
+
+impl CompressionInfo {
+    /// Starts describing a file that is being written.
+    pub fn new(params: CompressionParams) -> CompressionInfo {
+        CompressionInfo {
+            params,
+            data_len: 0,
+            file_len: 0,
+            chunk_offsets: Vec::new(),
+            dictionary: None,
+        }
+    }
+
+    /// Adds the next chunk; `stored_len` includes its CRC.
+    pub fn push_chunk(&mut self, raw_len: u32, stored_len: u32) {
+        self.chunk_offsets.push(self.file_len);
+        self.file_len += u64::from(stored_len);
+        self.data_len += u64::from(raw_len);
+    }
+
+    /// Payload bytes of all chunks, without CRCs, over uncompressed bytes: Statistics.db's ratio.
+    pub fn compression_ratio(&self) -> f64 {
+        let crcs = (self.chunk_offsets.len() * CRC_LEN) as u64;
+        (self.file_len - crcs.min(self.file_len)) as f64 / self.data_len as f64
+    }
+
+    /// Parses and checks against the length of Data.db.
+    ///
+    /// # Errors
+    /// Corruption when bytes are missing or contradict each other; unsupported when a compression
+    /// dictionary follows.
+    pub fn parse(bytes: &[u8], version: Version, file_len: u64) -> Result<CompressionInfo> {
+        let mut reader = ByteReader::new(bytes);
+        let compressor = reader.utf16_string("compression_info.compressor")?;
+        let option_count = reader.i32_count(4, "compression_info.option_count")?;
+        let mut options = Vec::with_capacity(option_count);
+        for _ in 0..option_count {
+            let key = reader.utf16_string("compression_info.option_name")?;
+            let value = reader.utf16_string("compression_info.option_value")?;
+            options.push((key, value));
+        }
+        let chunk_len = positive(&mut reader, "compression_info.chunk_length")?;
+        if !chunk_len.is_power_of_two() || chunk_len > MAX_CHUNK_LEN {
+            return Err(Error::corrupt(
+                "compression_info.chunk_length",
+                reader.offset() - 4,
+                format!("a power of two up to {MAX_CHUNK_LEN}"),
+                chunk_len.to_string(),
+            ));
+        }
+        let max_compressed_len = if version.has_max_compressed_length() {
+            positive(&mut reader, "compression_info.max_compressed_length")?
+        } else {
+            NO_MAX_COMPRESSED_LEN
+        };
+        // `CompressionParams.validate`: a ratio is 0, for never, or 1 and more.
+        if max_compressed_len > chunk_len && max_compressed_len != NO_MAX_COMPRESSED_LEN {
+            return Err(Error::corrupt(
+                "compression_info.max_compressed_length",
+                reader.offset() - 4,
+                format!("at most the chunk length {chunk_len}, or {NO_MAX_COMPRESSED_LEN}"),
+                max_compressed_len.to_string(),
+            ));
+        }
+        let data_len_at = reader.offset();
+        let data_len = reader.u64("compression_info.data_length")?;
+        let count_at = reader.offset();
+        let chunk_count = reader.i32_count(8, "compression_info.chunk_count")?;
+        let wanted = data_len.div_ceil(u64::from(chunk_len));
+        if data_len == 0 || i64::try_from(data_len).is_err() {
+            return Err(Error::corrupt(
+                "compression_info.data_length",
+                data_len_at,
+                "a positive number",
+                (data_len as i64).to_string(),
+            ));
+        }
+        // Releases before 4.0 may end a file with a chunk of no content.
+        let empty_last = !version.has_max_compressed_length() && chunk_count as u64 == wanted + 1;
+        if chunk_count as u64 != wanted && !empty_last {
+            return Err(Error::corrupt(
+                "compression_info.chunk_count",
+                count_at,
+                format!("{wanted} chunks of {chunk_len} bytes for a data length of {data_len}"),
+                chunk_count.to_string(),
+            ));
+        }
+        let chunk_offsets = offsets(&mut reader, chunk_count, file_len)?;
+        let dictionary = match reader.remaining() {
+            0 => None,
+            _ if version.has_compression_dictionary() => {
+                Some(Arc::new(CompressionDictionary::parse(&mut reader)?))
+            }
+            left => {
+                return Err(reader.corrupt(
+                    "compression_info.end",
+                    "the end of the file",
+                    format!("{left} more bytes"),
+                ));
+            }
+        };
+        let params = CompressionParams {
+            compressor,
+            options,
+            chunk_len,
+            max_compressed_len,
+        };
+        let info = CompressionInfo {
+            params,
+            data_len,
+            file_len,
+            chunk_offsets,
+            dictionary,
+        };
+        info.check_stored_lengths()?;
+        Ok(info)
+    }
+
+    /// No codec makes a chunk much longer than it was; what claims to be longer would only make
+    /// readers set aside memory.
+    fn check_stored_lengths(&self) -> Result<()> {
+        let chunk_len = u64::from(self.params.chunk_len);
+        let limit = chunk_len + chunk_len / 4 + 4096;
+        for index in 0..self.chunk_offsets.len() {
+            let Some(chunk) = self.chunk(index) else {
+                continue;
+            };
+            if chunk.stored_len > limit {
+                return Err(Error::corrupt(
+                    "compression_info.chunk_offset",
+                    chunk.offset,
+                    format!("chunk {index} of at most {limit} stored bytes"),
+                    chunk.stored_len.to_string(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of chunks.
+    pub fn chunk_count(&self) -> usize {
+        self.chunk_offsets.len()
+    }
+
+    /// Chunk `index`, if there is one.
+    #[inline]
+    pub fn chunk(&self, index: usize) -> Option<StoredChunk> {
+        let offset = *self.chunk_offsets.get(index)?;
+        let end = self
+            .chunk_offsets
+            .get(index + 1)
+            .copied()
+            .unwrap_or(self.file_len);
+        let start = index as u64 * u64::from(self.params.chunk_len);
+        let raw_len = self
+            .data_len
+            .saturating_sub(start)
+            .min(u64::from(self.params.chunk_len)) as u32;
+        Some(StoredChunk {
+            offset,
+            stored_len: end - offset,
+            raw_len,
+        })
+    }
+
+    /// Index of the chunk that holds a position of the uncompressed content.
+    #[inline]
+    pub fn chunk_index_of(&self, position: u64) -> u64 {
+        position >> self.params.chunk_len.trailing_zeros()
+    }
+
+    /// Stored length of the longest chunk: what a reader's buffer must hold.
+    pub fn max_stored_len(&self) -> u64 {
+        (0..self.chunk_count())
+            .filter_map(|index| self.chunk(index))
+            .map(|chunk| chunk.stored_len)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Appends the file's bytes.
+    ///
+    /// # Errors
+    /// Unsupported if the version cannot express it: no chunk at all, more than 2^31 chunks, a
+    /// maximum compressed length before `na`.
+    pub fn write(&self, out: &mut Vec<u8>, version: Version) -> Result<()> {
+        let count = i32::try_from(self.chunk_offsets.len())
+            .ok()
+            .filter(|&count| count > 0);
+        let Some(count) = count else {
+            return Err(Error::unsupported(format!(
+                "a compressed file of {} chunks",
+                self.chunk_offsets.len()
+            )));
+        };
+        out.put_utf16_string(&self.params.compressor);
+        out.put_i32(self.params.options.len() as i32);
+        for (key, value) in &self.params.options {
+            out.put_utf16_string(key);
+            out.put_utf16_string(value);
+        }
+        out.put_u32(self.params.chunk_len);
+        if version.has_max_compressed_length() {
+            out.put_u32(self.params.max_compressed_len);
+        } else if self.params.max_compressed_len != NO_MAX_COMPRESSED_LEN {
+            return Err(Error::unsupported(format!(
+                "a maximum compressed length in version {version}"
+            )));
+        }
+        out.put_i64(self.data_len as i64);
+        out.put_i32(count);
+        out.reserve(8 * self.chunk_offsets.len());
+        for &offset in &self.chunk_offsets {
+            out.put_i64(offset as i64);
+        }
+        Ok(())
+    }
+}
+
+fn positive(reader: &mut ByteReader<'_>, structure: &'static str) -> Result<u32> {
+    let at = reader.offset();
+    match reader.i32(structure)? {
+        value @ 1.. => Ok(value as u32),
+        value => Err(Error::corrupt(
+            structure,
+            at,
+            "a positive number",
+            value.to_string(),
+        )),
+    }
+}
+
+/// Offsets ascend from 0, and every chunk has at least one byte besides its CRC.
+fn offsets(reader: &mut ByteReader<'_>, count: usize, file_len: u64) -> Result<Vec<u64>> {
+    const NAME: &str = "compression_info.chunk_offset";
+    const SHORTEST: u64 = CRC_LEN as u64 + 1;
+    let mut offsets = Vec::with_capacity(count);
+    let mut lowest = 0;
+    for index in 0..count {
+        let at = reader.offset();
+        let offset = reader.u64(NAME)?;
+        let fits = offset
+            .checked_add(SHORTEST)
+            .is_some_and(|end| end <= file_len);
+        if (index == 0 && offset != 0) || offset < lowest || !fits {
+            let expected = match index {
+                0 => "0".to_owned(),
+                _ => format!("between {lowest} and {}", file_len.saturating_sub(SHORTEST)),
+            };
+            return Err(Error::corrupt(
+                NAME,
+                at,
+                format!("chunk {index} at {expected} (Data.db has {file_len} bytes)"),
+                offset.to_string(),
+            ));
+        }
+        lowest = offset + SHORTEST;
+        offsets.push(offset);
+    }
+    Ok(offsets)
+}
+
+#[cfg(test)]
+mod tests;

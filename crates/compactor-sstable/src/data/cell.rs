@@ -1,0 +1,200 @@
+//! Cells and primary-key liveness: values with their times.
+//!
+//! Source: `Cell`, `AbstractCell`, `LivenessInfo`.
+
+use crate::data::deletion_time::{INVALID_DELETION_TIME, NO_DELETION_TIME, from_unsigned};
+use crate::version::Version;
+
+/// Timestamp of an empty [`Liveness`].
+pub const NO_TIMESTAMP: i64 = i64::MIN;
+/// TTL of what does not expire.
+pub const NO_TTL: i32 = 0;
+/// TTL that marks a row liveness as expired (written by materialized views).
+pub const EXPIRED_LIVENESS_TTL: i32 = i32::MAX;
+
+/// One cell, borrowing its path and value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellView<'a> {
+    /// Microseconds by convention; any i64 in fact.
+    pub timestamp: i64,
+    /// Seconds; [`NO_DELETION_TIME`] for a live cell that does not expire.
+    pub local_deletion_time: i64,
+    /// Seconds; [`NO_TTL`] when not expiring.
+    pub ttl: i32,
+    /// Place in a complex column; empty for simple ones.
+    pub path: &'a [u8],
+    /// Raw value; empty for tombstones, and legitimately empty for some live cells.
+    pub value: &'a [u8],
+}
+
+impl CellView<'_> {
+    /// Deleted, by a deletion of its own.
+    #[inline]
+    pub fn is_tombstone(&self) -> bool {
+        self.local_deletion_time != NO_DELETION_TIME && self.ttl == NO_TTL
+    }
+
+    /// Written with a TTL, expired or not.
+    #[inline]
+    pub fn is_expiring(&self) -> bool {
+        self.ttl != NO_TTL
+    }
+
+    /// Neither deleted nor expired at `now_s`.
+    #[inline]
+    pub fn is_live(&self, now_s: i64) -> bool {
+        self.local_deletion_time == NO_DELETION_TIME
+            || (self.ttl != NO_TTL && now_s < self.local_deletion_time)
+    }
+}
+
+/// Primary-key liveness: that a row exists, independently of its cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Liveness {
+    /// [`NO_TIMESTAMP`] when empty.
+    pub timestamp: i64,
+    /// Seconds; [`NO_TTL`] when not expiring, [`EXPIRED_LIVENESS_TTL`] when expired by a view.
+    pub ttl: i32,
+    /// Seconds; [`NO_DELETION_TIME`] when not expiring.
+    pub local_expiration_time: i64,
+}
+
+impl Liveness {
+    /// The row exists only through its cells.
+    pub const EMPTY: Liveness = Liveness {
+        timestamp: NO_TIMESTAMP,
+        ttl: NO_TTL,
+        local_expiration_time: NO_DELETION_TIME,
+    };
+
+    /// `LivenessInfo.withExpirationTime`: without a TTL the expiration time is ignored.
+    #[inline]
+    pub fn new(timestamp: i64, ttl: i32, local_expiration_time: i64) -> Liveness {
+        let local_expiration_time = if ttl == NO_TTL {
+            NO_DELETION_TIME
+        } else {
+            local_expiration_time
+        };
+        Liveness {
+            timestamp,
+            ttl,
+            local_expiration_time,
+        }
+    }
+
+    /// True for [`Liveness::EMPTY`].
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.timestamp == NO_TIMESTAMP
+    }
+
+    /// Has a TTL, including the expired marker of views.
+    #[inline]
+    pub fn is_expiring(&self) -> bool {
+        self.ttl != NO_TTL
+    }
+
+    /// Marked as expired by a materialized view.
+    #[inline]
+    pub fn is_expired(&self) -> bool {
+        self.ttl == EXPIRED_LIVENESS_TTL
+    }
+
+    /// Alive at `now_s`. An empty liveness is never asked by Cassandra but counts as live.
+    #[inline]
+    pub fn is_live(&self, now_s: i64) -> bool {
+        !self.is_expiring() || (!self.is_expired() && now_s < self.local_expiration_time)
+    }
+
+    /// Which of two livenesses of one row wins (`LivenessInfo.supersedes`).
+    #[inline]
+    pub fn supersedes(&self, other: &Liveness) -> bool {
+        if self.timestamp != other.timestamp {
+            return self.timestamp > other.timestamp;
+        }
+        if self.is_expired() != other.is_expired() {
+            return self.is_expired();
+        }
+        if self.is_expiring() != other.is_expiring() {
+            return self.is_expiring();
+        }
+        if self.local_expiration_time != other.local_expiration_time {
+            return self.local_expiration_time > other.local_expiration_time;
+        }
+        self.is_expiring() && self.ttl < other.ttl
+    }
+}
+
+/// What seconds read for a cell or a liveness mean (`Cell.decodeLocalDeletionTime`).
+#[inline]
+pub fn decode_local_deletion_time(value: i64, ttl: i32, version: Version) -> i64 {
+    if value >= i64::from(ttl) {
+        return value;
+    }
+    overflowed_local_deletion_time(value, ttl, version)
+}
+
+#[cold]
+fn overflowed_local_deletion_time(value: i64, ttl: i32, version: Version) -> i64 {
+    if value < 0 {
+        if version.has_uint_deletion_time() {
+            from_unsigned(value as u32)
+        } else {
+            INVALID_DELETION_TIME
+        }
+    } else if ttl == EXPIRED_LIVENESS_TTL {
+        value
+    } else {
+        INVALID_DELETION_TIME
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn liveness_order() {
+        let plain = Liveness::new(5, 0, 0);
+        let expiring = Liveness::new(5, 10, 100);
+        let later = Liveness::new(5, 10, 101);
+        let lower_ttl = Liveness::new(5, 9, 100);
+        let expired = Liveness::new(5, EXPIRED_LIVENESS_TTL, 50);
+        assert!(Liveness::new(6, 0, 0).supersedes(&expired));
+        assert!(expiring.supersedes(&plain) && !plain.supersedes(&expiring));
+        assert!(later.supersedes(&expiring) && !expiring.supersedes(&later));
+        assert!(lower_ttl.supersedes(&expiring) && !expiring.supersedes(&lower_ttl));
+        assert!(expired.supersedes(&later) && !later.supersedes(&expired));
+        assert!(!expiring.supersedes(&expiring) && !plain.supersedes(&plain));
+        assert!(plain.supersedes(&Liveness::EMPTY));
+    }
+
+    #[test]
+    fn overflowed_seconds() {
+        assert_eq!(
+            decode_local_deletion_time(-1, 0, Version::Oa),
+            NO_DELETION_TIME
+        );
+        assert_eq!(
+            decode_local_deletion_time(-2, 0, Version::Oa),
+            INVALID_DELETION_TIME
+        );
+        assert_eq!(
+            decode_local_deletion_time(-3, 0, Version::Oa),
+            4_294_967_293
+        );
+        assert_eq!(
+            decode_local_deletion_time(-3, 0, Version::Nb),
+            INVALID_DELETION_TIME
+        );
+        assert_eq!(
+            decode_local_deletion_time(5, 10, Version::Oa),
+            INVALID_DELETION_TIME
+        );
+        assert_eq!(
+            decode_local_deletion_time(5, EXPIRED_LIVENESS_TTL, Version::Oa),
+            5
+        );
+        assert_eq!(decode_local_deletion_time(10, 10, Version::Oa), 10);
+    }
+}

@@ -1,0 +1,304 @@
+//! Which columns of the header a row has.
+//!
+//! With fewer than 64 columns one vint bitmap marks the *missing* ones; with 64 or more a count of
+//! missing columns is followed by the shorter of the two lists of indexes.
+//!
+//! Source: `Columns.Serializer.serializeSubset`, `deserializeSubset`.
+
+use crate::byte_sink::ByteSink;
+use crate::error::{Error, Result};
+use crate::vint;
+
+/// First column count with the list form.
+const LIST_FORM_FROM: usize = 64;
+
+/// The columns present in one row, ascending, without memory of its own.
+#[derive(Clone, Debug)]
+pub struct PresentColumns<'a> {
+    form: Form<'a>,
+    /// Columns not yet returned.
+    remaining: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Form<'a> {
+    All {
+        next: usize,
+    },
+    Bitmap(u64),
+    Present {
+        bytes: &'a [u8],
+        pos: usize,
+    },
+    Missing {
+        bytes: &'a [u8],
+        pos: usize,
+        next: usize,
+        next_missing: usize,
+        missing_left: usize,
+    },
+}
+
+impl<'a> PresentColumns<'a> {
+    /// All `count` columns of the header.
+    #[inline]
+    pub fn all(count: usize) -> PresentColumns<'a> {
+        PresentColumns {
+            form: Form::All { next: 0 },
+            remaining: count,
+        }
+    }
+
+    /// Parses a subset of `count` header columns at `*pos`; offsets in errors are relative to
+    /// `bytes`.
+    ///
+    /// # Errors
+    /// Corruption if bytes are missing, bits beyond the header are set, or indexes do not ascend.
+    #[inline]
+    pub fn parse(bytes: &'a [u8], pos: &mut usize, count: usize) -> Result<PresentColumns<'a>> {
+        let at = *pos;
+        let head = vint::read_unsigned(bytes, pos).ok_or_else(|| short(at))?;
+        if count >= LIST_FORM_FROM {
+            return Self::parse_lists(bytes, pos, count, head, at);
+        }
+        let header_mask = (1u64 << count) - 1;
+        if head & !header_mask != 0 {
+            return Err(Error::corrupt(
+                "row.columns_subset",
+                at as u64,
+                format!("a bitmap of {count} columns"),
+                format!("{head:#x}"),
+            ));
+        }
+        let present = header_mask & !head;
+        Ok(PresentColumns {
+            form: Form::Bitmap(present),
+            remaining: present.count_ones() as usize,
+        })
+    }
+
+    #[cold]
+    fn parse_lists(
+        bytes: &'a [u8],
+        pos: &mut usize,
+        count: usize,
+        missing: u64,
+        at: usize,
+    ) -> Result<PresentColumns<'a>> {
+        let missing = usize::try_from(missing)
+            .ok()
+            .filter(|m| *m <= count)
+            .ok_or_else(|| {
+                Error::corrupt(
+                    "row.columns_subset.missing_count",
+                    at as u64,
+                    format!("at most {count} columns"),
+                    missing.to_string(),
+                )
+            })?;
+        let present = count - missing;
+        if missing == 0 {
+            return Ok(PresentColumns::all(count));
+        }
+        // The writer's own test decides which of the two lists follows.
+        let list_is_present = present < count / 2;
+        let listed = if list_is_present { present } else { missing };
+        let list_at = *pos;
+        let mut previous: Option<u64> = None;
+        for _ in 0..listed {
+            let item_at = *pos;
+            let index = vint::read_unsigned(bytes, pos).ok_or_else(|| short(item_at))?;
+            if index >= count as u64 || previous.is_some_and(|p| index <= p) {
+                return Err(Error::corrupt(
+                    "row.columns_subset.index",
+                    item_at as u64,
+                    format!("ascending indexes below {count}"),
+                    index.to_string(),
+                ));
+            }
+            previous = Some(index);
+        }
+        let bytes = &bytes[..*pos];
+        let form = if list_is_present {
+            Form::Present {
+                bytes,
+                pos: list_at,
+            }
+        } else {
+            let mut list_pos = list_at;
+            let next_missing = vint::read_unsigned(bytes, &mut list_pos).unwrap_or(0) as usize;
+            Form::Missing {
+                bytes,
+                pos: list_pos,
+                next: 0,
+                next_missing,
+                missing_left: missing - 1,
+            }
+        };
+        Ok(PresentColumns {
+            form,
+            remaining: present,
+        })
+    }
+
+    /// Number of columns not yet returned.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.remaining
+    }
+}
+
+impl Iterator for PresentColumns<'_> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        if self.remaining == 0 {
+            return None;
+        }
+        self.remaining -= 1;
+        match &mut self.form {
+            Form::All { next } => {
+                *next += 1;
+                Some(*next - 1)
+            }
+            Form::Bitmap(bits) => {
+                let index = bits.trailing_zeros();
+                *bits &= bits.wrapping_sub(1);
+                Some(index as usize)
+            }
+            // Both lists were checked while parsing.
+            Form::Present { bytes, pos } => {
+                vint::read_unsigned(bytes, pos).map(|index| index as usize)
+            }
+            Form::Missing {
+                bytes,
+                pos,
+                next,
+                next_missing,
+                missing_left,
+            } => {
+                while *next == *next_missing {
+                    *next += 1;
+                    if *missing_left == 0 {
+                        *next_missing = usize::MAX;
+                    } else {
+                        *missing_left -= 1;
+                        *next_missing = vint::read_unsigned(bytes, pos)? as usize;
+                    }
+                }
+                *next += 1;
+                Some(*next - 1)
+            }
+        }
+    }
+}
+
+/// Appends the subset of `count` header columns that `present` (ascending) names. Not to be called
+/// when all are present: the flag says so instead.
+pub fn write_subset(
+    out: &mut Vec<u8>,
+    count: usize,
+    present: impl ExactSizeIterator<Item = usize> + Clone,
+) {
+    let present_count = present.len();
+    if count < LIST_FORM_FROM {
+        let mut missing = (1u64 << count) - 1;
+        for index in present {
+            missing &= !(1u64 << index);
+        }
+        out.put_uvint(missing);
+        return;
+    }
+    let missing_count = count - present_count;
+    out.put_uvint(missing_count as u64);
+    if present_count < count / 2 {
+        for index in present {
+            out.put_uvint(index as u64);
+        }
+    } else {
+        let mut next = 0;
+        for index in present.chain(std::iter::once(count)) {
+            for missing in next..index {
+                out.put_uvint(missing as u64);
+            }
+            next = index + 1;
+        }
+    }
+}
+
+#[cold]
+fn short(at: usize) -> Error {
+    Error::corrupt(
+        "row.columns_subset",
+        at as u64,
+        "a vint",
+        "the end of the row",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|b| format!("{b:02X}")).collect()
+    }
+
+    fn written(count: usize, present: &[usize]) -> Vec<u8> {
+        let mut out = Vec::new();
+        write_subset(&mut out, count, present.iter().copied());
+        out
+    }
+
+    #[test]
+    fn bytes_of_cassandra() {
+        assert_eq!(hex(&written(63, &[0, 62])), "FF3FFFFFFFFFFFFFFE");
+        assert_eq!(hex(&written(63, &[])), "FF7FFFFFFFFFFFFFFF");
+        assert_eq!(hex(&written(64, &[0, 63])), "3E003F");
+        let all_but_three: Vec<usize> = (3..64).collect();
+        assert_eq!(hex(&written(64, &all_but_three)), "03000102");
+        assert_eq!(hex(&written(64, &[])), "40");
+    }
+
+    #[test]
+    fn hostile_subsets_are_refused() {
+        for (bytes, count) in [
+            (vec![0x04u8], 2),
+            (vec![], 2),
+            (vec![0x41], 64),
+            (vec![0x3e, 0x05, 0x05], 64),
+            (vec![0x3e, 0x05, 0x40], 64),
+            (vec![0x3e, 0x05], 64),
+        ] {
+            let mut pos = 0;
+            assert!(
+                PresentColumns::parse(&bytes, &mut pos, count).is_err(),
+                "{bytes:x?}"
+            );
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn round_trip(count in 1usize..200, seed: u64, density in 0u64..101) {
+            let mut state = seed;
+            let present: Vec<usize> = (0..count)
+                .filter(|_| {
+                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    (state >> 33) % 100 < density
+                })
+                .collect();
+            if present.len() < count {
+                let mut bytes = written(count, &present);
+                let len = bytes.len();
+                bytes.extend_from_slice(&[7; 3]);
+                let mut pos = 0;
+                let parsed = PresentColumns::parse(&bytes, &mut pos, count).unwrap();
+                proptest::prop_assert_eq!(pos, len);
+                proptest::prop_assert_eq!(parsed.remaining(), present.len());
+                proptest::prop_assert_eq!(parsed.collect::<Vec<_>>(), present);
+            }
+        }
+    }
+}

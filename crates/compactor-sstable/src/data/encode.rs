@@ -1,0 +1,277 @@
+//! Rows, markers and cells written in Cassandra's canonical form.
+//!
+//! Source: `UnfilteredSerializer.serialize`, `Cell.Serializer.serialize`,
+//! `SerializationHeader.write*`.
+
+use crate::byte_sink::ByteSink;
+use crate::data::cell::{CellView, Liveness};
+use crate::data::clustering::Kind;
+use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
+use crate::data::flags;
+use crate::data::layout::{ColumnLayout, Layout};
+use crate::vint;
+
+/// Everything of a row that its flag bytes and the start of its body depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct RowShape {
+    /// The static row.
+    pub is_static: bool,
+    /// Primary-key liveness.
+    pub liveness: Liveness,
+    /// Row deletion.
+    pub deletion: DeletionTime,
+    /// The row deletion is shadowable.
+    pub is_shadowable: bool,
+    /// Some complex column of the row has a deletion.
+    pub has_complex_deletion: bool,
+    /// Every column of the header is present.
+    pub has_all_columns: bool,
+}
+
+impl RowShape {
+    /// The flag byte and, where needed, the second one.
+    #[inline]
+    pub fn flags(&self) -> (u8, Option<u8>) {
+        let mut first = 0;
+        let mut second = 0;
+        if !self.liveness.is_empty() {
+            first |= flags::HAS_TIMESTAMP;
+        }
+        if self.liveness.is_expiring() {
+            first |= flags::HAS_TTL;
+        }
+        if !self.deletion.is_live() {
+            first |= flags::HAS_DELETION;
+            if self.is_shadowable {
+                second |= flags::HAS_SHADOWABLE_DELETION;
+            }
+        }
+        if self.has_complex_deletion {
+            first |= flags::HAS_COMPLEX_DELETION;
+        }
+        if self.has_all_columns {
+            first |= flags::HAS_ALL_COLUMNS;
+        }
+        if self.is_static {
+            second |= flags::IS_STATIC;
+        }
+        if second == 0 {
+            (first, None)
+        } else {
+            (first | flags::EXTENSION_FLAG, Some(second))
+        }
+    }
+}
+
+/// A row being appended: remembers where its size goes.
+#[derive(Clone, Copy, Debug)]
+pub struct RowFrame {
+    size_at: usize,
+    size_len: usize,
+}
+
+impl RowFrame {
+    /// Appends flags, clustering and the previous unfiltered's size, leaving room for the body
+    /// size, which is guessed to take as many bytes as `guessed_body_len` does.
+    #[inline]
+    pub fn begin(
+        out: &mut Vec<u8>,
+        shape: &RowShape,
+        clustering: &[u8],
+        previous_size: u64,
+        guessed_body_len: usize,
+    ) -> RowFrame {
+        let (first, second) = shape.flags();
+        out.push(first);
+        if let Some(second) = second {
+            out.push(second);
+        }
+        out.extend_from_slice(clustering);
+        let size_at = out.len();
+        let previous_size_len = vint::unsigned_len(previous_size);
+        let size_len = vint::unsigned_len((guessed_body_len + previous_size_len) as u64);
+        out.extend_from_slice(&[0u8; vint::MAX_LEN][..size_len]);
+        vint::write_unsigned(out, previous_size);
+        RowFrame { size_at, size_len }
+    }
+
+    /// Fills in the body size, moving the body if the guess of its vint's length was wrong.
+    #[inline]
+    pub fn end(self, out: &mut Vec<u8>) {
+        let body_at = self.size_at + self.size_len;
+        let body_size = (out.len() - body_at) as u64;
+        let size_len = vint::unsigned_len(body_size);
+        if size_len != self.size_len {
+            self.move_body(out, size_len);
+        }
+        let (encoded, len) = vint::encode(body_size);
+        out[self.size_at..self.size_at + len].copy_from_slice(&encoded[..len]);
+    }
+
+    #[cold]
+    fn move_body(&self, out: &mut Vec<u8>, size_len: usize) {
+        let body_at = self.size_at + self.size_len;
+        let end = out.len();
+        let target = self.size_at + size_len;
+        if size_len > self.size_len {
+            out.resize(end + size_len - self.size_len, 0);
+        }
+        out.copy_within(body_at..end, target);
+        out.truncate(target + (end - body_at));
+    }
+}
+
+impl Layout {
+    /// Appends a timestamp as a delta, wrapping.
+    #[inline]
+    pub fn put_timestamp(&self, out: &mut Vec<u8>, timestamp: i64) {
+        vint::write_unsigned(out, timestamp.wrapping_sub(self.min_timestamp) as u64);
+    }
+
+    /// Appends a local deletion time as a delta, truncated to 32 bits and sign-extended.
+    #[inline]
+    pub fn put_local_deletion_time(&self, out: &mut Vec<u8>, seconds: i64) {
+        vint::write_unsigned32(
+            out,
+            seconds.wrapping_sub(self.min_local_deletion_time) as i32,
+        );
+    }
+
+    /// Appends a TTL as a delta.
+    #[inline]
+    pub fn put_ttl(&self, out: &mut Vec<u8>, ttl: i32) {
+        vint::write_unsigned32(out, ttl.wrapping_sub(self.min_ttl));
+    }
+
+    /// Appends the deletion time of a row, marker or complex column.
+    #[inline]
+    pub fn put_deletion_time(&self, out: &mut Vec<u8>, deletion: &DeletionTime) {
+        self.put_timestamp(out, deletion.marked_for_delete_at);
+        self.put_local_deletion_time(out, deletion.local_deletion_time);
+    }
+
+    /// Appends liveness and row deletion, with which a body starts.
+    #[inline]
+    pub fn put_body_start(&self, out: &mut Vec<u8>, shape: &RowShape) {
+        if !shape.liveness.is_empty() {
+            self.put_timestamp(out, shape.liveness.timestamp);
+        }
+        if shape.liveness.is_expiring() {
+            self.put_ttl(out, shape.liveness.ttl);
+            self.put_local_deletion_time(out, shape.liveness.local_expiration_time);
+        }
+        if !shape.deletion.is_live() {
+            self.put_deletion_time(out, &shape.deletion);
+        }
+    }
+
+    /// Appends the deletion, if the row has any, and the cell count of a complex column.
+    #[inline]
+    pub fn put_complex_header(
+        &self,
+        out: &mut Vec<u8>,
+        has_complex_deletion: bool,
+        deletion: &DeletionTime,
+        cell_count: usize,
+    ) {
+        if has_complex_deletion {
+            self.put_deletion_time(out, deletion);
+        }
+        out.put_uvint(cell_count as u64);
+    }
+
+    /// Appends one cell of `column`; `liveness` is that of the row as it is written.
+    #[inline]
+    pub fn put_cell(
+        &self,
+        out: &mut Vec<u8>,
+        column: &ColumnLayout,
+        liveness: &Liveness,
+        cell: &CellView<'_>,
+    ) {
+        let mut flag_byte = 0;
+        let use_row_timestamp = !liveness.is_empty() && cell.timestamp == liveness.timestamp;
+        if use_row_timestamp {
+            flag_byte |= flags::CELL_USE_ROW_TIMESTAMP;
+        }
+        if cell.value.is_empty() {
+            flag_byte |= flags::CELL_HAS_EMPTY_VALUE;
+        }
+        let has_seconds = cell.local_deletion_time != NO_DELETION_TIME || cell.is_expiring();
+        let mut use_row_ttl = false;
+        if has_seconds {
+            if cell.is_expiring() {
+                flag_byte |= flags::CELL_IS_EXPIRING;
+                use_row_ttl = liveness.is_expiring()
+                    && cell.ttl == liveness.ttl
+                    && cell.local_deletion_time == liveness.local_expiration_time;
+                if use_row_ttl {
+                    flag_byte |= flags::CELL_USE_ROW_TTL;
+                }
+            } else {
+                flag_byte |= flags::CELL_IS_DELETED;
+            }
+        }
+        out.push(flag_byte);
+        if !use_row_timestamp {
+            self.put_timestamp(out, cell.timestamp);
+        }
+        if has_seconds && !use_row_ttl {
+            self.put_local_deletion_time(out, cell.local_deletion_time);
+            if cell.is_expiring() {
+                self.put_ttl(out, cell.ttl);
+            }
+        }
+        if column.is_complex {
+            out.put_uvint(cell.path.len() as u64);
+            out.extend_from_slice(cell.path);
+        }
+        if !cell.value.is_empty() {
+            if column.is_complex || column.fixed_len.is_none() {
+                out.put_uvint(cell.value.len() as u64);
+            }
+            out.extend_from_slice(cell.value);
+        }
+    }
+
+    /// Appends a range tombstone marker. `bound` is its serialized `u8 kind | u16 count | values`.
+    pub fn put_marker(
+        &self,
+        out: &mut Vec<u8>,
+        kind: Kind,
+        bound: &[u8],
+        close: &DeletionTime,
+        open: &DeletionTime,
+        previous_size: u64,
+    ) {
+        out.push(flags::IS_MARKER);
+        out.extend_from_slice(bound);
+        let mut size = vint::unsigned_len(previous_size) as u64;
+        if kind.is_close() {
+            size += self.predicted_deletion_len(close);
+        }
+        if kind.is_open() {
+            size += self.predicted_deletion_len(open);
+        }
+        out.put_uvint(size);
+        out.put_uvint(previous_size);
+        if kind.is_close() {
+            self.put_deletion_time(out, close);
+        }
+        if kind.is_open() {
+            self.put_deletion_time(out, open);
+        }
+    }
+
+    /// The length that Cassandra predicts, from the untruncated difference of seconds
+    /// (`SerializationHeader.localDeletionTimeSerializedSize`): not always what it then writes.
+    fn predicted_deletion_len(&self, deletion: &DeletionTime) -> u64 {
+        let timestamp = deletion
+            .marked_for_delete_at
+            .wrapping_sub(self.min_timestamp);
+        let seconds = deletion
+            .local_deletion_time
+            .wrapping_sub(self.min_local_deletion_time);
+        (vint::unsigned_len(timestamp as u64) + vint::unsigned_len(seconds as u64)) as u64
+    }
+}

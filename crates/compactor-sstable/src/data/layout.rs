@@ -1,0 +1,111 @@
+//! A serialization header made ready for decoding and encoding rows.
+//!
+//! Source: `SerializationHeader`, `EncodingStats`, `Columns`.
+
+use crate::data::clustering::ClusteringComparator;
+use crate::error::{Error, Result};
+use crate::types::CqlType;
+use crate::version::Version;
+
+/// One static or regular column.
+#[derive(Clone, Debug)]
+pub struct ColumnLayout {
+    /// Name, raw bytes.
+    pub name: Vec<u8>,
+    /// Type of this SSTable's header: it alone governs the framing of values.
+    pub cql_type: CqlType,
+    /// Length of each non-empty value of a simple cell; `None` where a vint length precedes it.
+    pub fixed_len: Option<u32>,
+    /// Multi-cell: a deletion and any number of cells with paths.
+    pub is_complex: bool,
+    /// Cells are counter contexts.
+    pub is_counter: bool,
+}
+
+impl ColumnLayout {
+    /// A column of this name and type.
+    ///
+    /// # Errors
+    /// Unsupported if values have a fixed length beyond 4 GiB.
+    pub fn new(name: Vec<u8>, cql_type: CqlType) -> Result<ColumnLayout> {
+        let fixed_len = match cql_type.fixed_len() {
+            None => None,
+            Some(len) => Some(
+                u32::try_from(len)
+                    .map_err(|_| Error::unsupported(format!("values of {len} bytes")))?,
+            ),
+        };
+        Ok(ColumnLayout {
+            name,
+            is_complex: cql_type.is_multi_cell(),
+            is_counter: matches!(cql_type, CqlType::CounterColumn),
+            fixed_len,
+            cql_type,
+        })
+    }
+}
+
+/// What is needed to read or write rows of one SSTable.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Version of the file: governs partition-level deletion times and overflowed seconds.
+    pub version: Version,
+    /// Base of timestamp deltas (`EncodingStats.minTimestamp`).
+    pub min_timestamp: i64,
+    /// Base of local deletion time deltas, seconds.
+    pub min_local_deletion_time: i64,
+    /// Base of TTL deltas, seconds.
+    pub min_ttl: i32,
+    /// Framing and order of clusterings.
+    pub clustering: ClusteringComparator,
+    /// Static columns in header order.
+    pub static_columns: Vec<ColumnLayout>,
+    /// Regular columns in header order.
+    pub regular_columns: Vec<ColumnLayout>,
+}
+
+impl Layout {
+    /// True if every partition carries a static row.
+    #[inline]
+    pub fn has_static(&self) -> bool {
+        !self.static_columns.is_empty()
+    }
+
+    /// Columns of one kind, in header order.
+    #[inline]
+    pub fn columns(&self, is_static: bool) -> &[ColumnLayout] {
+        if is_static {
+            &self.static_columns
+        } else {
+            &self.regular_columns
+        }
+    }
+}
+
+/// Header order within one kind: simple before complex, then unsigned bytes of the name
+/// (`ColumnMetadata.compareTo`).
+pub fn column_order_key(column: &ColumnLayout) -> (bool, &[u8]) {
+    (column.is_complex, &column.name)
+}
+
+/// Checks that columns of one kind ascend in header order, as every writer leaves them.
+///
+/// # Errors
+/// Corruption naming the first pair out of order.
+pub fn check_column_order(columns: &[ColumnLayout]) -> Result<()> {
+    for pair in columns.windows(2) {
+        let [a, b] = pair else { continue };
+        if column_order_key(a) >= column_order_key(b) {
+            return Err(Error::corrupt(
+                "header.columns",
+                0,
+                format!(
+                    "columns after {:?} in header order",
+                    String::from_utf8_lossy(&a.name)
+                ),
+                format!("{:?}", String::from_utf8_lossy(&b.name)),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,394 @@
+//! File names and directories.
+//!
+//! ```text
+//! file       <version>-<id>-<format>-<component>, such as nb-1-big-Data.db
+//! directory  <keyspace>/<table>-<32 hex digits>[/backups|/snapshots/<tag>][/.<index>]
+//! ```
+//!
+//! Keyspace and table come from the directory, never from the file name.
+//!
+//! Source: `Descriptor`, `Directories`.
+
+use std::path::{Path, PathBuf};
+
+use crate::component::Component;
+use crate::error::Error;
+use crate::sstable_id::{InvalidSstableId, SstableId};
+use crate::version::{Format, UnknownVersion, Version};
+
+/// What follows a component's name while it is being written (`Descriptor.TMP_EXT`).
+pub const TMP_SUFFIX: &str = ".tmp";
+
+/// An SSTable: where it lies and what its files are called.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Descriptor {
+    /// Directory of its files.
+    pub directory: PathBuf,
+    /// Version, which implies the format.
+    pub version: Version,
+    /// What tells it from the other SSTables of the directory.
+    pub id: SstableId,
+}
+
+/// A file name taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SstableFile {
+    /// The SSTable.
+    pub descriptor: Descriptor,
+    /// Which of its files; `None` for those this project does not know, such as secondary indexes.
+    pub component: Option<Component>,
+    /// The last token of the name as found.
+    pub suffix: String,
+}
+
+impl Descriptor {
+    /// Describes files in `directory`.
+    pub fn new(directory: impl Into<PathBuf>, version: Version, id: SstableId) -> Descriptor {
+        Descriptor {
+            directory: directory.into(),
+            version,
+            id,
+        }
+    }
+
+    /// Takes apart the path of any component.
+    ///
+    /// # Errors
+    /// [`NameError`] says what about the name is not understood.
+    pub fn parse(path: &Path) -> Result<SstableFile, NameError> {
+        let not_one = || NameError::NotAnSstable(path.to_owned());
+        let name = path
+            .file_name()
+            .and_then(|n| n.to_str())
+            .ok_or_else(not_one)?;
+        let tokens: Vec<&str> = name.split('-').collect();
+        let [version, id, format, suffix] = tokens[..] else {
+            // `<keyspace>-<table>-(tmp-)?<version>-<generation>-<component>` before 3.0.
+            return Err(match tokens.len() {
+                5 | 6 => NameError::BeforeNativeRows {
+                    path: path.to_owned(),
+                    version: tokens[tokens.len() - 3].to_owned(),
+                },
+                _ => not_one(),
+            });
+        };
+        if version.is_empty() || !version.bytes().all(|b| b.is_ascii_lowercase()) {
+            return Err(not_one());
+        }
+        if suffix.is_empty() || suffix.ends_with(TMP_SUFFIX) {
+            return Err(not_one());
+        }
+        let format = match format {
+            "big" => Format::Big,
+            "bti" => Format::Bti,
+            other => {
+                return Err(NameError::UnknownFormat {
+                    path: path.to_owned(),
+                    format: other.to_owned(),
+                });
+            }
+        };
+        let version: Version = version
+            .parse()
+            .map_err(|source| NameError::UnknownVersion {
+                path: path.to_owned(),
+                source,
+            })?;
+        if version.format() != format {
+            return Err(NameError::FormatOfVersion {
+                path: path.to_owned(),
+                version,
+                format: format.name(),
+            });
+        }
+        let id = id.parse().map_err(|source| NameError::InvalidId {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(SstableFile {
+            descriptor: Descriptor {
+                directory: path.parent().map(Path::to_owned).unwrap_or_default(),
+                version,
+                id,
+            },
+            component: Component::from_file_suffix(suffix),
+            suffix: suffix.to_owned(),
+        })
+    }
+
+    /// Format of the index files.
+    pub fn format(&self) -> Format {
+        self.version.format()
+    }
+
+    /// What the names of all its files begin with, without the last `-`.
+    pub fn base_name(&self) -> String {
+        format!("{}-{}-{}", self.version, self.id, self.format().name())
+    }
+
+    /// File name of a component.
+    pub fn file_name(&self, component: Component) -> String {
+        self.file_name_of(component.file_suffix())
+    }
+
+    /// File name with any last token, for components that [`Component`] does not list.
+    pub fn file_name_of(&self, suffix: &str) -> String {
+        format!("{}-{suffix}", self.base_name())
+    }
+
+    /// Path of a component.
+    pub fn path(&self, component: Component) -> PathBuf {
+        self.directory.join(self.file_name(component))
+    }
+
+    /// Path of a component while it is being written (`Descriptor.tmpFileFor`). Cassandra deletes
+    /// such files when it starts.
+    pub fn tmp_path(&self, component: Component) -> PathBuf {
+        self.directory.join(self.file_name(component) + TMP_SUFFIX)
+    }
+}
+
+/// A file name that is not that of an SSTable this project reads.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NameError {
+    /// No SSTable at all.
+    #[error("{0}: not the name of an SSTable (<version>-<id>-<format>-<component>)")]
+    NotAnSstable(PathBuf),
+    /// Named as Cassandra did before 3.0.
+    #[error(
+        "{path}: named as before Cassandra 3.0 (version {version:?}); upgrade it with \
+         sstableupgrade of Cassandra 3.x first"
+    )]
+    #[expect(missing_docs, reason = "the message says it")]
+    BeforeNativeRows { path: PathBuf, version: String },
+    /// Neither `big` nor `bti`.
+    #[error("{path}: unknown SSTable format {format:?}; known are big and bti")]
+    #[expect(missing_docs, reason = "the message says it")]
+    UnknownFormat { path: PathBuf, format: String },
+    /// A version this project does not know.
+    #[error("{path}: {source}")]
+    #[expect(missing_docs, reason = "the message says it")]
+    UnknownVersion {
+        path: PathBuf,
+        source: UnknownVersion,
+    },
+    /// A version of the other format.
+    #[error("{path}: version {version} is not of format {format}")]
+    #[expect(missing_docs, reason = "the message says it")]
+    FormatOfVersion {
+        path: PathBuf,
+        version: Version,
+        format: &'static str,
+    },
+    /// Neither a number nor a UUID.
+    #[error("{path}: {source}")]
+    #[expect(missing_docs, reason = "the message says it")]
+    InvalidId {
+        path: PathBuf,
+        source: InvalidSstableId,
+    },
+}
+
+impl From<NameError> for Error {
+    fn from(error: NameError) -> Error {
+        Error::unsupported(error.to_string())
+    }
+}
+
+/// Which of a table's directories.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DirectoryKind {
+    /// Where a node keeps what it serves.
+    Live,
+    /// Incremental backups.
+    Backups,
+    /// A snapshot.
+    Snapshot {
+        /// Its tag.
+        tag: String,
+    },
+}
+
+/// A table's directory taken apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TableDirectory {
+    /// Keyspace name.
+    pub keyspace: String,
+    /// Table name.
+    pub table: String,
+    /// Table id as 32 hex digits; missing only in directories made before Cassandra 2.1.
+    pub table_id: Option<String>,
+    /// Live, backups or a snapshot.
+    pub kind: DirectoryKind,
+    /// Secondary index whose hidden table lies here.
+    pub index: Option<String>,
+}
+
+impl TableDirectory {
+    /// Takes apart a directory, which need not exist. `None` if it is not laid out as a table's.
+    ///
+    /// A directory without a table id is only taken for a table's if nothing lies between it and
+    /// the file, so that an arbitrary directory named `snapshots` is no table.
+    pub fn parse(directory: &Path) -> Option<TableDirectory> {
+        let mut names: Vec<&str> = Vec::new();
+        for part in directory.components() {
+            match part {
+                std::path::Component::Normal(name) => names.push(name.to_str()?),
+                std::path::Component::ParentDir => return None,
+                _ => {}
+            }
+        }
+        let index = match names.last()?.strip_prefix('.') {
+            Some(index) if !index.is_empty() && index.bytes().all(is_index_byte) => {
+                names.pop();
+                Some(index.to_owned())
+            }
+            Some(_) => return None,
+            None => None,
+        };
+        let kind = match names[..] {
+            [.., _, _, "snapshots", tag] => {
+                let tag = tag.to_owned();
+                names.truncate(names.len() - 2);
+                DirectoryKind::Snapshot { tag }
+            }
+            [.., _, _, "backups"] => {
+                names.truncate(names.len() - 1);
+                DirectoryKind::Backups
+            }
+            _ => DirectoryKind::Live,
+        };
+        let [.., keyspace, table] = names[..] else {
+            return None;
+        };
+        let (table, table_id) = match table.split_once('-') {
+            Some((name, id)) if is_table_id(id) => (name, Some(id.to_owned())),
+            Some(_) => return None,
+            None => (table, None),
+        };
+        if !is_name(keyspace) || !is_name(table) {
+            return None;
+        }
+        Some(TableDirectory {
+            keyspace: keyspace.to_owned(),
+            table: table.to_owned(),
+            table_id,
+            kind,
+            index,
+        })
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+fn is_index_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+fn is_table_id(id: &str) -> bool {
+    id.len() == 32
+        && id
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for (name, version, component) in [
+            ("nb-1-big-Data.db", Version::Nb, Component::Data),
+            (
+                "oa-17-big-CompressionInfo.db",
+                Version::Oa,
+                Component::CompressionInfo,
+            ),
+            ("nb-1-big-Digest.crc32", Version::Nb, Component::Digest),
+            ("nb-1-big-TOC.txt", Version::Nb, Component::Toc),
+            (
+                "da-3g7k_098r_4iud828utjt3hwnh1v-bti-Rows.db",
+                Version::Da,
+                Component::Rows,
+            ),
+        ] {
+            let path = Path::new("/d/ks/t").join(name);
+            let file = Descriptor::parse(&path).unwrap();
+            assert_eq!(file.descriptor.version, version);
+            assert_eq!(file.component, Some(component));
+            assert_eq!(file.descriptor.path(component), path);
+            assert_eq!(file.descriptor.directory, Path::new("/d/ks/t"));
+        }
+    }
+
+    #[test]
+    fn index_components_are_named_but_not_known() {
+        let file = Descriptor::parse(Path::new("oa-1-big-SAI+ba+idx+Meta.db")).unwrap();
+        assert_eq!(file.component, None);
+        assert_eq!(file.suffix, "SAI+ba+idx+Meta.db");
+        assert_eq!(
+            file.descriptor.file_name_of(&file.suffix),
+            "oa-1-big-SAI+ba+idx+Meta.db"
+        );
+    }
+
+    #[test]
+    fn refusals_name_the_reason() {
+        for (name, reason) in [
+            ("Data.db", "not the name of an SSTable"),
+            ("manifest.json", "not the name of an SSTable"),
+            ("NB-1-big-Data.db", "not the name of an SSTable"),
+            ("nb-1-big-Data.db.tmp", "not the name of an SSTable"),
+            (
+                "ks-cf-jb-1-Data.db",
+                "before Cassandra 3.0 (version \"jb\")",
+            ),
+            (
+                "ks-cf-tmp-ic-1-Data.db",
+                "before Cassandra 3.0 (version \"ic\")",
+            ),
+            ("la-1-big-Data.db", "unknown SSTable version \"la\""),
+            ("zz-1-big-Data.db", "unknown SSTable version \"zz\""),
+            ("nb-1-xyz-Data.db", "unknown SSTable format \"xyz\""),
+            ("nb-1-bti-Data.db", "version nb is not of format bti"),
+            ("nb-x!-big-Data.db", "invalid SSTable id \"x!\""),
+        ] {
+            let error = Descriptor::parse(Path::new(name)).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+            assert!(error.contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn directories() {
+        let id = "0123456789abcdef0123456789abcdef";
+        let parse = |text: String| TableDirectory::parse(Path::new(&text));
+        let live = parse(format!("/var/data/ks/t_1-{id}")).unwrap();
+        assert_eq!((live.keyspace.as_str(), live.table.as_str()), ("ks", "t_1"));
+        assert_eq!(live.table_id.as_deref(), Some(id));
+        assert_eq!((live.kind, live.index), (DirectoryKind::Live, None));
+
+        let index = parse(format!("/var/data/ks/t-{id}/snapshots/a b/.by_v-1")).unwrap();
+        assert_eq!(
+            index.kind,
+            DirectoryKind::Snapshot {
+                tag: "a b".to_owned()
+            }
+        );
+        assert_eq!(index.index.as_deref(), Some("by_v-1"));
+        assert_eq!(
+            parse(format!("ks/t-{id}/backups")).unwrap().kind,
+            DirectoryKind::Backups
+        );
+
+        let legacy = parse("/var/data/ks/t".to_owned()).unwrap();
+        assert_eq!((legacy.table.as_str(), legacy.table_id), ("t", None));
+        for none in ["/", "/x", "ks/t-0123", "k s/t", "/a/../ks/t", "ks/t-/."] {
+            assert_eq!(parse(none.to_owned()), None, "{none}");
+        }
+    }
+}

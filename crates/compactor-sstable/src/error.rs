@@ -1,0 +1,169 @@
+//! What can be wrong with bytes: a report with place, expectation and finding.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::component::Component;
+
+/// Result of a parser of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why bytes could not be understood.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The bytes contradict the format.
+    Corrupt(Box<Corruption>),
+    /// The bytes are, as far as can be told, valid, but of a kind this project does not handle.
+    Unsupported(Box<Unsupported>),
+}
+
+/// A place where bytes contradict the format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Corruption {
+    /// File, once known.
+    pub path: Option<PathBuf>,
+    /// Component, once known.
+    pub component: Option<Component>,
+    /// Byte offset, in the file or, for `Data.db`, the position in the uncompressed content.
+    pub offset: u64,
+    /// Dotted name of the structure, such as `row.cell.value_length`.
+    pub structure: &'static str,
+    /// What the format asks for.
+    pub expected: String,
+    /// What the bytes say.
+    pub found: String,
+    /// Partition being read, when known.
+    pub partition: Option<String>,
+}
+
+/// Something valid that is not handled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unsupported {
+    /// File, once known.
+    pub path: Option<PathBuf>,
+    /// What it is, and what to do instead.
+    pub what: String,
+}
+
+impl Error {
+    /// A contradiction at `offset`.
+    #[cold]
+    pub fn corrupt(
+        structure: &'static str,
+        offset: u64,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Error {
+        Error::Corrupt(Box::new(Corruption {
+            path: None,
+            component: None,
+            offset,
+            structure,
+            expected: expected.into(),
+            found: found.into(),
+            partition: None,
+        }))
+    }
+
+    /// Something this project does not handle.
+    #[cold]
+    pub fn unsupported(what: impl Into<String>) -> Error {
+        Error::Unsupported(Box::new(Unsupported {
+            path: None,
+            what: what.into(),
+        }))
+    }
+
+    /// Adds the file, unless one is named already.
+    #[must_use]
+    pub fn with_file(mut self, path: &Path, component: Component) -> Error {
+        match &mut self {
+            Error::Corrupt(c) => {
+                c.path.get_or_insert_with(|| path.to_owned());
+                c.component.get_or_insert(component);
+            }
+            Error::Unsupported(u) => {
+                u.path.get_or_insert_with(|| path.to_owned());
+            }
+        }
+        self
+    }
+
+    /// Adds the partition, unless one is named already.
+    #[must_use]
+    pub fn with_partition(mut self, describe: impl FnOnce() -> String) -> Error {
+        if let Error::Corrupt(c) = &mut self {
+            c.partition.get_or_insert_with(describe);
+        }
+        self
+    }
+
+    /// Moves the offset by `base`: for a structure parsed from a slice that starts there.
+    #[must_use]
+    pub fn at_base(mut self, base: u64) -> Error {
+        if let Error::Corrupt(c) = &mut self {
+            c.offset = c.offset.saturating_add(base);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Corrupt(c) => c.fmt(f),
+            Error::Unsupported(u) => u.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Corruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.path, self.component) {
+            (Some(path), _) => write!(f, "{}: ", path.display())?,
+            (None, Some(component)) => write!(f, "{component}: ")?,
+            (None, None) => {}
+        }
+        let place = match self.component {
+            Some(Component::Data) => "position",
+            _ => "offset",
+        };
+        write!(f, "corrupt {} at {place} {}", self.structure, self.offset)?;
+        if let Some(partition) = &self.partition {
+            write!(f, " (partition {partition})")?;
+        }
+        write!(f, ": expected {}, found {}", self.expected, self.found)
+    }
+}
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        write!(f, "not supported: {}", self.what)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_names_file_place_expected_and_found() {
+        let error = Error::corrupt("row.body_size", 7, "at most 10 bytes", "4294967295")
+            .at_base(100)
+            .with_file(Path::new("d/nb-1-big-Data.db"), Component::Data)
+            .with_partition(|| "6b31".to_owned());
+        assert_eq!(
+            error.to_string(),
+            "d/nb-1-big-Data.db: corrupt row.body_size at position 107 (partition 6b31): \
+             expected at most 10 bytes, found 4294967295"
+        );
+    }
+}

@@ -1,0 +1,33 @@
+//! Every byte of Cassandra's SSTable formats, parsed from slices and written to sinks.
+//!
+//! This crate opens no file, starts no thread and reads no clock: bytes come in as slices and go
+//! out into `Vec<u8>`. It is therefore testable and fuzzable from memory. Whoever opened a file adds
+//! its name to an error with [`Error::with_file`].
+//!
+//! Start with [`descriptor::Descriptor`] (a file name), [`statistics::Statistics`] (what the file
+//! says of itself), and [`data`] (partitions, rows and cells).
+#![forbid(unsafe_code)]
+
+pub mod big;
+pub mod bloom_filter;
+pub mod bti;
+pub mod byte_reader;
+pub mod byte_sink;
+pub mod component;
+pub mod compression;
+pub mod data;
+pub mod descriptor;
+pub mod digest;
+pub mod error;
+pub mod partitioner;
+pub mod schema;
+pub mod sstable_id;
+pub mod statistics;
+pub mod toc;
+pub mod types;
+pub mod version;
+pub mod vint;
+
+pub use component::Component;
+pub use error::{Corruption, Error, Result};
+pub use version::Version;

@@ -1,0 +1,264 @@
+//! Table options: what follows `WITH`.
+//!
+//! Source: `TableParams`, `CompressionParams`.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use crate::error::Result;
+use crate::schema::cursor::Cursor;
+use crate::schema::lexer::TokenKind;
+
+/// Value of an option, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OptionValue {
+    /// A number, `true`, `false`, a UUID or a blob.
+    Literal(String),
+    /// A string.
+    Text(String),
+    /// `{'key': 'value', ...}`; keys and values without quotes.
+    Map(BTreeMap<String, String>),
+    /// `{'value', ...}`
+    Set(Vec<String>),
+}
+
+/// Options of a table: those that shape SSTables by name, every one in `all`.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct TableOptions {
+    /// Seconds that a tombstone must live; Cassandra's default is 864000.
+    pub gc_grace_seconds: Option<u32>,
+    /// Share of misses that the Bloom filter lets pass; 1 means no filter.
+    pub bloom_filter_fp_chance: Option<f64>,
+    /// Compression; Cassandra's default is LZ4 with chunks of 16 KiB.
+    pub compression: Option<CompressionOptions>,
+    /// Rows per summary entry at full sampling; Cassandra's default is 128.
+    pub min_index_interval: Option<u32>,
+    /// Rows per summary entry at minimal sampling; Cassandra's default is 2048.
+    pub max_index_interval: Option<u32>,
+    /// TTL in seconds of writes that give none; 0 means none.
+    pub default_time_to_live: Option<u32>,
+    /// Share of chunks whose checksum a read verifies.
+    pub crc_check_chance: Option<f64>,
+    /// Compaction strategy: `class` and its options.
+    pub compaction: Option<BTreeMap<String, String>>,
+    /// Every option, by its name in lower case.
+    pub all: BTreeMap<String, OptionValue>,
+}
+
+/// Option `compression`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CompressionOptions {
+    /// False for `{'enabled': 'false'}` and for an empty class.
+    pub enabled: bool,
+    /// Class, qualified or not.
+    pub class: Option<String>,
+    /// Bytes per chunk before compression.
+    pub chunk_length: Option<u32>,
+    /// A chunk that does not shrink by this factor is stored as it is; 0 means always compressed.
+    pub min_compress_ratio: Option<f64>,
+    /// All of the map.
+    pub all: BTreeMap<String, String>,
+}
+
+/// What follows `WITH` besides `name = value`.
+#[derive(Debug, Default)]
+pub(super) struct Properties {
+    pub(super) options: TableOptions,
+    pub(super) id: Option<[u8; 16]>,
+    pub(super) compact_storage: bool,
+    /// Clustering columns and whether each descends.
+    pub(super) clustering_order: Vec<(String, bool)>,
+}
+
+/// Reads `property AND property ...`.
+pub(super) fn parse_properties(cursor: &mut Cursor<'_>) -> Result<Properties> {
+    let mut properties = Properties::default();
+    loop {
+        if cursor.take_keywords(&["COMPACT", "STORAGE"]) {
+            properties.compact_storage = true;
+        } else if cursor.take_keywords(&["CLUSTERING", "ORDER", "BY"]) {
+            properties.clustering_order = cursor.list(|cursor| {
+                let name = cursor.name("a clustering column")?;
+                let descending = cursor.take_keyword("DESC");
+                if !descending {
+                    cursor.take_keyword("ASC");
+                }
+                Ok((name.text, descending))
+            })?;
+        } else if cursor.is_keyword("ID") && *cursor.peek_at(1) == TokenKind::Symbol('=') {
+            cursor.advance();
+            cursor.advance();
+            properties.id = parse_id(cursor)?;
+        } else {
+            parse_option(cursor, &mut properties.options)?;
+        }
+        if !cursor.take_keyword("AND") {
+            return Ok(properties);
+        }
+    }
+}
+
+/// A UUID with or without hyphens or quotes; `tid:` of tables that 6.0 numbers is no UUID.
+fn parse_id(cursor: &mut Cursor<'_>) -> Result<Option<[u8; 16]>> {
+    let text = match cursor.peek() {
+        TokenKind::Uuid(text) | TokenKind::Word(text) | TokenKind::Number(text) => {
+            (*text).to_owned()
+        }
+        TokenKind::Text(text) => text.clone(),
+        _ => return Err(cursor.error("a table id")),
+    };
+    if text.eq_ignore_ascii_case("tid") && *cursor.peek_at(1) == TokenKind::Symbol(':') {
+        for _ in 0..3 {
+            cursor.advance();
+        }
+        return Ok(None);
+    }
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    match u128::from_str_radix(&digits, 16) {
+        Ok(id) if digits.len() == 32 => {
+            cursor.advance();
+            Ok(Some(id.to_be_bytes()))
+        }
+        _ => Err(cursor.error("a UUID")),
+    }
+}
+
+fn parse_option(cursor: &mut Cursor<'_>, options: &mut TableOptions) -> Result<()> {
+    let name = cursor.name("a table option")?.text;
+    cursor.expect_symbol('=')?;
+    match name.as_str() {
+        "gc_grace_seconds" => options.gc_grace_seconds = Some(number(cursor, |_: &u32| true)?),
+        "min_index_interval" => options.min_index_interval = Some(number(cursor, |n| *n >= 1)?),
+        "max_index_interval" => options.max_index_interval = Some(number(cursor, |n| *n >= 1)?),
+        "default_time_to_live" => {
+            options.default_time_to_live = Some(number(cursor, |_: &u32| true)?);
+        }
+        "bloom_filter_fp_chance" => {
+            options.bloom_filter_fp_chance = Some(number(cursor, |p| *p > 0.0 && *p <= 1.0)?);
+        }
+        "crc_check_chance" => {
+            options.crc_check_chance = Some(number(cursor, |p| (0.0..=1.0).contains(p))?);
+        }
+        "compression" => options.compression = Some(parse_compression(cursor)?),
+        _ => {}
+    }
+    let value = parse_value(cursor)?;
+    if name == "compaction"
+        && let OptionValue::Map(map) = &value
+    {
+        options.compaction = Some(map.clone());
+    }
+    options.all.insert(name, value);
+    Ok(())
+}
+
+/// Looks at a number, quoted or not, without taking it.
+fn number<T: FromStr>(cursor: &Cursor<'_>, is_valid: impl Fn(&T) -> bool) -> Result<T> {
+    let text = match cursor.peek() {
+        TokenKind::Number(text) => *text,
+        TokenKind::Text(text) => text.as_str(),
+        _ => "",
+    };
+    let parsed = text.parse().ok().filter(is_valid);
+    parsed.ok_or_else(|| cursor.error("a number in the option's range"))
+}
+
+fn parse_value(cursor: &mut Cursor<'_>) -> Result<OptionValue> {
+    match cursor.peek() {
+        TokenKind::Text(text) => {
+            let text = text.clone();
+            cursor.advance();
+            Ok(OptionValue::Text(text))
+        }
+        TokenKind::Symbol('{') => parse_braces(cursor),
+        _ => scalar(cursor).map(OptionValue::Literal),
+    }
+}
+
+/// A string, number, word or UUID, with its sign.
+fn scalar(cursor: &mut Cursor<'_>) -> Result<String> {
+    let sign = if cursor.take_symbol('-') { "-" } else { "" };
+    let text = match cursor.peek() {
+        TokenKind::Number(text) | TokenKind::Word(text) | TokenKind::Uuid(text) => *text,
+        TokenKind::Text(text) => text.as_str(),
+        _ => return Err(cursor.error("a value")),
+    };
+    let value = format!("{sign}{text}");
+    cursor.advance();
+    Ok(value)
+}
+
+fn parse_braces(cursor: &mut Cursor<'_>) -> Result<OptionValue> {
+    cursor.expect_symbol('{')?;
+    let mut map = BTreeMap::new();
+    let mut set = Vec::new();
+    while !cursor.take_symbol('}') {
+        let key = scalar(cursor)?;
+        if cursor.take_symbol(':') {
+            map.insert(key, scalar(cursor)?);
+        } else {
+            set.push(key);
+        }
+        if !cursor.take_symbol(',') {
+            cursor.expect_symbol('}')?;
+            break;
+        }
+    }
+    Ok(if set.is_empty() {
+        OptionValue::Map(map)
+    } else {
+        OptionValue::Set(set)
+    })
+}
+
+/// Looks at `{'class': ..., ...}` without taking it.
+fn parse_compression(cursor: &mut Cursor<'_>) -> Result<CompressionOptions> {
+    let at = cursor.mark();
+    let all = match parse_value(cursor)? {
+        OptionValue::Map(all) => all,
+        _ => {
+            cursor.reset(at);
+            return Err(cursor.error("a map of compression options"));
+        }
+    };
+    cursor.reset(at);
+    let get = |names: &[&str]| names.iter().find_map(|name| all.get(*name));
+    let class = get(&["class", "sstable_compression"]).cloned();
+    let has_class = class.as_deref().is_some_and(|class| !class.is_empty());
+    let enabled = match get(&["enabled"]).map(|text| text.to_ascii_lowercase()) {
+        None => has_class,
+        Some(text) => text == "true",
+    };
+    let chunk_length = match get(&["chunk_length_in_kb", "chunk_length_kb"]) {
+        None => None,
+        Some(text) => match text.parse::<u32>().ok().and_then(|kb| kb.checked_mul(1024)) {
+            Some(len) if len.is_power_of_two() => Some(len),
+            _ => {
+                return Err(cursor.error(format!(
+                    "chunk_length_in_kb as a power of two, not '{text}'"
+                )));
+            }
+        },
+    };
+    let min_compress_ratio = match get(&["min_compress_ratio"]) {
+        None => None,
+        Some(text) => match text.parse::<f64>() {
+            Ok(ratio) if ratio == 0.0 || ratio >= 1.0 => Some(ratio),
+            _ => {
+                return Err(cursor.error(format!(
+                    "min_compress_ratio as 0 or at least 1, not '{text}'"
+                )));
+            }
+        },
+    };
+    Ok(CompressionOptions {
+        enabled,
+        class,
+        chunk_length,
+        min_compress_ratio,
+        all,
+    })
+}

@@ -1,0 +1,323 @@
+//! Types in CQL: first as written, then with the UDTs that the text declares.
+//!
+//! Source: `CQL3Type.Raw`, rule `comparatorType` of `Parser.g`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::schema::cursor::{Cursor, Name};
+use crate::schema::lexer::TokenKind;
+use crate::types::parse::MAX_DEPTH;
+use crate::types::{CqlType, UserType};
+
+/// A type as written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum RawType {
+    Known(CqlType),
+    Frozen(Box<RawType>),
+    List(Box<RawType>),
+    Set(Box<RawType>),
+    Map(Box<RawType>, Box<RawType>),
+    Tuple(Vec<RawType>),
+    Vector(Box<RawType>, u32),
+    User {
+        keyspace: Option<String>,
+        name: Name,
+    },
+}
+
+impl RawType {
+    /// True for a type whose elements are cells of their own in a column.
+    pub(super) fn is_multi_cell(&self) -> bool {
+        match self {
+            RawType::Known(known) => known.is_multi_cell(),
+            RawType::List(_) | RawType::Set(_) | RawType::Map(..) | RawType::User { .. } => true,
+            RawType::Frozen(_) | RawType::Tuple(_) | RawType::Vector(..) => false,
+        }
+    }
+
+    pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<RawType> {
+        RawType::parse_at(cursor, 0)
+    }
+
+    fn parse_at(cursor: &mut Cursor<'_>, depth: usize) -> Result<RawType> {
+        if depth >= MAX_DEPTH {
+            return Err(cursor.error(format!("types nested at most {MAX_DEPTH} deep")));
+        }
+        if let TokenKind::Text(class) = cursor.peek() {
+            let class = class.clone();
+            cursor.advance();
+            return Ok(RawType::Known(CqlType::parse(&class)?));
+        }
+        if *cursor.peek_at(1) == TokenKind::Symbol('<')
+            && let TokenKind::Word(word) = cursor.peek()
+        {
+            let word = word.to_ascii_lowercase();
+            return RawType::parse_parameterized(cursor, &word, depth + 1);
+        }
+        let first = cursor.name("a type")?;
+        if cursor.take_symbol('.') {
+            let name = cursor.name("the name of a type")?;
+            return Ok(RawType::User {
+                keyspace: Some(first.text),
+                name,
+            });
+        }
+        match native_type(&first.text) {
+            Some(native) if !first.quoted => Ok(RawType::Known(native)),
+            _ => Ok(RawType::User {
+                keyspace: None,
+                name: first,
+            }),
+        }
+    }
+
+    fn parse_parameterized(cursor: &mut Cursor<'_>, word: &str, depth: usize) -> Result<RawType> {
+        let unknown = cursor.error("frozen, list, set, map, tuple or vector before '<'");
+        cursor.advance();
+        cursor.expect_symbol('<')?;
+        let next = |cursor: &mut Cursor<'_>| RawType::parse_at(cursor, depth);
+        let parsed = match word {
+            "frozen" => RawType::Frozen(Box::new(next(cursor)?)),
+            "list" => RawType::List(Box::new(next(cursor)?)),
+            "set" => RawType::Set(Box::new(next(cursor)?)),
+            "map" => {
+                let key = next(cursor)?;
+                cursor.expect_symbol(',')?;
+                RawType::Map(Box::new(key), Box::new(next(cursor)?))
+            }
+            "tuple" => {
+                let mut types = vec![next(cursor)?];
+                while cursor.take_symbol(',') {
+                    types.push(next(cursor)?);
+                }
+                RawType::Tuple(types)
+            }
+            "vector" => {
+                let element = next(cursor)?;
+                cursor.expect_symbol(',')?;
+                let dimension = match cursor.peek() {
+                    TokenKind::Number(number) => number.parse::<i32>().ok().filter(|n| *n > 0),
+                    _ => None,
+                };
+                let Some(dimension) = dimension else {
+                    return Err(cursor.error("a vector dimension from 1 to 2147483647"));
+                };
+                cursor.advance();
+                RawType::Vector(Box::new(element), dimension as u32)
+            }
+            _ => return Err(unknown),
+        };
+        cursor.expect_symbol('>')?;
+        Ok(parsed)
+    }
+}
+
+fn native_type(name: &str) -> Option<CqlType> {
+    Some(match name {
+        "ascii" => CqlType::Ascii,
+        "bigint" => CqlType::Long,
+        "blob" => CqlType::Bytes,
+        "boolean" => CqlType::Boolean,
+        "counter" => CqlType::CounterColumn,
+        "date" => CqlType::SimpleDate,
+        "decimal" => CqlType::Decimal,
+        "double" => CqlType::Double,
+        "duration" => CqlType::Duration,
+        "empty" => CqlType::Empty,
+        "float" => CqlType::Float,
+        "inet" => CqlType::Inet,
+        "int" => CqlType::Int32,
+        "smallint" => CqlType::Short,
+        "text" | "varchar" => CqlType::Utf8,
+        "time" => CqlType::Time,
+        "timestamp" => CqlType::Timestamp,
+        "timeuuid" => CqlType::TimeUuid,
+        "tinyint" => CqlType::Byte,
+        "uuid" => CqlType::Uuid,
+        "varint" => CqlType::Integer,
+        _ => return None,
+    })
+}
+
+/// A `CREATE TYPE`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RawUserType {
+    pub(super) keyspace: Option<String>,
+    pub(super) name: String,
+    pub(super) fields: Vec<(String, RawType)>,
+}
+
+/// Most types that one column may come to, with its UDTs written out: types of types of types grow
+/// exponentially.
+const MAX_EXPANDED: u64 = 100_000;
+
+/// Replaces the names of UDTs by their fields.
+pub(super) struct Resolver<'a> {
+    declared: &'a [RawUserType],
+    /// Frozen types by index in `declared`, with the number of types that they consist of.
+    resolved: HashMap<usize, (Arc<UserType>, u64)>,
+}
+
+enum Unresolved {
+    UnknownType,
+    Refused(Error),
+}
+
+/// Where a type stands.
+#[derive(Clone, Copy)]
+struct Context<'k> {
+    frozen: bool,
+    keyspace: Option<&'k str>,
+    depth: usize,
+}
+
+impl<'a> Resolver<'a> {
+    pub(super) fn new(declared: &'a [RawUserType]) -> Resolver<'a> {
+        Resolver {
+            declared,
+            resolved: HashMap::new(),
+        }
+    }
+
+    /// The type of a column in a table of `keyspace`; `None` if it names an unknown UDT.
+    pub(super) fn resolve(
+        &mut self,
+        raw: &RawType,
+        keyspace: Option<&str>,
+    ) -> Result<Option<CqlType>> {
+        let context = Context {
+            frozen: false,
+            keyspace,
+            depth: 0,
+        };
+        match self.resolve_in(raw, context) {
+            Ok((resolved, _)) => Ok(Some(resolved)),
+            Err(Unresolved::UnknownType) => Ok(None),
+            Err(Unresolved::Refused(error)) => Err(error),
+        }
+    }
+
+    fn resolve_in(
+        &mut self,
+        raw: &RawType,
+        context: Context<'_>,
+    ) -> Result<(CqlType, u64), Unresolved> {
+        if context.depth >= MAX_DEPTH {
+            let what = format!("a type nested deeper than {MAX_DEPTH} levels");
+            return Err(Unresolved::Refused(Error::unsupported(what)));
+        }
+        let multi_cell = !context.frozen;
+        let inner = Context {
+            frozen: true,
+            depth: context.depth + 1,
+            ..context
+        };
+        let mut size = 1;
+        let mut part = |resolver: &mut Self, raw: &RawType| -> Result<CqlType, Unresolved> {
+            let (resolved, part_size) = resolver.resolve_in(raw, inner)?;
+            size += part_size;
+            Ok(resolved)
+        };
+        let resolved = match raw {
+            RawType::Known(known) => known.clone(),
+            RawType::Frozen(frozen) => {
+                // Not a level of its own; how often it is repeated was limited while parsing.
+                return self.resolve_in(
+                    frozen,
+                    Context {
+                        frozen: true,
+                        ..context
+                    },
+                );
+            }
+            RawType::List(element) => CqlType::List {
+                element: Arc::new(part(self, element)?),
+                multi_cell,
+            },
+            RawType::Set(element) => CqlType::Set {
+                element: Arc::new(part(self, element)?),
+                multi_cell,
+            },
+            RawType::Map(key, value) => CqlType::Map {
+                key: Arc::new(part(self, key)?),
+                value: Arc::new(part(self, value)?),
+                multi_cell,
+            },
+            RawType::Tuple(types) => {
+                let types: Result<Vec<CqlType>, Unresolved> =
+                    types.iter().map(|field| part(self, field)).collect();
+                CqlType::Tuple(types?.into())
+            }
+            RawType::Vector(element, dimension) => CqlType::Vector {
+                element: Arc::new(part(self, element)?),
+                dimension: *dimension,
+            },
+            RawType::User { keyspace, name } => {
+                let owner = keyspace.as_deref().or(context.keyspace);
+                let (udt, udt_size) = self.user_type(name, owner, inner)?;
+                size += udt_size;
+                let udt = if multi_cell {
+                    Arc::new(UserType {
+                        multi_cell,
+                        ..udt.as_ref().clone()
+                    })
+                } else {
+                    udt
+                };
+                CqlType::Udt(udt)
+            }
+        };
+        if size > MAX_EXPANDED {
+            let what = format!("a type that consists of more than {MAX_EXPANDED} types");
+            return Err(Unresolved::Refused(Error::unsupported(what)));
+        }
+        Ok((resolved, size))
+    }
+
+    fn user_type(
+        &mut self,
+        name: &Name,
+        keyspace: Option<&str>,
+        context: Context<'_>,
+    ) -> Result<(Arc<UserType>, u64), Unresolved> {
+        let matches = |udt: &RawUserType| {
+            let same_keyspace = match (udt.keyspace.as_deref(), keyspace) {
+                (Some(declared), Some(wanted)) => declared == wanted,
+                // A text that names its keyspace only here and there has but one.
+                _ => true,
+            };
+            udt.name == name.text && same_keyspace
+        };
+        let Some(index) = self.declared.iter().position(matches) else {
+            return Err(Unresolved::UnknownType);
+        };
+        if let Some((udt, size)) = self.resolved.get(&index) {
+            return Ok((udt.clone(), *size));
+        }
+        let declared = &self.declared[index];
+        let keyspace = declared.keyspace.as_deref().or(keyspace);
+        let mut size = 1;
+        let mut fields = Vec::with_capacity(declared.fields.len());
+        for (field, raw) in &declared.fields {
+            let (resolved, field_size) = self.resolve_in(
+                raw,
+                Context {
+                    keyspace,
+                    ..context
+                },
+            )?;
+            size += field_size;
+            fields.push((field.as_bytes().to_vec(), resolved));
+        }
+        let udt = Arc::new(UserType {
+            keyspace: keyspace.unwrap_or_default().to_owned(),
+            name: declared.name.as_bytes().to_vec(),
+            fields,
+            multi_cell: false,
+        });
+        self.resolved.insert(index, (udt.clone(), size));
+        Ok((udt, size))
+    }
+}

@@ -1,0 +1,408 @@
+use super::*;
+
+fn parse(text: &str) -> Schema {
+    Schema::parse(text).unwrap()
+}
+
+fn only(text: &str) -> Table {
+    parse(text).only_table().unwrap().clone()
+}
+
+fn message(text: &str) -> String {
+    Schema::parse(text).unwrap_err().to_string()
+}
+
+fn cql_type(text: &str) -> Option<CqlType> {
+    Some(CqlType::parse(text).unwrap())
+}
+
+/// Name and type of each column of a kind.
+fn columns(table: &Table, kind: ColumnKind) -> Vec<(String, String)> {
+    table
+        .columns_of(kind)
+        .into_iter()
+        .map(|c| {
+            (
+                c.name.clone(),
+                c.cql_type
+                    .as_ref()
+                    .map_or("?".to_owned(), CqlType::cql_name),
+            )
+        })
+        .collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected
+        .iter()
+        .map(|(name, cql)| ((*name).to_owned(), (*cql).to_owned()))
+        .collect()
+}
+
+#[test]
+fn every_clause_that_cassandra_writes() {
+    let table = only(include_str!("testdata/every_clause.cql"));
+    assert_eq!(table.keyspace.as_deref(), Some("ks"));
+    assert_eq!(table.name, "Mixed_Case");
+    let id = 0x1b255f4d_ef25_40a6_0000_000000000005_u128;
+    assert_eq!(table.id, Some(id.to_be_bytes()));
+    assert_eq!(
+        columns(&table, ColumnKind::PartitionKey),
+        pairs(&[("k1", "text"), ("k2", "frozen<inner_t>")])
+    );
+    assert_eq!(
+        columns(&table, ColumnKind::Clustering),
+        pairs(&[("c1", "timeuuid"), ("C 2", "decimal")])
+    );
+    // Header order: multi-cell columns last.
+    assert_eq!(
+        columns(&table, ColumnKind::Static),
+        pairs(&[
+            ("s", "frozen<map<text, frozen<list<int>>>>"),
+            ("st", "set<text>")
+        ])
+    );
+    assert_eq!(
+        columns(&table, ColumnKind::Regular),
+        pairs(&[
+            ("d", "duration"),
+            ("e", "vector<float, 3>"),
+            ("select", "blob"),
+            ("t", "frozen<tuple<int, text, frozen<inner_t>>>"),
+            ("v", "inner_t"),
+            // Cassandra forgot to create "Outer".
+            ("w", "?"),
+        ])
+    );
+    assert!(
+        table
+            .columns
+            .iter()
+            .any(|c| c.name == "w" && c.is_multi_cell)
+    );
+
+    let options = &table.options;
+    assert_eq!(options.gc_grace_seconds, Some(3600));
+    assert_eq!(options.bloom_filter_fp_chance, Some(0.001));
+    assert_eq!(options.default_time_to_live, Some(60));
+    assert_eq!(
+        (options.min_index_interval, options.max_index_interval),
+        (Some(64), Some(2048))
+    );
+    assert_eq!(options.crc_check_chance, Some(1.0));
+    let compression = options.compression.as_ref().unwrap();
+    assert!(compression.enabled);
+    assert_eq!(
+        compression.class.as_deref(),
+        Some("org.apache.cassandra.io.compress.ZstdCompressor")
+    );
+    assert_eq!(compression.chunk_length, Some(65536));
+    assert_eq!(compression.min_compress_ratio, Some(1.1));
+    assert_eq!(compression.all["compression_level"], "5");
+    assert_eq!(
+        options.compaction.as_ref().unwrap()["sstable_size_in_mb"],
+        "10"
+    );
+    assert_eq!(
+        options.all["comment"],
+        OptionValue::Text("it's; -- not /* a */ comment".to_owned())
+    );
+    assert_eq!(options.all["extensions"], OptionValue::Map(BTreeMap::new()));
+    assert_eq!(options.all["cdc"], OptionValue::Literal("false".to_owned()));
+    assert_eq!(options.all.len(), 22);
+}
+
+/// Types must be those that Cassandra puts into headers.
+#[test]
+fn types_equal_those_of_headers() {
+    let table = only(include_str!("testdata/every_clause.cql"));
+    let inner = "UserType(ks,696e6e65725f74,61:Int32Type,62:FrozenType(SetType(UTF8Type)))";
+    assert_eq!(
+        table.partition_key_type(),
+        cql_type(&format!("CompositeType(UTF8Type,FrozenType({inner}))"))
+    );
+    assert_eq!(
+        table.clustering_types(),
+        Some(vec![
+            CqlType::parse("ReversedType(TimeUUIDType)").unwrap(),
+            CqlType::parse("DecimalType").unwrap(),
+        ])
+    );
+    let regular = table.columns_of(ColumnKind::Regular);
+    assert_eq!(
+        regular[3].cql_type,
+        cql_type(&format!("TupleType(Int32Type,UTF8Type,{inner})"))
+    );
+    assert_eq!(regular[4].cql_type, cql_type(inner));
+}
+
+#[test]
+fn dropped_columns_keep_their_time_and_may_come_back() {
+    let table = only(include_str!("testdata/dropped_columns.cql"));
+    assert_eq!(
+        columns(&table, ColumnKind::Regular),
+        pairs(&[("a", "text")])
+    );
+    assert_eq!(
+        columns(&table, ColumnKind::Static),
+        pairs(&[("d", "set<int>")])
+    );
+    let dropped = |name: &str, text: &str, is_static, micros| DroppedColumn {
+        name: name.to_owned(),
+        cql_type: cql_type(text),
+        is_static,
+        dropped_at_micros: Some(micros),
+    };
+    assert_eq!(
+        table.dropped_columns,
+        [
+            dropped(
+                "b",
+                "MapType(Int32Type,TupleType(Int32Type,SetType(UTF8Type)))",
+                false,
+                1_700_000_000_000_001
+            ),
+            dropped("d", "SetType(Int32Type)", true, 1_700_000_000_000_002),
+            dropped("e", "Int32Type", false, 1_700_000_000_000_003),
+        ]
+    );
+    assert_eq!(table.drop_times_micros()["d"], 1_700_000_000_000_002);
+}
+
+#[test]
+fn indexes_are_listed() {
+    let table = only(include_str!("testdata/indexes.cql"));
+    let index = |name: &str, using: &str| Index {
+        name: Some(name.to_owned()),
+        using: Some(using.to_owned()),
+    };
+    assert_eq!(
+        table.indexes,
+        [
+            index("by_a", "legacy_local_table"),
+            index("indexed_c_idx", "legacy_local_table"),
+            index("By_B", "StorageAttachedIndex"),
+        ]
+    );
+    assert_eq!(table.partition_key_type(), Some(CqlType::Int32));
+    let unnamed = only("CREATE TABLE t (k int PRIMARY KEY, v int); CREATE INDEX ON t (v);");
+    assert_eq!(
+        unnamed.indexes,
+        [Index {
+            name: None,
+            using: None
+        }]
+    );
+}
+
+#[test]
+fn views_have_options_but_no_types() {
+    let view = only(include_str!("testdata/view.cql"));
+    assert_eq!(
+        (view.name.as_str(), view.view_of.as_deref()),
+        ("mv", Some("plain"))
+    );
+    assert_eq!(view.options.gc_grace_seconds, Some(77));
+    assert!(view.columns.is_empty() && view.id.is_some());
+    assert_eq!(
+        (view.partition_key_type(), view.clustering_types()),
+        (None, None)
+    );
+}
+
+#[test]
+fn uncompressed_counters() {
+    let table = only(include_str!("testdata/counter_uncompressed.cql"));
+    assert!(!table.options.compression.as_ref().unwrap().enabled);
+    assert_eq!(
+        columns(&table, ColumnKind::Regular),
+        pairs(&[("v", "counter")])
+    );
+}
+
+#[test]
+fn masks_and_constraints_are_passed_over() {
+    let table = only(include_str!("testdata/masks_and_constraints.cql"));
+    assert_eq!(
+        columns(&table, ColumnKind::Regular),
+        pairs(&[("a", "int"), ("b", "text"), ("c", "int")])
+    );
+}
+
+/// What 3.x and 4.0 write, `DESCRIBE` prints and people type.
+#[test]
+fn other_hands() {
+    let table = only(
+        "CREATE KEYSPACE k1 WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3};\n\
+         USE k1;\n\
+         -- later types first\n\
+         CREATE TABLE t (a int, \"B\" Text static, c List<Frozen<addr>>, d 'org.apache.cassandra.db.marshal.DateType',\n\
+           \tPRIMARY KEY (a, d),\n) WITH COMPACT STORAGE AND ID = 5b925f90a4c011ef8b250123456789ab\n\
+           AND CLUSTERING ORDER BY (d desc) AND gc_grace_seconds=1 // none\n\
+           AND compression = {'sstable_compression': 'LZ4Compressor', 'chunk_length_kb': '64'}\n\
+           AND speculative_retry = '99PERCENTILE' AND x = -1.5e3;\n\
+         CREATE TYPE addr (street text, n int);\n\
+         ALTER TYPE addr ADD zip blob; ALTER TYPE addr RENAME n TO number;\n\
+         ALTER TABLE k1.t ADD (e int, f varint static);\n\
+         ALTER TABLE t WITH gc_grace_seconds = 2 AND compaction = {'class': 'X'};\n\
+         ALTER TABLE t RENAME a TO key; ALTER TABLE t DROP COMPACT STORAGE; ALTER TABLE t DROP (e);\n\
+         CREATE FUNCTION f (x int) RETURNS NULL ON NULL INPUT RETURNS int LANGUAGE java AS $$ return x; $$;\n\
+         INSERT INTO t (key) VALUES (1);\n",
+    );
+    assert_eq!(table.keyspace.as_deref(), Some("k1"));
+    assert!(table.compact_storage);
+    assert_eq!(
+        table.id,
+        Some(0x5b925f90_a4c0_11ef_8b25_0123456789ab_u128.to_be_bytes())
+    );
+    assert_eq!(
+        columns(&table, ColumnKind::PartitionKey),
+        pairs(&[("key", "int")])
+    );
+    assert_eq!(
+        table.clustering_types(),
+        Some(vec![CqlType::Reversed(CqlType::LegacyDate.into())])
+    );
+    assert_eq!(
+        columns(&table, ColumnKind::Static),
+        pairs(&[("B", "text"), ("f", "varint")])
+    );
+    let addr = "FrozenType(UserType(k1,61646472,737472656574:UTF8Type,6e756d626572:Int32Type,\
+                7a6970:BytesType))";
+    assert_eq!(
+        table.columns_of(ColumnKind::Regular)[0].cql_type,
+        cql_type(&format!("ListType({addr})"))
+    );
+    assert_eq!(table.dropped_columns.len(), 1);
+    assert_eq!(table.dropped_columns[0].dropped_at_micros, None);
+    assert!(table.drop_times_micros().is_empty());
+    assert_eq!(table.options.gc_grace_seconds, Some(2));
+    let compression = table.options.compression.unwrap();
+    assert_eq!(
+        (compression.enabled, compression.chunk_length),
+        (true, Some(65536))
+    );
+    assert_eq!(
+        table.options.all["x"],
+        OptionValue::Literal("-1.5e3".to_owned())
+    );
+}
+
+#[test]
+fn several_tables_are_told_apart() {
+    let schema = parse(
+        "CREATE TYPE a.t (x int); CREATE TYPE b.t (x text);\n\
+         CREATE TABLE a.one (k frozen<t> PRIMARY KEY); CREATE TABLE b.one (k frozen<t> PRIMARY KEY);\n\
+         CREATE TABLE b.two (k int PRIMARY KEY); DROP TABLE IF EXISTS b.two;",
+    );
+    assert_eq!(schema.tables.len(), 2);
+    let key = |keyspace| schema.table(keyspace, "one").unwrap().partition_key_type();
+    assert_eq!(
+        key("a"),
+        cql_type("FrozenType(UserType(a,74,78:Int32Type))")
+    );
+    assert_eq!(key("b"), cql_type("FrozenType(UserType(b,74,78:UTF8Type))"));
+    assert!(schema.table("b", "two").is_none());
+    assert_eq!(
+        schema.only_table().unwrap_err().to_string(),
+        "corrupt schema.cql at offset 0: expected one CREATE TABLE, found one, one"
+    );
+    assert!(parse("-- nothing").only_table().is_err());
+}
+
+#[test]
+fn errors_name_line_and_column() {
+    assert_eq!(
+        message("CREATE TABLE t (\n  k int PRIMARY KEY,\n  v map<int text>\n)"),
+        "corrupt schema.cql at offset 50: expected ',', found 'text>' (line 3, column 13)"
+    );
+    for (text, expected) in [
+        ("CREATE TABLE t (k int)", "PRIMARY KEY"),
+        (
+            "CREATE TABLE t (k int, PRIMARY KEY (z))",
+            "a column of the table, found 'z))'",
+        ),
+        ("CREATE TABLE t (k int PRIMARY KEY", "')'"),
+        (
+            "CREATE TABLE t (k lisst<int> PRIMARY KEY)",
+            "frozen, list, set, map, tuple or vector",
+        ),
+        ("CREATE TABLE t (k vector<int, 0> PRIMARY KEY)", "dimension"),
+        (
+            "CREATE TABLE t (k 'com.example.T' PRIMARY KEY)",
+            "com.example.T",
+        ),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY) WITH gc_grace_seconds = -1",
+            "option's range",
+        ),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY) WITH bloom_filter_fp_chance = 0",
+            "option's range",
+        ),
+        ("CREATE TABLE t (k int PRIMARY KEY) WITH ID = 12", "a UUID"),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY) WITH compression = 5",
+            "map of compression options",
+        ),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY) WITH compression = {'class':'L','chunk_length_in_kb':'3'}",
+            "power of two",
+        ),
+        ("CREATE TABLE t (k int PRIMARY KEY) WITH x", "'='"),
+        ("CREATE TABLE t (k int PRIMARY KEY) AND", "';'"),
+        ("ALTER TABLE t DROP a", "a table that the text creates"),
+        ("CREATE INDEX ON t (a)", "a table that the text creates"),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY); ALTER TABLE t ADD k int",
+            "not there yet",
+        ),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY); ALTER TABLE t DROP a USING TIMESTAMP x",
+            "timestamp",
+        ),
+        ("CREATE MATERIALIZED VIEW v AS SELECT 1;", "FROM"),
+        (
+            "CREATE MATERIALIZED VIEW v AS SELECT * FROM t;",
+            "PRIMARY KEY",
+        ),
+        ("{", "a statement"),
+    ] {
+        let found = message(text);
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+}
+
+/// Forty types, each of the one before twice: 2^40 types if written out.
+#[test]
+fn types_of_types_do_not_explode() {
+    let mut text = "CREATE TYPE t0 (a int, b int);".to_owned();
+    for i in 1..40 {
+        let inner = i - 1;
+        text.push_str(&format!(
+            "CREATE TYPE t{i} (a frozen<t{inner}>, b frozen<t{inner}>);"
+        ));
+    }
+    text.push_str("CREATE TABLE t (k frozen<t39> PRIMARY KEY);");
+    assert!(message(&text).contains("more than 100000 types"));
+    let endless = "CREATE TYPE a (x frozen<a>); CREATE TABLE t (k frozen<a> PRIMARY KEY);";
+    assert!(message(endless).contains("nested deeper"));
+    let deep = format!("CREATE TABLE t (k {}", "frozen<list<".repeat(100_000));
+    assert!(message(&deep).contains("nested at most"));
+}
+
+/// No cut of a real text makes the parser panic or hang.
+#[test]
+fn truncated_texts_are_errors_or_less() {
+    for text in [
+        include_str!("testdata/every_clause.cql"),
+        include_str!("testdata/dropped_columns.cql"),
+        include_str!("testdata/indexes.cql"),
+        include_str!("testdata/view.cql"),
+        include_str!("testdata/masks_and_constraints.cql"),
+    ] {
+        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+            let _ = Schema::parse(&text[..end]);
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Collects an output's statistics while it is written.
+//!
+//! Source: `MetadataCollector`, and `CompactionTask` and `SortedTableWriter` for what they hand it.
+
+use crate::data::clustering::{ClusteringComparator, Prefix};
+use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
+use crate::error::{Error, Result};
+use crate::partitioner::Partitioner;
+use crate::statistics::commit_log::IntervalSet;
+use crate::statistics::covered_clustering::CoveredClusteringTracker;
+use crate::statistics::estimated_histogram::EstimatedHistogram;
+use crate::statistics::header::SerializationHeader;
+use crate::statistics::hyper_log_log::HyperLogLogPlus;
+use crate::statistics::stats::{NO_COMPRESSION_RATIO, NO_TIMESTAMP, StatsMetadata, UNREPAIRED};
+use crate::statistics::tombstone_histogram::TombstoneHistogramBuilder;
+use crate::statistics::{CompactionMetadata, Statistics, UuidBytes, ValidationMetadata};
+
+/// What an output inherits from its inputs or is told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CollectorSettings {
+    /// Level of leveled compaction.
+    pub level: i32,
+    /// When it was repaired, milliseconds since 1970; 0 if it was not.
+    pub repaired_at: i64,
+    /// Session of an incremental repair in progress.
+    pub pending_repair: Option<UuidBytes>,
+    /// Transiently replicated.
+    pub is_transient: bool,
+    /// Node whose commit log the intervals belong to.
+    pub originating_host_id: Option<UuidBytes>,
+    /// Commit log intervals whose data the output holds.
+    pub commit_log_intervals: IntervalSet,
+    /// Fraction of the node's tokens spanned, if known.
+    pub token_space_coverage: Option<f64>,
+}
+
+impl CollectorSettings {
+    /// What the merge of these inputs inherits, at level 0.
+    ///
+    /// The host id and the commit log intervals are kept only if every input has the same host id:
+    /// claiming intervals of another node could make it skip the replay of writes that are in no
+    /// SSTable. Without them Cassandra at worst replays more than it needs.
+    ///
+    /// # Errors
+    /// Unsupported if the inputs are of different repair classes: sessions, transient and full,
+    /// repaired and unrepaired must not mix (`CompactionTask.getPendingRepair`, `.getIsTransient`).
+    pub fn merge(inputs: &[&StatsMetadata]) -> Result<CollectorSettings> {
+        let Some(first) = inputs.first() else {
+            return Ok(CollectorSettings::default());
+        };
+        let is_repaired = |stats: &StatsMetadata| stats.repaired_at != UNREPAIRED;
+        for input in inputs {
+            let difference = if input.pending_repair != first.pending_repair {
+                "different pending repair sessions"
+            } else if input.is_transient != first.is_transient {
+                "transient and full replicas"
+            } else if is_repaired(input) != is_repaired(first) {
+                "repaired and unrepaired data"
+            } else {
+                continue;
+            };
+            return Err(Error::unsupported(format!(
+                "merging {difference} into one SSTable"
+            )));
+        }
+        let mut settings = CollectorSettings {
+            repaired_at: inputs
+                .iter()
+                .map(|input| input.repaired_at)
+                .min()
+                .unwrap_or(UNREPAIRED),
+            pending_repair: first.pending_repair,
+            is_transient: first.is_transient,
+            ..CollectorSettings::default()
+        };
+        let host_id = first.originating_host_id;
+        if host_id.is_some()
+            && inputs
+                .iter()
+                .all(|input| input.originating_host_id == host_id)
+        {
+            settings.originating_host_id = host_id;
+            for input in inputs {
+                settings
+                    .commit_log_intervals
+                    .add_all(&input.commit_log_intervals);
+            }
+        }
+        Ok(settings)
+    }
+}
+
+/// What is known only when the output is complete.
+#[derive(Clone, Debug)]
+pub struct Finish {
+    /// Partitioner.
+    pub partitioner: Partitioner,
+    /// The table's setting; 1.0 for a table without Bloom filters.
+    pub bloom_filter_fp_chance: f64,
+    /// Compressed over uncompressed bytes; `None` if not compressed.
+    pub compression_ratio: Option<f64>,
+    /// First partition key.
+    pub first_key: Vec<u8>,
+    /// Last partition key.
+    pub last_key: Vec<u8>,
+    /// Header that Data.db was written with.
+    pub header: SerializationHeader,
+}
+
+/// Smallest and greatest value of something.
+#[derive(Clone, Copy, Debug)]
+struct MinMax<T> {
+    min: T,
+    max: T,
+}
+
+impl MinMax<i64> {
+    const EMPTY: MinMax<i64> = MinMax {
+        min: i64::MAX,
+        max: i64::MIN,
+    };
+
+    #[inline(always)]
+    fn update(&mut self, value: i64) {
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
+    fn or(self, min: i64, max: i64) -> (i64, i64) {
+        if self.min > self.max {
+            (min, max)
+        } else {
+            (self.min, self.max)
+        }
+    }
+}
+
+impl MinMax<i32> {
+    const EMPTY: MinMax<i32> = MinMax {
+        min: i32::MAX,
+        max: i32::MIN,
+    };
+
+    #[inline(always)]
+    fn update(&mut self, value: i32) {
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+}
+
+/// Collects statistics of everything that is written to one SSTable.
+///
+/// Per item: [`update_liveness`](Self::update_liveness) for primary key liveness and for cells,
+/// [`update_deletion_time`](Self::update_deletion_time) for every other deletion. Per row:
+/// [`add_row`](Self::add_row). Per partition: [`add_key`](Self::add_key),
+/// [`update_partition_deletion`](Self::update_partition_deletion),
+/// [`update_clustering`](Self::update_clustering) for the first and the last unfiltered,
+/// [`add_partition`](Self::add_partition).
+#[derive(Clone, Debug)]
+pub struct MetadataCollector {
+    timestamp: MinMax<i64>,
+    local_deletion_time: MinMax<i64>,
+    ttl: MinMax<i32>,
+    tombstone_drop_times: TombstoneHistogramBuilder,
+    cells: i64,
+    total_rows: i64,
+    total_columns_set: i64,
+    has_partition_level_deletions: bool,
+    has_legacy_counter_shards: bool,
+    covered_clustering: CoveredClusteringTracker,
+    partition_sizes: EstimatedHistogram,
+    cells_per_partition: EstimatedHistogram,
+    cardinality: HyperLogLogPlus,
+    settings: CollectorSettings,
+}
+
+impl MetadataCollector {
+    /// Starts collecting.
+    pub fn new(settings: CollectorSettings) -> MetadataCollector {
+        MetadataCollector {
+            timestamp: MinMax::<i64>::EMPTY,
+            local_deletion_time: MinMax::<i64>::EMPTY,
+            ttl: MinMax::<i32>::EMPTY,
+            tombstone_drop_times: TombstoneHistogramBuilder::new(),
+            cells: 0,
+            total_rows: 0,
+            total_columns_set: 0,
+            has_partition_level_deletions: false,
+            has_legacy_counter_shards: false,
+            covered_clustering: CoveredClusteringTracker::new(),
+            partition_sizes: EstimatedHistogram::of_partition_sizes(),
+            cells_per_partition: EstimatedHistogram::of_cell_counts(),
+            cardinality: HyperLogLogPlus::new(),
+            settings,
+        }
+    }
+
+    /// Takes a timestamp into account.
+    #[inline(always)]
+    pub fn update_timestamp(&mut self, timestamp: i64) {
+        self.timestamp.update(timestamp);
+    }
+
+    /// Takes a local deletion time into account. Live data contributes [`NO_DELETION_TIME`]: the
+    /// greatest one decides whether Cassandra may drop the whole SSTable as expired.
+    #[inline(always)]
+    pub fn update_local_deletion_time(&mut self, local_deletion_time: i64) {
+        self.local_deletion_time.update(local_deletion_time);
+        if local_deletion_time != NO_DELETION_TIME {
+            self.tombstone_drop_times.add(local_deletion_time);
+        }
+    }
+
+    /// Takes a ttl into account; 0 for what does not expire.
+    #[inline(always)]
+    pub fn update_ttl(&mut self, ttl: i32) {
+        self.ttl.update(ttl);
+    }
+
+    /// Takes primary key liveness that is not empty, or a cell's, into account.
+    #[inline(always)]
+    pub fn update_liveness(&mut self, timestamp: i64, ttl: i32, local_deletion_time: i64) {
+        self.update_timestamp(timestamp);
+        self.update_ttl(ttl);
+        self.update_local_deletion_time(local_deletion_time);
+    }
+
+    /// Takes a cell into account and counts it towards the partition's cells.
+    #[inline(always)]
+    pub fn update_cell(&mut self, timestamp: i64, ttl: i32, local_deletion_time: i64) {
+        self.cells += 1;
+        self.update_liveness(timestamp, ttl, local_deletion_time);
+    }
+
+    /// Takes the deletion of a row, of a complex column or of one side of a marker into account.
+    #[inline(always)]
+    pub fn update_deletion_time(&mut self, deletion: &DeletionTime) {
+        if !deletion.is_live() {
+            self.update_timestamp(deletion.marked_for_delete_at);
+            self.update_local_deletion_time(deletion.local_deletion_time);
+        }
+    }
+
+    /// Takes the deletion of a partition into account.
+    #[inline]
+    pub fn update_partition_deletion(&mut self, deletion: &DeletionTime) {
+        if !deletion.is_live() {
+            self.has_partition_level_deletions = true;
+        }
+        self.update_deletion_time(deletion);
+    }
+
+    /// Counts cells towards the partition's cells, for callers that count on their own.
+    #[inline(always)]
+    pub fn add_cells(&mut self, cells: u64) {
+        self.cells = self.cells.wrapping_add(cells as i64);
+    }
+
+    /// Counts a row, or a static row that is not empty, with the number of its simple cells plus
+    /// complex columns that have a cell.
+    #[inline(always)]
+    pub fn add_row(&mut self, columns_set: u64) {
+        self.total_rows += 1;
+        self.total_columns_set = self.total_columns_set.wrapping_add(columns_set as i64);
+    }
+
+    /// Notes that a counter has local or remote shards.
+    #[inline]
+    pub fn set_legacy_counter_shards(&mut self) {
+        self.has_legacy_counter_shards = true;
+    }
+
+    /// Takes the clustering of a row or the bound of a marker into account. The first and the last
+    /// of a partition are enough.
+    pub fn update_clustering(&mut self, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
+        self.covered_clustering.update(comparator, prefix);
+    }
+
+    /// Counts a partition key.
+    #[inline]
+    pub fn add_key(&mut self, key: &[u8]) {
+        self.cardinality.add(key);
+    }
+
+    /// Ends a partition of `size` bytes, its end byte included: enters its size and the cells
+    /// counted since the last one.
+    pub fn add_partition(&mut self, size: u64) {
+        self.partition_sizes
+            .add(i64::try_from(size).unwrap_or(i64::MAX));
+        self.cells_per_partition.add(self.cells);
+        self.cells = 0;
+    }
+
+    /// Rows so far.
+    pub fn total_rows(&self) -> i64 {
+        self.total_rows
+    }
+
+    /// Everything in Statistics.db.
+    pub fn finish(self, finish: Finish) -> Statistics {
+        let (min_timestamp, max_timestamp) = self.timestamp.or(NO_TIMESTAMP, i64::MAX);
+        let (min_local_deletion_time, max_local_deletion_time) = self
+            .local_deletion_time
+            .or(NO_DELETION_TIME, NO_DELETION_TIME);
+        let (min_ttl, max_ttl) = if self.ttl.min > self.ttl.max {
+            (0, 0)
+        } else {
+            (self.ttl.min, self.ttl.max)
+        };
+        let types = finish.header.clustering_types.clone();
+        let settings = self.settings;
+        let stats = StatsMetadata {
+            partition_sizes: self.partition_sizes,
+            cells_per_partition: self.cells_per_partition,
+            commit_log_intervals: settings.commit_log_intervals,
+            min_timestamp,
+            max_timestamp,
+            min_local_deletion_time,
+            max_local_deletion_time,
+            min_ttl,
+            max_ttl,
+            compression_ratio: finish.compression_ratio.unwrap_or(NO_COMPRESSION_RATIO),
+            tombstone_drop_times: self.tombstone_drop_times.build(),
+            level: settings.level,
+            repaired_at: settings.repaired_at,
+            covered_clustering: self.covered_clustering.finish(types),
+            has_legacy_counter_shards: self.has_legacy_counter_shards,
+            total_columns_set: self.total_columns_set,
+            total_rows: self.total_rows,
+            pending_repair: settings.pending_repair,
+            is_transient: settings.is_transient,
+            originating_host_id: settings.originating_host_id,
+            has_partition_level_deletions: self.has_partition_level_deletions,
+            first_key: Some(finish.first_key),
+            last_key: Some(finish.last_key),
+            token_space_coverage: settings.token_space_coverage.unwrap_or(f64::NAN),
+        };
+        Statistics {
+            validation: ValidationMetadata {
+                partitioner: finish.partitioner.class_name().to_owned(),
+                bloom_filter_fp_chance: finish.bloom_filter_fp_chance,
+            },
+            compaction: Some(CompactionMetadata::of(&self.cardinality)),
+            stats,
+            header: finish.header,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+//! The smallest and greatest clustering of an SSTable: what slices may skip it.
+//!
+//! ```text
+//! before oa:  i32 n | n * bytes16 | i32 n | n * bytes16          values of both, to be taken as
+//!                                                                inclusive bounds
+//! oa and on:  uvint n | n * bytesV type | start bound | end bound
+//! bound       u8 kind | u16 count | values as in Data.db
+//! ```
+//!
+//! Too narrow a slice makes reads skip the SSTable, so that rows vanish; too wide a one only costs
+//! time.
+//!
+//! Source: `StatsMetadata.StatsMetadataSerializer`, `Slice.Serializer`, `MetadataCollector`.
+
+use std::cmp::Ordering;
+
+use crate::byte_reader::ByteReader;
+use crate::byte_sink::ByteSink;
+use crate::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
+use crate::error::{Error, Result};
+use crate::statistics::header::HeaderType;
+use crate::types::CqlType;
+use crate::version::Version;
+
+/// One end of the covered slice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusteringBound {
+    /// Start or end, inclusive or exclusive.
+    pub kind: Kind,
+    /// Values, null where `None`; may be fewer than the clustering columns.
+    pub values: Vec<Option<Vec<u8>>>,
+}
+
+/// The slice of clusterings that an SSTable covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoveredClustering {
+    /// Clustering types as this slice was written; empty before `oa`.
+    pub types: Vec<HeaderType>,
+    /// Where it starts.
+    pub start: ClusteringBound,
+    /// Where it ends.
+    pub end: ClusteringBound,
+}
+
+impl ClusteringBound {
+    /// A bound without values.
+    pub fn unbounded(kind: Kind) -> ClusteringBound {
+        ClusteringBound {
+            kind,
+            values: Vec::new(),
+        }
+    }
+
+    fn iter(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> + Clone {
+        self.values.iter().map(Option::as_deref)
+    }
+}
+
+impl CoveredClustering {
+    /// Covers every clustering (`Slice.ALL`).
+    pub fn all() -> CoveredClustering {
+        CoveredClustering {
+            types: Vec::new(),
+            start: ClusteringBound::unbounded(Kind::InclStartBound),
+            end: ClusteringBound::unbounded(Kind::InclEndBound),
+        }
+    }
+
+    pub(super) fn parse(
+        reader: &mut ByteReader<'_>,
+        version: Version,
+    ) -> Result<CoveredClustering> {
+        if version.has_improved_min_max() {
+            return parse_slice(reader);
+        }
+        let min = parse_values(reader)?;
+        let max = parse_values(reader)?;
+        let mut covered = CoveredClustering::all();
+        // Older versions wrote lists that may be wrong (CASSANDRA-14861).
+        if version.has_accurate_min_max() {
+            covered.start.values = min;
+            covered.end.values = max;
+        }
+        Ok(covered)
+    }
+
+    /// Appends the slice and returns how many bytes fewer than Cassandra counts: it counts the
+    /// values behind a null, which the old form cannot express and leaves out.
+    pub(super) fn write(&self, out: &mut Vec<u8>, version: Version) -> Result<usize> {
+        if version.has_improved_min_max() {
+            write_slice(self, out)?;
+            return Ok(0);
+        }
+        Ok(write_values(&self.start, out)? + write_values(&self.end, out)?)
+    }
+}
+
+fn parse_values(reader: &mut ByteReader<'_>) -> Result<Vec<Option<Vec<u8>>>> {
+    let count = reader.i32_count(2, "stats.min_max_clustering.count")?;
+    let mut values = Vec::with_capacity(count);
+    for _ in 0..count {
+        values.push(Some(
+            reader.bytes16("stats.min_max_clustering.value")?.to_vec(),
+        ));
+    }
+    Ok(values)
+}
+
+fn write_values(bound: &ClusteringBound, out: &mut Vec<u8>) -> Result<usize> {
+    let known = bound
+        .values
+        .iter()
+        .take_while(|value| value.is_some())
+        .count();
+    out.put_i32(known as i32);
+    let mut left_out = 0;
+    for (index, value) in bound.iter().enumerate() {
+        let value = value.unwrap_or_default();
+        if index >= known {
+            left_out += 2 + value.len();
+            continue;
+        }
+        if value.len() > usize::from(u16::MAX) {
+            return Err(Error::unsupported(format!(
+                "a clustering value of {} bytes in the minima and maxima of this version; at most \
+                 65,535",
+                value.len()
+            )));
+        }
+        out.put_bytes16(value);
+    }
+    Ok(left_out)
+}
+
+fn comparator_of(types: &[HeaderType]) -> Result<ClusteringComparator> {
+    let types: Vec<CqlType> = types.iter().map(|t| t.cql_type.clone()).collect();
+    ClusteringComparator::new(&types)
+}
+
+fn parse_slice(reader: &mut ByteReader<'_>) -> Result<CoveredClustering> {
+    let count = reader.uvint_count(1, "stats.clustering_types.count")?;
+    let mut types = Vec::with_capacity(count);
+    for _ in 0..count {
+        types.push(HeaderType::parse(reader, "stats.clustering_types.type")?);
+    }
+    let comparator = comparator_of(&types)?;
+    let mut spans = Vec::new();
+    let mut bound = |name: &'static str, is_wanted: fn(Kind) -> bool| {
+        let at = reader.offset();
+        let start = reader.clone();
+        let kind = comparator.read_prefix(reader, &mut spans)?;
+        if !is_wanted(kind) || kind.is_boundary() {
+            return Err(Error::corrupt(
+                name,
+                at,
+                "a bound of that side",
+                format!("{kind:?}"),
+            ));
+        }
+        // Spans count from the first byte of the prefix.
+        let base = start.clone().bytes(start.remaining(), name)?;
+        let values = spans
+            .iter()
+            .map(|span| span.of(base).map(<[u8]>::to_vec))
+            .collect();
+        Ok(ClusteringBound { kind, values })
+    };
+    let start = bound("stats.covered_clustering.start", Kind::is_open)?;
+    let end = bound("stats.covered_clustering.end", Kind::is_close)?;
+    Ok(CoveredClustering { types, start, end })
+}
+
+fn write_slice(covered: &CoveredClustering, out: &mut Vec<u8>) -> Result<()> {
+    out.put_uvint(covered.types.len() as u64);
+    for cql_type in &covered.types {
+        out.put_bytes_v(cql_type.text.as_bytes());
+    }
+    let comparator = comparator_of(&covered.types)?;
+    for bound in [&covered.start, &covered.end] {
+        if bound.values.len() > covered.types.len() {
+            return Err(Error::unsupported(format!(
+                "{} clustering values for {} types",
+                bound.values.len(),
+                covered.types.len()
+            )));
+        }
+        comparator.write_prefix(out, bound.kind, bound.iter());
+    }
+    Ok(())
+}
+
+/// Keeps the smallest and greatest clustering seen.
+///
+/// Feed it the first and the last unfiltered of each partition, or all of them: the outcome is the
+/// same, since they ascend and every range tombstone that is opened is closed.
+#[derive(Clone, Debug, Default)]
+pub struct CoveredClusteringTracker {
+    min: Option<Owned>,
+    max: Option<Owned>,
+}
+
+/// A prefix with its own bytes, which are reused when it is replaced.
+#[derive(Clone, Debug)]
+struct Owned {
+    kind: Kind,
+    bytes: Vec<u8>,
+    spans: Vec<ValueSpan>,
+}
+
+impl Owned {
+    fn of(comparator: &ClusteringComparator, prefix: Prefix<'_>) -> Owned {
+        let mut owned = Owned {
+            kind: prefix.kind,
+            bytes: Vec::new(),
+            spans: Vec::new(),
+        };
+        owned.set(comparator, prefix);
+        owned
+    }
+
+    fn set(&mut self, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
+        self.kind = prefix.kind;
+        self.bytes.clear();
+        comparator.write_values(
+            &mut self.bytes,
+            prefix.spans.iter().map(|s| s.of(prefix.base)),
+        );
+        let mut pos = 0;
+        let parsed =
+            comparator.parse_values(&self.bytes, &mut pos, prefix.spans.len(), &mut self.spans);
+        debug_assert!(parsed.is_ok(), "values that were just written");
+    }
+
+    fn prefix(&self) -> Prefix<'_> {
+        Prefix {
+            kind: self.kind,
+            base: &self.bytes,
+            spans: &self.spans,
+        }
+    }
+
+    fn bound(&self, kind: Kind) -> ClusteringBound {
+        let values = self
+            .spans
+            .iter()
+            .map(|s| s.of(&self.bytes).map(<[u8]>::to_vec))
+            .collect();
+        ClusteringBound { kind, values }
+    }
+}
+
+fn replace(slot: &mut Option<Owned>, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
+    match slot {
+        Some(owned) => owned.set(comparator, prefix),
+        None => *slot = Some(Owned::of(comparator, prefix)),
+    }
+}
+
+impl CoveredClusteringTracker {
+    /// Nothing covered yet.
+    pub fn new() -> CoveredClusteringTracker {
+        CoveredClusteringTracker::default()
+    }
+
+    /// Takes the clustering of a row or the bound of a marker into account
+    /// (`MetadataCollector.updateClusteringValues`, `.updateClusteringValuesByBoundOrBoundary`).
+    pub fn update(&mut self, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
+        let kind = prefix.kind;
+        // A boundary lies between an opening that is smaller and a closing that is greater.
+        if kind.is_boundary() || kind == Kind::StaticClustering {
+            return;
+        }
+        let is_row = kind == Kind::Clustering;
+        let greater = match &self.max {
+            Some(max) => comparator.compare(prefix, max.prefix()) == Ordering::Greater,
+            None => true,
+        };
+        if greater {
+            if is_row || kind.is_close() {
+                replace(&mut self.max, comparator, prefix);
+            }
+            if self.min.is_none() && (is_row || kind.is_open()) {
+                replace(&mut self.min, comparator, prefix);
+            }
+            return;
+        }
+        let less = match &self.min {
+            Some(min) => comparator.compare(prefix, min.prefix()) == Ordering::Less,
+            None => true,
+        };
+        if less && (is_row || kind.is_open()) {
+            replace(&mut self.min, comparator, prefix);
+        }
+    }
+
+    /// The slice from the smallest to the greatest. Without any clustering it is Cassandra's empty
+    /// slice, from after everything to before everything.
+    pub fn finish(&self, types: Vec<HeaderType>) -> CoveredClustering {
+        let start = match &self.min {
+            None => ClusteringBound::unbounded(Kind::ExclStartBound),
+            Some(min) if min.kind == Kind::Clustering => min.bound(Kind::InclStartBound),
+            Some(min) => min.bound(min.kind),
+        };
+        let end = match &self.max {
+            None => ClusteringBound::unbounded(Kind::ExclEndBound),
+            Some(max) if max.kind == Kind::Clustering => max.bound(Kind::InclEndBound),
+            Some(max) => max.bound(max.kind),
+        };
+        CoveredClustering { types, start, end }
+    }
+}
+
+#[cfg(test)]
+mod tests;

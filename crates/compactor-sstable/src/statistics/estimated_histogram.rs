@@ -1,0 +1,289 @@
+//! Histograms over buckets that grow by a fifth.
+//!
+//! ```text
+//! i32 size | size * (i64 offset, i64 count)
+//! ```
+//!
+//! There is one bucket more than offsets: the last counts what exceeds the greatest offset. Pair 0
+//! and pair 1 both carry offset 0; pair i carries offset i - 1.
+//!
+//! Source: `EstimatedHistogram`.
+
+use crate::byte_reader::ByteReader;
+use crate::byte_sink::ByteSink;
+use crate::error::{Error, Result};
+
+/// Number of offsets for partition sizes (`MetadataCollector.defaultPartitionSizeHistogram`).
+pub const PARTITION_SIZE_OFFSETS: usize = 155;
+/// Number of offsets for cells per partition.
+pub const CELL_COUNT_OFFSETS: usize = 118;
+
+/// Counts of values by magnitude.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EstimatedHistogram {
+    offsets: Vec<i64>,
+    counts: Vec<i64>,
+}
+
+impl EstimatedHistogram {
+    /// An empty histogram of `count` offsets: 1, then a fifth more each time.
+    ///
+    /// # Panics
+    /// If `count` is 0.
+    pub fn new(count: usize) -> EstimatedHistogram {
+        assert!(count > 0, "a histogram without offsets");
+        let mut offsets = Vec::with_capacity(count);
+        let mut last = 1i64;
+        offsets.push(last);
+        while offsets.len() < count {
+            // Java's Math.round: half up.
+            let next = (last as f64 * 1.2 + 0.5).floor() as i64;
+            last = if next == last { next + 1 } else { next };
+            offsets.push(last);
+        }
+        let counts = vec![0; count + 1];
+        EstimatedHistogram { offsets, counts }
+    }
+
+    /// An empty histogram of partition sizes.
+    pub fn of_partition_sizes() -> EstimatedHistogram {
+        EstimatedHistogram::new(PARTITION_SIZE_OFFSETS)
+    }
+
+    /// An empty histogram of cells per partition.
+    pub fn of_cell_counts() -> EstimatedHistogram {
+        EstimatedHistogram::new(CELL_COUNT_OFFSETS)
+    }
+
+    /// Counts a value in the bucket of the first offset that is not less.
+    pub fn add(&mut self, value: i64) {
+        let index = self.offsets.partition_point(|&offset| offset < value);
+        if let Some(count) = self.counts.get_mut(index) {
+            *count = count.wrapping_add(1);
+        }
+    }
+
+    /// Adds the counts of a histogram with the same offsets; false if they differ.
+    #[must_use]
+    pub fn merge(&mut self, other: &EstimatedHistogram) -> bool {
+        if self.offsets != other.offsets {
+            return false;
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count = count.wrapping_add(*more);
+        }
+        true
+    }
+
+    /// Upper ends of the buckets, without the last bucket's.
+    pub fn offsets(&self) -> &[i64] {
+        &self.offsets
+    }
+
+    /// Counts; one more than offsets.
+    pub fn counts(&self) -> &[i64] {
+        &self.counts
+    }
+
+    /// Values that exceed the greatest offset.
+    pub fn overflow(&self) -> i64 {
+        self.counts.last().copied().unwrap_or(0)
+    }
+
+    /// Forgets the values beyond the greatest offset, as Cassandra does on reading.
+    pub fn clear_overflow(&mut self) {
+        if let Some(last) = self.counts.last_mut() {
+            *last = 0;
+        }
+    }
+
+    /// Number of values.
+    pub fn count(&self) -> i64 {
+        self.counts
+            .iter()
+            .fold(0, |sum, &count| sum.wrapping_add(count))
+    }
+
+    /// The smallest value that may have been added.
+    pub fn min(&self) -> i64 {
+        match self.counts.iter().position(|&count| count > 0) {
+            None | Some(0) => 0,
+            Some(index) => self.offsets[index - 1].wrapping_add(1),
+        }
+    }
+
+    /// The largest value that may have been added; `i64::MAX` if any exceeded the greatest offset.
+    pub fn max(&self) -> i64 {
+        if self.overflow() > 0 {
+            return i64::MAX;
+        }
+        let last = self.counts.iter().rposition(|&count| count > 0);
+        last.and_then(|index| self.offsets.get(index))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// Mean of bucket offsets weighted by count, `None` if values exceeded the greatest offset.
+    pub fn raw_mean(&self) -> Option<f64> {
+        if self.overflow() > 0 {
+            return None;
+        }
+        let (mut elements, mut sum) = (0i64, 0i64);
+        for (&offset, &count) in self.offsets.iter().zip(&self.counts) {
+            elements = elements.wrapping_add(count);
+            sum = sum.wrapping_add(count.wrapping_mul(offset));
+        }
+        Some(if elements == 0 {
+            0.0
+        } else {
+            sum as f64 / elements as f64
+        })
+    }
+
+    /// [`raw_mean`](Self::raw_mean), rounded up.
+    pub fn mean(&self) -> Option<i64> {
+        self.raw_mean().map(|mean| mean.ceil() as i64)
+    }
+
+    /// Offset of the bucket that holds the value at `percentile` (0.0 to 1.0), `None` if values
+    /// exceeded the greatest offset.
+    pub fn percentile(&self, percentile: f64) -> Option<i64> {
+        if self.overflow() > 0 {
+            return None;
+        }
+        let wanted = (self.count() as f64 * percentile).ceil() as i64;
+        if wanted == 0 {
+            return Some(0);
+        }
+        let mut seen = 0i64;
+        for (&offset, &count) in self.offsets.iter().zip(&self.counts) {
+            seen = seen.wrapping_add(count);
+            if seen >= wanted {
+                return Some(offset);
+            }
+        }
+        Some(0)
+    }
+
+    pub(super) fn parse(
+        reader: &mut ByteReader<'_>,
+        structure: &'static str,
+    ) -> Result<EstimatedHistogram> {
+        let at = reader.offset();
+        let size = reader.i32_count(16, structure)?;
+        if size < 2 {
+            return Err(Error::corrupt(
+                structure,
+                at,
+                "2 buckets or more",
+                size.to_string(),
+            ));
+        }
+        let mut offsets = Vec::with_capacity(size - 1);
+        let mut counts = Vec::with_capacity(size);
+        for index in 0..size {
+            let offset = reader.i64(structure)?;
+            // The first pair's offset is that of the second pair.
+            if index > 0 {
+                offsets.push(offset);
+            }
+            counts.push(reader.i64(structure)?);
+        }
+        Ok(EstimatedHistogram { offsets, counts })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.put_i32(self.counts.len() as i32);
+        for (index, &count) in self.counts.iter().enumerate() {
+            out.put_i64(
+                self.offsets
+                    .get(index.saturating_sub(1))
+                    .copied()
+                    .unwrap_or(0),
+            );
+            out.put_i64(count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_grow_as_in_cassandra() {
+        let histogram = EstimatedHistogram::of_partition_sizes();
+        assert_eq!(
+            histogram.offsets()[..12],
+            [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17]
+        );
+        // Both ends are named in MetadataCollector.
+        assert_eq!(histogram.offsets().last(), Some(&3_520_571_548_412));
+        assert_eq!(
+            EstimatedHistogram::of_cell_counts().offsets().last(),
+            Some(&4_139_110_981)
+        );
+        assert_eq!(histogram.counts().len(), 156);
+    }
+
+    #[test]
+    fn values_round_up_to_an_offset() {
+        let mut histogram = EstimatedHistogram::of_cell_counts();
+        for value in [0, 1, 9, 10, 11] {
+            histogram.add(value);
+        }
+        assert_eq!(histogram.counts()[..10], [2, 0, 0, 0, 0, 0, 0, 0, 2, 1]);
+        assert_eq!(
+            (histogram.min(), histogram.max(), histogram.count()),
+            (0, 12, 5)
+        );
+        assert_eq!(
+            histogram.raw_mean(),
+            Some((1 + 1 + 10 + 10 + 12) as f64 / 5.0)
+        );
+        assert_eq!(histogram.mean(), Some(7));
+        assert_eq!(histogram.percentile(0.5), Some(10));
+        assert_eq!(histogram.percentile(0.0), Some(0));
+        assert_eq!(histogram.percentile(1.0), Some(12));
+    }
+
+    #[test]
+    fn overflow_hides_mean_and_percentile() {
+        let mut histogram = EstimatedHistogram::new(3);
+        histogram.add(4);
+        assert_eq!((histogram.overflow(), histogram.max()), (1, i64::MAX));
+        assert_eq!((histogram.mean(), histogram.percentile(0.5)), (None, None));
+        histogram.clear_overflow();
+        assert_eq!(
+            (histogram.mean(), histogram.max(), histogram.min()),
+            (Some(0), 0, 0)
+        );
+    }
+
+    #[test]
+    fn merge_wants_equal_offsets() {
+        let mut a = EstimatedHistogram::new(3);
+        let mut b = EstimatedHistogram::new(3);
+        a.add(1);
+        b.add(1);
+        assert!(a.merge(&b));
+        assert_eq!(a.counts(), [2, 0, 0, 0]);
+        assert!(!a.merge(&EstimatedHistogram::new(4)));
+    }
+
+    #[test]
+    fn round_trip_and_short_input() {
+        let mut histogram = EstimatedHistogram::new(5);
+        histogram.add(3);
+        let mut out = Vec::new();
+        histogram.write(&mut out);
+        assert_eq!(
+            EstimatedHistogram::parse(&mut ByteReader::new(&out), "h").unwrap(),
+            histogram
+        );
+        for len in 0..out.len() {
+            assert!(EstimatedHistogram::parse(&mut ByteReader::new(&out[..len]), "h").is_err());
+        }
+        assert!(EstimatedHistogram::parse(&mut ByteReader::new(&[0; 20]), "h").is_err());
+    }
+}

@@ -1,0 +1,330 @@
+//! The serialization header: columns, types and delta bases that Data.db was written with.
+//!
+//! ```text
+//! header := EncodingStats | bytesV key type | uvint n, n * bytesV clustering type
+//!           | uvint n, n * (bytesV name, bytesV type)     static columns
+//!           | uvint n, n * (bytesV name, bytesV type)     regular columns
+//! EncodingStats := uvint minTimestamp | vint32 minLocalDeletionTime | vint32 minTTL
+//! ```
+//!
+//! The minima are counted from 2015-09-22T00:00:00Z.
+//!
+//! Source: `SerializationHeader.Serializer`, `EncodingStats`.
+
+use crate::byte_reader::ByteReader;
+use crate::byte_sink::ByteSink;
+use crate::data::deletion_time::NO_DELETION_TIME;
+use crate::error::{Error, Result};
+use crate::statistics::stats::{NO_TIMESTAMP, StatsMetadata};
+use crate::types::CqlType;
+
+/// Epoch of timestamps, microseconds since 1970.
+pub const TIMESTAMP_EPOCH: i64 = 1_442_880_000_000_000;
+/// Epoch of local deletion times, seconds since 1970.
+pub const DELETION_TIME_EPOCH: i64 = 1_442_880_000;
+
+/// What timestamps, local deletion times and ttls in Data.db are counted from.
+///
+/// These are not the minima in [`StatsMetadata`]: a header is written before its rows are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EncodingStats {
+    /// Microseconds since 1970, usually.
+    pub min_timestamp: i64,
+    /// Seconds since 1970.
+    pub min_local_deletion_time: i64,
+    /// Seconds.
+    pub min_ttl: i32,
+}
+
+impl Default for EncodingStats {
+    /// `EncodingStats.NO_STATS`.
+    fn default() -> Self {
+        EncodingStats::new(NO_TIMESTAMP, NO_DELETION_TIME, 0)
+    }
+}
+
+impl EncodingStats {
+    /// Minima, with the epochs in the place of "none".
+    pub fn new(min_timestamp: i64, min_local_deletion_time: i64, min_ttl: i32) -> EncodingStats {
+        EncodingStats {
+            min_timestamp: if min_timestamp == NO_TIMESTAMP {
+                TIMESTAMP_EPOCH
+            } else {
+                min_timestamp
+            },
+            min_local_deletion_time: if min_local_deletion_time == NO_DELETION_TIME {
+                DELETION_TIME_EPOCH
+            } else {
+                min_local_deletion_time
+            },
+            min_ttl,
+        }
+    }
+
+    /// Bases for the merge of SSTables with these statistics (`SerializationHeader.make`).
+    ///
+    /// As in Cassandra an input without timestamps, whose minimum is "none", makes the minimum of
+    /// all "none", while one without deletions does not.
+    pub fn merge<'a>(inputs: impl IntoIterator<Item = &'a StatsMetadata>) -> EncodingStats {
+        let mut inputs = inputs.into_iter();
+        let Some(first) = inputs.next() else {
+            return EncodingStats::default();
+        };
+        let mut timestamp = first.min_timestamp;
+        let mut local_deletion_time = first.min_local_deletion_time;
+        let mut ttl = first.min_ttl;
+        for input in inputs {
+            timestamp = timestamp.min(input.min_timestamp);
+            local_deletion_time = local_deletion_time.min(input.min_local_deletion_time);
+            ttl = ttl.min(input.min_ttl);
+        }
+        EncodingStats::new(timestamp, local_deletion_time, ttl)
+    }
+
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<EncodingStats> {
+        let timestamp = reader.uvint("header.min_timestamp")? as i64;
+        let local_deletion_time = reader.vint32("header.min_local_deletion_time")?;
+        let min_ttl = reader.vint32("header.min_ttl")?;
+        Ok(EncodingStats {
+            min_timestamp: timestamp.wrapping_add(TIMESTAMP_EPOCH),
+            min_local_deletion_time: i64::from(local_deletion_time) + DELETION_TIME_EPOCH,
+            min_ttl,
+        })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.put_uvint(self.min_timestamp.wrapping_sub(TIMESTAMP_EPOCH) as u64);
+        out.put_vint32(
+            self.min_local_deletion_time
+                .wrapping_sub(DELETION_TIME_EPOCH) as i32,
+        );
+        out.put_vint32(self.min_ttl);
+    }
+}
+
+/// A type as written, and what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderType {
+    /// Class name with its parameters, as found: releases differ in how they spell the same type.
+    pub text: String,
+    /// The type.
+    pub cql_type: CqlType,
+}
+
+impl HeaderType {
+    /// A type in the spelling of current releases.
+    pub fn new(cql_type: CqlType) -> HeaderType {
+        HeaderType {
+            text: cql_type.class_string(),
+            cql_type,
+        }
+    }
+
+    pub(super) fn parse(
+        reader: &mut ByteReader<'_>,
+        structure: &'static str,
+    ) -> Result<HeaderType> {
+        let text = reader.bytes_v(structure)?;
+        let at = reader.offset() - text.len() as u64;
+        let text = std::str::from_utf8(text).map_err(|_| {
+            Error::corrupt(
+                structure,
+                at,
+                "a type's name in UTF-8",
+                format!("{text:02x?}"),
+            )
+        })?;
+        let cql_type = CqlType::parse(text).map_err(|error| error.at_base(at))?;
+        Ok(HeaderType {
+            text: text.to_owned(),
+            cql_type,
+        })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.put_bytes_v(self.text.as_bytes());
+    }
+}
+
+/// A column of the header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderColumn {
+    /// Name, raw bytes.
+    pub name: Vec<u8>,
+    /// Type when the file was written.
+    pub column_type: HeaderType,
+}
+
+/// Columns, types and delta bases of a Data.db.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SerializationHeader {
+    /// Delta bases.
+    pub encoding_stats: EncodingStats,
+    /// Partition key type; a `CompositeType` of several columns.
+    pub key_type: HeaderType,
+    /// Clustering types; descending ones are `ReversedType`.
+    pub clustering_types: Vec<HeaderType>,
+    /// Static columns: simple ones by name, then complex ones by name.
+    pub static_columns: Vec<HeaderColumn>,
+    /// Regular columns, in the same order.
+    pub regular_columns: Vec<HeaderColumn>,
+}
+
+impl SerializationHeader {
+    /// True if every partition has a static row.
+    pub fn has_static(&self) -> bool {
+        !self.static_columns.is_empty()
+    }
+
+    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<SerializationHeader> {
+        let encoding_stats = EncodingStats::parse(reader)?;
+        let key_type = HeaderType::parse(reader, "header.key_type")?;
+        let clustering_count = reader.uvint_count(1, "header.clustering_count")?;
+        let mut clustering_types = Vec::with_capacity(clustering_count);
+        for _ in 0..clustering_count {
+            clustering_types.push(HeaderType::parse(reader, "header.clustering_type")?);
+        }
+        let static_columns = parse_columns(reader)?;
+        let regular_columns = parse_columns(reader)?;
+        Ok(SerializationHeader {
+            encoding_stats,
+            key_type,
+            clustering_types,
+            static_columns,
+            regular_columns,
+        })
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        self.encoding_stats.write(out);
+        self.key_type.write(out);
+        out.put_uvint(self.clustering_types.len() as u64);
+        for clustering_type in &self.clustering_types {
+            clustering_type.write(out);
+        }
+        for columns in [&self.static_columns, &self.regular_columns] {
+            out.put_uvint(columns.len() as u64);
+            for column in columns {
+                out.put_bytes_v(&column.name);
+                column.column_type.write(out);
+            }
+        }
+    }
+}
+
+fn parse_columns(reader: &mut ByteReader<'_>) -> Result<Vec<HeaderColumn>> {
+    let count = reader.uvint_count(2, "header.column_count")?;
+    let mut columns: Vec<HeaderColumn> = Vec::with_capacity(count);
+    for _ in 0..count {
+        let at = reader.offset();
+        let name = reader.bytes_v("header.column_name")?.to_vec();
+        let column_type = HeaderType::parse(reader, "header.column_type")?;
+        let column = HeaderColumn { name, column_type };
+        // Rows refer to columns by their place in this list.
+        if let Some(previous) = columns.last()
+            && order(previous) >= order(&column)
+        {
+            return Err(Error::corrupt(
+                "header.column_name",
+                at,
+                "columns in order: those of one cell by name, then complex ones by name",
+                format!(
+                    "{} after {}",
+                    column.name.escape_ascii(),
+                    previous.name.escape_ascii()
+                ),
+            ));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+fn order(column: &HeaderColumn) -> (bool, &[u8]) {
+    (column.column_type.cql_type.is_multi_cell(), &column.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str, cql_type: CqlType) -> HeaderColumn {
+        HeaderColumn {
+            name: name.as_bytes().to_vec(),
+            column_type: HeaderType::new(cql_type),
+        }
+    }
+
+    fn sample() -> SerializationHeader {
+        SerializationHeader {
+            encoding_stats: EncodingStats::new(1_700_000_000_000_000, 1_700_000_000, 3),
+            key_type: HeaderType::new(CqlType::Int32),
+            clustering_types: vec![HeaderType::new(CqlType::Utf8)],
+            static_columns: vec![column("s", CqlType::Long)],
+            regular_columns: vec![column("a", CqlType::Int32), column("b", CqlType::Utf8)],
+        }
+    }
+
+    #[test]
+    fn round_trip_and_truncation() {
+        let header = sample();
+        let mut out = Vec::new();
+        header.write(&mut out);
+        assert_eq!(
+            SerializationHeader::parse(&mut ByteReader::new(&out)).unwrap(),
+            header
+        );
+        for len in 0..out.len() {
+            assert!(SerializationHeader::parse(&mut ByteReader::new(&out[..len])).is_err());
+        }
+    }
+
+    #[test]
+    fn none_is_stored_as_the_epoch() {
+        let stats = EncodingStats::default();
+        let mut out = Vec::new();
+        stats.write(&mut out);
+        assert_eq!(out, [0, 0, 0]);
+        assert_eq!(
+            EncodingStats::parse(&mut ByteReader::new(&out)).unwrap(),
+            stats
+        );
+    }
+
+    #[test]
+    fn minima_before_the_epoch() {
+        let stats = EncodingStats::new(-5, 1, 0);
+        let mut out = Vec::new();
+        stats.write(&mut out);
+        assert_eq!(out.len(), 9 + 9 + 1);
+        assert_eq!(
+            EncodingStats::parse(&mut ByteReader::new(&out)).unwrap(),
+            stats
+        );
+    }
+
+    #[test]
+    fn columns_out_of_order_are_refused() {
+        let mut header = sample();
+        header.regular_columns.swap(0, 1);
+        let mut out = Vec::new();
+        header.write(&mut out);
+        let error = SerializationHeader::parse(&mut ByteReader::new(&out)).unwrap_err();
+        assert!(error.to_string().contains("a after b"), "{error}");
+    }
+
+    #[test]
+    fn merged_bases_are_minima_of_statistics() {
+        let stats = |timestamp, ldt, ttl| StatsMetadata {
+            min_timestamp: timestamp,
+            min_local_deletion_time: ldt,
+            min_ttl: ttl,
+            ..StatsMetadata::empty()
+        };
+        let (a, b) = (stats(20, NO_DELETION_TIME, 5), stats(10, 7, 9));
+        assert_eq!(EncodingStats::merge([&a, &b]), EncodingStats::new(10, 7, 5));
+        let unset = stats(NO_TIMESTAMP, NO_DELETION_TIME, 0);
+        assert_eq!(EncodingStats::merge([&a, &unset]), EncodingStats::default());
+        assert_eq!(EncodingStats::merge([]), EncodingStats::default());
+    }
+}

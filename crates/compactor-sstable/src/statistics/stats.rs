@@ -1,0 +1,256 @@
+//! The STATS component: extremes, histograms and provenance.
+//!
+//! Source: `StatsMetadata`, `StatsMetadata.StatsMetadataSerializer`.
+
+use crate::byte_reader::ByteReader;
+use crate::byte_sink::ByteSink;
+use crate::data::deletion_time::{NO_DELETION_TIME, from_unsigned, to_unsigned};
+use crate::error::{Error, Result};
+use crate::statistics::commit_log::{CommitLogPosition, IntervalSet};
+use crate::statistics::covered_clustering::CoveredClustering;
+use crate::statistics::estimated_histogram::EstimatedHistogram;
+use crate::statistics::tombstone_histogram::{
+    COUNTED_BIN_LEN, TombstoneHistogram, UNSIGNED_BIN_LEN,
+};
+use crate::statistics::{UuidBytes, read_optional_uuid, write_optional_uuid};
+use crate::version::Version;
+
+/// `LivenessInfo.NO_TIMESTAMP`: the minimum where nothing had a timestamp.
+pub const NO_TIMESTAMP: i64 = i64::MIN;
+/// `MetadataCollector.NO_COMPRESSION_RATIO`.
+pub const NO_COMPRESSION_RATIO: f64 = -1.0;
+/// `ActiveRepairService.UNREPAIRED_SSTABLE`.
+pub const UNREPAIRED: i64 = 0;
+
+/// Extremes, histograms and provenance of an SSTable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatsMetadata {
+    /// Uncompressed bytes per partition.
+    pub partition_sizes: EstimatedHistogram,
+    /// Cells per partition, tombstones included.
+    pub cells_per_partition: EstimatedHistogram,
+    /// What of the commit log is in this SSTable.
+    pub commit_log_intervals: IntervalSet,
+    /// Smallest timestamp of data or deletions; `i64::MIN` where there is none.
+    pub min_timestamp: i64,
+    /// Greatest one; `i64::MAX` where there is none.
+    pub max_timestamp: i64,
+    /// Smallest local deletion time, seconds; [`NO_DELETION_TIME`] where there is none.
+    pub min_local_deletion_time: i64,
+    /// Greatest one; [`NO_DELETION_TIME`] as soon as anything neither expires nor is deleted.
+    pub max_local_deletion_time: i64,
+    /// Smallest ttl, seconds; 0 as soon as anything does not expire.
+    pub min_ttl: i32,
+    /// Greatest ttl.
+    pub max_ttl: i32,
+    /// Compressed over uncompressed bytes; -1.0 if not compressed.
+    pub compression_ratio: f64,
+    /// Local deletion times of tombstones and expiring data.
+    pub tombstone_drop_times: TombstoneHistogram,
+    /// Level of leveled compaction.
+    pub level: i32,
+    /// When it was repaired, milliseconds since 1970; 0 if it was not.
+    pub repaired_at: i64,
+    /// Clusterings from the smallest to the greatest.
+    pub covered_clustering: CoveredClustering,
+    /// Counters with local or remote shards.
+    pub has_legacy_counter_shards: bool,
+    /// Simple cells and complex columns, summed over rows.
+    pub total_columns_set: i64,
+    /// Rows, with static rows that are not empty.
+    pub total_rows: i64,
+    /// Session of an incremental repair in progress.
+    pub pending_repair: Option<UuidBytes>,
+    /// Transiently replicated.
+    pub is_transient: bool,
+    /// Node that wrote it, whose commit log the intervals belong to.
+    pub originating_host_id: Option<UuidBytes>,
+    /// Some partition may have a deletion of its own.
+    pub has_partition_level_deletions: bool,
+    /// First partition key; `None` before `oa`.
+    pub first_key: Option<Vec<u8>>,
+    /// Last partition key; `None` before `oa`.
+    pub last_key: Option<Vec<u8>>,
+    /// Fraction of the node's tokens that the SSTable spans; NaN if unknown.
+    pub token_space_coverage: f64,
+}
+
+impl StatsMetadata {
+    /// Statistics of nothing, as a collector starts with.
+    pub fn empty() -> StatsMetadata {
+        StatsMetadata {
+            partition_sizes: EstimatedHistogram::of_partition_sizes(),
+            cells_per_partition: EstimatedHistogram::of_cell_counts(),
+            commit_log_intervals: IntervalSet::default(),
+            min_timestamp: NO_TIMESTAMP,
+            max_timestamp: i64::MAX,
+            min_local_deletion_time: NO_DELETION_TIME,
+            max_local_deletion_time: NO_DELETION_TIME,
+            min_ttl: 0,
+            max_ttl: 0,
+            compression_ratio: NO_COMPRESSION_RATIO,
+            tombstone_drop_times: TombstoneHistogram::default(),
+            level: 0,
+            repaired_at: UNREPAIRED,
+            covered_clustering: CoveredClustering::all(),
+            has_legacy_counter_shards: false,
+            total_columns_set: 0,
+            total_rows: 0,
+            pending_repair: None,
+            is_transient: false,
+            originating_host_id: None,
+            has_partition_level_deletions: false,
+            first_key: None,
+            last_key: None,
+            token_space_coverage: f64::NAN,
+        }
+    }
+
+    pub(super) fn parse(reader: &mut ByteReader<'_>, version: Version) -> Result<StatsMetadata> {
+        let partition_sizes = EstimatedHistogram::parse(reader, "stats.partition_sizes")?;
+        let cells_per_partition = EstimatedHistogram::parse(reader, "stats.cells_per_partition")?;
+        let upper_bound = CommitLogPosition::parse(reader)?;
+        let min_timestamp = reader.i64("stats.min_timestamp")?;
+        let max_timestamp = reader.i64("stats.max_timestamp")?;
+        let min_local_deletion_time = read_local_deletion_time(reader, version)?;
+        let max_local_deletion_time = read_local_deletion_time(reader, version)?;
+        let min_ttl = reader.i32("stats.min_ttl")?;
+        let max_ttl = reader.i32("stats.max_ttl")?;
+        let compression_ratio = reader.f64("stats.compression_ratio")?;
+        let tombstone_drop_times = TombstoneHistogram::parse(reader, version)?;
+        let level = reader.i32("stats.level")?;
+        let repaired_at = reader.i64("stats.repaired_at")?;
+        let covered_clustering = CoveredClustering::parse(reader, version)?;
+        let has_legacy_counter_shards = reader.bool("stats.has_legacy_counter_shards")?;
+        let total_columns_set = reader.i64("stats.total_columns_set")?;
+        let total_rows = reader.i64("stats.total_rows")?;
+        let lower_bound = if version.has_commit_log_lower_bound() {
+            CommitLogPosition::parse(reader)?
+        } else {
+            CommitLogPosition::NONE
+        };
+        let commit_log_intervals = if version.has_commit_log_intervals() {
+            IntervalSet::parse(reader)?
+        } else {
+            IntervalSet::single(lower_bound, upper_bound)
+        };
+        let (pending_repair, is_transient) = if version.has_pending_repair() {
+            let session = read_optional_uuid(reader, "stats.pending_repair")?;
+            (session, reader.bool("stats.is_transient")?)
+        } else {
+            (None, false)
+        };
+        let originating_host_id = if version.has_originating_host_id() {
+            read_optional_uuid(reader, "stats.originating_host_id")?
+        } else {
+            None
+        };
+        let mut stats = StatsMetadata {
+            partition_sizes,
+            cells_per_partition,
+            commit_log_intervals,
+            min_timestamp,
+            max_timestamp,
+            min_local_deletion_time,
+            max_local_deletion_time,
+            min_ttl,
+            max_ttl,
+            compression_ratio,
+            tombstone_drop_times,
+            level,
+            repaired_at,
+            covered_clustering,
+            has_legacy_counter_shards,
+            total_columns_set,
+            total_rows,
+            pending_repair,
+            is_transient,
+            originating_host_id,
+            // Where nothing says so, any deletion may be one of a partition.
+            has_partition_level_deletions: min_local_deletion_time != NO_DELETION_TIME,
+            first_key: None,
+            last_key: None,
+            token_space_coverage: f64::NAN,
+        };
+        if version.has_key_range() {
+            stats.has_partition_level_deletions =
+                reader.bool("stats.has_partition_level_deletions")?;
+            stats.first_key = Some(reader.bytes_v("stats.first_key")?.to_vec());
+            stats.last_key = Some(reader.bytes_v("stats.last_key")?.to_vec());
+            stats.token_space_coverage = reader.f64("stats.token_space_coverage")?;
+        }
+        Ok(stats)
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>, version: Version) -> Result<()> {
+        self.partition_sizes.write(out);
+        self.cells_per_partition.write(out);
+        self.commit_log_intervals.upper_bound().write(out);
+        out.put_i64(self.min_timestamp);
+        out.put_i64(self.max_timestamp);
+        put_local_deletion_time(out, self.min_local_deletion_time, version);
+        put_local_deletion_time(out, self.max_local_deletion_time, version);
+        out.put_i32(self.min_ttl);
+        out.put_i32(self.max_ttl);
+        out.put_f64(self.compression_ratio);
+        self.tombstone_drop_times.write(out, version);
+        out.put_i32(self.level);
+        out.put_i64(self.repaired_at);
+        let mut padding = self.covered_clustering.write(out, version)?;
+        out.put_bool(self.has_legacy_counter_shards);
+        out.put_i64(self.total_columns_set);
+        out.put_i64(self.total_rows);
+        if version.has_commit_log_lower_bound() {
+            self.commit_log_intervals.lower_bound().write(out);
+        }
+        if version.has_commit_log_intervals() {
+            self.commit_log_intervals.write(out);
+        }
+        if version.has_pending_repair() {
+            write_optional_uuid(out, self.pending_repair.as_ref());
+            out.put_bool(self.is_transient);
+        }
+        if version.has_originating_host_id() {
+            write_optional_uuid(out, self.originating_host_id.as_ref());
+        }
+        if version.has_key_range() {
+            out.put_bool(self.has_partition_level_deletions);
+            for (name, key) in [("first", &self.first_key), ("last", &self.last_key)] {
+                let key = key.as_ref().ok_or_else(|| {
+                    Error::unsupported(format!("version {version} without the {name} key"))
+                })?;
+                out.put_bytes_v(key);
+            }
+            out.put_f64(self.token_space_coverage);
+        }
+        // Cassandra writes a buffer as long as it computed before, and it computes the same length
+        // for bins of both forms.
+        if version.has_uint_deletion_time() {
+            padding +=
+                (COUNTED_BIN_LEN - UNSIGNED_BIN_LEN) * self.tombstone_drop_times.bins().len();
+        }
+        out.resize(out.len() + padding, 0);
+        Ok(())
+    }
+}
+
+fn read_local_deletion_time(reader: &mut ByteReader<'_>, version: Version) -> Result<i64> {
+    const NAME: &str = "stats.local_deletion_time";
+    if version.has_uint_deletion_time() {
+        return Ok(from_unsigned(reader.u32(NAME)?));
+    }
+    Ok(match reader.i32(NAME)? {
+        i32::MAX => NO_DELETION_TIME,
+        seconds => i64::from(seconds),
+    })
+}
+
+fn put_local_deletion_time(out: &mut Vec<u8>, value: i64, version: Version) {
+    if version.has_uint_deletion_time() {
+        out.put_u32(to_unsigned(value));
+    } else if value == NO_DELETION_TIME {
+        out.put_i32(i32::MAX);
+    } else {
+        out.put_i32(value.min(i64::from(i32::MAX) - 1) as i32);
+    }
+}

@@ -1,0 +1,203 @@
+use super::*;
+
+/// A Statistics.db as a collector without input makes it.
+fn sample(version: Version) -> Vec<u8> {
+    let statistics = Statistics {
+        validation: ValidationMetadata {
+            partitioner: "org.apache.cassandra.dht.Murmur3Partitioner".to_owned(),
+            bloom_filter_fp_chance: 0.01,
+        },
+        compaction: Some(CompactionMetadata::of(&HyperLogLogPlus::new())),
+        stats: StatsMetadata {
+            first_key: Some(vec![1]),
+            last_key: Some(vec![2]),
+            ..StatsMetadata::empty()
+        },
+        header: SerializationHeader {
+            encoding_stats: EncodingStats::default(),
+            key_type: HeaderType::new(crate::types::CqlType::Int32),
+            clustering_types: Vec::new(),
+            static_columns: Vec::new(),
+            regular_columns: Vec::new(),
+        },
+    };
+    let mut out = Vec::new();
+    statistics.write(&mut out, version).unwrap();
+    out
+}
+
+#[test]
+fn container_layout() {
+    let bytes = sample(Version::Oa);
+    assert_eq!(bytes[..4], [0, 0, 0, 4]);
+    assert_eq!(
+        bytes[4..8],
+        crate::compression::crc32(&bytes[..4]).to_be_bytes()
+    );
+    // Types ascend; the first component follows the second checksum.
+    assert_eq!(bytes[8..16], [0, 0, 0, 0, 0, 0, 0, 44]);
+    let mut covered = bytes[..4].to_vec();
+    covered.extend_from_slice(&bytes[8..40]);
+    assert_eq!(
+        bytes[40..44],
+        crate::compression::crc32(&covered).to_be_bytes()
+    );
+
+    let bytes = sample(Version::Me);
+    assert_eq!(bytes[4..12], [0, 0, 0, 0, 0, 0, 0, 36]);
+}
+
+#[test]
+fn every_truncation_is_an_error() {
+    for version in [Version::Me, Version::Nb, Version::Oa] {
+        let bytes = sample(version);
+        for len in 0..bytes.len() {
+            assert!(
+                Statistics::parse(&bytes[..len], version).is_err(),
+                "{version} {len}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_is_found_where_there_are_checksums() {
+    let bytes = sample(Version::Oa);
+    for at in 0..bytes.len() {
+        for bit in [0, 7] {
+            let mut bad = bytes.clone();
+            bad[at] ^= 1 << bit;
+            assert!(Statistics::parse(&bad, Version::Oa).is_err(), "{at}");
+        }
+    }
+    let bytes = sample(Version::Me);
+    for at in 0..bytes.len() {
+        let mut bad = bytes.clone();
+        bad[at] ^= 0x80;
+        let _ = Statistics::parse(&bad, Version::Me);
+    }
+}
+
+#[test]
+fn contradictory_tables_of_contents() {
+    let bytes = sample(Version::Me);
+    let set = |at: usize, value: i32| {
+        let mut bad = bytes.clone();
+        bad[at..at + 4].copy_from_slice(&value.to_be_bytes());
+        Statistics::parse(&bad, Version::Me)
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(set(0, -1).contains("count"));
+    assert!(set(0, i32::MAX).contains("count"));
+    assert!(set(0, 0).contains("component VALIDATION"));
+    assert!(set(4, 4).contains("0 to 3"));
+    assert!(set(4, 1).contains("each type once"));
+    assert!(set(8, 4).contains("toc.offset"));
+    assert!(set(8, i32::MAX).contains("toc.offset"));
+    assert!(set(16, i32::MIN).contains("toc.offset"));
+}
+
+#[test]
+fn a_missing_cardinality_is_no_error() {
+    let mut statistics = Statistics::parse(&sample(Version::Oa), Version::Oa).unwrap();
+    statistics.compaction = None;
+    let mut out = Vec::new();
+    statistics.write(&mut out, Version::Oa).unwrap();
+    assert_eq!(
+        Statistics::parse(&out, Version::Oa).unwrap().compaction,
+        None
+    );
+}
+
+/// Ordinal and bytes of each component.
+type Parts = Vec<(usize, Vec<u8>)>;
+
+/// Components of files that Cassandra wrote, without the checksums that would hide what their
+/// parsers do with damage.
+fn real_components() -> Vec<(Version, Parts)> {
+    let files: [(Version, &[u8]); 3] = [
+        (
+            Version::Nb,
+            include_bytes!("../../testdata/nb-statics/inputs/1/nb-1-big-Statistics.db"),
+        ),
+        (
+            Version::Oa,
+            include_bytes!("../../testdata/oa-range_nested/compacted/oa-1-big-Statistics.db"),
+        ),
+        (
+            Version::Pa,
+            include_bytes!("../../testdata/pa-complex_ties/inputs/1/pa-1-big-Statistics.db"),
+        ),
+    ];
+    files
+        .into_iter()
+        .map(|(version, bytes)| {
+            let found = container::parse(bytes, version).unwrap();
+            let parts = (0..4).map(|ordinal| {
+                let mut reader = found.require(ordinal).unwrap();
+                (
+                    ordinal,
+                    reader.bytes(reader.remaining(), "all").unwrap().to_vec(),
+                )
+            });
+            (version, parts.collect())
+        })
+        .collect()
+}
+
+fn parse_component(ordinal: usize, bytes: &[u8], version: Version) -> Result<()> {
+    let mut reader = ByteReader::new(bytes);
+    match ordinal {
+        container::STATS => StatsMetadata::parse(&mut reader, version).map(drop),
+        container::HEADER => SerializationHeader::parse(&mut reader).map(drop),
+        container::COMPACTION => {
+            let cardinality_bytes = reader.bytes32("cardinality")?.to_vec();
+            let estimator = CompactionMetadata { cardinality_bytes }.cardinality()?;
+            estimator.cardinality();
+            Ok(())
+        }
+        _ => reader.utf16_string("partitioner").map(drop),
+    }
+}
+
+#[test]
+fn truncated_components() {
+    for (version, parts) in real_components() {
+        for (ordinal, bytes) in parts {
+            parse_component(ordinal, &bytes, version).unwrap();
+            // STATS of newer versions ends with padding that carries nothing.
+            let padding = if ordinal == container::STATS && version.has_uint_deletion_time() {
+                let stats = StatsMetadata::parse(&mut ByteReader::new(&bytes), version).unwrap();
+                4 * stats.tombstone_drop_times.bins().len()
+            } else {
+                0
+            };
+            let end = match ordinal {
+                container::VALIDATION => bytes.len() - 8,
+                _ => bytes.len() - padding,
+            };
+            for len in 0..end {
+                assert!(
+                    parse_component(ordinal, &bytes[..len], version).is_err(),
+                    "{ordinal} {len}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_components_never_panic() {
+    for (version, parts) in real_components() {
+        for (ordinal, bytes) in parts {
+            for at in 0..bytes.len() {
+                for damage in [0x01, 0x80, 0xff, bytes[at], !bytes[at] & 0x7f] {
+                    let mut bad = bytes.clone();
+                    bad[at] ^= damage;
+                    let _ = parse_component(ordinal, &bad, version);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Collects local deletion times into at most 100 bins, exactly as Cassandra does.
+//!
+//! Times are rounded up to whole minutes and spooled in a hash table; when it is full, and at the
+//! end, they move to the bins in the table's slot order. One bin too many makes the two closest
+//! bins merge. The outcome depends on that order, so the table's size, hash and probing are
+//! Cassandra's.
+//!
+//! Source: `StreamingTombstoneHistogramBuilder`; the sizes are those of `SSTable`.
+
+use super::{TombstoneHistogram, saturate};
+
+/// `SSTable.TOMBSTONE_HISTOGRAM_BIN_SIZE`.
+const MAX_BINS: usize = 100;
+/// `SSTable.TOMBSTONE_HISTOGRAM_SPOOL_SIZE`, rounded up to a power of two.
+const SPOOL_CAPACITY: usize = 131_072;
+/// `SSTable.TOMBSTONE_HISTOGRAM_TTL_ROUND_SECONDS`.
+const ROUND_SECONDS: i64 = 60;
+/// Probes before the spool counts as full.
+const MAX_PROBES: usize = 100;
+const EMPTY_POINT: i64 = -1;
+
+/// Builds a [`TombstoneHistogram`].
+#[derive(Clone, Debug)]
+pub struct TombstoneHistogramBuilder {
+    /// The rounded time seen last and how often it has come in a row: deletions of one moment tend
+    /// to lie together, and the spool would count the same.
+    point: i64,
+    count: u64,
+    spool: Spool,
+    bins: Bins,
+}
+
+impl Default for TombstoneHistogramBuilder {
+    fn default() -> Self {
+        TombstoneHistogramBuilder {
+            point: EMPTY_POINT,
+            count: 0,
+            spool: Spool {
+                points: Vec::new(),
+                counts: Vec::new(),
+                len: 0,
+            },
+            bins: Bins {
+                bins: Vec::with_capacity(MAX_BINS + 1),
+            },
+        }
+    }
+}
+
+impl TombstoneHistogramBuilder {
+    /// An empty histogram. Nothing is allocated for the spool before the first time is added.
+    pub fn new() -> TombstoneHistogramBuilder {
+        TombstoneHistogramBuilder::default()
+    }
+
+    /// Counts a local deletion time, which is not that of live data.
+    #[inline]
+    pub fn add(&mut self, local_deletion_time: i64) {
+        let point = round_up(local_deletion_time);
+        if point == self.point {
+            self.count += 1;
+        } else {
+            self.spool_run();
+            self.point = point;
+            self.count = 1;
+        }
+    }
+
+    /// Moves the current run of equal times to the spool.
+    fn spool_run(&mut self) {
+        let mut count = self.count;
+        if count == 0 {
+            return;
+        }
+        // The first of a run may fill the spool, and then the second flushes it, as it would when
+        // they come one by one; later ones only add up.
+        if count > 1 {
+            self.spool_point(1);
+            count -= 1;
+        }
+        self.spool_point(i32::try_from(count).unwrap_or(i32::MAX));
+        self.count = 0;
+    }
+
+    fn spool_point(&mut self, count: i32) {
+        if !self.spool.try_add(self.point, count) {
+            self.flush();
+            // An empty spool has room.
+            self.spool.try_add(self.point, count);
+        }
+    }
+
+    fn flush(&mut self) {
+        for (slot, &point) in self.spool.points.iter().enumerate() {
+            if point != EMPTY_POINT {
+                self.bins.add(point, self.spool.counts[slot]);
+            }
+        }
+        self.spool.clear();
+    }
+
+    /// The histogram of everything added.
+    pub fn build(mut self) -> TombstoneHistogram {
+        self.spool_run();
+        self.flush();
+        TombstoneHistogram {
+            bins: self.bins.bins,
+        }
+    }
+}
+
+#[inline]
+fn round_up(point: i64) -> i64 {
+    match point % ROUND_SECONDS {
+        0 => point,
+        rest => saturate(point + ROUND_SECONDS - rest),
+    }
+}
+
+/// Open addressing: twice as many slots as entries, linear probing.
+#[derive(Clone, Debug)]
+struct Spool {
+    points: Vec<i64>,
+    counts: Vec<i32>,
+    len: usize,
+}
+
+impl Spool {
+    fn clear(&mut self) {
+        self.points.fill(EMPTY_POINT);
+        self.len = 0;
+    }
+
+    /// False if there is no room.
+    fn try_add(&mut self, point: i64, count: i32) -> bool {
+        if self.points.is_empty() {
+            self.points = vec![EMPTY_POINT; 2 * SPOOL_CAPACITY];
+            self.counts = vec![0; 2 * SPOOL_CAPACITY];
+        }
+        if self.len > SPOOL_CAPACITY {
+            return false;
+        }
+        // The hash is an int, of which the lower half of the table is addressed.
+        let hash = point.wrapping_mul(948_701_839) as u32 as usize;
+        let first = hash & (SPOOL_CAPACITY - 1);
+        for slot in first..first + MAX_PROBES {
+            if self.points[slot] == EMPTY_POINT {
+                self.points[slot] = point;
+                self.counts[slot] = count;
+                self.len += 1;
+                return true;
+            }
+            if self.points[slot] == point {
+                self.counts[slot] = self.counts[slot].saturating_add(count);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Sorted points with counts.
+#[derive(Clone, Debug)]
+struct Bins {
+    bins: Vec<(i64, i32)>,
+}
+
+impl Bins {
+    fn add(&mut self, point: i64, count: i32) {
+        match self.bins.binary_search_by_key(&point, |bin| bin.0) {
+            Ok(index) => self.bins[index].1 = self.bins[index].1.saturating_add(count),
+            Err(index) => self.bins.insert(index, (point, count)),
+        }
+        if self.bins.len() > MAX_BINS {
+            self.merge_closest();
+        }
+    }
+
+    /// Replaces the first pair with the smallest distance by its weighted mean.
+    fn merge_closest(&mut self) {
+        let closest = (0..self.bins.len() - 1)
+            .min_by_key(|&index| self.bins[index + 1].0 - self.bins[index].0);
+        let Some(index) = closest else { return };
+        let (point1, count1) = self.bins[index];
+        let (point2, count2) = self.bins[index + 1];
+        // Java's longs wrap around, and a negative outcome counts as the greatest number.
+        let capped = |value: i64| if value < 0 { i64::MAX } else { value };
+        let weight1 = capped(point1.wrapping_mul(i64::from(count1)));
+        let weight2 = capped(point2.wrapping_mul(i64::from(count2)));
+        let total = i64::from(count1) + i64::from(count2);
+        let mean = saturate(capped(weight1.wrapping_add(weight2)) / total.max(1));
+        let mean = if mean <= point1 {
+            saturate(point1 + 1)
+        } else {
+            mean
+        };
+        let point = round_up(mean.min(point2));
+        let count = i32::try_from(total).unwrap_or(i32::MAX);
+        self.bins[index] = (point, count);
+        self.bins.remove(index + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs of equal times are counted before they are spooled; the outcome is that of single
+    /// times, also where a run meets a full spool.
+    #[test]
+    fn runs_count_like_single_times() {
+        let mut runs = TombstoneHistogramBuilder::new();
+        let mut single = TombstoneHistogramBuilder::new();
+        for index in 0..(2 * SPOOL_CAPACITY as i64 + 1000) {
+            // Distinct points in no particular order, each up to three times in a row.
+            let point = (index.wrapping_mul(7919) % 400_009) * ROUND_SECONDS;
+            for _ in 0..1 + index % 3 {
+                runs.add(point);
+                single.add(point);
+                single.spool_run();
+            }
+        }
+        assert_eq!(runs.build(), single.build());
+    }
+}

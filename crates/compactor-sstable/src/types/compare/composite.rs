@@ -1,0 +1,219 @@
+//! Order of composites and dynamic composites.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use crate::types::CqlType;
+use crate::types::elements::{Component, Elements, Item, component_type, split_static_marker};
+
+/// Empty first, a static prefix before others; per component the value, then the end-of-component
+/// byte, signed; a shorter composite before its extensions.
+///
+/// Source: `AbstractCompositeType.compareCustom`.
+pub(super) fn composite(types: &[CqlType], a: &[u8], b: &[u8]) -> Ordering {
+    if a.is_empty() || b.is_empty() {
+        return a.len().min(1).cmp(&b.len().min(1));
+    }
+    let ((static_a, a), (static_b, b)) = (split_static_marker(a), split_static_marker(b));
+    if static_a != static_b {
+        return static_b.cmp(&static_a);
+    }
+    let (mut a, mut b) = (Elements::new(a), Elements::new(b));
+    let mut index = 0;
+    loop {
+        let order = match (a.next_component(), b.next_component()) {
+            (
+                Component::Value {
+                    value: a,
+                    end_of_component: end_a,
+                },
+                Component::Value {
+                    value: b,
+                    end_of_component: end_b,
+                },
+            ) => component_type(types, index)
+                .compare(a, b)
+                .then(end_a.cmp(&end_b)),
+            (Component::Broken(a), Component::Broken(b)) => return a.cmp(b),
+            (Component::End, Component::End) => return Ordering::Equal,
+            (a, b) => rank(&a).cmp(&rank(&b)),
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+        index += 1;
+    }
+}
+
+fn rank(component: &Component<'_>) -> u8 {
+    match component {
+        Component::End => 0,
+        Component::Broken(_) => 1,
+        Component::Value { .. } => 2,
+    }
+}
+
+/// As [`composite`], but each component names its type; components of different types compare by
+/// the names of their classes.
+///
+/// Source: `DynamicCompositeType.getComparator`.
+///
+/// Differs from Cassandra: types of one class but different parameters compare by their full
+/// strings, where Cassandra takes the left one's order.
+pub(super) fn dynamic_composite(aliases: &[(u8, CqlType)], a: &[u8], b: &[u8]) -> Ordering {
+    if a.is_empty() || b.is_empty() {
+        return a.len().min(1).cmp(&b.len().min(1));
+    }
+    let (mut a, mut b) = (Elements::new(a), Elements::new(b));
+    loop {
+        let order = match (
+            TypedComponent::next(aliases, &mut a),
+            TypedComponent::next(aliases, &mut b),
+        ) {
+            (TypedComponent::Value(a), TypedComponent::Value(b)) => a.compare(&b),
+            (TypedComponent::Broken(a), TypedComponent::Broken(b)) => return a.cmp(b),
+            (TypedComponent::End, TypedComponent::End) => return Ordering::Equal,
+            (a, b) => a.rank().cmp(&b.rank()),
+        };
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+}
+
+enum TypedComponent<'a, 't> {
+    End,
+    Broken(&'a [u8]),
+    Value(TypedValue<'a, 't>),
+}
+
+struct TypedValue<'a, 't> {
+    cql_type: Cow<'t, CqlType>,
+    value: &'a [u8],
+    end_of_component: i8,
+}
+
+impl<'a, 't> TypedComponent<'a, 't> {
+    fn next(aliases: &'t [(u8, CqlType)], elements: &mut Elements<'a>) -> TypedComponent<'a, 't> {
+        if elements.is_empty() {
+            return TypedComponent::End;
+        }
+        let whole = elements.rest();
+        let taken = next_comparator(aliases, elements).and_then(|comparator| {
+            let cql_type = comparator.cql_type;
+            match elements.next_component() {
+                Component::Value {
+                    value,
+                    end_of_component,
+                } => Some(TypedValue {
+                    cql_type,
+                    value,
+                    end_of_component,
+                }),
+                _ => None,
+            }
+        });
+        match taken {
+            Some(value) => TypedComponent::Value(value),
+            None => TypedComponent::Broken(whole),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            TypedComponent::End => 0,
+            TypedComponent::Broken(_) => 1,
+            TypedComponent::Value(_) => 2,
+        }
+    }
+}
+
+impl TypedValue<'_, '_> {
+    fn compare(&self, other: &TypedValue<'_, '_>) -> Ordering {
+        self.compare_types(other)
+            .then_with(|| self.cql_type.compare(self.value, other.value))
+            .then(self.end_of_component.cmp(&other.end_of_component))
+    }
+
+    fn compare_types(&self, other: &TypedValue<'_, '_>) -> Ordering {
+        if self.cql_type == other.cql_type {
+            return Ordering::Equal;
+        }
+        let unwrapped = match (self.cql_type.as_ref(), other.cql_type.as_ref()) {
+            (CqlType::Reversed(a), CqlType::Reversed(b)) => (a.class_name(), b.class_name()),
+            (a, b) => (a.class_name(), b.class_name()),
+        };
+        unwrapped.0.cmp(unwrapped.1).then_with(|| {
+            self.cql_type
+                .class_string()
+                .cmp(&other.cql_type.class_string())
+        })
+    }
+}
+
+/// How a component of a dynamic composite names its type.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::types) enum ComparatorName<'a> {
+    Alias(u8),
+    Class(&'a str),
+}
+
+/// The type of a component, and how it is named there.
+#[derive(Debug)]
+pub(in crate::types) struct Comparator<'a, 't> {
+    pub(in crate::types) name: ComparatorName<'a>,
+    pub(in crate::types) cql_type: Cow<'t, CqlType>,
+}
+
+/// Takes the comparator part of a component: `u16` with the high bit set and an alias in the low
+/// byte, or the length of a type string that follows. `None` if it names no type that we know.
+pub(in crate::types) fn next_comparator<'a, 't>(
+    aliases: &'t [(u8, CqlType)],
+    elements: &mut Elements<'a>,
+) -> Option<Comparator<'a, 't>> {
+    let Item::Value(header) = elements.next_fixed(2) else {
+        return None;
+    };
+    let header = u16::from_be_bytes(<[u8; 2]>::try_from(header).ok()?);
+    if header & 0x8000 != 0 {
+        let alias = (header & 0xff) as u8;
+        let index = aliases
+            .binary_search_by_key(&alias, |(alias, _)| *alias)
+            .ok()?;
+        return Some(Comparator {
+            name: ComparatorName::Alias(alias),
+            cql_type: Cow::Borrowed(&aliases[index].1),
+        });
+    }
+    let Item::Value(name) = elements.next_fixed(usize::from(header)) else {
+        return None;
+    };
+    let name = std::str::from_utf8(name).ok()?;
+    let parsed = CqlType::parse(name).ok()?;
+    // Otherwise values could name types that hold values that name types: unbounded recursion.
+    (!contains_dynamic_composite(&parsed)).then_some(Comparator {
+        name: ComparatorName::Class(name),
+        cql_type: Cow::Owned(parsed),
+    })
+}
+
+fn contains_dynamic_composite(cql_type: &CqlType) -> bool {
+    match cql_type {
+        CqlType::DynamicComposite(_) => true,
+        CqlType::List { element, .. }
+        | CqlType::Set { element, .. }
+        | CqlType::Vector { element, .. } => contains_dynamic_composite(element),
+        CqlType::Map { key, value, .. } => {
+            contains_dynamic_composite(key) || contains_dynamic_composite(value)
+        }
+        CqlType::Tuple(types) | CqlType::Composite(types) => {
+            types.iter().any(contains_dynamic_composite)
+        }
+        CqlType::Udt(udt) => udt
+            .fields
+            .iter()
+            .any(|(_, field)| contains_dynamic_composite(field)),
+        CqlType::Reversed(base) => contains_dynamic_composite(base),
+        _ => false,
+    }
+}

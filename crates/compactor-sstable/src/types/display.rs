@@ -1,0 +1,274 @@
+//! Writes types: as Cassandra does into headers, and as CQL does for people.
+//!
+//! Source: `AbstractType.toString` and overrides, `TypeParser.stringify*`, `CQL3Type`.
+
+use std::fmt;
+
+use crate::types::identifier::maybe_quote;
+use crate::types::parse::PACKAGE;
+use crate::types::{CqlType, UserType};
+
+/// Whether `FrozenType(...)` is written around what is frozen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Freezing {
+    Written,
+    Omitted,
+}
+
+impl CqlType {
+    /// The type as Cassandra 5.0 and 6.0 write it into a serialization header.
+    ///
+    /// `FrozenType` appears once, around the outermost frozen collection or UDT.
+    pub fn class_string(&self) -> String {
+        let mut out = String::new();
+        write_class(self, Freezing::Written, &mut out);
+        out
+    }
+
+    /// Name of the class without package: `Int32Type`.
+    pub fn class_name(&self) -> &'static str {
+        match self {
+            CqlType::Ascii => "AsciiType",
+            CqlType::Utf8 => "UTF8Type",
+            CqlType::Bytes => "BytesType",
+            CqlType::Boolean => "BooleanType",
+            CqlType::Byte => "ByteType",
+            CqlType::Short => "ShortType",
+            CqlType::Int32 => "Int32Type",
+            CqlType::Long => "LongType",
+            CqlType::Float => "FloatType",
+            CqlType::Double => "DoubleType",
+            CqlType::Timestamp => "TimestampType",
+            CqlType::LegacyDate => "DateType",
+            CqlType::SimpleDate => "SimpleDateType",
+            CqlType::Time => "TimeType",
+            CqlType::Uuid => "UUIDType",
+            CqlType::TimeUuid => "TimeUUIDType",
+            CqlType::LegacyTimeUuid => "LegacyTimeUUIDType",
+            CqlType::LexicalUuid => "LexicalUUIDType",
+            CqlType::Integer => "IntegerType",
+            CqlType::Decimal => "DecimalType",
+            CqlType::Inet => "InetAddressType",
+            CqlType::Duration => "DurationType",
+            CqlType::CounterColumn => "CounterColumnType",
+            CqlType::Empty => "EmptyType",
+            CqlType::List { .. } => "ListType",
+            CqlType::Set { .. } => "SetType",
+            CqlType::Map { .. } => "MapType",
+            CqlType::Tuple(_) => "TupleType",
+            CqlType::Udt(_) => "UserType",
+            CqlType::Vector { .. } => "VectorType",
+            CqlType::Reversed(_) => "ReversedType",
+            CqlType::Composite(_) => "CompositeType",
+            CqlType::DynamicComposite(_) => "DynamicCompositeType",
+            CqlType::PartitionerDefinedOrder { .. } => "PartitionerDefinedOrder",
+        }
+    }
+
+    /// The type in CQL: `frozen<list<int>>`. What CQL cannot say is a quoted class string.
+    pub fn cql_name(&self) -> String {
+        let mut out = String::new();
+        write_cql(self, &mut out);
+        out
+    }
+}
+
+/// As [`CqlType::cql_name`].
+impl fmt::Display for CqlType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cql_name())
+    }
+}
+
+fn write_class(cql_type: &CqlType, freezing: Freezing, out: &mut String) {
+    let wrapped = match cql_type {
+        CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. } | CqlType::Udt(_) => {
+            freezing == Freezing::Written && !cql_type.is_multi_cell()
+        }
+        _ => false,
+    };
+    if wrapped {
+        out.push_str(PACKAGE);
+        out.push_str("FrozenType(");
+    }
+    // Inside something frozen nothing says so again.
+    let inside = if cql_type.is_multi_cell() {
+        freezing
+    } else {
+        Freezing::Omitted
+    };
+    out.push_str(PACKAGE);
+    out.push_str(cql_type.class_name());
+    match cql_type {
+        CqlType::List { element, .. } | CqlType::Set { element, .. } => {
+            write_parameters([element.as_ref()], inside, out);
+        }
+        CqlType::Map { key, value, .. } => {
+            write_parameters([key.as_ref(), value.as_ref()], inside, out);
+        }
+        CqlType::Tuple(types) => write_parameters(types.iter(), Freezing::Omitted, out),
+        CqlType::Udt(udt) => write_user_type(udt, inside, out),
+        CqlType::Vector { element, dimension } => {
+            // A vector is no frozen collection: it passes on what it was told.
+            out.push('(');
+            write_class(element, freezing, out);
+            out.push_str(&format!(" , {dimension})"));
+        }
+        CqlType::Reversed(base) => write_parameters([base.as_ref()], Freezing::Written, out),
+        CqlType::Composite(types) => write_parameters(types.iter(), Freezing::Written, out),
+        CqlType::DynamicComposite(aliases) => {
+            out.push('(');
+            for (index, (alias, component)) in aliases.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push(char::from(*alias));
+                out.push_str("=>");
+                write_class(component, Freezing::Written, out);
+            }
+            out.push(')');
+        }
+        CqlType::PartitionerDefinedOrder {
+            partitioner,
+            key_type,
+        } => {
+            out.push('(');
+            out.push_str(partitioner);
+            if let Some(key_type) = key_type {
+                out.push(':');
+                write_class(key_type, Freezing::Written, out);
+            }
+            out.push(')');
+        }
+        _ => {}
+    }
+    if wrapped {
+        out.push(')');
+    }
+}
+
+fn write_parameters<'a>(
+    types: impl IntoIterator<Item = &'a CqlType>,
+    freezing: Freezing,
+    out: &mut String,
+) {
+    out.push('(');
+    for (index, parameter) in types.into_iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_class(parameter, freezing, out);
+    }
+    out.push(')');
+}
+
+fn write_user_type(udt: &UserType, freezing: Freezing, out: &mut String) {
+    out.push('(');
+    out.push_str(&udt.keyspace);
+    out.push(',');
+    push_hex(&udt.name, out);
+    for (name, field) in &udt.fields {
+        out.push(',');
+        push_hex(name, out);
+        out.push(':');
+        write_class(field, freezing, out);
+    }
+    out.push(')');
+}
+
+/// Appends lower-case hexadecimal digits.
+pub(super) fn push_hex(bytes: &[u8], out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(2 * bytes.len());
+    for byte in bytes {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+}
+
+fn write_cql(cql_type: &CqlType, out: &mut String) {
+    let name = match cql_type {
+        CqlType::Ascii => "ascii",
+        CqlType::Utf8 => "text",
+        CqlType::Bytes => "blob",
+        CqlType::Boolean => "boolean",
+        CqlType::Byte => "tinyint",
+        CqlType::Short => "smallint",
+        CqlType::Int32 => "int",
+        CqlType::Long => "bigint",
+        CqlType::Float => "float",
+        CqlType::Double => "double",
+        // `DateType.asCQL3Type` is timestamp as well.
+        CqlType::Timestamp | CqlType::LegacyDate => "timestamp",
+        CqlType::SimpleDate => "date",
+        CqlType::Time => "time",
+        CqlType::Uuid => "uuid",
+        CqlType::TimeUuid | CqlType::LegacyTimeUuid => "timeuuid",
+        CqlType::Integer => "varint",
+        CqlType::Decimal => "decimal",
+        CqlType::Inet => "inet",
+        CqlType::Duration => "duration",
+        CqlType::CounterColumn => "counter",
+        CqlType::Empty => "empty",
+        CqlType::Reversed(base) => return write_cql(base, out),
+        CqlType::Vector { element, dimension } => {
+            out.push_str("vector<");
+            write_cql(element, out);
+            out.push_str(&format!(", {dimension}>"));
+            return;
+        }
+        CqlType::LexicalUuid
+        | CqlType::Composite(_)
+        | CqlType::DynamicComposite(_)
+        | CqlType::PartitionerDefinedOrder { .. } => {
+            out.push('\'');
+            out.push_str(&cql_type.class_string());
+            out.push('\'');
+            return;
+        }
+        CqlType::List { .. }
+        | CqlType::Set { .. }
+        | CqlType::Map { .. }
+        | CqlType::Tuple(_)
+        | CqlType::Udt(_) => return write_cql_freezable(cql_type, out),
+    };
+    out.push_str(name);
+}
+
+fn write_cql_freezable(cql_type: &CqlType, out: &mut String) {
+    let frozen = !cql_type.is_multi_cell();
+    if frozen {
+        out.push_str("frozen<");
+    }
+    match cql_type {
+        CqlType::List { element, .. } => write_cql_list("list<", [element.as_ref()], out),
+        CqlType::Set { element, .. } => write_cql_list("set<", [element.as_ref()], out),
+        CqlType::Map { key, value, .. } => {
+            write_cql_list("map<", [key.as_ref(), value.as_ref()], out);
+        }
+        CqlType::Tuple(types) => write_cql_list("tuple<", types.iter(), out),
+        CqlType::Udt(udt) => out.push_str(&maybe_quote(&String::from_utf8_lossy(&udt.name))),
+        _ => {}
+    }
+    if frozen {
+        out.push('>');
+    }
+}
+
+fn write_cql_list<'a>(
+    opening: &str,
+    types: impl IntoIterator<Item = &'a CqlType>,
+    out: &mut String,
+) {
+    out.push_str(opening);
+    for (index, parameter) in types.into_iter().enumerate() {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        write_cql(parameter, out);
+    }
+    out.push('>');
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,333 @@
+//! Values in JSON: `AbstractType.toJSONString`, with which `sstabledump` prints clusterings and
+//! cells.
+//!
+//! Where Cassandra throws, this returns an error; `sstabledump` then prints [`UNSUPPORTED`].
+//!
+//! Source: `toJSONString` of each class in `org.apache.cassandra.db.marshal`.
+
+use crate::types::display::push_hex;
+use crate::types::elements::{Elements, Item};
+use crate::types::java_number::{push_decimal, push_double, push_single};
+use crate::types::text::{push_inet, push_uuid};
+use crate::types::{CqlType, MarshalError, UserType, big_int, temporal, validate};
+
+/// What `sstabledump` prints, in quotes, for a value that it cannot convert.
+pub const UNSUPPORTED: &str = "unsupported conversion to JSON";
+
+type Rendered = Result<(), MarshalError>;
+
+impl CqlType {
+    /// Appends the value in JSON; leaves `out` as it was on an error.
+    ///
+    /// The value is not validated: as in Cassandra, numbers are read from the first bytes, however
+    /// many follow. A counter therefore shows the first eight bytes of its context.
+    ///
+    /// # Errors
+    /// Bytes that Cassandra fails to convert, among them an empty boolean, tinyint or counter; and
+    /// composites, for which Cassandra has no JSON.
+    pub fn to_json(&self, bytes: &[u8], out: &mut String) -> Rendered {
+        let len = out.len();
+        let rendered = push_json(self, bytes, out);
+        if rendered.is_err() {
+            out.truncate(len);
+        }
+        rendered
+    }
+}
+
+fn push_json(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
+    match cql_type {
+        CqlType::Boolean => match bytes.first() {
+            Some(byte) => out.push_str(if *byte == 0 { "false" } else { "true" }),
+            None => return Err(MarshalError::length("1 byte", bytes)),
+        },
+        CqlType::Byte => out.push_str(&i8::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::CounterColumn => out.push_str(&i64::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Bytes => {
+            out.push_str("\"0x");
+            push_hex(bytes, out);
+            out.push('"');
+        }
+        CqlType::Ascii => {
+            if !bytes.is_ascii() {
+                return Err(MarshalError::new("expected ASCII, found a byte above 127"));
+            }
+            push_quoted(&String::from_utf8_lossy(bytes), out);
+        }
+        CqlType::Utf8 => match std::str::from_utf8(bytes) {
+            Ok(text) => push_quoted(text, out),
+            Err(_) => return Err(MarshalError::new("expected UTF-8, found other bytes")),
+        },
+        CqlType::Time if bytes.is_empty() => out.push_str("\"null\""),
+        CqlType::LegacyDate if bytes.is_empty() => {
+            return Err(MarshalError::length("8 bytes", bytes));
+        }
+        CqlType::List { element, .. } | CqlType::Set { element, .. } => {
+            return push_list(element, bytes, out);
+        }
+        CqlType::Map { key, value, .. } => return push_map(key, value, bytes, out),
+        CqlType::Tuple(types) => return push_tuple(types, bytes, out),
+        CqlType::Udt(udt) => return push_udt(udt, bytes, out),
+        CqlType::Vector { element, dimension } => {
+            return push_vector(element, *dimension, bytes, out);
+        }
+        CqlType::Reversed(base) => return push_json(base, bytes, out),
+        CqlType::PartitionerDefinedOrder {
+            key_type: Some(key_type),
+            ..
+        } => {
+            return push_json(key_type, bytes, out);
+        }
+        CqlType::Composite(_)
+        | CqlType::DynamicComposite(_)
+        | CqlType::PartitionerDefinedOrder { .. } => {
+            return Err(MarshalError::new(format!(
+                "{} has no JSON",
+                cql_type.class_name()
+            )));
+        }
+        // The remaining types print an empty value as an empty string.
+        CqlType::Empty => out.push_str("\"\""),
+        _ if bytes.is_empty() => out.push_str("\"\""),
+        CqlType::Short => out.push_str(&i16::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Int32 => out.push_str(&i32::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Long => out.push_str(&i64::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Integer => out.push_str(&big_int::to_decimal(bytes)),
+        CqlType::Decimal => push_decimal_value(bytes, out)?,
+        CqlType::Float => {
+            let value = f32::from_be_bytes(leading(bytes)?);
+            if value.is_finite() {
+                push_single(value, out)
+            } else {
+                out.push_str("null")
+            }
+        }
+        CqlType::Double => {
+            let value = f64::from_be_bytes(leading(bytes)?);
+            if value.is_finite() {
+                push_double(value, out)
+            } else {
+                out.push_str("null")
+            }
+        }
+        _ => {
+            out.push('"');
+            push_plain(cql_type, bytes, out)?;
+            out.push('"');
+        }
+    }
+    Ok(())
+}
+
+/// Types whose JSON is their text in quotes, without anything to escape.
+pub(super) fn push_plain(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
+    match cql_type {
+        CqlType::Timestamp | CqlType::LegacyDate => {
+            temporal::push_timestamp(i64::from_be_bytes(leading(bytes)?), ' ', out);
+        }
+        CqlType::SimpleDate => temporal::push_simple_date(u32::from_be_bytes(leading(bytes)?), out),
+        CqlType::Time => push_time_value(bytes, out)?,
+        CqlType::Duration => {
+            let (months, days, nanos) = validate::duration(bytes)?;
+            temporal::push_duration(months, days, nanos, out);
+        }
+        CqlType::Inet => push_inet(bytes, out)?,
+        _ => {
+            let raw = leading(bytes)?;
+            validate::timeuuid_version(cql_type, &raw)?;
+            push_uuid(raw, out);
+        }
+    }
+    Ok(())
+}
+
+/// The first `N` bytes, as `ByteBuffer.getInt` and the like read them.
+pub(super) fn leading<const N: usize>(bytes: &[u8]) -> Result<[u8; N], MarshalError> {
+    match bytes.first_chunk::<N>() {
+        Some(chunk) => Ok(*chunk),
+        None => Err(MarshalError::length(&format!("{N} bytes"), bytes)),
+    }
+}
+
+fn push_time_value(bytes: &[u8], out: &mut String) -> Rendered {
+    let nanos = i64::from_be_bytes(leading(bytes)?);
+    temporal::push_time(nanos, out)
+        .ok_or_else(|| MarshalError::new(format!("expected nanoseconds of one day, found {nanos}")))
+}
+
+pub(super) fn push_decimal_value(bytes: &[u8], out: &mut String) -> Rendered {
+    match bytes.split_first_chunk::<4>() {
+        Some((scale, unscaled)) if !unscaled.is_empty() => {
+            push_decimal(i32::from_be_bytes(*scale), unscaled, out);
+            Ok(())
+        }
+        _ => Err(MarshalError::length("at least 5 bytes", bytes)),
+    }
+}
+
+/// Appends `text` as a JSON string, quotes included.
+///
+/// Source: Jackson's `JsonStringEncoder.quoteAsString`, by way of `JsonUtils`.
+pub fn push_quoted(text: &str, out: &mut String) {
+    out.push('"');
+    push_escaped(text, out);
+    out.push('"');
+}
+
+fn push_escaped(text: &str, out: &mut String) {
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{8}' => out.push_str("\\b"),
+            '\t' => out.push_str("\\t"),
+            '\n' => out.push_str("\\n"),
+            '\u{c}' => out.push_str("\\f"),
+            '\r' => out.push_str("\\r"),
+            '\0'..='\u{1f}' => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            _ => out.push(c),
+        }
+    }
+}
+
+fn count(elements: &mut Elements<'_>) -> Result<i32, MarshalError> {
+    match elements.next_fixed(4) {
+        Item::Value(raw) => Ok(i32::from_be_bytes(leading(raw)?)),
+        _ => Err(MarshalError::new("expected the count of a collection")),
+    }
+}
+
+fn element<'a>(elements: &mut Elements<'a>) -> Result<&'a [u8], MarshalError> {
+    match elements.next32() {
+        Item::Value(value) => Ok(value),
+        Item::Null => Err(MarshalError::new("a null in a collection")),
+        Item::Broken(_) | Item::End => Err(MarshalError::new("a collection ends early")),
+    }
+}
+
+fn push_list(element_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
+    let mut elements = Elements::new(bytes);
+    let count = count(&mut elements)?;
+    out.push('[');
+    for index in 0..count {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        push_json(element_type, element(&mut elements)?, out)?;
+    }
+    out.push(']');
+    Ok(())
+}
+
+/// Keys are quoted once more per level of maps in keys of maps, which doubles their backslashes each
+/// time: without a limit a small hostile value would fill the memory.
+const MAX_KEY_LEN: usize = 1 << 24;
+
+fn push_map(key: &CqlType, value: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
+    let mut elements = Elements::new(bytes);
+    let count = count(&mut elements)?;
+    out.push('{');
+    for index in 0..count {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        let start = out.len();
+        push_json(key, element(&mut elements)?, out)?;
+        // A JSON key is a string, so that whatever is none is quoted.
+        if !out[start..].starts_with('"') {
+            if out.len() - start > MAX_KEY_LEN {
+                return Err(MarshalError::new("a map key too long to quote"));
+            }
+            let json = out.split_off(start);
+            push_quoted(&json, out);
+        }
+        out.push_str(": ");
+        push_json(value, element(&mut elements)?, out)?;
+    }
+    out.push('}');
+    Ok(())
+}
+
+/// As `CollectionSerializer.readValue` would have it: a tuple that ends early cannot be converted.
+fn push_tuple(types: &[CqlType], bytes: &[u8], out: &mut String) -> Rendered {
+    let mut elements = Elements::new(bytes);
+    out.push('[');
+    for (index, field) in types.iter().enumerate() {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        match elements.next32() {
+            Item::Null => out.push_str("null"),
+            Item::Value(value) => push_json(field, value, out)?,
+            Item::Broken(_) | Item::End => return Err(MarshalError::new("a tuple ends early")),
+        }
+    }
+    out.push(']');
+    Ok(())
+}
+
+/// Source: `UserType.toJSONString`, `TupleType.unpack`.
+fn push_udt(udt: &UserType, bytes: &[u8], out: &mut String) -> Rendered {
+    let mut elements = Elements::new(bytes);
+    out.push('{');
+    for (index, (name, field)) in udt.fields.iter().enumerate() {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        push_field_name(&String::from_utf8_lossy(name), out);
+        out.push_str(": ");
+        if elements.is_empty() {
+            out.push_str("null");
+            continue;
+        }
+        match elements.next32() {
+            Item::Null => out.push_str("null"),
+            Item::Value(value) => push_json(field, value, out)?,
+            Item::Broken(_) | Item::End => return Err(MarshalError::new("a UDT ends early")),
+        }
+    }
+    if !elements.is_empty() {
+        return Err(MarshalError::new("bytes after the last field of a UDT"));
+    }
+    out.push('}');
+    Ok(())
+}
+
+/// Names with capitals keep their CQL quotes, inside the JSON ones.
+fn push_field_name(name: &str, out: &mut String) {
+    if name == name.to_lowercase() {
+        push_quoted(name, out);
+    } else {
+        push_quoted(&format!("\"{name}\""), out);
+    }
+}
+
+/// Source: `VectorType.toJSONString`, which validates each element.
+fn push_vector(element_type: &CqlType, dimension: u32, bytes: &[u8], out: &mut String) -> Rendered {
+    let fixed_len = element_type.fixed_len();
+    if fixed_len == Some(0) {
+        return Err(MarshalError::new("a vector of elements without width"));
+    }
+    let mut elements = Elements::new(bytes);
+    out.push('[');
+    for index in 0..dimension {
+        let Item::Value(value) = elements.next_of_vector(fixed_len) else {
+            return Err(MarshalError::new("a vector ends early"));
+        };
+        element_type.validate(value)?;
+        if index > 0 {
+            out.push_str(", ");
+        }
+        push_json(element_type, value, out)?;
+    }
+    if !elements.is_empty() {
+        return Err(MarshalError::new(
+            "bytes after the last element of a vector",
+        ));
+    }
+    out.push(']');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,38 @@
+//! Why a value's bytes are not a value of its type.
+
+use std::fmt;
+
+/// What a serializer would say of a value (`MarshalException`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarshalError {
+    message: String,
+}
+
+impl MarshalError {
+    #[cold]
+    pub(super) fn new(message: impl Into<String>) -> MarshalError {
+        MarshalError {
+            message: message.into(),
+        }
+    }
+
+    /// `expected <expected>, found <len> bytes`.
+    #[cold]
+    pub(super) fn length(expected: &str, bytes: &[u8]) -> MarshalError {
+        MarshalError::new(format!("expected {expected}, found {} bytes", bytes.len()))
+    }
+
+    /// The same error inside `place`.
+    #[cold]
+    pub(super) fn within(self, place: impl fmt::Display) -> MarshalError {
+        MarshalError::new(format!("{place}: {}", self.message))
+    }
+}
+
+impl fmt::Display for MarshalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for MarshalError {}

@@ -1,0 +1,235 @@
+//! Values as text: `AbstractType.getString`, with which `sstabledump` prints partition keys and cell
+//! paths.
+//!
+//! Source: `TypeSerializer.toString` of each type and the overrides of `getString`.
+
+use std::net::Ipv6Addr;
+
+use crate::types::compare::{ComparatorName, next_comparator};
+use crate::types::display::push_hex;
+use crate::types::elements::{Component, Elements, Item, split_static_marker};
+use crate::types::java_number::{push_double, push_single};
+use crate::types::json::{leading, push_decimal_value, push_plain};
+use crate::types::{CqlType, MarshalError, big_int, temporal};
+
+impl CqlType {
+    /// The value as text: blobs, collections, vectors and counters in hexadecimal digits, tuples
+    /// and composites with `:` between their parts.
+    ///
+    /// # Errors
+    /// Bytes that are no value of this type.
+    pub fn to_text(&self, bytes: &[u8]) -> Result<String, MarshalError> {
+        let mut out = String::new();
+        push_text(self, bytes, &mut out)?;
+        Ok(out)
+    }
+
+    /// As [`to_text`](CqlType::to_text), for messages: `0x` and hexadecimal digits where that fails.
+    pub fn describe(&self, bytes: &[u8]) -> String {
+        self.to_text(bytes).unwrap_or_else(|_| hexadecimal(bytes))
+    }
+}
+
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    let mut out = "0x".to_owned();
+    push_hex(bytes, &mut out);
+    out
+}
+
+fn push_text(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
+    match cql_type {
+        CqlType::Bytes
+        | CqlType::CounterColumn
+        | CqlType::List { .. }
+        | CqlType::Set { .. }
+        | CqlType::Map { .. }
+        | CqlType::Vector { .. }
+        | CqlType::PartitionerDefinedOrder { .. } => push_hex(bytes, out),
+        CqlType::Empty => {}
+        CqlType::Tuple(types) => return push_tuple(types.iter(), bytes, out),
+        CqlType::Udt(udt) => {
+            return push_tuple(udt.fields.iter().map(|(_, field)| field), bytes, out);
+        }
+        CqlType::Composite(types) => return push_composite(types, bytes, out),
+        CqlType::DynamicComposite(aliases) => return push_dynamic_composite(aliases, bytes, out),
+        CqlType::Reversed(base) => return push_text(base, bytes, out),
+        _ => {
+            cql_type.validate(bytes)?;
+            if !bytes.is_empty() {
+                push_valid(cql_type, bytes, out)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A simple type whose bytes are valid and not empty.
+fn push_valid(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
+    match cql_type {
+        CqlType::Ascii | CqlType::Utf8 => match std::str::from_utf8(bytes) {
+            Ok(text) => out.push_str(text),
+            // Cassandra's own check lets more pass than its decoder.
+            Err(_) => return Err(MarshalError::new("expected UTF-8, found other bytes")),
+        },
+        CqlType::Boolean => out.push_str(if leading(bytes)? == [0] {
+            "false"
+        } else {
+            "true"
+        }),
+        CqlType::Byte => out.push_str(&i8::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Short => out.push_str(&i16::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Int32 => out.push_str(&i32::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Long => out.push_str(&i64::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Float => push_single(f32::from_be_bytes(leading(bytes)?), out),
+        CqlType::Double => push_double(f64::from_be_bytes(leading(bytes)?), out),
+        CqlType::Timestamp | CqlType::LegacyDate => {
+            temporal::push_timestamp(i64::from_be_bytes(leading(bytes)?), 'T', out);
+        }
+        CqlType::Integer => out.push_str(&big_int::to_decimal(bytes)),
+        CqlType::Decimal => push_decimal_value(bytes, out)?,
+        other => push_plain(other, bytes, out)?,
+    }
+    Ok(())
+}
+
+/// `:` between fields, which is escaped inside them, and `@` for null; ends where the value does.
+///
+/// Source: `TupleType.getString`.
+fn push_tuple<'t>(
+    types: impl Iterator<Item = &'t CqlType>,
+    bytes: &[u8],
+    out: &mut String,
+) -> Result<(), MarshalError> {
+    let mut elements = Elements::new(bytes);
+    for (index, field) in types.enumerate() {
+        if elements.is_empty() {
+            break;
+        }
+        if index > 0 {
+            out.push(':');
+        }
+        match elements.next32() {
+            Item::Null => out.push('@'),
+            Item::Value(value) => {
+                let text = field.to_text(value)?;
+                out.push_str(&text.replace(':', "\\:").replace('@', "\\@"));
+            }
+            Item::Broken(_) | Item::End => return Err(MarshalError::new("a tuple ends early")),
+        }
+    }
+    Ok(())
+}
+
+/// `:` between components; `:_` or `:!` behind one that ends a range.
+///
+/// Source: `AbstractCompositeType.getString`.
+fn push_composite(types: &[CqlType], bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
+    let (_, components) = split_static_marker(bytes);
+    let mut elements = Elements::new(components);
+    let mut index = 0;
+    while !elements.is_empty() {
+        if index > 0 {
+            out.push(':');
+        }
+        let component_type = types
+            .get(index)
+            .ok_or_else(|| MarshalError::new("more components than types"))?;
+        if push_component(component_type, &mut elements, out)? != 0 {
+            break;
+        }
+        index += 1;
+    }
+    Ok(())
+}
+
+/// As [`push_composite`], with `alias@` or `class@` before each value.
+///
+/// Source: `DynamicCompositeType.getAndAppendComparator`.
+fn push_dynamic_composite(
+    aliases: &[(u8, CqlType)],
+    bytes: &[u8],
+    out: &mut String,
+) -> Result<(), MarshalError> {
+    let mut elements = Elements::new(bytes);
+    while !elements.is_empty() {
+        if elements.rest().len() < bytes.len() {
+            out.push(':');
+        }
+        let comparator = next_comparator(aliases, &mut elements)
+            .ok_or_else(|| MarshalError::new("a component of unknown type"))?;
+        match comparator.name {
+            ComparatorName::Alias(alias) => out.push(char::from(alias)),
+            ComparatorName::Class(class) => out.push_str(class),
+        }
+        out.push('@');
+        if push_component(&comparator.cql_type, &mut elements, out)? != 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Appends one component's value and returns its end-of-component byte.
+fn push_component(
+    cql_type: &CqlType,
+    elements: &mut Elements<'_>,
+    out: &mut String,
+) -> Result<i8, MarshalError> {
+    let Component::Value {
+        value,
+        end_of_component,
+    } = elements.next_component()
+    else {
+        return Err(MarshalError::new("a component ends early"));
+    };
+    let text = cql_type.to_text(value)?.replace(':', "\\:");
+    out.push_str(&text);
+    // `AbstractCompositeType.escape`
+    if text.ends_with(['\\', '!']) {
+        out.push('!');
+    }
+    match end_of_component {
+        0 => {}
+        ..0 => out.push_str(":_"),
+        _ => out.push_str(":!"),
+    }
+    Ok(end_of_component)
+}
+
+/// `java.util.UUID.toString`.
+pub(super) fn push_uuid(raw: [u8; 16], out: &mut String) {
+    for (index, part) in [&raw[..4], &raw[4..6], &raw[6..8], &raw[8..10], &raw[10..]]
+        .iter()
+        .enumerate()
+    {
+        if index > 0 {
+            out.push('-');
+        }
+        push_hex(part, out);
+    }
+}
+
+/// `InetAddress.getHostAddress`: IPv6 is not shortened, and IPv4 mapped into it is IPv4.
+pub(super) fn push_inet(bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
+    let push_v4 = |[a, b, c, d]: [u8; 4], out: &mut String| {
+        out.push_str(&format!("{a}.{b}.{c}.{d}"));
+    };
+    if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
+        push_v4(v4, out);
+    } else if let Ok(raw) = <[u8; 16]>::try_from(bytes) {
+        let v6 = Ipv6Addr::from(raw);
+        match v6.to_ipv4_mapped() {
+            Some(v4) => push_v4(v4.octets(), out),
+            None => {
+                let groups = v6.segments().map(|group| format!("{group:x}"));
+                out.push_str(&groups.join(":"));
+            }
+        }
+    } else {
+        return Err(MarshalError::length("4 or 16 bytes", bytes));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

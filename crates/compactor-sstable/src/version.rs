@@ -1,0 +1,201 @@
+//! Format versions as sets of features.
+//!
+//! Source: `BigFormat.BigVersion`, `BtiFormat.BtiVersion`. Features are asked by name, never by
+//! comparing letters: `me` has the host id while the later `na` has not.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The format family: what the index files are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Format {
+    /// `Index.db` and `Summary.db`.
+    Big,
+    /// `Partitions.db` and `Rows.db` tries.
+    Bti,
+}
+
+impl Format {
+    /// The third token of a file name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Big => "big",
+            Format::Bti => "bti",
+        }
+    }
+}
+
+/// A version that this project knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(
+    missing_docs,
+    reason = "the names are Cassandra's own; the table is in the module's source"
+)]
+pub enum Version {
+    Ma,
+    Mb,
+    Mc,
+    Md,
+    Me,
+    Na,
+    Nb,
+    Oa,
+    Pa,
+    Da,
+    Ea,
+}
+
+impl Version {
+    /// Every version, oldest first, BIG before BTI.
+    pub const ALL: [Version; 11] = [
+        Version::Ma,
+        Version::Mb,
+        Version::Mc,
+        Version::Md,
+        Version::Me,
+        Version::Na,
+        Version::Nb,
+        Version::Oa,
+        Version::Pa,
+        Version::Da,
+        Version::Ea,
+    ];
+
+    /// The two letters in file names.
+    pub fn name(self) -> &'static str {
+        match self {
+            Version::Ma => "ma",
+            Version::Mb => "mb",
+            Version::Mc => "mc",
+            Version::Md => "md",
+            Version::Me => "me",
+            Version::Na => "na",
+            Version::Nb => "nb",
+            Version::Oa => "oa",
+            Version::Pa => "pa",
+            Version::Da => "da",
+            Version::Ea => "ea",
+        }
+    }
+
+    /// BIG or BTI.
+    pub fn format(self) -> Format {
+        match self {
+            Version::Da | Version::Ea => Format::Bti,
+            _ => Format::Big,
+        }
+    }
+
+    /// Order within the format family; BIG versions ascend from `ma` to `pa`.
+    fn at_least(self, other: Version) -> bool {
+        self >= other
+    }
+
+    /// STATS carries the commit log lower bound.
+    pub fn has_commit_log_lower_bound(self) -> bool {
+        self.at_least(Version::Mb)
+    }
+    /// STATS carries commit log intervals.
+    pub fn has_commit_log_intervals(self) -> bool {
+        self.at_least(Version::Mc)
+    }
+    /// STATS carries two lists of clustering values.
+    pub fn has_legacy_min_max(self) -> bool {
+        !self.has_improved_min_max()
+    }
+    /// The two lists may be trusted (CASSANDRA-14861).
+    pub fn has_accurate_min_max(self) -> bool {
+        self.at_least(Version::Md) && self.has_legacy_min_max()
+    }
+    /// STATS carries clustering types and the covered slice.
+    pub fn has_improved_min_max(self) -> bool {
+        self.at_least(Version::Oa)
+    }
+    /// STATS carries the originating host id. `na` has not, although `me` has.
+    pub fn has_originating_host_id(self) -> bool {
+        self == Version::Me || self.at_least(Version::Nb)
+    }
+    /// CompressionInfo carries the maximum compressed length; chunks may be stored raw.
+    pub fn has_max_compressed_length(self) -> bool {
+        self.at_least(Version::Na)
+    }
+    /// STATS carries pendingRepair and isTransient.
+    pub fn has_pending_repair(self) -> bool {
+        self.at_least(Version::Na)
+    }
+    /// Statistics.db has checksums.
+    pub fn has_metadata_checksum(self) -> bool {
+        self.at_least(Version::Na)
+    }
+    /// Filter.db stores big-endian words instead of bytes.
+    pub fn has_old_bloom_filter(self) -> bool {
+        !self.at_least(Version::Na)
+    }
+    /// STATS says whether partition deletions exist, and carries first and last key and token
+    /// space coverage.
+    pub fn has_key_range(self) -> bool {
+        self.at_least(Version::Oa)
+    }
+    /// Local deletion times are unsigned 32-bit; partition deletions take one byte when live.
+    pub fn has_uint_deletion_time(self) -> bool {
+        self.at_least(Version::Oa)
+    }
+    /// A compression dictionary may follow CompressionInfo's offsets.
+    pub fn has_compression_dictionary(self) -> bool {
+        matches!(self, Version::Pa | Version::Ea)
+    }
+    /// The largest valid local deletion time, seconds.
+    pub fn max_deletion_time(self) -> i64 {
+        if self.has_uint_deletion_time() {
+            4_294_967_293
+        } else {
+            2_147_483_646
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Version {
+    type Err = UnknownVersion;
+
+    fn from_str(text: &str) -> Result<Version, UnknownVersion> {
+        Version::ALL
+            .into_iter()
+            .find(|v| v.name() == text)
+            .ok_or_else(|| UnknownVersion(text.to_owned()))
+    }
+}
+
+/// Two letters that are no version of ours.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown SSTable version {0:?}; known are ma to me, na, nb, oa, pa, da, ea")]
+pub struct UnknownVersion(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn na_has_no_host_id() {
+        let with: Vec<_> = Version::ALL
+            .into_iter()
+            .filter(|v| v.has_originating_host_id())
+            .collect();
+        assert_eq!(
+            with,
+            [
+                Version::Me,
+                Version::Nb,
+                Version::Oa,
+                Version::Pa,
+                Version::Da,
+                Version::Ea
+            ]
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! Cassandra's variable-length integers.
+//!
+//! The number of leading one bits of the first byte is the number of bytes that follow it (0 to 8);
+//! the bits after the terminating zero, then the extra bytes, are the value, big-endian. Writers use
+//! the shortest form; readers accept any. Signed values are zig-zag encoded first.
+//!
+//! Source: `VIntCoding`.
+
+/// Longest encoding, in bytes.
+pub const MAX_LEN: usize = 9;
+
+/// Bytes that [`write_unsigned`] produces for `value`.
+#[inline]
+pub fn unsigned_len(value: u64) -> usize {
+    // 7 payload bits per byte up to 8 bytes; the ninth byte carries what is left.
+    let magnitude = (value | 1).leading_zeros() as usize;
+    9 - (magnitude.saturating_sub(1)) / 7
+}
+
+/// The shortest form of `value` and its length.
+#[inline]
+pub fn encode(value: u64) -> ([u8; MAX_LEN], usize) {
+    let len = unsigned_len(value);
+    let mut out = [0u8; MAX_LEN];
+    if len == MAX_LEN {
+        out[0] = 0xff;
+        out[1..].copy_from_slice(&value.to_be_bytes());
+        return (out, len);
+    }
+    // The prefix of ones sits in the topmost of the `len` low bytes; shifting the value up puts that
+    // byte first.
+    let prefix = !(0xffu8 >> (len - 1));
+    let word = (value << (8 * (8 - len))) | (u64::from(prefix) << 56);
+    out[..8].copy_from_slice(&word.to_be_bytes());
+    (out, len)
+}
+
+/// Appends `value` in its shortest form.
+#[inline]
+pub fn write_unsigned(out: &mut Vec<u8>, value: u64) {
+    if value < 0x80 {
+        out.push(value as u8);
+        return;
+    }
+    let (encoded, len) = encode(value);
+    out.extend_from_slice(&encoded[..len]);
+}
+
+/// Appends a Java `int` the way `writeUnsignedVInt32` does: sign-extended to 64 bits, so that a
+/// negative value takes nine bytes.
+#[inline]
+pub fn write_unsigned32(out: &mut Vec<u8>, value: i32) {
+    write_unsigned(out, i64::from(value) as u64);
+}
+
+/// Appends `value` zig-zag encoded.
+#[inline]
+pub fn write_signed(out: &mut Vec<u8>, value: i64) {
+    write_unsigned(out, ((value << 1) ^ (value >> 63)) as u64);
+}
+
+/// Undoes zig-zag.
+#[inline]
+pub fn decode_zigzag(raw: u64) -> i64 {
+    ((raw >> 1) as i64) ^ -((raw & 1) as i64)
+}
+
+/// Reads an unsigned vint at `*pos` and moves `*pos` behind it; `None` if the bytes end first.
+#[inline(always)]
+pub fn read_unsigned(bytes: &[u8], pos: &mut usize) -> Option<u64> {
+    let first = *bytes.get(*pos)?;
+    if first < 0x80 {
+        *pos += 1;
+        return Some(u64::from(first));
+    }
+    read_unsigned_long(bytes, pos, first)
+}
+
+#[inline]
+fn read_unsigned_long(bytes: &[u8], pos: &mut usize, first: u8) -> Option<u64> {
+    let extra = first.leading_ones() as usize;
+    let tail_start = *pos + 1;
+    if let Some(word) = bytes.get(tail_start..tail_start + 8) {
+        // One unaligned load instead of a loop over bytes.
+        let mut raw = [0u8; 8];
+        raw.copy_from_slice(word);
+        *pos = tail_start + extra;
+        let tail = u64::from_be_bytes(raw);
+        if extra == 8 {
+            return Some(tail);
+        }
+        let high = u64::from(first) & (0x7f >> extra);
+        return Some((high << (8 * extra)) | (tail >> (64 - 8 * extra)));
+    }
+    let tail = bytes.get(tail_start..tail_start + extra)?;
+    let mut value = if extra >= 8 {
+        0
+    } else {
+        u64::from(first) & (0x7f >> extra)
+    };
+    for &byte in tail {
+        value = (value << 8) | u64::from(byte);
+    }
+    *pos = tail_start + extra;
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition, bit by bit.
+    fn naive(bytes: &[u8]) -> Option<(u64, usize)> {
+        let first = *bytes.first()?;
+        let extra = (0..8).take_while(|bit| first & (0x80 >> bit) != 0).count();
+        let mut value = if extra < 7 {
+            u64::from(first) & ((1u64 << (7 - extra)) - 1)
+        } else {
+            0
+        };
+        for index in 0..extra {
+            value = (value << 8) | u64::from(*bytes.get(1 + index)?);
+        }
+        Some((value, 1 + extra))
+    }
+
+    #[test]
+    fn known_encodings() {
+        for (value, bytes) in [
+            (0u64, vec![0u8]),
+            (127, vec![0x7f]),
+            (128, vec![0x80, 0x80]),
+            (16383, vec![0xbf, 0xff]),
+            (16384, vec![0xc0, 0x40, 0x00]),
+            (
+                (1 << 49) - 1,
+                vec![0xfd, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+            ),
+            (1 << 49, vec![0xfe, 0x02, 0, 0, 0, 0, 0, 0]),
+            (1 << 56, vec![0xff, 0x01, 0, 0, 0, 0, 0, 0, 0]),
+            (u64::MAX, vec![0xff; 9]),
+            (
+                257_120_000_000_000,
+                vec![0xfc, 0xe9, 0xd9, 0x6a, 0x43, 0xc0, 0x00],
+            ),
+        ] {
+            let mut out = Vec::new();
+            write_unsigned(&mut out, value);
+            assert_eq!(out, bytes, "{value}");
+            assert_eq!(unsigned_len(value), out.len(), "{value}");
+        }
+        let mut out = Vec::new();
+        write_unsigned32(&mut out, -1);
+        assert_eq!(out, [0xff; 9]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn round_trip(value: u64, shift in 0u32..64, pad in 0usize..10) {
+            let value = value >> shift;
+            let mut out = Vec::new();
+            write_unsigned(&mut out, value);
+            proptest::prop_assert_eq!(out.len(), unsigned_len(value));
+            let len = out.len();
+            out.resize(len + pad, 0xaa);
+            let mut pos = 0;
+            proptest::prop_assert_eq!(read_unsigned(&out, &mut pos), Some(value));
+            proptest::prop_assert_eq!(pos, len);
+        }
+
+        #[test]
+        fn agrees_with_the_definition(bytes in proptest::collection::vec(0u8.., 0..20)) {
+            let mut pos = 0;
+            let got = read_unsigned(&bytes, &mut pos).map(|v| (v, pos));
+            proptest::prop_assert_eq!(got, naive(&bytes));
+        }
+
+        #[test]
+        fn zigzag(value: i64) {
+            let mut out = Vec::new();
+            write_signed(&mut out, value);
+            let mut pos = 0;
+            let raw = read_unsigned(&out, &mut pos).unwrap();
+            proptest::prop_assert_eq!(decode_zigzag(raw), value);
+        }
+    }
+}
