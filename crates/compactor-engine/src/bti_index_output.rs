@@ -1,0 +1,408 @@
+//! The index files of either format on their way out, fed row by row.
+//!
+//! BIG collects a partition's blocks and writes them with its entry once the partition is complete.
+//! BTI writes to `Rows.db` while the partition goes on and refers to it in `Partitions.db`. So that one
+//! writer of partitions serves both, an [`SstableIndex`] is told of each row and marker, and then of
+//! the partition.
+//!
+//! Source: `BtiTableWriter.IndexWriter.append`, `BigTableWriter.IndexWriter.append`.
+
+use compactor_io::{SequentialWriter, WrittenFile};
+use compactor_sstable::big::index_info::PromotedIndexBuilder;
+use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::bti::byte_comparable::Token;
+use compactor_sstable::bti::paged_output::PagedOutput;
+use compactor_sstable::bti::partitions::{PartitionIndexWriter, PartitionPosition};
+use compactor_sstable::bti::rows::RowIndexWriter;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::types::CqlType;
+
+use crate::error::Result;
+use crate::index_output::BigIndexOutput;
+use crate::partition_writer::IndexOutput;
+
+/// Bytes collected before they go to a file's writer.
+const BATCH_LEN: usize = 64 << 10;
+
+/// A partition that has been written.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexedPartition<'a> {
+    /// Its key.
+    pub key: &'a [u8],
+    /// Token and hashes of the key.
+    pub hash: KeyHash,
+    /// Where it begins in the uncompressed `Data.db`.
+    pub position: u64,
+    /// Bytes of key, deletion and static row.
+    pub header_len: u64,
+    /// Its own deletion.
+    pub deletion: DeletionTime,
+}
+
+/// The index of an SSTable being written.
+pub trait SstableIndex {
+    /// Adds a row or marker that occupies `start..end` of the current partition.
+    ///
+    /// Its name is `kind` and `body`, the bytes that follow the kind in a serialized prefix: of a
+    /// row, the clustering values as Data.db has them; of a marker, count and values. `open_marker`
+    /// is the deletion that is open behind it, or [`DeletionTime::LIVE`].
+    ///
+    /// # Errors
+    /// A failed write, or a clustering that the format cannot index.
+    fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<()>;
+
+    /// Ends the current partition.
+    ///
+    /// # Errors
+    /// A failed write, or a partition that the format cannot index.
+    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<()>;
+}
+
+/// The BIG index: promoted indexes and `Index.db`.
+#[derive(Debug)]
+pub struct BigIndex {
+    promoted: PromotedIndexBuilder,
+    output: BigIndexOutput,
+}
+
+impl BigIndex {
+    /// Joins the two.
+    pub fn new(promoted: PromotedIndexBuilder, output: BigIndexOutput) -> BigIndex {
+        BigIndex { promoted, output }
+    }
+
+    /// `Index.db` and what belongs to it.
+    pub fn into_output(self) -> BigIndexOutput {
+        self.output
+    }
+}
+
+impl SstableIndex for BigIndex {
+    #[inline]
+    fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<()> {
+        self.promoted
+            .add_unfiltered(start, end, kind, body, open_marker);
+        Ok(())
+    }
+
+    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<()> {
+        let promoted = self
+            .promoted
+            .finish(partition.header_len, &partition.deletion)?;
+        self.output
+            .add(partition.key, partition.hash, partition.position, promoted)
+    }
+}
+
+/// The BTI index: `Partitions.db`, `Rows.db` and the filter.
+#[derive(Debug)]
+pub struct BtiIndexOutput {
+    partitions_file: SequentialWriter,
+    rows_file: SequentialWriter,
+    partitions: PartitionIndexWriter,
+    rows: RowIndexWriter,
+    filter: Option<BloomFilter>,
+}
+
+/// A complete BTI index.
+#[derive(Debug)]
+pub struct FinishedBtiIndex {
+    /// `Partitions.db`, synced.
+    pub partitions: WrittenFile,
+    /// `Rows.db`, synced; it may be empty, and exists nevertheless.
+    pub rows: WrittenFile,
+    /// Holds every key; `None` at a false positive chance of 1.
+    pub filter: Option<BloomFilter>,
+    /// First partition key.
+    pub first_key: Vec<u8>,
+    /// Last partition key.
+    pub last_key: Vec<u8>,
+}
+
+impl BtiIndexOutput {
+    /// Writes tries to the two files and keys to `filter`. The clustering columns have
+    /// `clustering_types`; a block of rows ends with the one that reaches `column_index_size` bytes.
+    ///
+    /// # Errors
+    /// Unsupported types.
+    pub fn new(
+        partitions_file: SequentialWriter,
+        rows_file: SequentialWriter,
+        filter: Option<BloomFilter>,
+        clustering_types: &[CqlType],
+        column_index_size: u64,
+    ) -> Result<BtiIndexOutput> {
+        Ok(BtiIndexOutput {
+            partitions_file,
+            rows_file,
+            partitions: PartitionIndexWriter::new(),
+            rows: RowIndexWriter::new(clustering_types, column_index_size)?,
+            filter,
+        })
+    }
+
+    /// Partitions so far.
+    pub fn entries(&self) -> u64 {
+        self.partitions.count()
+    }
+
+    /// Syncs and closes the files.
+    ///
+    /// # Errors
+    /// A failed write or sync.
+    pub fn finish(mut self) -> Result<FinishedBtiIndex> {
+        self.partitions.finish()?;
+        drain(self.partitions.output(), &mut self.partitions_file, 1)?;
+        drain(self.rows.output(), &mut self.rows_file, 1)?;
+        let (first_key, last_key) = self.partitions.key_range();
+        Ok(FinishedBtiIndex {
+            partitions: self.partitions_file.finish()?,
+            rows: self.rows_file.finish()?,
+            filter: self.filter,
+            first_key: first_key.to_vec(),
+            last_key: last_key.to_vec(),
+        })
+    }
+}
+
+impl SstableIndex for BtiIndexOutput {
+    #[inline]
+    fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<()> {
+        self.rows
+            .add_unfiltered(start, end, kind, body, open_marker)?;
+        drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)
+    }
+
+    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<()> {
+        let IndexedPartition {
+            key,
+            hash,
+            position,
+            deletion,
+            ..
+        } = *partition;
+        if let Some(filter) = &mut self.filter {
+            filter.add_key(&hash);
+        }
+        let place = match self.rows.finish(key, position, &deletion)? {
+            Some(entry) => PartitionPosition::Rows(entry),
+            None => PartitionPosition::Data(position),
+        };
+        self.partitions
+            .add(Token::Murmur3(hash.token), key, hash.h2, place)?;
+        drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)?;
+        drain(
+            self.partitions.output(),
+            &mut self.partitions_file,
+            BATCH_LEN,
+        )
+    }
+}
+
+/// Writes what has been collected if it is `at_least` so much.
+#[inline]
+fn drain(output: &mut PagedOutput, file: &mut SequentialWriter, at_least: usize) -> Result<()> {
+    if output.bytes().len() >= at_least {
+        file.write_all(output.bytes())?;
+        output.clear();
+    }
+    Ok(())
+}
+
+/// The index of an output whose format is chosen at run time.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per output")]
+pub enum FormatIndex {
+    /// BIG.
+    Big(BigIndex),
+    /// BTI.
+    Bti(BtiIndexOutput),
+}
+
+impl SstableIndex for FormatIndex {
+    #[inline]
+    fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<()> {
+        match self {
+            FormatIndex::Big(index) => index.add_unfiltered(start, end, kind, body, open_marker),
+            FormatIndex::Bti(index) => index.add_unfiltered(start, end, kind, body, open_marker),
+        }
+    }
+
+    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<()> {
+        match self {
+            FormatIndex::Big(index) => index.add_partition(partition),
+            FormatIndex::Bti(index) => index.add_partition(partition),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_io::{Io, IoOptions, WriteMode, WriterOptions};
+    use compactor_sstable::bti::partitions::PartitionIndex;
+    use compactor_sstable::bti::rows::RowIndex;
+    use compactor_sstable::byte_sink::ByteSink;
+    use compactor_sstable::partitioner::Partitioner;
+
+    use super::*;
+
+    /// Rows of 100 bytes: `count(n)` of them in partition n.
+    fn write(index: &mut impl SstableIndex, keys: &[Vec<u8>], count: impl Fn(usize) -> u64) {
+        let mut position = 0;
+        for (n, key) in keys.iter().enumerate() {
+            let header_len = 10;
+            let mut end = header_len;
+            for row in 0..count(n) {
+                let mut body = vec![0];
+                body.put_u32(row as u32);
+                let live = DeletionTime::LIVE;
+                index
+                    .add_unfiltered(end, end + 100, Kind::Clustering, &body, &live)
+                    .unwrap();
+                end += 100;
+            }
+            let hash = Partitioner::Murmur3.hash_key(key);
+            let deletion = DeletionTime::LIVE;
+            let partition = IndexedPartition {
+                key,
+                hash,
+                position,
+                header_len,
+                deletion,
+            };
+            index.add_partition(&partition).unwrap();
+            position += end + 1;
+        }
+    }
+
+    #[test]
+    fn files_hold_what_was_added() {
+        let directory = tempfile::tempdir().unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let create = |name: &str| {
+            let path = directory.path().join(name);
+            io.create(&path, WriteMode::Buffered, WriterOptions::default())
+                .unwrap()
+        };
+        let mut keys: Vec<Vec<u8>> = (0..20_000u32).map(|n| n.to_be_bytes().to_vec()).collect();
+        keys.sort_by_key(|key| Partitioner::Murmur3.token(key));
+        // More than is collected in memory, in one partition and in all.
+        let count = |n: usize| match n % 1000 {
+            0 => 4 * n as u64,
+            _ => n as u64 % 3,
+        };
+        let types = [CqlType::Int32];
+        let filter = BloomFilter::for_keys(keys.len() as u64, 0.01).unwrap();
+        let output = BtiIndexOutput::new(create("p"), create("r"), filter, &types, 400).unwrap();
+        let mut index = FormatIndex::Bti(output);
+        write(&mut index, &keys, count);
+        let FormatIndex::Bti(output) = index else {
+            unreachable!()
+        };
+        assert_eq!(output.entries(), keys.len() as u64);
+        let finished = output.finish().unwrap();
+        assert_eq!(finished.first_key, keys[0]);
+        assert_eq!(finished.last_key, keys[keys.len() - 1]);
+        let filter = finished.filter.unwrap();
+        let partitions = std::fs::read(&finished.partitions.path).unwrap();
+        let rows = std::fs::read(&finished.rows.path).unwrap();
+        assert_eq!(partitions.len() as u64, finished.partitions.len);
+        assert_eq!(rows.len() as u64, finished.rows.len);
+        assert!(
+            partitions.len() > BATCH_LEN && rows.len() > 4 * BATCH_LEN,
+            "{}",
+            rows.len()
+        );
+        let parsed = PartitionIndex::parse(&partitions).unwrap();
+        let mut entries = parsed.iter();
+        let mut position = 0;
+        for (n, key) in keys.iter().enumerate() {
+            let hash = Partitioner::Murmur3.hash_key(key);
+            assert!(filter.may_contain_key(&hash));
+            let entry = entries.next_entry().unwrap().unwrap();
+            let found = parsed
+                .candidate(Token::Murmur3(hash.token), key, hash.h2)
+                .unwrap();
+            assert_eq!(found, Some(entry.position));
+            match entry.position {
+                PartitionPosition::Data(at) => assert_eq!((at, count(n) < 5), (position, true)),
+                PartitionPosition::Rows(at) => {
+                    let row_index = RowIndex::parse(&rows, at).unwrap();
+                    assert_eq!(row_index.key, key);
+                    assert_eq!(row_index.data_position, position);
+                    let mut blocks = row_index.blocks();
+                    for block in 0..count(n).div_ceil(4) {
+                        let offset = blocks.next_block().unwrap().unwrap().offset;
+                        assert_eq!(offset, 10 + 400 * block);
+                    }
+                    let end = blocks.next_block().unwrap().unwrap().offset;
+                    assert_eq!(
+                        (end, blocks.next_block().unwrap()),
+                        (10 + 100 * count(n), None)
+                    );
+                }
+            }
+            position += 11 + 100 * count(n);
+        }
+        assert_eq!(entries.next_entry().unwrap(), None);
+    }
+
+    /// The same calls as before this trait: the index of either way is the same.
+    #[test]
+    fn big_is_unchanged() {
+        let directory = tempfile::tempdir().unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let path = directory.path().join("i");
+        let file = io
+            .create(&path, WriteMode::Buffered, WriterOptions::default())
+            .unwrap();
+        let promoted = PromotedIndexBuilder::new(compactor_sstable::Version::Oa, 400);
+        let mut index = FormatIndex::Big(BigIndex::new(
+            promoted,
+            BigIndexOutput::new(file, None, 128),
+        ));
+        let keys = [b"b".to_vec(), b"c".to_vec()];
+        write(&mut index, &keys, |n| 9 * n as u64);
+        let FormatIndex::Big(big) = index else {
+            unreachable!()
+        };
+        let output = big.into_output();
+        assert_eq!(output.entries(), 2);
+        let finished = output.finish().unwrap();
+        let bytes = std::fs::read(&finished.file.path).unwrap();
+        // No promoted index; three blocks of 4, 4 and 1 rows.
+        assert_eq!(bytes[..5], [0, 1, b'b', 0, 0]);
+        assert_eq!(bytes[5..9], [0, 1, b'c', 11]);
+        assert_eq!(bytes[10..13], [10, 0x80, 3]);
+    }
+}

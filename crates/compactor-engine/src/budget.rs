@@ -1,0 +1,84 @@
+//! Memory is a budget: what inputs and output may hold at a time.
+
+use crate::decode::DecodeOptions;
+use crate::window::HEADROOM;
+
+/// Requests that a readahead is cut into.
+const REQUESTS: usize = 4;
+/// Longest block that is decoded as one task, uncompressed bytes.
+const MAX_BLOCK_LEN: usize = 512 << 10;
+/// What is read ahead per input where memory allows and nothing is asked for.
+const DEFAULT_READAHEAD: usize = 2 << 20;
+
+/// How the memory is divided.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// Readahead of each input.
+    pub decode: DecodeOptions,
+    /// Blocks of the output being compressed or waiting to be written.
+    pub output_blocks: usize,
+    /// Buffer of the output's writer, bytes.
+    pub write_buffer_bytes: usize,
+    /// Buffers of the output's writer.
+    pub write_buffers: usize,
+}
+
+impl Budget {
+    /// Divides `memory_bytes` over `inputs` inputs and the output. A quarter goes to the output; the
+    /// rest to the inputs, each of which needs room for the stored and the decoded form of what it
+    /// reads ahead. `input_unit` and `output_unit` are chunk lengths: no block is shorter.
+    pub fn divide(
+        memory_bytes: usize,
+        inputs: usize,
+        threads: usize,
+        readahead_bytes: Option<usize>,
+        input_unit: usize,
+        output_unit: usize,
+    ) -> Budget {
+        let input_unit = input_unit.max(4096);
+        let per_input = memory_bytes / 4 * 3 / inputs.max(1);
+        // Stored and decoded form, and the window itself.
+        let affordable = (per_input / 2).saturating_sub(HEADROOM * REQUESTS);
+        let readahead = readahead_bytes.unwrap_or(DEFAULT_READAHEAD).min(affordable);
+        let block_len = (readahead / REQUESTS).clamp(input_unit, MAX_BLOCK_LEN.max(input_unit));
+        let depth = (readahead / block_len).max(if affordable < 2 * input_unit { 1 } else { 2 });
+        let output = memory_bytes / 4;
+        let block = (256usize << 10).max(output_unit);
+        let output_blocks = (output / 2 / (2 * block)).clamp(2, 2 * threads.max(1) + 2);
+        let write_buffer_bytes = (output / 2 / 4)
+            .clamp(64 << 10, 1 << 20)
+            .next_power_of_two();
+        Budget {
+            decode: DecodeOptions { block_len, depth },
+            output_blocks,
+            write_buffer_bytes,
+            write_buffers: 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_inputs_read_less_ahead_each() {
+        let chunk = 16 << 10;
+        for inputs in [1usize, 2, 16, 100, 300] {
+            let memory = 64 << 20;
+            let budget = Budget::divide(memory, inputs, 2, None, chunk, chunk);
+            let DecodeOptions { block_len, depth } = budget.decode;
+            assert!(block_len >= chunk && depth >= 1, "{inputs}: {budget:?}");
+            let used = inputs * depth * 2 * block_len;
+            assert!(used <= memory, "{inputs}: {used} bytes");
+        }
+    }
+
+    #[test]
+    fn a_block_holds_a_chunk_at_least() {
+        let budget = Budget::divide(1 << 20, 1000, 2, None, 1 << 20, 1 << 20);
+        assert_eq!(budget.decode.block_len, 1 << 20);
+        assert_eq!(budget.decode.depth, 1);
+        assert!(budget.output_blocks >= 2);
+    }
+}

@@ -1,0 +1,572 @@
+//! One input, partition by partition and unfiltered by unfiltered, as views over its window.
+//!
+//! The cursor stands on an unfiltered; its bytes stay in the window until the cursor moves. What
+//! must outlive the window (the partition key, the previous clustering) is copied into buffers that
+//! are reused. Order and pairing that a merge relies on are checked here, where the place of the
+//! fault is known.
+
+use std::cmp::Ordering;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use compactor_sstable::Component;
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::data::parse::{Parse, Stop};
+use compactor_sstable::data::partition::PartitionHead;
+use compactor_sstable::data::row::RowBody;
+use compactor_sstable::data::unfiltered::{
+    MarkerHead, RowHead, UnfilteredHead, parse_head, parse_static_head,
+};
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
+
+use crate::error::{Error, Result};
+use crate::window::{BlockSource, Window};
+
+/// What the cursor stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Before the first partition or behind the last byte of one.
+    BetweenPartitions,
+    /// On the static row of the current partition.
+    StaticRow(RowHead),
+    /// Behind the partition's head, before its first unfiltered.
+    PartitionStart,
+    /// On a row.
+    Row(RowHead),
+    /// On a range tombstone marker.
+    Marker(MarkerHead),
+    /// On the end byte of the partition.
+    PartitionEnd,
+}
+
+/// Reads the `Data.db` of one input.
+#[derive(Debug)]
+pub struct Cursor<S> {
+    window: Window<S>,
+    layout: Arc<Layout>,
+    path: PathBuf,
+    place: Place,
+    key: Vec<u8>,
+    hash: KeyHash,
+    deletion: DeletionTime,
+    partition_position: u64,
+    has_partition: bool,
+    spans: Vec<ValueSpan>,
+    previous: PreviousClustering,
+    open: DeletionTime,
+    partitions: u64,
+    places: PlacesHash,
+    expected: Option<ExpectedPartitions>,
+}
+
+/// A running hash over keys and positions of partitions. The partition index lists the same ones, so
+/// equal hashes at the end say that index and data agree, without comparing entry by entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlacesHash(u64);
+
+impl PlacesHash {
+    /// Adds the next partition.
+    #[inline]
+    pub fn add(&mut self, hash: KeyHash, position: u64) {
+        // Odd multipliers spread every input bit; the rotation makes the order count.
+        let place = hash.h1 ^ position.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = (self.0.rotate_left(23) ^ place).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    }
+}
+
+/// What the statistics say of an SSTable's partitions. A `Statistics.db` of another SSTable would
+/// decode every time wrongly, and this tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpectedPartitions {
+    /// Number of partitions.
+    pub count: u64,
+    /// First partition key, where the version has it.
+    pub first_key: Option<Vec<u8>>,
+    /// Last partition key, where the version has it.
+    pub last_key: Option<Vec<u8>>,
+}
+
+/// The clustering before the current one, to check that they ascend.
+#[derive(Debug, Default)]
+struct PreviousClustering {
+    kind: Option<Kind>,
+    bytes: Vec<u8>,
+    spans: Vec<ValueSpan>,
+}
+
+impl PreviousClustering {
+    fn prefix(&self, kind: Kind) -> Prefix<'_> {
+        Prefix {
+            kind,
+            base: &self.bytes,
+            spans: &self.spans,
+        }
+    }
+}
+
+impl<S: BlockSource> Cursor<S> {
+    /// A cursor before the first partition. `path` names `Data.db` in errors.
+    pub fn new(source: S, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
+        Cursor {
+            window: Window::new(source),
+            layout,
+            path,
+            place: Place::BetweenPartitions,
+            key: Vec::new(),
+            hash: KeyHash {
+                token: 0,
+                h1: 0,
+                h2: 0,
+            },
+            deletion: DeletionTime::LIVE,
+            partition_position: 0,
+            has_partition: false,
+            spans: Vec::new(),
+            previous: PreviousClustering::default(),
+            open: DeletionTime::LIVE,
+            partitions: 0,
+            places: PlacesHash::default(),
+            expected: None,
+        }
+    }
+
+    /// Hash over keys and positions of the partitions so far.
+    pub fn places(&self) -> PlacesHash {
+        self.places
+    }
+
+    /// Makes reading fail where the partitions are not those that the statistics speak of.
+    pub fn expect(&mut self, expected: ExpectedPartitions) {
+        self.expected = Some(expected);
+    }
+
+    /// Layout of the input.
+    #[inline]
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// Path of `Data.db`.
+    pub fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    /// Uncompressed position of what the cursor stands on.
+    #[inline]
+    pub fn position(&self) -> u64 {
+        self.window.position()
+    }
+
+    /// Uncompressed position of the current partition.
+    #[inline]
+    pub fn partition_position(&self) -> u64 {
+        self.partition_position
+    }
+
+    /// Key of the current partition.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Token of the current partition.
+    #[inline]
+    pub fn token(&self) -> i64 {
+        self.hash.token
+    }
+
+    /// All hashes of the current partition's key.
+    #[inline]
+    pub fn key_hash(&self) -> KeyHash {
+        self.hash
+    }
+
+    /// Deletion of the current partition.
+    #[inline]
+    pub fn partition_deletion(&self) -> DeletionTime {
+        self.deletion
+    }
+
+    /// False behind the last partition.
+    #[inline]
+    pub fn has_partition(&self) -> bool {
+        self.has_partition
+    }
+
+    /// Moves to the next partition, from the end of the current one. Returns false at the end of the
+    /// file.
+    ///
+    /// # Errors
+    /// Damage, or a partition that does not sort behind the one before.
+    pub fn next_partition(&mut self) -> Result<bool> {
+        if self.place == Place::PartitionEnd {
+            self.window.consume(1);
+            self.place = Place::BetweenPartitions;
+        }
+        debug_assert_eq!(self.place, Place::BetweenPartitions);
+        if self.window.bytes().is_empty() && !self.window.refill()? {
+            self.check_end()?;
+            self.has_partition = false;
+            return Ok(false);
+        }
+        self.partition_position = self.window.position();
+        let version = self.layout.version;
+        let head = self.parse("partition.head", |bytes, _, _, _| {
+            PartitionHead::parse(bytes, version)
+        })?;
+        let bytes = self.window.bytes();
+        let key = head.key(bytes);
+        let hash = Partitioner::Murmur3.hash_key(key);
+        if self.has_partition && (self.hash.token, &self.key[..]) >= (hash.token, key) {
+            return Err(self.out_of_order_partition(hash.token, key));
+        }
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.hash = hash;
+        self.deletion = head.deletion;
+        self.has_partition = true;
+        self.partitions += 1;
+        self.places.add(hash, self.partition_position);
+        if self.partitions == 1 {
+            self.check_key("first", |e| e.first_key.as_deref())?;
+        }
+        self.previous.kind = None;
+        self.open = DeletionTime::LIVE;
+        self.window.consume(head.len);
+        self.place = Place::PartitionStart;
+        if self.layout.has_static() {
+            let head = self.parse("static_row", |bytes, _, remaining, _| {
+                parse_static_head(bytes, remaining)
+            })?;
+            self.place = Place::StaticRow(head);
+        }
+        Ok(true)
+    }
+
+    /// The static row, while the cursor has not gone on to the first unfiltered.
+    pub fn static_row(&self) -> Option<RowRef<'_>> {
+        match self.place {
+            Place::StaticRow(head) => Some(RowRef {
+                bytes: self.window.bytes(),
+                head,
+                layout: &self.layout,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Moves to the next unfiltered, or to the end of the partition, where it stays.
+    ///
+    /// # Errors
+    /// Damage, clusterings that do not ascend, or markers that do not pair.
+    #[inline]
+    pub fn next_unfiltered(&mut self) -> Result<()> {
+        match self.place {
+            Place::StaticRow(head) => self.window.consume(head.len),
+            Place::Row(head) => {
+                self.remember(Kind::Clustering, head.clustering_end);
+                self.window.consume(head.len);
+            }
+            Place::Marker(head) => {
+                self.remember(head.kind, head.len);
+                self.window.consume(head.len);
+            }
+            Place::PartitionStart => {}
+            Place::PartitionEnd | Place::BetweenPartitions => return Ok(()),
+        }
+        let head = self.parse("unfiltered", |bytes, layout, remaining, spans| {
+            parse_head(bytes, layout, remaining, spans)
+        })?;
+        match head {
+            UnfilteredHead::Row(head) => {
+                self.place = Place::Row(head);
+                self.check_order(Kind::Clustering)
+            }
+            UnfilteredHead::Marker(head) => {
+                self.place = Place::Marker(head);
+                self.check_order(head.kind)?;
+                self.check_pairing(&head)
+            }
+            UnfilteredHead::EndOfPartition => {
+                self.place = Place::PartitionEnd;
+                if self.open.is_live() {
+                    Ok(())
+                } else {
+                    Err(self.corrupt(
+                        "partition.end",
+                        "a bound that closes the open range tombstone",
+                        "the end of the partition",
+                    ))
+                }
+            }
+        }
+    }
+
+    /// On a bound that opens where the one before it closes: both are what Cassandra writes as one
+    /// boundary.
+    pub fn is_second_half(&self) -> bool {
+        let (Place::Marker(head), Some(previous_kind)) = (&self.place, self.previous.kind) else {
+            return false;
+        };
+        let is_candidate = |kind: Kind, opens| kind.is_open() == opens && kind.is_close() != opens;
+        if !is_candidate(previous_kind, false) || !is_candidate(head.kind, true) {
+            return false;
+        }
+        let previous = self.previous.prefix(previous_kind);
+        let current = Prefix {
+            kind: head.kind,
+            base: self.window.bytes(),
+            spans: &self.spans,
+        };
+        self.layout.clustering.compare(previous, current) == Ordering::Equal
+    }
+
+    /// Where the current unfiltered stands; `None` at the end of the partition.
+    #[inline]
+    pub fn clustering(&self) -> Option<Prefix<'_>> {
+        let kind = match &self.place {
+            Place::Row(_) => Kind::Clustering,
+            Place::Marker(head) => head.kind,
+            _ => return None,
+        };
+        Some(Prefix {
+            kind,
+            base: self.window.bytes(),
+            spans: &self.spans,
+        })
+    }
+
+    /// The current row.
+    #[inline]
+    pub fn row(&self) -> Option<RowRef<'_>> {
+        match self.place {
+            Place::Row(head) => Some(RowRef {
+                bytes: self.window.bytes(),
+                head,
+                layout: &self.layout,
+            }),
+            _ => None,
+        }
+    }
+
+    /// The current range tombstone marker.
+    #[inline]
+    pub fn marker(&self) -> Option<MarkerHead> {
+        match self.place {
+            Place::Marker(head) => Some(head),
+            _ => None,
+        }
+    }
+
+    /// Adds file, position and partition to what the parser of the current row found.
+    #[cold]
+    pub fn place_error(&self, error: FormatError) -> Error {
+        Error::Format(
+            error
+                .at_base(self.window.position())
+                .with_file(&self.path, Component::Data)
+                .with_partition(|| hex(&self.key)),
+        )
+    }
+
+    /// Gives the window's source back, for its counters.
+    pub fn source(&self) -> &S {
+        self.window.source()
+    }
+
+    #[inline]
+    fn parse<T>(
+        &mut self,
+        structure: &'static str,
+        parser: impl Fn(&[u8], &Layout, u64, &mut Vec<ValueSpan>) -> Parse<T>,
+    ) -> Result<T> {
+        loop {
+            let remaining = self.window.file_remaining();
+            match parser(
+                self.window.bytes(),
+                &self.layout,
+                remaining,
+                &mut self.spans,
+            ) {
+                Ok(value) => return Ok(value),
+                Err(Stop::Corrupt(error)) => return Err(self.place_error(error)),
+                Err(Stop::Incomplete) => {
+                    if !self.window.refill()? {
+                        let left = self.window.bytes().len();
+                        return Err(self.corrupt(
+                            structure,
+                            "more bytes",
+                            &format!("the end of the file after {left} bytes"),
+                        ));
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn remember(&mut self, kind: Kind, end: usize) {
+        self.previous.kind = Some(kind);
+        std::mem::swap(&mut self.previous.spans, &mut self.spans);
+        // Spans are relative to the unfiltered, so the few bytes before its clustering are kept too.
+        self.previous.bytes.clear();
+        self.previous
+            .bytes
+            .extend_from_slice(&self.window.bytes()[..end]);
+    }
+
+    #[inline]
+    fn check_order(&self, kind: Kind) -> Result<()> {
+        let Some(previous_kind) = self.previous.kind else {
+            return Ok(());
+        };
+        let previous = self.previous.prefix(previous_kind);
+        let current = Prefix {
+            kind,
+            base: self.window.bytes(),
+            spans: &self.spans,
+        };
+        match self.layout.clustering.compare(previous, current) {
+            Ordering::Less => return Ok(()),
+            // Some writers leave a closing and an opening bound where Cassandra writes a boundary.
+            Ordering::Equal if !previous_kind.is_open() && !kind.is_close() && kind.is_open() => {
+                return Ok(());
+            }
+            Ordering::Equal | Ordering::Greater => {}
+        }
+        Err(self.corrupt(
+            "unfiltered.clustering",
+            "clusterings in ascending order",
+            "one that does not sort behind the one before it",
+        ))
+    }
+
+    fn check_pairing(&mut self, head: &MarkerHead) -> Result<()> {
+        if head.kind.is_close() {
+            if self.open.is_live() {
+                return Err(self.corrupt(
+                    "marker",
+                    "a bound that opens, since no range tombstone is open",
+                    "one that closes",
+                ));
+            }
+            if self.open != head.close {
+                return Err(self.corrupt(
+                    "marker.close_deletion",
+                    &describe(&self.open),
+                    &describe(&head.close),
+                ));
+            }
+        } else if !self.open.is_live() {
+            return Err(self.corrupt(
+                "marker",
+                "a bound that closes the open range tombstone",
+                "one that opens",
+            ));
+        }
+        self.open = head.open;
+        Ok(())
+    }
+
+    fn check_end(&self) -> Result<()> {
+        let Some(expected) = &self.expected else {
+            return Ok(());
+        };
+        if expected.count != self.partitions {
+            return Err(self.corrupt(
+                "partitions",
+                &format!("{} of them, as Statistics.db says", expected.count),
+                &self.partitions.to_string(),
+            ));
+        }
+        self.check_key("last", |e| e.last_key.as_deref())
+    }
+
+    #[inline]
+    fn check_key(
+        &self,
+        which: &str,
+        key: impl Fn(&ExpectedPartitions) -> Option<&[u8]>,
+    ) -> Result<()> {
+        match self.expected.as_ref().and_then(key) {
+            Some(expected) if expected != self.key => Err(self.corrupt(
+                "partition.key",
+                &format!("{which} key {}, as Statistics.db says", hex(expected)),
+                &hex(&self.key),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn corrupt(&self, structure: &'static str, expected: &str, found: &str) -> Error {
+        self.place_error(FormatError::corrupt(structure, 0, expected, found))
+    }
+
+    #[cold]
+    fn out_of_order_partition(&self, token: i64, key: &[u8]) -> Error {
+        self.corrupt(
+            "partition.key",
+            &format!(
+                "a partition behind token {} key {}",
+                self.hash.token,
+                hex(&self.key)
+            ),
+            &format!("token {token} key {}", hex(key)),
+        )
+    }
+}
+
+fn describe(deletion: &DeletionTime) -> String {
+    format!(
+        "marked for delete at {}, local deletion time {}",
+        deletion.marked_for_delete_at, deletion.local_deletion_time
+    )
+}
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut out = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+/// A row in its input's window.
+#[derive(Clone, Copy, Debug)]
+pub struct RowRef<'a> {
+    /// From the row's first byte on; longer than the row.
+    pub bytes: &'a [u8],
+    /// Where its parts lie.
+    pub head: RowHead,
+    /// Layout of the input.
+    pub layout: &'a Layout,
+}
+
+impl<'a> RowRef<'a> {
+    /// The serialized clustering, without kind or count.
+    #[inline]
+    pub fn clustering_bytes(&self) -> &'a [u8] {
+        &self.bytes[self.head.clustering_start..self.head.clustering_end]
+    }
+
+    /// Opens the body.
+    ///
+    /// # Errors
+    /// Damage, relative to the row's first byte.
+    #[inline]
+    pub fn body(&self) -> Result<RowBody<'a>, FormatError> {
+        RowBody::open(self.bytes, &self.head, self.layout)
+    }
+
+    /// Length of the body without sizes, an estimate of what it will take when written.
+    #[inline]
+    pub fn body_len(&self) -> usize {
+        self.head.len - self.head.body_start
+    }
+}

@@ -1,0 +1,337 @@
+//! `Data.db` on its way out: blocks of whole chunks are compressed by any worker and written in order.
+//!
+//! The merge fills a block and hands it over; a worker compresses it and then, holding the order's
+//! lock, writes it and every block that waited for it. A block's memory comes back to the merge only
+//! when it has been written, which bounds what is under way.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use compactor_io::{SequentialWriter, WrittenFile};
+use compactor_sstable::compression::chunk::ChunkCompressor;
+use compactor_sstable::compression::crc_file::{CrcFile, DEFAULT_CRC_CHUNK_LEN};
+use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
+use crc32fast::Hasher;
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use crate::error::{Error, Result};
+use crate::partition_writer::BlockOutput;
+use crate::workers::WorkerQueue;
+
+/// Uncompressed bytes that are compressed as one task, at least.
+const BLOCK_LEN: usize = 256 << 10;
+
+/// `Data.db` being written.
+#[derive(Debug)]
+pub struct DataOutput {
+    shared: Arc<Shared>,
+    queue: WorkerQueue,
+    free: Receiver<Vec<u8>>,
+    block_count: usize,
+    block_len: usize,
+    next: u64,
+}
+
+/// What is known once `Data.db` is complete.
+#[derive(Debug)]
+pub struct FinishedData {
+    /// The file, synced.
+    pub file: WrittenFile,
+    /// CRC32 of the whole file.
+    pub digest: u32,
+    /// Chunks, when compressed.
+    pub compression_info: Option<CompressionInfo>,
+    /// Chunk checksums, when not compressed.
+    pub crc_file: Option<CrcFile>,
+}
+
+struct Shared {
+    params: Option<CompressionParams>,
+    cancelled: Arc<AtomicBool>,
+    compressors: Mutex<Vec<(ChunkCompressor, Vec<u8>)>>,
+    ordered: Mutex<Ordered>,
+    free: Sender<Vec<u8>>,
+    written: AtomicU64,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("params", &self.params)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A block ready to be written.
+struct Stored {
+    /// The memory that goes back to the merge; the bytes to write if not compressed.
+    raw: Vec<u8>,
+    /// Compressor and chunks with their checksums, if compressed.
+    compressed: Option<(ChunkCompressor, Vec<u8>)>,
+    /// Uncompressed and stored length of each chunk.
+    chunks: Vec<(u32, u32)>,
+    /// Checksums for `CRC.db`, if not compressed.
+    crcs: Vec<u32>,
+    /// CRC32 over the stored bytes.
+    digest: Hasher,
+}
+
+struct Ordered {
+    next: u64,
+    waiting: BTreeMap<u64, Result<Stored>>,
+    writer: Option<SequentialWriter>,
+    info: Option<CompressionInfo>,
+    crcs: Vec<u32>,
+    digest: Hasher,
+    error: Option<Error>,
+}
+
+impl DataOutput {
+    /// Writes to `writer`, compressed as `params` say, with at most `max_blocks` blocks under way.
+    ///
+    /// # Errors
+    /// Unsupported, if the codec is.
+    pub fn new(
+        writer: SequentialWriter,
+        params: Option<CompressionParams>,
+        max_blocks: usize,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<DataOutput> {
+        let chunk_len = params
+            .as_ref()
+            .map_or(DEFAULT_CRC_CHUNK_LEN, |p| p.chunk_len) as usize;
+        let block_len = BLOCK_LEN.next_multiple_of(chunk_len);
+        if let Some(params) = &params {
+            params.codec()?;
+        }
+        let block_count = max_blocks.max(2);
+        let (free_sender, free) = bounded(block_count);
+        for _ in 0..block_count {
+            // The channel has room for all of them.
+            let _ = free_sender.send(Vec::new());
+        }
+        let ordered = Ordered {
+            next: 0,
+            waiting: BTreeMap::new(),
+            writer: Some(writer),
+            info: params.clone().map(CompressionInfo::new),
+            crcs: Vec::new(),
+            digest: Hasher::new(),
+            error: None,
+        };
+        let shared = Arc::new(Shared {
+            params,
+            cancelled,
+            compressors: Mutex::new(Vec::new()),
+            ordered: Mutex::new(ordered),
+            free: free_sender,
+            written: AtomicU64::new(0),
+        });
+        Ok(DataOutput {
+            shared,
+            queue,
+            free,
+            block_count,
+            block_len,
+            next: 0,
+        })
+    }
+
+    /// Bytes written to the file so far.
+    pub fn stored_bytes(&self) -> u64 {
+        self.shared.written.load(Ordering::Relaxed)
+    }
+
+    /// Waits for all blocks, syncs and closes the file.
+    ///
+    /// # Errors
+    /// The first failure of any block.
+    pub fn finish(self) -> Result<FinishedData> {
+        // Every block's memory comes back after it was written or given up.
+        for _ in 0..self.block_count {
+            self.free.recv().map_err(|_| lost())?;
+        }
+        let mut ordered = lock(&self.shared.ordered);
+        if let Some(error) = ordered.error.take() {
+            return Err(error);
+        }
+        let writer = ordered.writer.take().ok_or_else(lost)?;
+        let file = writer.finish()?;
+        let crc_file = match self.shared.params {
+            Some(_) => None,
+            None => Some(CrcFile {
+                chunk_len: DEFAULT_CRC_CHUNK_LEN,
+                crcs: std::mem::take(&mut ordered.crcs),
+            }),
+        };
+        Ok(FinishedData {
+            file,
+            digest: ordered.digest.clone().finalize(),
+            compression_info: ordered.info.take(),
+            crc_file,
+        })
+    }
+}
+
+fn lost() -> Error {
+    Error::Internal("compress workers ended".to_owned())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere is reported by its own thread; the state here is only ever appended to.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl BlockOutput for DataOutput {
+    fn block_len(&self) -> usize {
+        self.block_len
+    }
+
+    fn take_buffer(&mut self) -> Result<Vec<u8>> {
+        let mut buffer = self.free.recv().map_err(|_| lost())?;
+        if self.shared.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        if let Some(error) = lock(&self.shared.ordered).error.take() {
+            return Err(error);
+        }
+        buffer.clear();
+        // A row longer than a block made it grow: that memory is not kept.
+        buffer.shrink_to(self.block_len + self.block_len / 4);
+        buffer.reserve(self.block_len + self.block_len / 8);
+        Ok(buffer)
+    }
+
+    fn put_block(&mut self, block: Vec<u8>) {
+        let number = self.next;
+        self.next += 1;
+        let delivery = Delivery {
+            shared: Arc::clone(&self.shared),
+            number,
+            is_done: false,
+        };
+        self.queue.submit(Box::new(move || {
+            let stored = delivery.shared.encode(block);
+            delivery.deliver(stored);
+        }));
+    }
+}
+
+/// Delivers one block exactly once, as a failure if its task never ran.
+struct Delivery {
+    shared: Arc<Shared>,
+    number: u64,
+    is_done: bool,
+}
+
+impl Delivery {
+    fn deliver(mut self, stored: Result<Stored>) {
+        self.is_done = true;
+        self.shared.deliver(self.number, stored);
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.shared.deliver(self.number, Err(lost()));
+        }
+    }
+}
+
+impl Shared {
+    fn encode(&self, raw: Vec<u8>) -> Result<Stored> {
+        let mut digest = Hasher::new();
+        let Some(params) = &self.params else {
+            let crcs = raw
+                .chunks(DEFAULT_CRC_CHUNK_LEN as usize)
+                .map(crc32fast::hash)
+                .collect();
+            digest.update(&raw);
+            return Ok(Stored {
+                raw,
+                compressed: None,
+                chunks: Vec::new(),
+                crcs,
+                digest,
+            });
+        };
+        let recycled = lock(&self.compressors).pop();
+        let (mut compressor, mut out) = match recycled {
+            Some(recycled) => recycled,
+            None => (ChunkCompressor::new(params)?, Vec::new()),
+        };
+        out.clear();
+        let mut chunks = Vec::with_capacity(raw.len() / params.chunk_len as usize + 1);
+        for chunk in raw.chunks(params.chunk_len as usize) {
+            let lengths = compressor.compress(chunk, &mut out)?;
+            chunks.push((chunk.len() as u32, lengths.stored_len));
+        }
+        digest.update(&out);
+        let compressed = Some((compressor, out));
+        Ok(Stored {
+            raw,
+            compressed,
+            chunks,
+            crcs: Vec::new(),
+            digest,
+        })
+    }
+
+    fn deliver(&self, number: u64, stored: Result<Stored>) {
+        let mut ordered = lock(&self.ordered);
+        ordered.waiting.insert(number, stored);
+        loop {
+            let next = ordered.next;
+            let Some(stored) = ordered.waiting.remove(&next) else {
+                break;
+            };
+            ordered.next += 1;
+            let raw = match stored {
+                Ok(stored) => self.write(&mut ordered, stored),
+                Err(error) => {
+                    ordered.error.get_or_insert(error);
+                    Vec::new()
+                }
+            };
+            // The channel has room for every block there is.
+            let _ = self.free.try_send(raw);
+        }
+    }
+
+    fn write(&self, ordered: &mut Ordered, stored: Stored) -> Vec<u8> {
+        let Stored {
+            raw,
+            compressed,
+            chunks,
+            crcs,
+            digest,
+        } = stored;
+        if ordered.error.is_none() {
+            let bytes = compressed.as_ref().map_or(&raw, |(_, out)| out);
+            match &mut ordered.writer {
+                Some(writer) => {
+                    if let Err(error) = writer.write_all(bytes) {
+                        ordered.error = Some(error.into());
+                    }
+                }
+                None => ordered.error = Some(lost()),
+            }
+            self.written
+                .fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            ordered.digest.combine(&digest);
+            ordered.crcs.extend_from_slice(&crcs);
+            if let Some(info) = &mut ordered.info {
+                for (raw_len, stored_len) in chunks {
+                    info.push_chunk(raw_len, stored_len);
+                }
+            }
+        }
+        if let Some(recycled) = compressed {
+            lock(&self.compressors).push(recycled);
+        }
+        raw
+    }
+}

@@ -1,0 +1,226 @@
+//! One output header from many input headers, and how each input's columns map to it.
+//!
+//! Columns are the union of the inputs' columns. Where inputs know a column or clustering by
+//! different types, the newest input's is taken, provided that values look the same on disk.
+//!
+//! Source: `SerializationHeader.make`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use compactor_sstable::data::clustering::ClusteringComparator;
+use compactor_sstable::data::layout::{ColumnLayout, Layout, check_column_order};
+use compactor_sstable::statistics::header::{EncodingStats, HeaderColumn, SerializationHeader};
+use compactor_sstable::{Component, Error as FormatError, Version};
+
+use crate::error::{Error, Result};
+
+/// What the union needs to know of an input.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderSource<'a> {
+    /// Path of its `Statistics.db`, for messages.
+    pub path: &'a Path,
+    /// Its header.
+    pub header: &'a SerializationHeader,
+}
+
+/// Index in the output header of each column of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnMap {
+    /// For static columns, in the input's order.
+    pub static_columns: Vec<u32>,
+    /// For regular columns, in the input's order.
+    pub regular_columns: Vec<u32>,
+}
+
+impl ColumnMap {
+    /// The map of one kind.
+    pub fn of_kind(&self, is_static: bool) -> &[u32] {
+        if is_static {
+            &self.static_columns
+        } else {
+            &self.regular_columns
+        }
+    }
+}
+
+/// The decoding layout of one SSTable.
+///
+/// # Errors
+/// Corruption where columns are not in header order, unsupported for types that are.
+pub fn layout_of(header: &SerializationHeader, version: Version) -> Result<Layout, FormatError> {
+    let columns = |columns: &[HeaderColumn]| -> Result<Vec<ColumnLayout>, FormatError> {
+        let columns = columns
+            .iter()
+            .map(|c| ColumnLayout::new(c.name.clone(), c.column_type.cql_type.clone()))
+            .collect::<Result<Vec<_>, _>>()?;
+        check_column_order(&columns)?;
+        Ok(columns)
+    };
+    let clustering: Vec<_> = header
+        .clustering_types
+        .iter()
+        .map(|t| t.cql_type.clone())
+        .collect();
+    Ok(Layout {
+        version,
+        min_timestamp: header.encoding_stats.min_timestamp,
+        min_local_deletion_time: header.encoding_stats.min_local_deletion_time,
+        min_ttl: header.encoding_stats.min_ttl,
+        clustering: ClusteringComparator::new(&clustering)?,
+        static_columns: columns(&header.static_columns)?,
+        regular_columns: columns(&header.regular_columns)?,
+    })
+}
+
+/// Builds the output header. `sources` come newest first.
+///
+/// # Errors
+/// Refused, where the inputs cannot be of one table: other partition key, other number of clustering
+/// columns, a column that is static here and regular there, simple here and complex there, or whose
+/// values are framed differently.
+pub fn union(
+    sources: &[HeaderSource<'_>],
+    encoding_stats: EncodingStats,
+) -> Result<SerializationHeader> {
+    let Some(newest) = sources.first() else {
+        return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
+    };
+    for source in sources {
+        same_table(newest, source)?;
+    }
+    Ok(SerializationHeader {
+        encoding_stats,
+        key_type: newest.header.key_type.clone(),
+        clustering_types: newest.header.clustering_types.clone(),
+        static_columns: union_columns(sources, |h| &h.static_columns)?,
+        regular_columns: union_columns(sources, |h| &h.regular_columns)?,
+    })
+}
+
+/// Maps an input's columns to the output's.
+///
+/// # Errors
+/// Internal, if the output is not a union that includes the input.
+pub fn column_map(input: &Layout, output: &Layout) -> Result<ColumnMap> {
+    let map = |input: &[ColumnLayout], output: &[ColumnLayout]| -> Result<Vec<u32>> {
+        input
+            .iter()
+            .map(|column| {
+                output
+                    .iter()
+                    .position(|o| o.name == column.name)
+                    .map(|index| index as u32)
+                    .ok_or_else(|| Error::Internal("a column is not in the union".to_owned()))
+            })
+            .collect()
+    };
+    Ok(ColumnMap {
+        static_columns: map(&input.static_columns, &output.static_columns)?,
+        regular_columns: map(&input.regular_columns, &output.regular_columns)?,
+    })
+}
+
+fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()> {
+    let differ = |what: &str, a: String, b: String| {
+        Err(Error::InvalidInput(format!(
+            "inputs are not of one table: {what} is {a} in {} and {b} in {}",
+            newest.path.display(),
+            source.path.display()
+        )))
+    };
+    let (a, b) = (newest.header, source.header);
+    if a.key_type.cql_type != b.key_type.cql_type {
+        return differ(
+            "the partition key type",
+            a.key_type.cql_type.cql_name(),
+            b.key_type.cql_type.cql_name(),
+        );
+    }
+    if a.clustering_types.len() != b.clustering_types.len() {
+        return differ(
+            "the number of clustering columns",
+            a.clustering_types.len().to_string(),
+            b.clustering_types.len().to_string(),
+        );
+    }
+    for (index, (x, y)) in a
+        .clustering_types
+        .iter()
+        .zip(&b.clustering_types)
+        .enumerate()
+    {
+        // A user type that has grown a field, or text that was blob, sorts and looks the same.
+        let (x, y) = (&x.cql_type, &y.cql_type);
+        let is_reversed = |t: &compactor_sstable::types::CqlType| {
+            matches!(t, compactor_sstable::types::CqlType::Reversed(_))
+        };
+        if x.fixed_len() != y.fixed_len() || is_reversed(x) != is_reversed(y) {
+            return differ(
+                &format!("the type of clustering column {}", index + 1),
+                x.cql_name(),
+                y.cql_name(),
+            );
+        }
+    }
+    for (statics, regulars) in [(newest, source), (source, newest)] {
+        for column in &statics.header.static_columns {
+            if regulars
+                .header
+                .regular_columns
+                .iter()
+                .any(|c| c.name == column.name)
+            {
+                return differ(
+                    &format!("column {:?}", String::from_utf8_lossy(&column.name)),
+                    "static in one".to_owned(),
+                    "regular in the other, that is".to_owned(),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn union_columns(
+    sources: &[HeaderSource<'_>],
+    columns: impl Fn(&SerializationHeader) -> &Vec<HeaderColumn>,
+) -> Result<Vec<HeaderColumn>> {
+    // Simple before complex, then by name: the order of headers.
+    let mut union: BTreeMap<(bool, Vec<u8>), (HeaderColumn, &Path)> = BTreeMap::new();
+    let mut is_complex: BTreeMap<Vec<u8>, bool> = BTreeMap::new();
+    for source in sources {
+        for column in columns(source.header) {
+            let layout = column_layout(column, source.path)?;
+            let complex = *is_complex
+                .entry(column.name.clone())
+                .or_insert(layout.is_complex);
+            let key = (complex, column.name.clone());
+            let Some((newest, path)) = union.get(&key) else {
+                union.insert(key, (column.clone(), source.path));
+                continue;
+            };
+            let known = column_layout(newest, path)?;
+            if known.is_complex != layout.is_complex
+                || known.is_counter != layout.is_counter
+                || (!known.is_complex && known.fixed_len != layout.fixed_len)
+            {
+                return Err(Error::InvalidInput(format!(
+                    "column {:?} is {} in {} but {} in {}, whose values are stored differently; \
+                     bring them to one type with the node that owns them first",
+                    String::from_utf8_lossy(&column.name),
+                    known.cql_type.cql_name(),
+                    path.display(),
+                    layout.cql_type.cql_name(),
+                    source.path.display()
+                )));
+            }
+        }
+    }
+    Ok(union.into_values().map(|(column, _)| column).collect())
+}
+
+fn column_layout(column: &HeaderColumn, path: &Path) -> Result<ColumnLayout> {
+    ColumnLayout::new(column.name.clone(), column.column_type.cql_type.clone())
+        .map_err(|e| Error::Format(e.with_file(path, Component::Statistics)))
+}

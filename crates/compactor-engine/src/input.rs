@@ -1,0 +1,307 @@
+//! An SSTable opened for reading: its statistics, how its data is stored, and its file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use compactor_io::{InputFile, Io, ReadMode};
+use compactor_sstable::compression::chunk::ChunkDecompressor;
+use compactor_sstable::compression::crc_file::CrcFile;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::{SerializationHeader, Statistics};
+use compactor_sstable::toc::Toc;
+use compactor_sstable::{Component, Error as FormatError, Version};
+
+use crate::decode::Encoding;
+use crate::error::{Error, Result};
+use crate::header_union::layout_of;
+
+/// Longest component that is read into memory whole: CompressionInfo of a 16 TiB table with 16 KiB
+/// chunks is 8 GiB, so this is generous without being endless.
+const SMALL_COMPONENT_LIMIT: u64 = 8 << 30;
+
+/// Versions whose data this program reads.
+pub const READABLE: [Version; 3] = [Version::Nb, Version::Oa, Version::Pa];
+
+/// An SSTable opened for reading.
+#[derive(Debug)]
+pub struct InputSstable {
+    /// Directory, version and id.
+    pub descriptor: Descriptor,
+    /// Everything in `Statistics.db`.
+    pub statistics: Statistics,
+    /// Its header, ready for decoding.
+    pub layout: Arc<Layout>,
+    /// `Data.db`.
+    pub data: InputFile,
+    /// How `Data.db` is stored; taken by whoever reads it.
+    pub encoding: Option<Encoding>,
+    /// Components on disk, with their lengths.
+    pub components: Vec<(Component, u64)>,
+    /// Components that are not ours, such as those of secondary indexes.
+    pub foreign_components: Vec<String>,
+}
+
+impl InputSstable {
+    /// Opens the SSTable whose `Data.db` is `path`: checks its name, the presence of what its TOC
+    /// lists, and its metadata.
+    ///
+    /// # Errors
+    /// Damage, something unsupported, or a failed read.
+    pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<InputSstable> {
+        let descriptor = parse_data_name(path)?;
+        if !READABLE.contains(&descriptor.version) {
+            return Err(Error::Format(
+                FormatError::unsupported(format!(
+                    "SSTable version {}; this release reads {}. Rewrite the file with nodetool \
+                     upgradesstables or sstableupgrade first",
+                    descriptor.version,
+                    READABLE.map(Version::name).join(", ")
+                ))
+                .with_file(path, Component::Data),
+            ));
+        }
+        let (components, foreign_components) = list_components(&descriptor)?;
+        check_toc(io, mode, &descriptor, &components)?;
+        let statistics = read_statistics(io, mode, &descriptor)?;
+        let at_statistics = |e: FormatError| {
+            e.with_file(
+                &descriptor.path(Component::Statistics),
+                Component::Statistics,
+            )
+        };
+        Partitioner::from_class_name(&statistics.validation.partitioner).map_err(at_statistics)?;
+        let layout = layout_of(&statistics.header, descriptor.version).map_err(at_statistics)?;
+        let data = io.open(path, mode)?;
+        let encoding = read_encoding(io, mode, &descriptor, &components, data.len())?;
+        Ok(InputSstable {
+            descriptor,
+            statistics,
+            layout: Arc::new(layout),
+            data,
+            encoding: Some(encoding),
+            components,
+            foreign_components,
+        })
+    }
+
+    /// Path of `Data.db`.
+    pub fn data_path(&self) -> PathBuf {
+        self.descriptor.path(Component::Data)
+    }
+
+    /// Uncompressed length of `Data.db`.
+    pub fn data_len(&self) -> u64 {
+        self.encoding.as_ref().map_or(0, Encoding::data_len)
+    }
+
+    /// Length of all components.
+    pub fn disk_len(&self) -> u64 {
+        self.components.iter().map(|(_, len)| len).sum()
+    }
+
+    /// The chunks of a compressed `Data.db`.
+    pub fn compression_info(&self) -> Option<&CompressionInfo> {
+        match &self.encoding {
+            Some(Encoding::Compressed { info, .. }) => Some(info),
+            _ => None,
+        }
+    }
+
+    /// The header as found.
+    pub fn header(&self) -> &SerializationHeader {
+        &self.statistics.header
+    }
+
+    /// Reads another component whole.
+    ///
+    /// # Errors
+    /// A failed read.
+    pub fn read_component(&self, io: &Io, mode: ReadMode, component: Component) -> Result<Vec<u8>> {
+        read_small(io, mode, &self.descriptor.path(component))
+    }
+
+    /// True if the component is on disk.
+    pub fn has(&self, component: Component) -> bool {
+        self.components.iter().any(|(c, _)| *c == component)
+    }
+}
+
+/// The descriptor of a `Data.db`.
+///
+/// # Errors
+/// If the name is not one of a `Data.db`.
+pub fn parse_data_name(path: &Path) -> Result<Descriptor> {
+    let file = Descriptor::parse(path).map_err(|e| Error::Format(e.into()))?;
+    if file.component != Some(Component::Data) {
+        return Err(Error::InvalidInput(format!(
+            "{}: name an SSTable by its Data.db, not by its {}",
+            path.display(),
+            file.suffix
+        )));
+    }
+    Ok(file.descriptor)
+}
+
+/// Reads a whole component.
+///
+/// # Errors
+/// A failed read.
+pub fn read_small(io: &Io, mode: ReadMode, path: &Path) -> Result<Vec<u8>> {
+    let file = io.open(path, mode)?;
+    let bytes = file.read_all(SMALL_COMPONENT_LIMIT)?;
+    file.evict();
+    Ok(bytes)
+}
+
+/// Known components with their lengths, and the suffixes of others.
+type ComponentFiles = (Vec<(Component, u64)>, Vec<String>);
+
+/// Components of `descriptor` in its directory, with lengths, and the suffixes of others.
+fn list_components(descriptor: &Descriptor) -> Result<ComponentFiles> {
+    let directory = if descriptor.directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        &descriptor.directory
+    };
+    let mut components = Vec::new();
+    for component in Component::ALL {
+        let path = descriptor.path(component);
+        match std::fs::metadata(&path) {
+            Ok(metadata) => components.push((component, metadata.len())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(Error::file("look up", path)(e)),
+        }
+    }
+    let prefix = format!("{}-", descriptor.base_name());
+    let mut foreign = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(Error::file("list", directory))? {
+        let entry = entry.map_err(Error::file("list", directory))?;
+        let name = entry.file_name();
+        if let Some(suffix) = name.to_str().and_then(|n| n.strip_prefix(&prefix))
+            && Component::from_file_suffix(suffix).is_none()
+        {
+            foreign.push(suffix.to_owned());
+        }
+    }
+    foreign.sort();
+    Ok((components, foreign))
+}
+
+fn missing(descriptor: &Descriptor, component: Component, why: &str) -> Error {
+    let path = descriptor.path(component);
+    Error::Format(
+        FormatError::corrupt(
+            "sstable",
+            0,
+            format!("a file {component}, {why}"),
+            "no such file",
+        )
+        .with_file(&path, component),
+    )
+}
+
+fn check_toc(
+    io: &Io,
+    mode: ReadMode,
+    descriptor: &Descriptor,
+    components: &[(Component, u64)],
+) -> Result<()> {
+    let has = |component| components.iter().any(|(c, _)| *c == component);
+    for required in [Component::Data, Component::Statistics, Component::Index] {
+        if !has(required) {
+            return Err(missing(
+                descriptor,
+                required,
+                "without which there is no SSTable",
+            ));
+        }
+    }
+    if !has(Component::Toc) {
+        // Cassandra makes a new one from the files that exist.
+        return Ok(());
+    }
+    let path = descriptor.path(Component::Toc);
+    let toc = Toc::parse(&read_small(io, mode, &path)?)
+        .map_err(|e| e.with_file(&path, Component::Toc))?;
+    for listed in toc.components() {
+        if !has(listed) {
+            return Err(missing(descriptor, listed, "which TOC.txt lists"));
+        }
+    }
+    for listed in toc.unknown() {
+        let listed_path = descriptor.directory.join(descriptor.file_name_of(listed));
+        if !listed_path.exists() {
+            return Err(Error::Format(
+                FormatError::corrupt(
+                    "toc",
+                    0,
+                    "names of files that exist",
+                    format!("{listed:?}, of which there is no file"),
+                )
+                .with_file(&path, Component::Toc),
+            ));
+        }
+    }
+    for found in [Component::CompressionInfo, Component::Crc] {
+        if has(found) && !toc.contains(found) {
+            return Err(Error::Format(
+                FormatError::corrupt(
+                    "toc",
+                    0,
+                    format!("a line {found}, since that file exists"),
+                    format!("{:?}", toc.names),
+                )
+                .with_file(&path, Component::Toc),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn read_statistics(io: &Io, mode: ReadMode, descriptor: &Descriptor) -> Result<Statistics> {
+    let path = descriptor.path(Component::Statistics);
+    let bytes = read_small(io, mode, &path)?;
+    Statistics::parse(&bytes, descriptor.version)
+        .map_err(|e| Error::Format(e.with_file(&path, Component::Statistics)))
+}
+
+fn read_encoding(
+    io: &Io,
+    mode: ReadMode,
+    descriptor: &Descriptor,
+    components: &[(Component, u64)],
+    data_file_len: u64,
+) -> Result<Encoding> {
+    let has = |component| components.iter().any(|(c, _)| *c == component);
+    if has(Component::CompressionInfo) {
+        let path = descriptor.path(Component::CompressionInfo);
+        let at = |e: FormatError| Error::Format(e.with_file(&path, Component::CompressionInfo));
+        let bytes = read_small(io, mode, &path)?;
+        let info = CompressionInfo::parse(&bytes, descriptor.version, data_file_len).map_err(at)?;
+        let decompressor = ChunkDecompressor::for_file(&info).map_err(at)?;
+        return Ok(Encoding::Compressed { info, decompressor });
+    }
+    if data_file_len == 0 {
+        let path = descriptor.path(Component::Data);
+        return Err(Error::Format(
+            FormatError::corrupt("data", 0, "at least one partition", "an empty file")
+                .with_file(&path, Component::Data),
+        ));
+    }
+    let crc = if has(Component::Crc) {
+        let path = descriptor.path(Component::Crc);
+        let bytes = read_small(io, mode, &path)?;
+        let parsed = CrcFile::parse(&bytes, data_file_len);
+        Some(parsed.map_err(|e| e.with_file(&path, Component::Crc))?)
+    } else {
+        None
+    };
+    Ok(Encoding::Plain {
+        crc,
+        len: data_file_len,
+    })
+}

@@ -1,0 +1,40 @@
+//! Cursors, k-way merge, reconciliation, purging, pipeline and publication.
+//!
+//! [`merge_job::MergeJob`] is the whole of it: it opens inputs, merges them and publishes an output.
+//! The way of the data:
+//!
+//! 1. [`decode`]: extents are read ahead and their chunks decompressed by [`workers`];
+//! 2. [`window`] and [`cursor`]: contiguous bytes, and rows as views over them;
+//! 3. [`partition_merge`], [`row_merge`], [`reconcile`], [`purge`]: many versions become one;
+//! 4. [`partition_writer`]: bytes, index entries and statistics;
+//! 5. [`data_output`]: blocks are compressed by the workers and written in order;
+//! 6. [`sstable_writer`], [`staging`]: the other components, and publication.
+//!
+//! This crate prints nothing, parses no options and chooses no SSTables.
+#![forbid(unsafe_code)]
+
+pub mod bti_index_output;
+pub mod budget;
+pub mod counter_merge;
+pub mod cursor;
+pub mod data_output;
+pub mod decode;
+pub mod error;
+pub mod header_union;
+pub mod index_output;
+pub mod input;
+pub mod merge_job;
+pub mod overlapping;
+pub mod partition_merge;
+pub mod partition_writer;
+pub mod purge;
+pub mod reconcile;
+pub mod row_merge;
+pub mod scan;
+pub mod sstable_writer;
+pub mod staging;
+pub mod tournament;
+pub mod window;
+pub mod workers;
+
+pub use error::{Error, Result};

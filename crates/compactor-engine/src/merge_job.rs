@@ -1,0 +1,593 @@
+//! One merge from opened inputs to a published output.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use compactor_io::{Io, ReadMode, WriteMode};
+use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
+use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
+use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::sstable_id::SstableId;
+use compactor_sstable::statistics::{
+    CollectorSettings, EncodingStats, HyperLogLogPlus, StatsMetadata,
+};
+use compactor_sstable::{Component, Error as FormatError, Version};
+
+use crate::budget::Budget;
+use crate::cursor::{Cursor, ExpectedPartitions};
+use crate::decode::{DecodedBlocks, Encoding};
+use crate::error::{Error, Result};
+use crate::header_union::{HeaderSource, column_map, union};
+use crate::input::InputSstable;
+use crate::overlapping::{OverlappingSstable, Surroundings};
+use crate::partition_merge::{
+    InputRead, MergeCounts, MergeInput, Merged, Observer, PartitionMerger,
+};
+use crate::sstable_writer::{SstableSettings, SstableWriter, WriteSettings, WrittenSstable};
+use crate::staging::Staging;
+use crate::workers::Workers;
+
+/// What else the table has besides the inputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Not known: every tombstone is kept.
+    #[default]
+    Unknown,
+    /// Nothing: the inputs are the whole table on this node.
+    Complete,
+    /// Exactly these, each named by its `Data.db`.
+    Overlapping(Vec<PathBuf>),
+}
+
+/// How the output is compressed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum OutputCompression {
+    /// As the newest input is.
+    #[default]
+    AsNewestInput,
+    /// Not at all.
+    None,
+    /// Like this.
+    Params(CompressionParams),
+}
+
+/// What to merge and how.
+#[derive(Clone, Debug)]
+pub struct MergeOptions {
+    /// `Data.db` of each input, in any order.
+    pub inputs: Vec<PathBuf>,
+    /// Where the output goes; made if it does not exist.
+    pub output_directory: PathBuf,
+    /// What else the table has.
+    pub scope: Scope,
+    /// The moment that expiry is judged at, seconds since 1970.
+    pub now_s: i64,
+    /// Deletions with a local deletion time before this many seconds may be purged; `None` keeps all.
+    pub gc_before_s: Option<i64>,
+    /// Version of the output; `None` for the newest of the inputs.
+    pub version: Option<Version>,
+    /// Compression of the output.
+    pub compression: OutputCompression,
+    /// False positive chance of the output's Bloom filter; `None` for the newest input's.
+    pub bloom_filter_fp_chance: Option<f64>,
+    /// Every how many keys the summary takes one.
+    pub min_index_interval: u32,
+    /// Bytes after which a block of the promoted index ends.
+    pub column_index_size: u64,
+    /// How inputs are read.
+    pub read_mode: ReadMode,
+    /// How the output is written.
+    pub write_mode: WriteMode,
+    /// Threads that decode and compress.
+    pub threads: usize,
+    /// Bytes for buffers, over all inputs and the output.
+    pub memory_bytes: usize,
+    /// Bytes read ahead per input; `None` for what the memory allows, up to 2 MiB.
+    pub readahead_bytes: Option<usize>,
+}
+
+impl MergeOptions {
+    /// Merges `inputs` into `output_directory` with everything else at its default: nothing purged,
+    /// modes chosen by the file system, one thread per processor, 64 MiB of buffers.
+    pub fn new(inputs: Vec<PathBuf>, output_directory: impl Into<PathBuf>) -> MergeOptions {
+        MergeOptions {
+            inputs,
+            output_directory: output_directory.into(),
+            scope: Scope::Unknown,
+            now_s: unix_now().as_secs() as i64,
+            gc_before_s: None,
+            version: None,
+            compression: OutputCompression::AsNewestInput,
+            bloom_filter_fp_chance: None,
+            min_index_interval: DEFAULT_MIN_INDEX_INTERVAL,
+            column_index_size: DEFAULT_COLUMN_INDEX_SIZE,
+            read_mode: ReadMode::Auto,
+            write_mode: WriteMode::Auto,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_bytes: 64 << 20,
+            readahead_bytes: None,
+        }
+    }
+}
+
+/// Inputs opened and checked, everything decided, nothing written.
+#[derive(Debug)]
+pub struct MergeJob {
+    io: Io,
+    options: MergeOptions,
+    inputs: Vec<InputSstable>,
+    expired: Vec<InputSstable>,
+    surroundings: Surroundings,
+    settings: SstableSettings,
+    budget: Budget,
+}
+
+/// What a merge did.
+#[derive(Debug)]
+pub struct MergeOutcome {
+    /// The output; `None` if nothing was left to write.
+    pub output: Option<WrittenSstable>,
+    /// Counts of the merge.
+    pub counts: MergeCounts,
+    /// Bytes of `Data.db` of all inputs.
+    pub stored_bytes_read: u64,
+    /// Uncompressed bytes of all inputs.
+    pub uncompressed_bytes_read: u64,
+    /// Time from the first read to the last sync.
+    pub elapsed: Duration,
+}
+
+impl MergeJob {
+    /// Opens the inputs and decides everything that does not need their data.
+    ///
+    /// # Errors
+    /// Damage or something unsupported in an input's metadata, inputs that are not of one table, or
+    /// that must not be mixed.
+    pub fn open(io: Io, options: MergeOptions) -> Result<MergeJob> {
+        if options.inputs.is_empty() {
+            return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
+        }
+        refuse_duplicates(&options.inputs)?;
+        let mut inputs = options
+            .inputs
+            .iter()
+            .map(|path| InputSstable::open(&io, path, options.read_mode))
+            .collect::<Result<Vec<_>>>()?;
+        // Newest first, as Cassandra visits them to make the header.
+        inputs.sort_by_key(|input| std::cmp::Reverse(input.descriptor.id));
+        refuse_mixed_repair(&inputs)?;
+        let inherited = inherited_settings(&inputs)?;
+        let surroundings = match &options.scope {
+            Scope::Unknown => Surroundings::Unknown,
+            Scope::Complete => Surroundings::Nothing,
+            Scope::Overlapping(paths) => Surroundings::Overlapping(
+                paths
+                    .iter()
+                    .map(|path| OverlappingSstable::open(&io, path, options.read_mode))
+                    .collect::<Result<_>>()?,
+            ),
+        };
+        let settings = decide_settings(&options, &inputs, inherited)?;
+        let (expired, inputs) = match options.gc_before_s {
+            Some(gc_before_s) => set_fully_expired_apart(inputs, gc_before_s, &surroundings),
+            None => (Vec::new(), inputs),
+        };
+        let settings = match inputs.is_empty() {
+            true => settings,
+            false => {
+                let inherited = settings.collector.clone();
+                decide_settings(&options, &inputs, inherited)?
+            }
+        };
+        let block_unit = inputs.iter().map(block_unit).max().unwrap_or(0);
+        let budget = Budget::divide(
+            options.memory_bytes,
+            inputs.len(),
+            options.threads,
+            options.readahead_bytes,
+            block_unit,
+            settings
+                .compression
+                .as_ref()
+                .map_or(0, |c| c.chunk_len as usize),
+        );
+        Ok(MergeJob {
+            io,
+            options,
+            inputs,
+            expired,
+            surroundings,
+            settings,
+            budget,
+        })
+    }
+
+    /// The inputs that will be read, newest first.
+    pub fn inputs(&self) -> &[InputSstable] {
+        &self.inputs
+    }
+
+    /// Inputs that are dropped unread: everything in them may be purged, and they shadow nothing.
+    pub fn fully_expired(&self) -> &[InputSstable] {
+        &self.expired
+    }
+
+    /// What the output will be.
+    pub fn settings(&self) -> &SstableSettings {
+        &self.settings
+    }
+
+    /// How the memory is divided.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The I/O layer it uses.
+    pub fn io(&self) -> &Io {
+        &self.io
+    }
+
+    /// What the job was asked for.
+    pub fn options(&self) -> &MergeOptions {
+        &self.options
+    }
+
+    /// Uncompressed bytes of all inputs.
+    pub fn uncompressed_bytes(&self) -> u64 {
+        self.inputs.iter().map(InputSstable::data_len).sum()
+    }
+
+    /// Merges and publishes.
+    ///
+    /// # Errors
+    /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
+    pub fn run(mut self, observer: &mut dyn Observer) -> Result<MergeOutcome> {
+        let started = Instant::now();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let staging = Staging::create(&self.options.output_directory)?;
+        let workers = Workers::start(self.options.threads)?;
+        let result = self.merge(observer, staging, &workers, &cancelled, started);
+        // Tasks still queued after a failure have nobody to work for.
+        cancelled.store(result.is_err(), Ordering::Relaxed);
+        drop(workers);
+        result
+    }
+
+    fn merge(
+        &mut self,
+        observer: &mut dyn Observer,
+        staging: Staging,
+        workers: &Workers,
+        cancelled: &Arc<AtomicBool>,
+        started: Instant,
+    ) -> Result<MergeOutcome> {
+        let uncompressed_bytes_read = self.uncompressed_bytes();
+        let stored_bytes_read = self.inputs.iter().map(|i| i.data.len()).sum();
+        let write = WriteSettings {
+            mode: self.options.write_mode,
+            buffer_bytes: self.budget.write_buffer_bytes,
+            in_flight: self.budget.write_buffers,
+            max_blocks: self.budget.output_blocks,
+            expected_len: Some(self.expected_output_len(stored_bytes_read)),
+        };
+        let (sstable, partitions) = SstableWriter::create(
+            &self.io,
+            staging,
+            self.settings.clone(),
+            &write,
+            workers.queue(),
+            Arc::clone(cancelled),
+        )?;
+        let layout = Arc::clone(sstable.layout());
+        let mut merge_inputs = Vec::with_capacity(self.inputs.len());
+        for input in &mut self.inputs {
+            let Some(encoding) = input.encoding.take() else {
+                return Err(Error::Internal("an input was read twice".to_owned()));
+            };
+            let map = column_map(&input.layout, &layout)?;
+            let blocks = DecodedBlocks::start(
+                input.data.clone(),
+                encoding,
+                self.budget.decode,
+                workers.queue(),
+                Arc::clone(cancelled),
+            );
+            let mut cursor = Cursor::new(blocks, Arc::clone(&input.layout), input.data_path());
+            let stats = &input.statistics.stats;
+            cursor.expect(ExpectedPartitions {
+                count: partition_count(stats),
+                first_key: stats.first_key.clone(),
+                last_key: stats.last_key.clone(),
+            });
+            merge_inputs.push(MergeInput::new(
+                cursor,
+                map,
+                &layout,
+                input.statistics.stats.min_local_deletion_time,
+                self.options.now_s,
+            ));
+        }
+        let merger = PartitionMerger::new(
+            merge_inputs,
+            partitions,
+            layout,
+            self.options.now_s,
+            self.options.gc_before_s.unwrap_or(i64::MIN),
+        );
+        let Merged {
+            inputs,
+            writer: partitions,
+            counts,
+        } = merger.run_to_end(&self.surroundings, observer)?;
+        let read: Vec<InputRead> = inputs
+            .iter()
+            .map(|input| InputRead {
+                data_path: input.cursor().path().clone(),
+                places: input.cursor().places(),
+                digest: input.cursor().source().digest(),
+            })
+            .collect();
+        // Windows and readahead are not needed any more.
+        drop(inputs);
+        observer.inputs_read(&read)?;
+        let output = sstable.finish(partitions, |path| observer.before_publish(path))?;
+        Ok(MergeOutcome {
+            output,
+            counts,
+            stored_bytes_read,
+            uncompressed_bytes_read,
+            elapsed: started.elapsed(),
+        })
+    }
+
+    /// At most what came in, unless compression is given up.
+    fn expected_output_len(&self, stored: u64) -> u64 {
+        let inputs_are_compressed = self
+            .inputs
+            .iter()
+            .any(|i| matches!(i.encoding, Some(Encoding::Compressed { .. })));
+        if inputs_are_compressed && self.settings.compression.is_none() {
+            self.uncompressed_bytes()
+        } else {
+            stored
+        }
+    }
+}
+
+fn unix_now() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// Uncompressed bytes that an input is decoded by at least.
+fn block_unit(input: &InputSstable) -> usize {
+    match &input.encoding {
+        Some(Encoding::Compressed { info, .. }) => info.params.chunk_len as usize,
+        Some(Encoding::Plain { crc: Some(crc), .. }) => crc.chunk_len as usize,
+        _ => 4096,
+    }
+}
+
+fn refuse_duplicates(inputs: &[PathBuf]) -> Result<()> {
+    let mut seen: Vec<PathBuf> = Vec::with_capacity(inputs.len());
+    for path in inputs {
+        seen.push(path.canonicalize().map_err(Error::file("open", path))?);
+    }
+    seen.sort();
+    match seen.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Error::InvalidInput(format!(
+            "{} is named twice; name each SSTable once",
+            pair[0].display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What the output inherits, over all inputs, those dropped unread included.
+fn inherited_settings(inputs: &[InputSstable]) -> Result<CollectorSettings> {
+    let stats: Vec<&StatsMetadata> = inputs.iter().map(|i| &i.statistics.stats).collect();
+    let mut inherited = CollectorSettings::merge(&stats)?;
+    // One input keeps its level; several come from different places.
+    inherited.level = match inputs {
+        [only] => only.statistics.stats.level,
+        _ => 0,
+    };
+    Ok(inherited)
+}
+
+/// Splits off the inputs that need not be read: all that they hold is past its grace, and none of it
+/// is newer than anything that is not (`CompactionController.getFullyExpiredSSTables`).
+fn set_fully_expired_apart(
+    inputs: Vec<InputSstable>,
+    gc_before_s: i64,
+    surroundings: &Surroundings,
+) -> (Vec<InputSstable>, Vec<InputSstable>) {
+    let mut min_timestamp = match surroundings {
+        Surroundings::Unknown => return (Vec::new(), inputs),
+        Surroundings::Nothing => i64::MAX,
+        Surroundings::Overlapping(sstables) => sstables
+            .iter()
+            .filter(|s| s.max_local_deletion_time_s() >= gc_before_s)
+            .map(OverlappingSstable::min_timestamp)
+            .min()
+            .unwrap_or(i64::MAX),
+    };
+    for input in &inputs {
+        let stats = &input.statistics.stats;
+        if stats.max_local_deletion_time >= gc_before_s {
+            min_timestamp = min_timestamp.min(stats.min_timestamp);
+        }
+    }
+    inputs.into_iter().partition(|input| {
+        let stats = &input.statistics.stats;
+        stats.max_local_deletion_time < gc_before_s && stats.max_timestamp < min_timestamp
+    })
+}
+
+fn decide_settings(
+    options: &MergeOptions,
+    inputs: &[InputSstable],
+    collector: CollectorSettings,
+) -> Result<SstableSettings> {
+    let sources: Vec<(PathBuf, _)> = inputs
+        .iter()
+        .map(|i| (i.descriptor.path(Component::Statistics), i.header()))
+        .collect();
+    let sources: Vec<HeaderSource<'_>> = sources
+        .iter()
+        .map(|(path, header)| HeaderSource { path, header })
+        .collect();
+    let stats: Vec<&StatsMetadata> = inputs.iter().map(|i| &i.statistics.stats).collect();
+    let header = union(&sources, EncodingStats::merge(stats.iter().copied()))?;
+    let newest = &inputs[0];
+    let newest_version = inputs.iter().map(|i| i.descriptor.version).max();
+    let version = options
+        .version
+        .or(newest_version)
+        .unwrap_or(newest.descriptor.version);
+    if !crate::input::READABLE.contains(&version) {
+        return Err(Error::Format(FormatError::unsupported(format!(
+            "writing SSTable version {version}; choose nb, oa or pa"
+        ))));
+    }
+    let compression = match &options.compression {
+        OutputCompression::None => None,
+        OutputCompression::Params(params) => Some(params.clone()),
+        OutputCompression::AsNewestInput => newest.compression_info().map(|i| i.params.clone()),
+    };
+    Ok(SstableSettings {
+        descriptor: Descriptor::new(
+            &options.output_directory,
+            version,
+            next_id(options, inputs)?,
+        ),
+        header,
+        compression,
+        bloom_filter_fp_chance: options
+            .bloom_filter_fp_chance
+            .unwrap_or(newest.statistics.validation.bloom_filter_fp_chance),
+        expected_keys: estimate_keys(inputs),
+        min_index_interval: options.min_index_interval,
+        column_index_size: options.column_index_size,
+        collector,
+    })
+}
+
+/// Repaired, unrepaired, pending and transient data must not share an output: their repair state
+/// would be lost or, worse, claimed for data that does not have it.
+fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {
+    let class = |i: &InputSstable| {
+        let stats = &i.statistics.stats;
+        match (
+            &stats.pending_repair,
+            stats.is_transient,
+            stats.repaired_at != 0,
+        ) {
+            (Some(session), _, _) => {
+                format!("in pending repair {}", crate::cursor::hex(session))
+            }
+            (None, true, _) => "transient".to_owned(),
+            (None, false, true) => "repaired".to_owned(),
+            (None, false, false) => "unrepaired".to_owned(),
+        }
+    };
+    let first = class(&inputs[0]);
+    match inputs.iter().find(|i| class(i) != first) {
+        None => Ok(()),
+        Some(other) => Err(Error::Refused(format!(
+            "{} is {first} but {} is {}: merged into one SSTable they would lose their repair \
+             state. Merge each kind on its own",
+            inputs[0].data_path().display(),
+            other.data_path().display(),
+            class(other)
+        ))),
+    }
+}
+
+/// The output's id: behind those of the inputs and of what the directory has.
+fn next_id(options: &MergeOptions, inputs: &[InputSstable]) -> Result<SstableId> {
+    if inputs
+        .iter()
+        .any(|i| matches!(i.descriptor.id, SstableId::Uuid { .. }))
+    {
+        return new_uuid_id();
+    }
+    let mut taken: Vec<SstableId> = inputs.iter().map(|i| i.descriptor.id).collect();
+    taken.extend(ids_in(&options.output_directory)?);
+    // What lies beside the inputs, or in the table that they are a snapshot of, is not to be
+    // overwritten when the output is put there.
+    for input in inputs {
+        let Ok(data) = input.data_path().canonicalize() else {
+            continue;
+        };
+        for directory in data.ancestors().skip(1).take(3) {
+            taken.extend(ids_in(directory).unwrap_or_default());
+        }
+    }
+    SstableId::next_sequence(taken)
+        .ok_or_else(|| Error::InvalidInput("no SSTable id is left".to_owned()))
+}
+
+fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::file("list", directory)(e)),
+    };
+    let mut ids = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(Error::file("list", directory))?;
+        if let Ok(file) = Descriptor::parse(&entry.path()) {
+            ids.push(file.descriptor.id);
+        }
+    }
+    Ok(ids)
+}
+
+/// A version-1 UUID from the clock; node and sequence are random, as RFC 4122 allows.
+fn new_uuid_id() -> Result<SstableId> {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let now = unix_now();
+    let ticks = SstableId::ticks_from_unix(now.as_secs() as i64, now.subsec_nanos());
+    // A new `RandomState` is keyed from the system's randomness.
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    // Variant bits 10, and the multicast bit that tells a random node from a hardware address.
+    let lsb = (hasher.finish() & 0x3fff_ffff_ffff_ffff) | 0x8000_0100_0000_0000;
+    SstableId::from_uuid_parts(ticks, lsb as i64)
+        .map_err(|e| Error::Internal(format!("make an SSTable id: {e}")))
+}
+
+/// How many partitions the inputs have together, from the cardinality that each carries; where one
+/// does not, from its rows (`SSTableReader.getApproximateKeyCount`).
+fn estimate_keys(inputs: &[InputSstable]) -> u64 {
+    let mut merged: Option<HyperLogLogPlus> = None;
+    for input in inputs {
+        let cardinality = input
+            .statistics
+            .compaction
+            .as_ref()
+            .and_then(|c| c.cardinality().ok());
+        let Some(cardinality) = cardinality else {
+            return inputs
+                .iter()
+                .map(|i| partition_count(&i.statistics.stats))
+                .sum::<u64>()
+                .max(1);
+        };
+        match &mut merged {
+            None => merged = Some(cardinality),
+            Some(merged) => merged.merge(&cardinality),
+        }
+    }
+    merged.map_or(1, |m| m.cardinality().max(1).unsigned_abs())
+}
+
+/// Each partition has one entry in the histogram of sizes.
+fn partition_count(stats: &StatsMetadata) -> u64 {
+    stats.partition_sizes.count().max(0).unsigned_abs()
+}

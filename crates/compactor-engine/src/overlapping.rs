@@ -1,0 +1,135 @@
+//! SSTables of the table that are not inputs, and what they forbid to purge.
+//!
+//! A tombstone may still be needed by data in a file that this merge does not see. For each partition
+//! the files that may hold it, by key range and Bloom filter, limit purging to deletions older than
+//! everything in them.
+//!
+//! Source: `CompactionController.getPurgeEvaluator`.
+
+use std::path::Path;
+
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::big::summary::Summary;
+use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::statistics::Statistics;
+use compactor_sstable::{Component, Error as FormatError};
+
+use crate::error::{Error, Result};
+use crate::input::{parse_data_name, read_small};
+use crate::partition_merge::PurgeLimits;
+use crate::purge::PurgeLimit;
+
+/// What is known of the table beyond the inputs.
+#[derive(Debug)]
+pub enum Surroundings {
+    /// Nothing: other SSTables may exist, so no tombstone goes.
+    Unknown,
+    /// The inputs are all that the table has.
+    Nothing,
+    /// These SSTables, and no others, are there besides the inputs.
+    Overlapping(Vec<OverlappingSstable>),
+}
+
+/// An SSTable that is consulted but not merged.
+#[derive(Debug)]
+pub struct OverlappingSstable {
+    first: (i64, Vec<u8>),
+    last: (i64, Vec<u8>),
+    filter: Option<BloomFilter>,
+    min_timestamp: i64,
+    max_local_deletion_time_s: i64,
+}
+
+impl OverlappingSstable {
+    /// Reads key range, Bloom filter and least timestamp of the SSTable whose `Data.db` is `path`.
+    ///
+    /// # Errors
+    /// Damage, something unsupported, or a failed read.
+    pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<OverlappingSstable> {
+        let descriptor = parse_data_name(path)?;
+        let read = |component| read_small(io, mode, &descriptor.path(component));
+        let at = |component: Component| {
+            let path = descriptor.path(component);
+            move |e: FormatError| Error::Format(e.with_file(&path, component))
+        };
+        let statistics = Statistics::parse(&read(Component::Statistics)?, descriptor.version)
+            .map_err(at(Component::Statistics))?;
+        let partitioner = Partitioner::from_class_name(&statistics.validation.partitioner)
+            .map_err(at(Component::Statistics))?;
+        let (first, last) = key_range(&descriptor, &statistics, || {
+            let bytes = read(Component::Summary)?;
+            Summary::parse(&bytes).map_err(at(Component::Summary))
+        })?;
+        let filter_path = descriptor.path(Component::Filter);
+        let filter = if filter_path.exists() {
+            let bytes = read(Component::Filter)?;
+            Some(BloomFilter::parse(&bytes, descriptor.version).map_err(at(Component::Filter))?)
+        } else {
+            None
+        };
+        let with_token = |key: Vec<u8>| (partitioner.token(&key), key);
+        Ok(OverlappingSstable {
+            first: with_token(first),
+            last: with_token(last),
+            filter,
+            min_timestamp: statistics.stats.min_timestamp,
+            max_local_deletion_time_s: statistics.stats.max_local_deletion_time,
+        })
+    }
+
+    /// Timestamp of the oldest data in it.
+    pub fn min_timestamp(&self) -> i64 {
+        self.min_timestamp
+    }
+
+    /// Greatest local deletion time in it, seconds; that of live data is the greatest there is.
+    pub fn max_local_deletion_time_s(&self) -> i64 {
+        self.max_local_deletion_time_s
+    }
+
+    fn may_hold(&self, key: &[u8], hash: KeyHash) -> bool {
+        let place = (hash.token, key);
+        (self.first.0, &self.first.1[..]) <= place
+            && place <= (self.last.0, &self.last.1[..])
+            && self
+                .filter
+                .as_ref()
+                .is_none_or(|f| f.may_contain(hash.h1, hash.h2))
+    }
+}
+
+type KeyRange = (Vec<u8>, Vec<u8>);
+
+/// First and last key: in the statistics since `oa`, in the summary before.
+fn key_range(
+    descriptor: &Descriptor,
+    statistics: &Statistics,
+    summary: impl FnOnce() -> Result<Summary>,
+) -> Result<KeyRange> {
+    if let (true, Some(first), Some(last)) = (
+        descriptor.version.has_key_range(),
+        &statistics.stats.first_key,
+        &statistics.stats.last_key,
+    ) {
+        return Ok((first.clone(), last.clone()));
+    }
+    let summary = summary()?;
+    Ok((summary.first_key, summary.last_key))
+}
+
+impl PurgeLimits for Surroundings {
+    fn limit(&self, key: &[u8], hash: KeyHash) -> PurgeLimit {
+        match self {
+            Surroundings::Unknown => PurgeLimit::Nothing,
+            Surroundings::Nothing => PurgeLimit::All,
+            Surroundings::Overlapping(sstables) => sstables
+                .iter()
+                .filter(|s| s.may_hold(key, hash))
+                .map(|s| s.min_timestamp)
+                .min()
+                .map_or(PurgeLimit::All, PurgeLimit::Before),
+        }
+    }
+}

@@ -1,0 +1,657 @@
+//! Partitions of many inputs become one stream of partitions.
+//!
+//! Inputs meet in a tournament on (token, key); those at the same partition meet in a second one on
+//! the clustering inside it. A row that only one input has, under no deletion and in an input with
+//! nothing to purge, is transcoded as it is read; everything else goes through [`RowMerger`].
+//!
+//! Differs from Cassandra: shadowing is applied to partitions of a single input too. Cassandra passes
+//! their rows through, relying on every SSTable having removed what it deletes itself; purging the
+//! covering deletion of a file that breaks this would bring the data back.
+//!
+//! Source: `UnfilteredPartitionIterators.merge`, `UnfilteredRowIterators.merge`,
+//! `RangeTombstoneMarker.Merger`, `CompactionIterator.Purger`.
+
+use std::cmp::Ordering;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use compactor_sstable::Version;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::flags;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::partitioner::KeyHash;
+
+use crate::cursor::{Cursor, PlacesHash, RowRef};
+use crate::error::{Error, Result};
+use crate::header_union::ColumnMap;
+use crate::partition_writer::{BlockOutput, IndexOutput, PartitionWriter, TranscodeError};
+use crate::purge::{PurgeLimit, Purger};
+use crate::row_merge::{PurgeCounts, RowContext, RowMerger, VersionError};
+use crate::tournament::Tournament;
+use crate::window::BlockSource;
+
+/// One input of a merge.
+#[derive(Debug)]
+pub struct MergeInput<S> {
+    cursor: Cursor<S>,
+    map: ColumnMap,
+    /// Clusterings are framed as in the output, so that their bytes can be copied.
+    same_clustering: bool,
+    /// Least local deletion time in it, by its statistics.
+    min_local_deletion_time_s: i64,
+    /// By its statistics nothing in it has expired or can be past its grace.
+    nothing_to_purge: bool,
+    /// The range tombstone open in this input at the merge's position.
+    open: DeletionTime,
+}
+
+impl<S: BlockSource> MergeInput<S> {
+    /// An input before its first partition. `min_local_deletion_time_s` is that of its statistics.
+    pub fn new(
+        cursor: Cursor<S>,
+        map: ColumnMap,
+        output: &Layout,
+        min_local_deletion_time_s: i64,
+        now_s: i64,
+    ) -> MergeInput<S> {
+        let same_clustering = cursor.layout().clustering.same_framing(&output.clustering);
+        MergeInput {
+            cursor,
+            map,
+            same_clustering,
+            min_local_deletion_time_s,
+            nothing_to_purge: min_local_deletion_time_s > now_s,
+            open: DeletionTime::LIVE,
+        }
+    }
+
+    /// The cursor, for counters.
+    pub fn cursor(&self) -> &Cursor<S> {
+        &self.cursor
+    }
+}
+
+/// Decides how far a partition's deletions may be purged.
+pub trait PurgeLimits {
+    /// The limit for the partition with this key.
+    fn limit(&self, key: &[u8], hash: KeyHash) -> PurgeLimit;
+}
+
+/// Watches a merge, and may stop it.
+pub trait Observer {
+    /// True asks the merge to stop. Asked every few hundred partitions or few thousand rows.
+    fn is_cancelled(&self) -> bool;
+    /// Uncompressed bytes read of all inputs so far, and rows and partitions written.
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64);
+    /// Called when every input has been read to its end, with what was found on the way.
+    ///
+    /// # Errors
+    /// An error stops the merge; nothing is published then.
+    fn inputs_read(&mut self, inputs: &[InputRead]) -> Result<()> {
+        let _ = inputs;
+        Ok(())
+    }
+    /// Called with the path of the complete output's `Data.db`, still in its staging directory.
+    ///
+    /// # Errors
+    /// An error stops the merge; nothing is published then.
+    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
+        let _ = data_path;
+        Ok(())
+    }
+}
+
+/// What reading an input to its end told of it, to be held against its other components.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputRead {
+    /// Its `Data.db`.
+    pub data_path: PathBuf,
+    /// Hash over keys and positions of its partitions.
+    pub places: PlacesHash,
+    /// CRC32 of the file as stored.
+    pub digest: u32,
+}
+
+/// Rows, markers and partitions after which the observer is called.
+const STEPS_PER_REPORT: u32 = 1024;
+
+/// What a merge counted.
+#[derive(Clone, Debug, Default)]
+pub struct MergeCounts {
+    /// Partitions by the number of inputs they came from: index 0 stands for one input.
+    pub partitions_by_inputs: Vec<u64>,
+    /// Rows of all inputs, static rows that are not empty included.
+    pub rows_read: u64,
+    /// Range tombstone markers of all inputs.
+    pub markers_read: u64,
+    /// What was left out.
+    pub purged: PurgeCounts,
+}
+
+impl MergeCounts {
+    /// Partitions of all inputs.
+    pub fn partitions_read(&self) -> u64 {
+        self.partitions_by_inputs
+            .iter()
+            .zip(1u64..)
+            .map(|(count, inputs)| count * inputs)
+            .sum()
+    }
+}
+
+/// A merge that has run to its end.
+#[derive(Debug)]
+pub struct Merged<S, B, I> {
+    /// Its inputs, at their ends.
+    pub inputs: Vec<MergeInput<S>>,
+    /// Where it wrote to.
+    pub writer: PartitionWriter<B, I>,
+    /// What it counted.
+    pub counts: MergeCounts,
+}
+
+/// A merge under way.
+#[derive(Debug)]
+pub struct PartitionMerger<S, B, I> {
+    inputs: Vec<MergeInput<S>>,
+    writer: PartitionWriter<B, I>,
+    output: Arc<Layout>,
+    purger: Purger,
+    rows: RowMerger,
+    counts: MergeCounts,
+    /// Values of counters may have to be changed even where nothing is merged.
+    has_counters: bool,
+    /// Since the observer was called last.
+    steps: u32,
+    /// Reused lists: inputs of the partition, and the places in that list of a step's inputs.
+    group: Vec<u32>,
+    step: Vec<u32>,
+    clusterings: Tournament,
+    bound: Vec<u8>,
+    prefix: Vec<u8>,
+}
+
+impl<S: BlockSource, B: BlockOutput, I: IndexOutput> PartitionMerger<S, B, I> {
+    /// Merges `inputs` into `writer`.
+    pub fn new(
+        mut inputs: Vec<MergeInput<S>>,
+        writer: PartitionWriter<B, I>,
+        output: Arc<Layout>,
+        now_s: i64,
+        gc_before_s: i64,
+    ) -> PartitionMerger<S, B, I> {
+        for input in &mut inputs {
+            // Gc before is not behind `now` unless somebody wants it there.
+            input.nothing_to_purge &= input.min_local_deletion_time_s >= gc_before_s;
+        }
+        let counts = MergeCounts {
+            partitions_by_inputs: vec![0; inputs.len()],
+            ..MergeCounts::default()
+        };
+        let has_counters = output.regular_columns.iter().any(|c| c.is_counter);
+        PartitionMerger {
+            inputs,
+            writer,
+            output,
+            purger: Purger {
+                now_s,
+                gc_before_s,
+                limit: PurgeLimit::Nothing,
+            },
+            rows: RowMerger::default(),
+            counts,
+            has_counters,
+            steps: 0,
+            group: Vec::new(),
+            step: Vec::new(),
+            clusterings: Tournament::default(),
+            bound: Vec::new(),
+            prefix: Vec::new(),
+        }
+    }
+
+    /// Runs to the end and gives the writer back.
+    ///
+    /// # Errors
+    /// As [`PartitionMerger::run_to_end`].
+    pub fn run(
+        self,
+        limits: &dyn PurgeLimits,
+        observer: &mut dyn Observer,
+    ) -> Result<(PartitionWriter<B, I>, MergeCounts)> {
+        let merged = self.run_to_end(limits, observer)?;
+        Ok((merged.writer, merged.counts))
+    }
+
+    /// Runs to the end and gives inputs and writer back.
+    ///
+    /// # Errors
+    /// Damage in an input, a failed read or write, or cancellation.
+    pub fn run_to_end(
+        mut self,
+        limits: &dyn PurgeLimits,
+        observer: &mut dyn Observer,
+    ) -> Result<Merged<S, B, I>> {
+        let mut partitions = Tournament::default();
+        for input in &mut self.inputs {
+            input.cursor.next_partition()?;
+        }
+        let inputs = &self.inputs;
+        partitions.start(inputs.len(), |a, b| compare_partitions(inputs, a, b));
+        loop {
+            let mut group = std::mem::take(&mut self.group);
+            group.clear();
+            partitions.winners(&mut group);
+            // The tournament keeps inputs at their end last, tied with one another.
+            let Some(first) = group.first().map(|i| &self.inputs[*i as usize].cursor) else {
+                break;
+            };
+            if !first.has_partition() {
+                break;
+            }
+            self.purger.limit = limits.limit(first.key(), first.key_hash());
+            self.merge_partition(&group, observer)?;
+            for &member in &group {
+                self.inputs[member as usize].cursor.next_partition()?;
+            }
+            let inputs = &self.inputs;
+            for &member in &group {
+                partitions.replay(member, |a, b| compare_partitions(inputs, a, b));
+            }
+            self.group = group;
+            self.step(observer)?;
+        }
+        self.report(observer)?;
+        Ok(Merged {
+            inputs: self.inputs,
+            writer: self.writer,
+            counts: self.counts,
+        })
+    }
+
+    #[inline]
+    fn step(&mut self, observer: &mut dyn Observer) -> Result<()> {
+        self.steps += 1;
+        if self.steps < STEPS_PER_REPORT {
+            return Ok(());
+        }
+        self.steps = 0;
+        self.report(observer)
+    }
+
+    #[cold]
+    fn report(&self, observer: &mut dyn Observer) -> Result<()> {
+        if observer.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let read = self.inputs.iter().map(|i| i.cursor.position()).sum();
+        observer.progress(read, self.writer.rows(), self.writer.partitions());
+        Ok(())
+    }
+
+    fn merge_partition(&mut self, group: &[u32], observer: &mut dyn Observer) -> Result<()> {
+        self.counts.partitions_by_inputs[group.len() - 1] += 1;
+        let mut deletion = DeletionTime::LIVE;
+        for &member in group {
+            let input = &mut self.inputs[member as usize];
+            deletion = deletion.max(input.cursor.partition_deletion());
+            input.open = DeletionTime::LIVE;
+        }
+        let kept = self.purger.purge_deletion(deletion);
+        if kept != deletion {
+            self.counts.purged.partition_deletions += 1;
+        }
+        let first = &self.inputs[group[0] as usize].cursor;
+        check_deletion(first.key(), &kept, self.output.version)?;
+        self.writer
+            .start_partition(first.key(), first.key_hash(), kept);
+        self.merge_static_row(group, deletion)?;
+        for &member in group {
+            self.inputs[member as usize].cursor.next_unfiltered()?;
+        }
+        if let [only] = group {
+            self.copy_unfiltereds(*only as usize, deletion, observer)?;
+        } else {
+            self.merge_unfiltereds(group, deletion, observer)?;
+        }
+        self.writer.end_partition()?;
+        Ok(())
+    }
+
+    fn merge_static_row(&mut self, group: &[u32], deletion: DeletionTime) -> Result<()> {
+        if !self.output.has_static() {
+            return Ok(());
+        }
+        let mut is_written = Ok(false);
+        let writer = &mut self.writer;
+        let inputs = &self.inputs;
+        let with_static = || {
+            group
+                .iter()
+                .map(|i| &inputs[*i as usize])
+                .filter(|i| i.cursor.static_row().is_some())
+        };
+        let versions = with_static()
+            .filter_map(|input| Some((input.cursor.static_row()?, input.map.of_kind(true))));
+        let has_any = with_static().next().is_some();
+        if has_any {
+            let context = RowContext {
+                active: deletion,
+                inputs: group.len(),
+                purger: &self.purger,
+                output: &self.output,
+            };
+            let merged = self
+                .rows
+                .merge(versions, &context, &mut self.counts.purged, |row| {
+                    is_written = writer.add_row(true, &[], row, 16).map(|()| true);
+                });
+            if let Err(VersionError { number, error }) = merged {
+                let Some(input) = with_static().nth(number) else {
+                    return Err(Error::Format(error));
+                };
+                return Err(input.cursor.place_error(error));
+            }
+        }
+        // Every partition of a table with static columns has a static row: empty ones do not count.
+        let is_counted = |row: RowRef<'_>| row.body().is_ok_and(|body| !body.is_empty());
+        let counted = with_static()
+            .filter_map(|i| i.cursor.static_row())
+            .filter(|r| is_counted(*r));
+        self.counts.rows_read += counted.count() as u64;
+        if !is_written? {
+            self.writer.add_empty_static_row();
+        }
+        Ok(())
+    }
+
+    /// The unfiltereds of a partition that only one input has.
+    fn copy_unfiltereds(
+        &mut self,
+        only: usize,
+        deletion: DeletionTime,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        loop {
+            self.step(observer)?;
+            let input = &self.inputs[only];
+            if input.cursor.row().is_some() {
+                let active = active_deletion(input.open, deletion);
+                self.merge_rows(&[only as u32], active)?;
+            } else if let Some(marker) = input.cursor.marker() {
+                self.counts.markers_read += 1;
+                let before = effective(input.open, deletion);
+                self.inputs[only].open = marker.open;
+                let after = effective(marker.open, deletion);
+                let side = self.note_bound(&[only as u32]);
+                self.write_marker(side, before, after)?;
+            } else {
+                return Ok(());
+            }
+            self.inputs[only].cursor.next_unfiltered()?;
+        }
+    }
+
+    fn merge_unfiltereds(
+        &mut self,
+        group: &[u32],
+        deletion: DeletionTime,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        let mut clusterings = std::mem::take(&mut self.clusterings);
+        let mut step = std::mem::take(&mut self.step);
+        {
+            let (inputs, output) = (&self.inputs, &self.output);
+            clusterings.start(group.len(), |a, b| {
+                compare_unfiltereds(inputs, output, group, a, b)
+            });
+        }
+        let mut open = DeletionTime::LIVE;
+        // A marker that is not written yet: the deletion open before it, and on which side it is.
+        let mut pending: Option<(DeletionTime, Ordering)> = None;
+        loop {
+            self.step(observer)?;
+            step.clear();
+            clusterings.winners(&mut step);
+            for place in &mut step {
+                *place = group[*place as usize];
+            }
+            let Some(&first) = step.first() else { break };
+            let cursor = &self.inputs[first as usize].cursor;
+            if cursor.row().is_some() {
+                let active = if open.is_live() { deletion } else { open };
+                self.merge_rows(&step, active)?;
+            } else if cursor.marker().is_some() {
+                self.counts.markers_read += step.len() as u64;
+                for &member in &step {
+                    let input = &mut self.inputs[member as usize];
+                    if let Some(marker) = input.cursor.marker() {
+                        input.open = marker.open;
+                    }
+                }
+                let biggest = group
+                    .iter()
+                    .map(|i| self.inputs[*i as usize].open)
+                    .fold(DeletionTime::LIVE, DeletionTime::max);
+                if pending.is_none() {
+                    pending = Some((open, self.note_bound(&step)));
+                }
+                open = effective(biggest, deletion);
+            } else {
+                break;
+            }
+            for &member in &step {
+                self.inputs[member as usize].cursor.next_unfiltered()?;
+            }
+            // What opens where something has just closed comes next, and makes one marker with it.
+            let goes_on = |member: &u32| self.inputs[*member as usize].cursor.is_second_half();
+            if pending.is_some()
+                && !step.iter().any(goes_on)
+                && let Some((before, side)) = pending.take()
+            {
+                self.write_marker(side, before, open)?;
+            }
+            let (inputs, output) = (&self.inputs, &self.output);
+            for &member in &step {
+                // The group ascends, as the tournament's contestants do.
+                let Ok(place) = group.binary_search(&member) else {
+                    continue;
+                };
+                clusterings.replay(place as u32, |a, b| {
+                    compare_unfiltereds(inputs, output, group, a, b)
+                });
+            }
+        }
+        self.clusterings = clusterings;
+        self.step = step;
+        Ok(())
+    }
+
+    /// Writes what the rows of these inputs at one clustering come to.
+    fn merge_rows(&mut self, members: &[u32], active: DeletionTime) -> Result<()> {
+        self.counts.rows_read += members.len() as u64;
+        let first = &self.inputs[members[0] as usize];
+        let Some(row) = first.cursor.row() else {
+            return Err(Error::Internal("a row among markers".to_owned()));
+        };
+        const NEEDS_CARE: u8 =
+            flags::HAS_DELETION | flags::HAS_COMPLEX_DELETION | flags::EXTENSION_FLAG;
+        if members.len() == 1
+            && first.nothing_to_purge
+            && first.same_clustering
+            && active.is_live()
+            && !self.has_counters
+            && row.head.flags & NEEDS_CARE == 0
+        {
+            match self.writer.transcode_row(&row, first.map.of_kind(false)) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(TranscodeError::Row(error)) => return Err(first.cursor.place_error(error)),
+                Err(TranscodeError::Other(error)) => return Err(error),
+            }
+        }
+        let guess = members
+            .iter()
+            .filter_map(|i| self.inputs[*i as usize].cursor.row())
+            .map(|row| row.body_len())
+            .max()
+            .unwrap_or(0);
+        let clustering = if let [_] = members
+            && first.same_clustering
+        {
+            row.clustering_bytes()
+        } else {
+            self.least_clustering(members);
+            &self.prefix
+        };
+        let inputs = &self.inputs;
+        let writer = &mut self.writer;
+        let mut is_written = Ok(());
+        let versions = members.iter().filter_map(|i| {
+            let input = &inputs[*i as usize];
+            Some((input.cursor.row()?, input.map.of_kind(false)))
+        });
+        let context = RowContext {
+            active,
+            inputs: members.len(),
+            purger: &self.purger,
+            output: &self.output,
+        };
+        self.rows
+            .merge(versions, &context, &mut self.counts.purged, |row| {
+                is_written = writer.add_row(false, clustering, row, guess);
+            })
+            .map_err(|VersionError { number, error }| {
+                inputs[members[number] as usize].cursor.place_error(error)
+            })?;
+        is_written
+    }
+
+    /// Puts the clustering of these inputs' rows into `prefix`. They compare equal, but equal decimals
+    /// and varints may differ in their bytes: the least bytes are taken, so that neither the order
+    /// of the inputs nor how they are grouped matters.
+    ///
+    /// Differs from Cassandra: it keeps those of whichever input its heap happens to give last.
+    fn least_clustering(&mut self, members: &[u32]) {
+        self.prefix.clear();
+        for &member in members {
+            let input = &self.inputs[member as usize];
+            self.bound.clear();
+            if let (true, Some(row)) = (input.same_clustering, input.cursor.row()) {
+                self.bound.extend_from_slice(row.clustering_bytes());
+            } else if let Some(prefix) = input.cursor.clustering() {
+                let values = prefix.spans.iter().map(|span| span.of(prefix.base));
+                self.output.clustering.write_values(&mut self.bound, values);
+            }
+            if member == members[0] || self.bound < self.prefix {
+                std::mem::swap(&mut self.bound, &mut self.prefix);
+            }
+        }
+    }
+
+    /// Notes the bound of these inputs' markers: as with rows, the least of those that compare equal
+    /// but differ in their bytes. Returns on which side of rows it is.
+    fn note_bound(&mut self, members: &[u32]) -> Ordering {
+        let mut side = Ordering::Equal;
+        for &member in members {
+            let Some(prefix) = self.inputs[member as usize].cursor.clustering() else {
+                continue;
+            };
+            side = prefix.kind.compared_to_clustering();
+            let values = prefix.spans.iter().map(|span| span.of(prefix.base));
+            self.prefix.clear();
+            // What kind it will be is known when it is written.
+            self.output
+                .clustering
+                .write_prefix(&mut self.prefix, Kind::InclStartBound, values);
+            if member == members[0] || self.prefix < self.bound {
+                std::mem::swap(&mut self.bound, &mut self.prefix);
+            }
+        }
+        side
+    }
+
+    /// Writes the marker that leads from one open deletion to another, at the bound that was noted.
+    fn write_marker(
+        &mut self,
+        side: Ordering,
+        before: DeletionTime,
+        after: DeletionTime,
+    ) -> Result<()> {
+        if before == after {
+            return Ok(());
+        }
+        let close = self.purger.purge_deletion(before);
+        let open = self.purger.purge_deletion(after);
+        self.counts.purged.range_bounds += u64::from(close != before) + u64::from(open != after);
+        let kind = match (close.is_live(), open.is_live(), side == Ordering::Less) {
+            (true, true, _) => return Ok(()),
+            (true, false, true) => Kind::InclStartBound,
+            (true, false, false) => Kind::ExclStartBound,
+            (false, true, true) => Kind::ExclEndBound,
+            (false, true, false) => Kind::InclEndBound,
+            (false, false, true) => Kind::ExclEndInclStartBoundary,
+            (false, false, false) => Kind::InclEndExclStartBoundary,
+        };
+        if let Some(first) = self.bound.first_mut() {
+            *first = kind as u8;
+        }
+        self.writer.add_marker(kind, &self.bound, &close, &open)
+    }
+}
+
+/// Since `oa` the sign of a partition deletion's timestamp says that there is none: Cassandra does not
+/// look, and writes what it cannot read.
+fn check_deletion(key: &[u8], deletion: &DeletionTime, version: Version) -> Result<()> {
+    let timestamp = deletion.marked_for_delete_at;
+    if deletion.is_live() || timestamp >= 0 || !version.has_uint_deletion_time() {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "partition {} was deleted at timestamp {timestamp}, and SSTables of version {version} cannot \
+         hold deletions of partitions before 1970: write version nb",
+        crate::cursor::hex(key)
+    )))
+}
+
+/// An open range tombstone counts only where it supersedes the partition's deletion.
+#[inline]
+fn effective(open: DeletionTime, partition: DeletionTime) -> DeletionTime {
+    if open.supersedes(&partition) {
+        open
+    } else {
+        DeletionTime::LIVE
+    }
+}
+
+#[inline]
+fn active_deletion(open: DeletionTime, partition: DeletionTime) -> DeletionTime {
+    partition.max(open)
+}
+
+#[inline]
+fn compare_partitions<S: BlockSource>(inputs: &[MergeInput<S>], a: u32, b: u32) -> Ordering {
+    let (a, b) = (&inputs[a as usize].cursor, &inputs[b as usize].cursor);
+    match (a.has_partition(), b.has_partition()) {
+        (true, true) => a.token().cmp(&b.token()).then_with(|| a.key().cmp(b.key())),
+        (a_has, b_has) => b_has.cmp(&a_has),
+    }
+}
+
+/// Order of two members of a group inside the partition; those at its end come last.
+#[inline]
+fn compare_unfiltereds<S: BlockSource>(
+    inputs: &[MergeInput<S>],
+    output: &Layout,
+    group: &[u32],
+    a: u32,
+    b: u32,
+) -> Ordering {
+    let a = inputs[group[a as usize] as usize].cursor.clustering();
+    let b = inputs[group[b as usize] as usize].cursor.clustering();
+    match (a, b) {
+        (Some(a), Some(b)) => output.clustering.compare(a, b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    }
+}

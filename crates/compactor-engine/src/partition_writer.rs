@@ -1,0 +1,646 @@
+//! Partitions as bytes: rows and markers appended to blocks, index blocks and statistics on the way.
+//!
+//! Positions are uncompressed, so nothing here waits for compression.
+//!
+//! Source: `SortedTablePartitionWriter`, `BigFormatPartitionWriter`, `MetadataCollector`.
+
+use std::sync::Arc;
+
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::big::index_info::PromotedIndexBuilder;
+use compactor_sstable::byte_reader::ByteReader;
+use compactor_sstable::data::cell::{CellView, Liveness};
+use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
+use compactor_sstable::data::columns::write_subset;
+use compactor_sstable::data::counter::Context;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::encode::{RowFrame, RowShape};
+use compactor_sstable::data::flags;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::statistics::collector::MetadataCollector;
+
+use crate::cursor::RowRef;
+use crate::error::{Error, Result};
+use crate::row_merge::MergedRow;
+
+/// Takes uncompressed blocks in file order.
+pub trait BlockOutput {
+    /// Length of every block but the last: a multiple of the chunk length.
+    fn block_len(&self) -> usize;
+
+    /// An empty buffer for the next block; waits while too many are under way.
+    ///
+    /// # Errors
+    /// A failure of an earlier block, or cancellation.
+    fn take_buffer(&mut self) -> Result<Vec<u8>>;
+
+    /// Takes a block over.
+    fn put_block(&mut self, block: Vec<u8>);
+}
+
+/// Takes a partition's index entry once the partition is complete.
+pub trait IndexOutput {
+    /// Adds the entry of a partition at an uncompressed `position`. `promoted` is its serialized
+    /// promoted index, empty for a partition of less than two index blocks.
+    ///
+    /// # Errors
+    /// A failed write.
+    fn add(&mut self, key: &[u8], hash: KeyHash, position: u64, promoted: &[u8]) -> Result<()>;
+}
+
+/// Writes partitions.
+#[derive(Debug)]
+pub struct PartitionWriter<B, I> {
+    layout: Arc<Layout>,
+    blocks: B,
+    index: I,
+    collector: MetadataCollector,
+
+    /// Bytes not handed over yet, and the position of the first of them.
+    out: Vec<u8>,
+    out_position: u64,
+
+    key: Vec<u8>,
+    hash: KeyHash,
+    deletion: DeletionTime,
+    start: u64,
+    header_len: u64,
+    previous: u64,
+    unfiltered_count: u64,
+    static_is_empty: bool,
+
+    promoted_index: PromotedIndexBuilder,
+    open_marker: DeletionTime,
+    /// Some range tombstone of the partition has a timestamp before 1970.
+    has_early_range: bool,
+    /// The last clustering, in `IndexInfo` form.
+    last: Vec<u8>,
+    /// Where it lies in `out` while it has not been copied to `last`.
+    last_in_out: Option<Name>,
+    partition_first: Vec<u8>,
+    spans: Vec<ValueSpan>,
+    pending_seconds: Vec<i64>,
+
+    rows: u64,
+    partitions: u64,
+}
+
+impl<B: BlockOutput, I: IndexOutput> PartitionWriter<B, I> {
+    /// A writer of partitions in the form of `layout`.
+    ///
+    /// # Errors
+    /// Those of the first block's buffer.
+    pub fn new(
+        layout: Arc<Layout>,
+        mut blocks: B,
+        index: I,
+        collector: MetadataCollector,
+        column_index_size: u64,
+    ) -> Result<PartitionWriter<B, I>> {
+        let out = blocks.take_buffer()?;
+        let version = layout.version;
+        Ok(PartitionWriter {
+            layout,
+            blocks,
+            index,
+            collector,
+            out,
+            out_position: 0,
+            key: Vec::new(),
+            hash: KeyHash {
+                token: 0,
+                h1: 0,
+                h2: 0,
+            },
+            deletion: DeletionTime::LIVE,
+            start: 0,
+            header_len: 0,
+            previous: 0,
+            unfiltered_count: 0,
+            static_is_empty: true,
+            promoted_index: PromotedIndexBuilder::new(version, column_index_size),
+            open_marker: DeletionTime::LIVE,
+            has_early_range: false,
+            last: Vec::new(),
+            last_in_out: None,
+            partition_first: Vec::new(),
+            spans: Vec::new(),
+            pending_seconds: Vec::new(),
+            rows: 0,
+            partitions: 0,
+        })
+    }
+
+    /// Rows written, a non-empty static row included.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Partitions written.
+    pub fn partitions(&self) -> u64 {
+        self.partitions
+    }
+
+    /// Uncompressed bytes written.
+    pub fn position(&self) -> u64 {
+        self.out_position + self.out.len() as u64
+    }
+
+    /// Starts a partition. Where the header has static columns, the static row is next:
+    /// [`PartitionWriter::add_row`] or [`PartitionWriter::add_empty_static_row`].
+    pub fn start_partition(&mut self, key: &[u8], hash: KeyHash, deletion: DeletionTime) {
+        self.start = self.position();
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.hash = hash;
+        self.deletion = deletion;
+        self.out
+            .extend_from_slice(&(key.len() as u16).to_be_bytes());
+        self.out.extend_from_slice(key);
+        deletion.write(&mut self.out, self.layout.version);
+        self.header_len = self.position() - self.start;
+        self.previous = 0;
+        self.unfiltered_count = 0;
+        self.static_is_empty = true;
+        self.open_marker = DeletionTime::LIVE;
+        self.has_early_range = false;
+        self.last_in_out = None;
+    }
+
+    /// Writes the static row of a partition that has none.
+    pub fn add_empty_static_row(&mut self) {
+        let shape = RowShape {
+            is_static: true,
+            liveness: Liveness::EMPTY,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            has_complex_deletion: false,
+            has_all_columns: false,
+        };
+        let frame = RowFrame::begin(&mut self.out, &shape, &[], 0, 2);
+        let count = self.layout.static_columns.len();
+        write_subset(&mut self.out, count, std::iter::empty());
+        frame.end(&mut self.out);
+        self.header_len = self.position() - self.start;
+    }
+
+    /// Writes a merged row; `clustering` is the serialized clustering, empty for the static row.
+    ///
+    /// # Errors
+    /// Those of a full block.
+    pub fn add_row(
+        &mut self,
+        is_static: bool,
+        clustering: &[u8],
+        row: &MergedRow<'_>,
+        guessed_body_len: usize,
+    ) -> Result<()> {
+        let layout = Arc::clone(&self.layout);
+        let columns = layout.columns(is_static);
+        let shape = RowShape {
+            is_static,
+            liveness: row.liveness,
+            deletion: row.deletion,
+            is_shadowable: row.is_shadowable,
+            has_complex_deletion: row.columns.iter().any(|c| !c.deletion.is_live()),
+            has_all_columns: row.columns.len() == columns.len(),
+        };
+        let begin = self.begin_unfiltered();
+        let frame = self.begin_row(&shape, clustering, guessed_body_len);
+        layout.put_body_start(&mut self.out, &shape);
+        if !shape.has_all_columns {
+            let present = row.columns.iter().map(|c| c.index as usize);
+            write_subset(&mut self.out, columns.len(), present);
+        }
+        self.note_liveness(&row.liveness);
+        self.collector.update_deletion_time(&row.deletion);
+        let mut columns_set = 0;
+        let mut made_counters = row.made_counters.iter().peekable();
+        for merged in &row.columns {
+            let Some(column) = columns.get(merged.index as usize) else {
+                continue;
+            };
+            let cells = &row.cells[merged.first_cell..merged.first_cell + merged.cell_count];
+            if column.is_complex {
+                layout.put_complex_header(
+                    &mut self.out,
+                    shape.has_complex_deletion,
+                    &merged.deletion,
+                    cells.len(),
+                );
+                self.collector.update_deletion_time(&merged.deletion);
+            }
+            columns_set += u64::from(!cells.is_empty());
+            for (index, cell) in (merged.first_cell..).zip(cells) {
+                let mut cell = *cell;
+                if let Some((_, range)) = made_counters.next_if(|(made, _)| *made == index) {
+                    cell.value = row.contexts.get(range);
+                }
+                layout.put_cell(&mut self.out, column, &row.liveness, &cell);
+                self.note_cell(&cell);
+                if column.is_counter {
+                    self.note_counter(&cell);
+                }
+            }
+        }
+        frame.end(&mut self.out);
+        self.rows += 1;
+        self.collector.add_row(columns_set);
+        if is_static {
+            self.static_is_empty = false;
+            self.header_len = self.position() - self.start;
+            return Ok(());
+        }
+        let clustering_at = begin + 1 + usize::from(shape.flags().1.is_some());
+        self.end_unfiltered(begin, Name::of_row(clustering_at, clustering.len()))
+    }
+
+    /// Writes a row that no other version and no deletion touches, cell by cell as it is read,
+    /// without collecting it first. `map` gives each input column's index in the output. Returns
+    /// false, with nothing written, where the row needs more care than that.
+    ///
+    /// # Errors
+    /// Damage in the row, relative to its first byte, or those of a full block.
+    pub fn transcode_row(&mut self, row: &RowRef<'_>, map: &[u32]) -> Result<bool, TranscodeError> {
+        let layout = Arc::clone(&self.layout);
+        let mut body = row.body()?;
+        let present = body.present().remaining();
+        let has_all_columns = present == layout.regular_columns.len();
+        let shape = RowShape {
+            is_static: false,
+            liveness: body.liveness,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            has_complex_deletion: false,
+            has_all_columns,
+        };
+        let begin = self.begin_unfiltered();
+        let clustering = row.clustering_bytes();
+        self.pending_seconds.clear();
+        let frame = self.begin_row(&shape, clustering, row.body_len());
+        layout.put_body_start(&mut self.out, &shape);
+        if !has_all_columns {
+            let columns = body.present().clone();
+            let mapped = PresentMapped { columns, map };
+            write_subset(&mut self.out, layout.regular_columns.len(), mapped);
+        }
+        let mut cells = 0;
+        while let Some(index) = body.next_column()? {
+            let input_column = body.column(index);
+            let output_index = map.get(index).map_or(usize::MAX, |i| *i as usize);
+            // Contexts of counters may have to be changed.
+            let plain = layout
+                .regular_columns
+                .get(output_index)
+                .filter(|c| !c.is_counter);
+            let Some(column) = plain else {
+                self.out.truncate(begin);
+                return Ok(false);
+            };
+            if column.is_complex {
+                let (_, count) = body.complex_header()?;
+                if count == 0 {
+                    self.out.truncate(begin);
+                    return Ok(false);
+                }
+                layout.put_complex_header(&mut self.out, false, &DeletionTime::LIVE, count);
+                let mut previous: Option<CellView<'_>> = None;
+                for _ in 0..count {
+                    let cell = body.complex_cell()?;
+                    let in_order = match (&previous, &cell) {
+                        (Some(before), Some(cell)) => column
+                            .cql_type
+                            .compare_paths(before.path, cell.path)
+                            .is_lt(),
+                        (_, cell) => cell.is_some(),
+                    };
+                    let Some(cell) = cell.filter(|_| in_order) else {
+                        self.out.truncate(begin);
+                        return Ok(false);
+                    };
+                    layout.put_cell(&mut self.out, column, &shape.liveness, &cell);
+                    self.note_transcoded(&cell);
+                    previous = Some(cell);
+                    cells += 1;
+                }
+            } else {
+                let Some(cell) = body.simple_cell(input_column)? else {
+                    self.out.truncate(begin);
+                    return Ok(false);
+                };
+                layout.put_cell(&mut self.out, column, &shape.liveness, &cell);
+                self.note_transcoded(&cell);
+                cells += 1;
+            }
+        }
+        if cells == 0 && shape.liveness.is_empty() {
+            // Nothing at all: Cassandra's reader skips such a row.
+            self.out.truncate(begin);
+            return Ok(false);
+        }
+        frame.end(&mut self.out);
+        self.note_liveness(&shape.liveness);
+        self.collector.add_cells(cells);
+        for seconds in self.pending_seconds.drain(..) {
+            self.collector.update_local_deletion_time(seconds);
+        }
+        self.rows += 1;
+        self.collector.add_row(present as u64);
+        let clustering_at = begin + 1;
+        self.end_unfiltered(begin, Name::of_row(clustering_at, clustering.len()))
+            .map_err(TranscodeError::Other)?;
+        Ok(true)
+    }
+
+    /// Writes a range tombstone marker; `bound` is its serialized kind, count and values.
+    ///
+    /// # Errors
+    /// Those of a full block.
+    pub fn add_marker(
+        &mut self,
+        kind: Kind,
+        bound: &[u8],
+        close: &DeletionTime,
+        open: &DeletionTime,
+    ) -> Result<()> {
+        let begin = self.begin_unfiltered();
+        let previous_size = self.position() - self.start - self.previous;
+        let layout = Arc::clone(&self.layout);
+        layout.put_marker(&mut self.out, kind, bound, close, open, previous_size);
+        self.collector.update_deletion_time(close);
+        self.collector.update_deletion_time(open);
+        self.open_marker = *open;
+        self.has_early_range |= !open.is_live() && open.marked_for_delete_at < 0;
+        // The kind is the first byte of the bound.
+        self.end_unfiltered(
+            begin,
+            Name {
+                kind,
+                start: begin + 2,
+                end: begin + 1 + bound.len(),
+            },
+        )
+    }
+
+    /// Ends the partition. Returns false, with nothing written, if there was nothing in it.
+    ///
+    /// # Errors
+    /// Those of a full block or of the index; refused for what the version's index cannot hold.
+    pub fn end_partition(&mut self) -> Result<bool> {
+        if self.deletion.is_live() && self.static_is_empty && self.unfiltered_count == 0 {
+            // No block can have been handed over since the partition began.
+            let len = (self.start - self.out_position) as usize;
+            self.out.truncate(len);
+            return Ok(false);
+        }
+        let end = self.position() - self.start;
+        self.out.push(flags::END_OF_PARTITION);
+        if self.unfiltered_count > 0 {
+            self.save_last();
+            let layout = Arc::clone(&self.layout);
+            self.note_clustering(&layout, true);
+            if self.unfiltered_count > 1 {
+                self.note_clustering(&layout, false);
+            }
+        }
+        let promoted = self
+            .promoted_index
+            .finish(self.header_len, &self.deletion)?;
+        let version = self.layout.version;
+        if self.has_early_range && !promoted.is_empty() && version.has_uint_deletion_time() {
+            // It may be open at the end of a block, where the sign of its timestamp says that it is
+            // not a deletion: Cassandra writes that and cannot read it.
+            return Err(Error::Refused(format!(
+                "wide partition {} has a range tombstone with a timestamp before 1970, which the \
+                 index of SSTables of version {version} cannot hold: write version nb",
+                crate::cursor::hex(&self.key)
+            )));
+        }
+        self.index.add(&self.key, self.hash, self.start, promoted)?;
+        self.collector.update_partition_deletion(&self.deletion);
+        self.collector.add_key(&self.key);
+        self.collector.add_partition(end + 1);
+        self.partitions += 1;
+        self.flush_full_blocks()?;
+        Ok(true)
+    }
+
+    /// Hands the last block over and gives everything back.
+    pub fn finish(mut self) -> (B, I, MetadataCollector) {
+        if !self.out.is_empty() {
+            self.blocks.put_block(self.out);
+        } else {
+            // An empty buffer counts as under way until it is returned.
+            self.blocks.put_block(Vec::new());
+        }
+        (self.blocks, self.index, self.collector)
+    }
+
+    /// Remembers where an unfiltered begins; returns the index in `out`.
+    #[inline]
+    fn begin_unfiltered(&mut self) -> usize {
+        self.out.len()
+    }
+
+    #[inline]
+    fn begin_row(
+        &mut self,
+        shape: &RowShape,
+        clustering: &[u8],
+        guessed_body_len: usize,
+    ) -> RowFrame {
+        // The static row has no unfiltered before it and records 0.
+        let previous_size = if shape.is_static {
+            0
+        } else {
+            self.position() - self.start - self.previous
+        };
+        RowFrame::begin(
+            &mut self.out,
+            shape,
+            clustering,
+            previous_size,
+            guessed_body_len,
+        )
+    }
+
+    #[inline]
+    fn end_unfiltered(&mut self, begin: usize, name: Name) -> Result<()> {
+        let start = self.out_position + begin as u64 - self.start;
+        let end = self.position() - self.start;
+        self.previous = start;
+        self.unfiltered_count += 1;
+        let body = &self.out[name.start..name.end];
+        self.promoted_index
+            .add_unfiltered(start, end, name.kind, body, &self.open_marker);
+        if self.unfiltered_count == 1 {
+            name.copy(&self.out, &mut self.partition_first);
+        }
+        self.last_in_out = Some(name);
+        self.flush_full_blocks()
+    }
+
+    fn save_last(&mut self) {
+        if let Some(name) = self.last_in_out.take() {
+            name.copy(&self.out, &mut self.last);
+        }
+    }
+
+    #[inline]
+    fn flush_full_blocks(&mut self) -> Result<()> {
+        if self.out.len() >= self.blocks.block_len() {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.save_last();
+        let block_len = self.blocks.block_len();
+        let mut from = 0;
+        // A row longer than a block: copy whole blocks out of it.
+        while self.out.len() - from >= 2 * block_len {
+            let mut block = self.blocks.take_buffer()?;
+            block.extend_from_slice(&self.out[from..from + block_len]);
+            self.blocks.put_block(block);
+            from += block_len;
+        }
+        let mut next = self.blocks.take_buffer()?;
+        next.extend_from_slice(&self.out[from + block_len..]);
+        let full = std::mem::replace(&mut self.out, next);
+        self.out_position += (from + block_len) as u64;
+        if from == 0 {
+            let mut full = full;
+            full.truncate(block_len);
+            self.blocks.put_block(full);
+        } else {
+            // `full` came from the blocks' own buffers: it goes back as the last of these blocks.
+            let mut full = full;
+            full.copy_within(from..from + block_len, 0);
+            full.truncate(block_len);
+            self.blocks.put_block(full);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn note_cell(&mut self, cell: &CellView<'_>) {
+        self.collector
+            .update_cell(cell.timestamp, cell.ttl, cell.local_deletion_time);
+    }
+
+    fn note_counter(&mut self, cell: &CellView<'_>) {
+        // Contexts were checked when they were read.
+        if !cell.is_tombstone()
+            && Context::parse(cell.value).is_ok_and(|context| context.has_legacy_shards())
+        {
+            self.collector.set_legacy_counter_shards();
+        }
+    }
+
+    /// Like `note_cell` for a cell whose row may yet be rolled back and written in another way: with
+    /// the same timestamps and TTLs, but counted once.
+    #[inline]
+    fn note_transcoded(&mut self, cell: &CellView<'_>) {
+        self.collector.update_timestamp(cell.timestamp);
+        self.collector.update_ttl(cell.ttl);
+        self.pending_seconds.push(cell.local_deletion_time);
+    }
+
+    #[inline]
+    fn note_liveness(&mut self, liveness: &Liveness) {
+        if !liveness.is_empty() {
+            let Liveness {
+                timestamp,
+                ttl,
+                local_expiration_time,
+            } = *liveness;
+            self.collector
+                .update_liveness(timestamp, ttl, local_expiration_time);
+        }
+    }
+
+    /// The first and the last clustering of a partition tell the slice that it covers.
+    fn note_clustering(&mut self, layout: &Layout, is_first: bool) {
+        let bytes = if is_first {
+            &self.partition_first
+        } else {
+            &self.last
+        };
+        let mut reader = ByteReader::new(bytes);
+        // These bytes were written from parsed ones.
+        if let Ok(kind) = layout.clustering.read_prefix(&mut reader, &mut self.spans) {
+            let prefix = Prefix {
+                kind,
+                base: bytes,
+                spans: &self.spans,
+            };
+            self.collector.update_clustering(&layout.clustering, prefix);
+        }
+    }
+}
+
+/// Why a row could not be transcoded.
+#[derive(Debug)]
+pub enum TranscodeError {
+    /// Its bytes, relative to its first one.
+    Row(FormatError),
+    /// Something else.
+    Other(Error),
+}
+
+impl From<FormatError> for TranscodeError {
+    fn from(error: FormatError) -> TranscodeError {
+        TranscodeError::Row(error)
+    }
+}
+
+/// Input columns by their index in the output.
+#[derive(Clone)]
+struct PresentMapped<'a> {
+    columns: compactor_sstable::data::columns::PresentColumns<'a>,
+    map: &'a [u32],
+}
+
+impl Iterator for PresentMapped<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let index = self.columns.next()?;
+        self.map.get(index).map(|i| *i as usize)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.columns.remaining(), Some(self.columns.remaining()))
+    }
+}
+
+impl ExactSizeIterator for PresentMapped<'_> {}
+
+/// Where the clustering of an unfiltered lies in the bytes not handed over.
+#[derive(Clone, Copy, Debug)]
+struct Name {
+    kind: Kind,
+    /// Behind the kind, which a row does not have in Data.db.
+    start: usize,
+    end: usize,
+}
+
+impl Name {
+    fn of_row(start: usize, len: usize) -> Name {
+        Name {
+            kind: Kind::Clustering,
+            start,
+            end: start + len,
+        }
+    }
+
+    /// Copies it in `IndexInfo` form: kind first.
+    fn copy(&self, out: &[u8], target: &mut Vec<u8>) {
+        target.clear();
+        target.push(self.kind as u8);
+        target.extend_from_slice(&out[self.start..self.end]);
+    }
+}

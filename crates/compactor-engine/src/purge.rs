@@ -1,0 +1,175 @@
+//! What may be forgotten: tombstones past their grace whose victims cannot come back.
+//!
+//! A deletion is purgeable if its local deletion time is before gc before *and* nothing outside the
+//! inputs may hold data that it still shadows.
+//!
+//! Source: `PurgeFunction`, `DeletionPurger`, `CompactionController`, `AbstractCell.purge`.
+
+use compactor_sstable::data::cell::{CellView, Liveness};
+use compactor_sstable::data::deletion_time::DeletionTime;
+
+/// Up to which timestamp deletions of the current partition may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeLimit {
+    /// Nothing outside the inputs can hold this partition.
+    All,
+    /// Something outside may hold data of this timestamp or later: only deletions before it go.
+    Before(i64),
+    /// Keep everything.
+    Nothing,
+}
+
+/// Decides about deletions of one partition at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Purger {
+    /// The moment, in seconds, that expiry is judged at: one for the whole job.
+    pub now_s: i64,
+    /// Deletions with a local deletion time strictly before this many seconds are past their grace.
+    pub gc_before_s: i64,
+    /// What else may hold the partition.
+    pub limit: PurgeLimit,
+}
+
+/// What became of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purged<'a> {
+    /// It stays as it was.
+    Kept(CellView<'a>),
+    /// It had expired and is now a tombstone.
+    Converted(CellView<'a>),
+    /// It is gone.
+    Dropped,
+}
+
+impl Purger {
+    /// A deletion of this timestamp and local deletion time may go.
+    #[inline]
+    pub fn is_purgeable(&self, timestamp: i64, local_deletion_time: i64) -> bool {
+        local_deletion_time < self.gc_before_s
+            && match self.limit {
+                PurgeLimit::All => true,
+                PurgeLimit::Before(limit) => timestamp < limit,
+                PurgeLimit::Nothing => false,
+            }
+    }
+
+    /// The deletion, or live if it may go.
+    #[inline]
+    pub fn purge_deletion(&self, deletion: DeletionTime) -> DeletionTime {
+        let goes = !deletion.is_live()
+            && self.is_purgeable(deletion.marked_for_delete_at, deletion.local_deletion_time);
+        if goes { DeletionTime::LIVE } else { deletion }
+    }
+
+    /// The liveness, or an empty one if it has expired and may go. An expired one that may not go is
+    /// kept as it is.
+    #[inline]
+    pub fn purge_liveness(&self, liveness: Liveness) -> Liveness {
+        let goes = !liveness.is_live(self.now_s)
+            && self.is_purgeable(liveness.timestamp, liveness.local_expiration_time);
+        if goes { Liveness::EMPTY } else { liveness }
+    }
+
+    /// What remains of a cell. An expired cell that may not go yet becomes a tombstone whose local
+    /// deletion time is when it was written, and is asked again.
+    #[inline]
+    pub fn purge_cell<'a>(&self, cell: CellView<'a>) -> Purged<'a> {
+        if cell.is_live(self.now_s) {
+            return Purged::Kept(cell);
+        }
+        if self.is_purgeable(cell.timestamp, cell.local_deletion_time) {
+            return Purged::Dropped;
+        }
+        if !cell.is_expiring() {
+            return Purged::Kept(cell);
+        }
+        let local_deletion_time = cell.local_deletion_time - i64::from(cell.ttl);
+        if self.is_purgeable(cell.timestamp, local_deletion_time) {
+            return Purged::Dropped;
+        }
+        Purged::Converted(CellView {
+            local_deletion_time,
+            ttl: 0,
+            value: &[],
+            ..cell
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
+
+    const PURGER: Purger = Purger {
+        now_s: 1000,
+        gc_before_s: 900,
+        limit: PurgeLimit::All,
+    };
+
+    fn cell(ttl: i32, local_deletion_time: i64) -> CellView<'static> {
+        CellView {
+            timestamp: 7,
+            local_deletion_time,
+            ttl,
+            path: &[],
+            value: b"v",
+        }
+    }
+
+    #[test]
+    fn grace_is_strict() {
+        assert!(PURGER.is_purgeable(7, 899));
+        assert!(!PURGER.is_purgeable(7, 900));
+        let before = Purger {
+            limit: PurgeLimit::Before(7),
+            ..PURGER
+        };
+        assert!(!before.is_purgeable(7, 0) && before.is_purgeable(6, 0));
+        let nothing = Purger {
+            limit: PurgeLimit::Nothing,
+            ..PURGER
+        };
+        assert!(!nothing.is_purgeable(i64::MIN, 0));
+    }
+
+    #[test]
+    fn cells() {
+        assert_eq!(PURGER.purge_cell(cell(0, NO_DELETION_TIME)), {
+            Purged::Kept(cell(0, NO_DELETION_TIME))
+        });
+        assert_eq!(
+            PURGER.purge_cell(cell(10, 1001)),
+            Purged::Kept(cell(10, 1001))
+        );
+        assert_eq!(PURGER.purge_cell(cell(10, 899)), Purged::Dropped);
+        // Expired at `now` itself, within grace: a tombstone from when it was written.
+        let tombstone = CellView {
+            ttl: 0,
+            local_deletion_time: 990,
+            value: &[],
+            ..cell(0, 0)
+        };
+        assert_eq!(
+            PURGER.purge_cell(cell(10, 1000)),
+            Purged::Converted(tombstone)
+        );
+        // Written before gc before, so the tombstone goes at once.
+        assert_eq!(PURGER.purge_cell(cell(200, 1000)), Purged::Dropped);
+        assert_eq!(PURGER.purge_cell(cell(0, 899)), Purged::Dropped);
+        assert_eq!(PURGER.purge_cell(cell(0, 900)), Purged::Kept(cell(0, 900)));
+    }
+
+    #[test]
+    fn expired_liveness_is_not_converted() {
+        let expired = Liveness::new(7, 200, 1000);
+        assert_eq!(PURGER.purge_liveness(expired), expired);
+        assert_eq!(
+            PURGER.purge_liveness(Liveness::new(7, 200, 899)),
+            Liveness::EMPTY
+        );
+        assert_eq!(PURGER.purge_liveness(Liveness::EMPTY), Liveness::EMPTY);
+        let live = Liveness::new(7, 0, 0);
+        assert_eq!(PURGER.purge_liveness(live), live);
+    }
+}

@@ -1,0 +1,70 @@
+//! Reading one SSTable from its first partition to its last.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use compactor_io::{Io, ReadMode};
+
+use crate::cursor::Cursor;
+use crate::decode::{DecodeOptions, DecodedBlocks};
+use crate::error::{Error, Result};
+use crate::input::InputSstable;
+use crate::workers::Workers;
+
+/// An SSTable with a cursor over its data and a thread that decodes ahead of it.
+#[derive(Debug)]
+pub struct Scan {
+    // Fields drop in order: the cursor before the thread that works for it.
+    cursor: Cursor<DecodedBlocks>,
+    sstable: InputSstable,
+    _workers: Workers,
+}
+
+impl Scan {
+    /// Opens the SSTable whose `Data.db` is `path` and starts reading ahead.
+    ///
+    /// # Errors
+    /// Damage or something unsupported in its metadata, or a failed read.
+    pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<Scan> {
+        Scan::start(InputSstable::open(io, path, mode)?)
+    }
+
+    /// Starts reading an opened SSTable ahead.
+    ///
+    /// # Errors
+    /// If it is being read already, or the system refuses a thread.
+    pub fn start(mut sstable: InputSstable) -> Result<Scan> {
+        let Some(encoding) = sstable.encoding.take() else {
+            return Err(Error::Internal("an SSTable was read twice".to_owned()));
+        };
+        let workers = Workers::start(1)?;
+        let blocks = DecodedBlocks::start(
+            sstable.data.clone(),
+            encoding,
+            DecodeOptions {
+                block_len: 256 << 10,
+                depth: 4,
+            },
+            workers.queue(),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let cursor = Cursor::new(blocks, Arc::clone(&sstable.layout), sstable.data_path());
+        Ok(Scan {
+            cursor,
+            sstable,
+            _workers: workers,
+        })
+    }
+
+    /// The cursor: [`Cursor::next_partition`], [`Cursor::static_row`],
+    /// [`Cursor::next_unfiltered`].
+    pub fn cursor(&mut self) -> &mut Cursor<DecodedBlocks> {
+        &mut self.cursor
+    }
+
+    /// What is known of the SSTable besides its data.
+    pub fn sstable(&self) -> &InputSstable {
+        &self.sstable
+    }
+}

@@ -1,0 +1,258 @@
+//! All components of one output.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use compactor_io::{Io, SequentialWriter, WriteMode, WriterOptions};
+use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::{
+    CollectorSettings, Finish, MetadataCollector, SerializationHeader, Statistics,
+};
+use compactor_sstable::toc::Toc;
+use compactor_sstable::{Component, digest};
+
+use crate::data_output::DataOutput;
+use crate::error::Result;
+use crate::header_union::layout_of;
+use crate::index_output::BigIndexOutput;
+use crate::partition_writer::PartitionWriter;
+use crate::staging::Staging;
+use crate::workers::WorkerQueue;
+
+/// A writer of partitions that leads to files.
+pub type FilePartitionWriter = PartitionWriter<DataOutput, BigIndexOutput>;
+
+/// What an output is to be.
+#[derive(Clone, Debug)]
+pub struct SstableSettings {
+    /// Directory, version and id.
+    pub descriptor: Descriptor,
+    /// Columns, types and delta bases.
+    pub header: SerializationHeader,
+    /// `None` for no compression.
+    pub compression: Option<CompressionParams>,
+    /// False positive chance of the Bloom filter; 1.0 for none.
+    pub bloom_filter_fp_chance: f64,
+    /// Keys to make room for in the Bloom filter.
+    pub expected_keys: u64,
+    /// Every how many keys the summary takes one.
+    pub min_index_interval: u32,
+    /// Bytes after which a block of the promoted index ends.
+    pub column_index_size: u64,
+    /// What is inherited from the inputs.
+    pub collector: CollectorSettings,
+}
+
+/// How its files are written.
+#[derive(Clone, Debug)]
+pub struct WriteSettings {
+    /// I/O mode of all components.
+    pub mode: WriteMode,
+    /// Buffer of `Data.db`'s writer, bytes.
+    pub buffer_bytes: usize,
+    /// Buffers of `Data.db`'s writer in flight.
+    pub in_flight: usize,
+    /// Blocks being compressed or waiting to be written.
+    pub max_blocks: usize,
+    /// Length that `Data.db` will roughly have, for preallocation.
+    pub expected_len: Option<u64>,
+}
+
+/// An output under construction, in a staging directory.
+#[derive(Debug)]
+pub struct SstableWriter {
+    io: Io,
+    staging: Staging,
+    settings: SstableSettings,
+    mode: WriteMode,
+    layout: Arc<Layout>,
+}
+
+/// A published output.
+#[derive(Debug)]
+pub struct WrittenSstable {
+    /// Directory, version and id.
+    pub descriptor: Descriptor,
+    /// Components and their lengths.
+    pub components: Vec<(Component, u64)>,
+    /// Uncompressed length of `Data.db`.
+    pub data_len: u64,
+    /// Rows, non-empty static rows included.
+    pub rows: u64,
+    /// Partitions.
+    pub partitions: u64,
+    /// Mode that was really used.
+    pub mode: WriteMode,
+    /// Its statistics.
+    pub statistics: Statistics,
+}
+
+impl SstableWriter {
+    /// Creates the files in `staging`. Returns the writer of partitions and what turns it into an
+    /// SSTable.
+    ///
+    /// # Errors
+    /// Something unsupported, or a failed file operation.
+    pub fn create(
+        io: &Io,
+        staging: Staging,
+        settings: SstableSettings,
+        write: &WriteSettings,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<(SstableWriter, FilePartitionWriter)> {
+        let layout = Arc::new(layout_of(&settings.header, settings.descriptor.version)?);
+        let filter =
+            BloomFilter::for_keys(settings.expected_keys, settings.bloom_filter_fp_chance)?;
+        let create = |component, options| -> Result<SequentialWriter> {
+            let path = staging.path(&settings.descriptor, component);
+            Ok(io.create(&path, write.mode, options)?)
+        };
+        let data = create(
+            Component::Data,
+            WriterOptions {
+                buffer_bytes: write.buffer_bytes,
+                in_flight: write.in_flight,
+                expected_len: write.expected_len,
+                ..WriterOptions::default()
+            },
+        )?;
+        let index = create(Component::Index, small_file())?;
+        let data = DataOutput::new(
+            data,
+            settings.compression.clone(),
+            write.max_blocks,
+            queue,
+            cancelled,
+        )?;
+        let index = BigIndexOutput::new(index, filter, settings.min_index_interval);
+        let collector = MetadataCollector::new(settings.collector.clone());
+        let partitions = PartitionWriter::new(
+            Arc::clone(&layout),
+            data,
+            index,
+            collector,
+            settings.column_index_size,
+        )?;
+        let mode = write.mode;
+        Ok((
+            SstableWriter {
+                io: io.clone(),
+                staging,
+                settings,
+                mode,
+                layout,
+            },
+            partitions,
+        ))
+    }
+
+    /// Layout of what is written.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// Writes the remaining components and publishes all, or nothing if there is no partition.
+    /// `before_publish` is given the path of the complete `Data.db` in the staging directory.
+    ///
+    /// # Errors
+    /// A failed write, sync or rename, or the error of `before_publish`. Nothing of the output stays
+    /// then.
+    pub fn finish(
+        self,
+        partitions: FilePartitionWriter,
+        before_publish: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<Option<WrittenSstable>> {
+        let (rows, partition_count) = (partitions.rows(), partitions.partitions());
+        let data_len = partitions.position();
+        let (data, index, collector) = partitions.finish();
+        if partition_count == 0 {
+            // Cassandra refuses an SSTable without chunks: there is to be none.
+            return Ok(None);
+        }
+        let data = data.finish()?;
+        let index = index.finish()?;
+        let version = self.settings.descriptor.version;
+        let mode = data.file.mode;
+        let mut components = vec![
+            (Component::Data, data.file.len),
+            (Component::Index, index.file.len),
+        ];
+        if let Some(filter) = &index.filter {
+            let head = filter.head();
+            components.push(self.write(Component::Filter, &[&head, filter.bits()])?);
+        }
+        let mut bytes = Vec::new();
+        index.summary.write(&mut bytes);
+        components.push(self.write(Component::Summary, &[&bytes])?);
+        if let Some(info) = &data.compression_info {
+            bytes.clear();
+            info.write(&mut bytes, version)?;
+            components.push(self.write(Component::CompressionInfo, &[&bytes])?);
+        }
+        if let Some(crcs) = &data.crc_file {
+            bytes.clear();
+            crcs.write(&mut bytes);
+            components.push(self.write(Component::Crc, &[&bytes])?);
+        }
+        bytes.clear();
+        digest::write(&mut bytes, data.digest);
+        components.push(self.write(Component::Digest, &[&bytes])?);
+        let statistics = collector.finish(Finish {
+            partitioner: Partitioner::Murmur3,
+            bloom_filter_fp_chance: self.settings.bloom_filter_fp_chance,
+            compression_ratio: data
+                .compression_info
+                .as_ref()
+                .map(|i| i.compression_ratio()),
+            first_key: index.first_key,
+            last_key: index.last_key,
+            header: self.settings.header.clone(),
+        });
+        bytes.clear();
+        statistics.write(&mut bytes, version)?;
+        components.push(self.write(Component::Statistics, &[&bytes])?);
+        let listed = components.iter().map(|(c, _)| *c).chain([Component::Toc]);
+        bytes.clear();
+        Toc::of(listed).write(&mut bytes);
+        components.push(self.write(Component::Toc, &[&bytes])?);
+        let names: Vec<Component> = components.iter().map(|(c, _)| *c).collect();
+        before_publish(
+            &self
+                .staging
+                .path(&self.settings.descriptor, Component::Data),
+        )?;
+        self.staging.publish(&self.settings.descriptor, &names)?;
+        Ok(Some(WrittenSstable {
+            descriptor: self.settings.descriptor,
+            components,
+            data_len,
+            rows,
+            partitions: partition_count,
+            mode,
+            statistics,
+        }))
+    }
+
+    fn write(&self, component: Component, parts: &[&[u8]]) -> Result<(Component, u64)> {
+        let path = self.staging.path(&self.settings.descriptor, component);
+        let mut file = self.io.create(&path, self.mode, small_file())?;
+        for part in parts {
+            file.write_all(part)?;
+        }
+        Ok((component, file.finish()?.len))
+    }
+}
+
+fn small_file() -> WriterOptions {
+    WriterOptions {
+        buffer_bytes: 256 << 10,
+        in_flight: 2,
+        ..WriterOptions::default()
+    }
+}

@@ -1,0 +1,353 @@
+//! Outputs appear whole or not at all.
+//!
+//! 1. A staging directory is made inside the output directory and locked.
+//! 2. Components are written there and synced one by one.
+//! 3. The staging directory is synced.
+//! 4. Components are renamed into the output directory, `Data.db` last: without it nothing is an
+//!    SSTable, neither to us nor to Cassandra, which removes such orphans when it starts.
+//! 5. The output directory is synced and the staging directory removed.
+//!
+//! A run that is killed leaves at most a staging directory and, inside step 4, components without
+//! their `Data.db`. The next run removes staging directories that nobody holds the lock of, and
+//! with them what they had moved already.
+
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use compactor_io::{rename_no_replace, sync_directory};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+
+use crate::error::{Error, Result};
+
+/// How staging directories begin; hidden, so that nothing takes them for a backup or an index.
+const PREFIX: &str = ".compactor-";
+/// How they begin until their lock is held: not yet to be taken for stale.
+const UNLOCKED_PREFIX: &str = ".starting-compactor-";
+const LOCK: &str = "lock";
+
+/// A locked directory for the components of one output.
+#[derive(Debug)]
+pub struct Staging {
+    directory: PathBuf,
+    target: PathBuf,
+    /// Removed on drop together with what is in the staging directory.
+    moved: Vec<PathBuf>,
+    created_target: bool,
+    _lock: File,
+}
+
+impl Staging {
+    /// Makes the output directory if it does not exist, and a staging directory in it.
+    ///
+    /// # Errors
+    /// A failed file operation.
+    pub fn create(target: &Path) -> Result<Staging> {
+        let created_target = !target.exists();
+        fs::create_dir_all(target).map_err(Error::file("create directory", target))?;
+        let made = lock_directory(target)
+            .and_then(|_guard| remove_stale(target).and_then(|()| make_locked(target)));
+        if made.is_err() && created_target {
+            // Only if nothing else has come into it.
+            let _ = fs::remove_dir(target);
+        }
+        let (directory, lock) = made?;
+        Ok(Staging {
+            directory,
+            target: target.to_owned(),
+            moved: Vec::new(),
+            created_target,
+            _lock: lock,
+        })
+    }
+
+    /// Where a component of `descriptor` is written.
+    pub fn path(&self, descriptor: &Descriptor, component: Component) -> PathBuf {
+        self.directory.join(descriptor.file_name(component))
+    }
+
+    /// Steps 3 to 5. The components must be synced. Returns the path of `Data.db`.
+    ///
+    /// # Errors
+    /// A failed sync or rename, or a file that is there already. Nothing of the output stays.
+    pub fn publish(mut self, descriptor: &Descriptor, components: &[Component]) -> Result<PathBuf> {
+        sync_directory(&self.directory)?;
+        // Nobody may take what is moved already for what a killed run left.
+        let _guard = lock_directory(&self.target)?;
+        let data_last = components
+            .iter()
+            .filter(|c| **c != Component::Data)
+            .chain(std::iter::once(&Component::Data));
+        for component in data_last {
+            let name = descriptor.file_name(*component);
+            let target = self.target.join(&name);
+            rename_no_replace(&self.directory.join(&name), &target)?;
+            self.moved.push(target);
+        }
+        sync_directory(&self.target)?;
+        self.moved.clear();
+        self.created_target = false;
+        Ok(self.target.join(descriptor.file_name(Component::Data)))
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // `Data.db` went last and goes first.
+        for path in self.moved.iter().rev() {
+            let _ = fs::remove_file(path);
+        }
+        let _ = fs::remove_dir_all(&self.directory);
+        if self.created_target {
+            // Only if nothing else has come into it.
+            let _ = fs::remove_dir(&self.target);
+        }
+    }
+}
+
+/// Waits until no other run makes, publishes or cleans up in this directory. The lock goes with the
+/// file, or with the process.
+fn lock_directory(directory: &Path) -> Result<File> {
+    let file = File::open(directory).map_err(Error::file("open directory", directory))?;
+    file.lock()
+        .map_err(Error::file("lock directory", directory))?;
+    Ok(file)
+}
+
+/// Makes a directory that has its final name only once its lock is held. Names are never used again,
+/// so that removing a stale one cannot hit a new one.
+fn make_locked(target: &Path) -> Result<(PathBuf, File)> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let started = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    for _ in 0..1000 {
+        let made = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{}-{made}", std::process::id(), started.as_micros());
+        let unlocked = target.join(format!("{UNLOCKED_PREFIX}{name}"));
+        match fs::create_dir(&unlocked) {
+            Ok(()) => {}
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
+            Err(e) => return Err(Error::file("create directory", unlocked)(e)),
+        }
+        let directory = target.join(format!("{PREFIX}{name}"));
+        match lock_and_rename(&unlocked, &directory) {
+            Ok(Some(lock)) => return Ok((directory, lock)),
+            Ok(None) => {}
+            Err(error) => {
+                let _ = fs::remove_dir_all(&unlocked);
+                return Err(error);
+            }
+        }
+    }
+    Err(Error::InvalidInput(format!(
+        "{}: too many staging directories ({PREFIX}*); remove them",
+        target.display()
+    )))
+}
+
+/// `None` if that name is taken, or if another run, which saw no lock held, has taken the directory
+/// for stale.
+fn lock_and_rename(unlocked: &Path, directory: &Path) -> Result<Option<File>> {
+    let path = unlocked.join(LOCK);
+    let lock = match File::create(&path) {
+        Ok(lock) => lock,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::file("create", path)(e)),
+    };
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        Err(TryLockError::Error(e)) => return Err(Error::file("lock", path)(e)),
+    }
+    // An empty directory of that name would be replaced, which harms nobody; one in use has a lock
+    // file in it and is left alone.
+    match fs::rename(unlocked, directory) {
+        Ok(()) => Ok(Some(lock)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
+            ) =>
+        {
+            fs::remove_dir_all(unlocked).map_err(Error::file("remove", unlocked))?;
+            Ok(None)
+        }
+        Err(e) => Err(Error::file("rename", unlocked)(e)),
+    }
+}
+
+/// Removes what killed runs left: staging directories whose lock nobody holds. One without a lock
+/// file was killed before it had one or while it was being removed.
+fn remove_stale(target: &Path) -> Result<()> {
+    for entry in fs::read_dir(target).map_err(Error::file("list", target))? {
+        let entry = entry.map_err(Error::file("list", target))?;
+        let name = entry.file_name();
+        let is_staging = name
+            .to_str()
+            .is_some_and(|n| n.starts_with(PREFIX) || n.starts_with(UNLOCKED_PREFIX));
+        let path = entry.path();
+        if !is_staging || !path.is_dir() {
+            continue;
+        }
+        let lock = match File::open(path.join(LOCK)) {
+            Ok(lock) => Some(lock),
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            Err(_) => continue,
+        };
+        if lock.as_ref().is_none_or(|lock| lock.try_lock().is_ok()) {
+            remove_orphans(target, &path)?;
+            match fs::remove_dir_all(&path) {
+                // Its own run may be removing it as well.
+                Err(e)
+                    if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) =>
+                {
+                    return Err(Error::file("remove stale", &path)(e));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A run that died while renaming left `Data.db` in its staging directory and other components
+/// beside the outputs: without their `Data.db` these are nothing.
+fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
+    let entries = match fs::read_dir(staging) {
+        Ok(entries) => entries,
+        // Its own run was about to remove it.
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(Error::file("list", staging)(e)),
+    };
+    for entry in entries {
+        let Ok(entry) = entry else { break };
+        let Ok(file) = Descriptor::parse(&entry.path()) else {
+            continue;
+        };
+        if file.component != Some(Component::Data) {
+            continue;
+        }
+        let mut descriptor = file.descriptor;
+        descriptor.directory = target.to_owned();
+        if descriptor.path(Component::Data).exists() {
+            continue;
+        }
+        for component in Component::ALL {
+            let path = descriptor.path(component);
+            match fs::remove_file(&path) {
+                Ok(()) => {}
+                Err(e) if e.kind() == ErrorKind::NotFound => {}
+                Err(e) => return Err(Error::file("remove orphan", path)(e)),
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use compactor_sstable::Version;
+    use compactor_sstable::sstable_id::SstableId;
+
+    fn descriptor() -> Descriptor {
+        let id: SstableId = "7".parse().unwrap();
+        Descriptor::new("", Version::Oa, id)
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn write(staging: &Staging, component: Component) {
+        fs::write(staging.path(&descriptor(), component), b"x").unwrap();
+    }
+
+    #[test]
+    fn publishes_all_or_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path().join("out");
+        let staging = Staging::create(&target).unwrap();
+        write(&staging, Component::Data);
+        drop(staging);
+        assert!(
+            !target.exists(),
+            "a directory made for a failed output goes with it"
+        );
+
+        let components = [Component::Data, Component::Toc];
+        let staging = Staging::create(&target).unwrap();
+        components.iter().for_each(|c| write(&staging, *c));
+        staging.publish(&descriptor(), &components).unwrap();
+        assert_eq!(names(&target), ["oa-7-big-Data.db", "oa-7-big-TOC.txt"]);
+
+        // An id that is taken: what was moved goes again, what was there stays.
+        fs::remove_file(target.join("oa-7-big-TOC.txt")).unwrap();
+        let staging = Staging::create(&target).unwrap();
+        components.iter().for_each(|c| write(&staging, *c));
+        assert!(staging.publish(&descriptor(), &components).is_err());
+        assert_eq!(names(&target), ["oa-7-big-Data.db"]);
+    }
+
+    #[test]
+    fn killed_runs_are_cleaned_up_and_live_ones_left_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path();
+        let dead = target.join(".compactor-1-0");
+        fs::create_dir(&dead).unwrap();
+        fs::write(dead.join(LOCK), b"").unwrap();
+        fs::write(dead.join("oa-7-big-Data.db"), b"x").unwrap();
+        fs::write(target.join("oa-7-big-Filter.db"), b"x").unwrap();
+        fs::write(target.join("oa-8-big-Filter.db"), b"x").unwrap();
+        let live = Staging::create(target).unwrap();
+        let second = Staging::create(target).unwrap();
+        assert!(!dead.exists() && live.directory.exists() && second.directory.exists());
+        assert!(!target.join("oa-7-big-Filter.db").exists());
+        assert!(target.join("oa-8-big-Filter.db").exists());
+    }
+
+    #[test]
+    fn runs_killed_while_they_made_or_removed_their_directory() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path();
+        for name in [
+            ".starting-compactor-1-0",
+            ".starting-compactor-1-1",
+            ".compactor-1-2",
+        ] {
+            fs::create_dir(target.join(name)).unwrap();
+            fs::write(target.join(name).join("oa-7-big-Data.db"), b"x").unwrap();
+        }
+        fs::write(target.join(".starting-compactor-1-1").join(LOCK), b"").unwrap();
+        drop(Staging::create(target).unwrap());
+        assert!(names(target).is_empty(), "{:?}", names(target));
+    }
+
+    #[test]
+    fn directories_made_at_the_same_time() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let staging = Staging::create(target).unwrap();
+                        write(&staging, Component::Data);
+                        assert!(staging.path(&descriptor(), Component::Data).exists());
+                    }
+                });
+            }
+        });
+        assert!(names(target).is_empty(), "{:?}", names(target));
+    }
+}

@@ -1,0 +1,208 @@
+//! A tournament tree over sorted inputs: who is least, and who ties with it.
+//!
+//! A match is one comparison and its outcome is kept, ties included. Advancing one input therefore
+//! costs one comparison per level, and finding *all* inputs at the same position costs none.
+//!
+//! A loser tree costs the same per step but can only replay from the leaf that just won; here a whole
+//! group of equal inputs is consumed and then re-entered, so winners are stored instead.
+
+use std::cmp::Ordering;
+
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Match {
+    /// Leaf that is least below this node, or [`NONE`].
+    winner: u32,
+    /// Both sides are equal.
+    is_tie: bool,
+}
+
+/// A complete binary tree of matches between `len` contestants.
+#[derive(Clone, Debug, Default)]
+pub struct Tournament {
+    /// Leaves, a power of two.
+    width: usize,
+    /// Node 1 is the final; the children of node `i` are `2i` and `2i + 1`.
+    matches: Vec<Match>,
+    /// Whether each contestant still takes part.
+    is_in: Vec<bool>,
+}
+
+impl Tournament {
+    /// Sets up contestants `0..len`, all taking part, and plays every match.
+    pub fn start(&mut self, len: usize, mut compare: impl FnMut(u32, u32) -> Ordering) {
+        self.width = len.next_power_of_two().max(1);
+        self.is_in.clear();
+        self.is_in.resize(len, true);
+        self.matches.clear();
+        self.matches.resize(
+            self.width,
+            Match {
+                winner: NONE,
+                is_tie: false,
+            },
+        );
+        for node in (1..self.width).rev() {
+            self.play(node, &mut compare);
+        }
+    }
+
+    /// Takes a contestant out; takes effect at its next [`Tournament::replay`].
+    pub fn withdraw(&mut self, contestant: u32) {
+        self.is_in[contestant as usize] = false;
+    }
+
+    /// Plays the matches of one contestant again, after its position changed.
+    #[inline]
+    pub fn replay(&mut self, contestant: u32, mut compare: impl FnMut(u32, u32) -> Ordering) {
+        let mut node = (self.width + contestant as usize) / 2;
+        while node >= 1 {
+            self.play(node, &mut compare);
+            node /= 2;
+        }
+    }
+
+    /// Appends the least contestants, all equal to one another, in ascending number; nothing when
+    /// all have withdrawn.
+    #[inline]
+    pub fn winners(&self, out: &mut Vec<u32>) {
+        if self.width == 1 {
+            if self.is_in.first() == Some(&true) {
+                out.push(0);
+            }
+            return;
+        }
+        self.collect(1, out);
+    }
+
+    #[inline]
+    fn entrant(&self, node: usize) -> u32 {
+        if node < self.width {
+            return self.matches[node].winner;
+        }
+        let leaf = node - self.width;
+        if self.is_in.get(leaf) == Some(&true) {
+            leaf as u32
+        } else {
+            NONE
+        }
+    }
+
+    #[inline]
+    fn play(&mut self, node: usize, compare: &mut impl FnMut(u32, u32) -> Ordering) {
+        let left = self.entrant(2 * node);
+        let right = self.entrant(2 * node + 1);
+        self.matches[node] = if right == NONE {
+            Match {
+                winner: left,
+                is_tie: false,
+            }
+        } else if left == NONE {
+            Match {
+                winner: right,
+                is_tie: false,
+            }
+        } else {
+            match compare(left, right) {
+                Ordering::Less => Match {
+                    winner: left,
+                    is_tie: false,
+                },
+                Ordering::Greater => Match {
+                    winner: right,
+                    is_tie: false,
+                },
+                Ordering::Equal => Match {
+                    winner: left,
+                    is_tie: true,
+                },
+            }
+        };
+    }
+
+    fn collect(&self, node: usize, out: &mut Vec<u32>) {
+        if node >= self.width {
+            out.push((node - self.width) as u32);
+            return;
+        }
+        let Match { winner, is_tie } = self.matches[node];
+        if winner == NONE {
+            return;
+        }
+        if is_tie {
+            self.collect(2 * node, out);
+            self.collect(2 * node + 1, out);
+        } else if self.entrant(2 * node) == winner {
+            self.collect(2 * node, out);
+        } else {
+            self.collect(2 * node + 1, out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merge(inputs: &[Vec<u32>]) -> Vec<(u32, Vec<u32>)> {
+        let mut at = vec![0usize; inputs.len()];
+        let mut tree = Tournament::default();
+        let order = |at: &[usize], a: u32, b: u32| {
+            inputs[a as usize][at[a as usize]].cmp(&inputs[b as usize][at[b as usize]])
+        };
+        // Empty inputs never enter: the tree compares only contestants with a position.
+        let with_data: Vec<usize> = (0..inputs.len())
+            .filter(|i| !inputs[*i].is_empty())
+            .collect();
+        if with_data.len() < inputs.len() {
+            let rest: Vec<Vec<u32>> = with_data.iter().map(|i| inputs[*i].clone()).collect();
+            return merge(&rest)
+                .into_iter()
+                .map(|(v, g)| (v, g.iter().map(|i| with_data[*i as usize] as u32).collect()))
+                .collect();
+        }
+        tree.start(inputs.len(), |a, b| order(&at, a, b));
+        let mut out = Vec::new();
+        loop {
+            let mut group = Vec::new();
+            tree.winners(&mut group);
+            let Some(first) = group.first() else { break };
+            out.push((inputs[*first as usize][at[*first as usize]], group.clone()));
+            for member in group {
+                at[member as usize] += 1;
+                if at[member as usize] == inputs[member as usize].len() {
+                    tree.withdraw(member);
+                }
+                tree.replay(member, |a, b| {
+                    // A member of the group that has yet to be replayed may be at its end.
+                    let end = |i: u32| at[i as usize] == inputs[i as usize].len();
+                    match (end(a), end(b)) {
+                        (false, false) => order(&at, a, b),
+                        (a_end, b_end) => a_end.cmp(&b_end),
+                    }
+                });
+            }
+        }
+        out
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn merges_like_a_sorted_map(
+            inputs in proptest::collection::vec(
+                proptest::collection::btree_set(0u32..60, 0..20), 0..9)
+        ) {
+            let inputs: Vec<Vec<u32>> =
+                inputs.into_iter().map(|set| set.into_iter().collect()).collect();
+            let mut expected = std::collections::BTreeMap::<u32, Vec<u32>>::new();
+            for (index, input) in inputs.iter().enumerate() {
+                for value in input {
+                    expected.entry(*value).or_default().push(index as u32);
+                }
+            }
+            let expected: Vec<_> = expected.into_iter().collect();
+            proptest::prop_assert_eq!(merge(&inputs), expected);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! A sliding window of contiguous uncompressed bytes over one input.
+//!
+//! Decoded blocks arrive with headroom in front of their data. When the cursor needs bytes beyond the
+//! current block, what it has not consumed yet is copied into the next block's headroom, so that a
+//! row that straddles two blocks is contiguous at the cost of copying its first part. Only a row
+//! longer than the headroom makes the window grow.
+
+use crate::error::Result;
+
+/// Bytes in front of a block's data that a straddling row may use.
+pub const HEADROOM: usize = 32 << 10;
+
+/// One decoded block: data behind [`HEADROOM`] spare bytes.
+#[derive(Debug, Default)]
+pub struct Block {
+    /// `HEADROOM` bytes, then the data.
+    pub bytes: Vec<u8>,
+}
+
+impl Block {
+    /// Length of the data.
+    pub fn len(&self) -> usize {
+        self.bytes.len().saturating_sub(HEADROOM)
+    }
+
+    /// True without data.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Where blocks come from, in file order.
+pub trait BlockSource {
+    /// The next block; `None` at the end of the file.
+    ///
+    /// # Errors
+    /// A failed read, a damaged chunk, or cancellation.
+    fn next_block(&mut self) -> Result<Option<Block>>;
+
+    /// Gives a consumed block's memory back.
+    fn recycle(&mut self, block: Block);
+
+    /// Uncompressed length of the whole file.
+    fn total_len(&self) -> u64;
+}
+
+/// The window: bytes from the cursor's position on.
+#[derive(Debug)]
+pub struct Window<S> {
+    source: S,
+    bytes: Vec<u8>,
+    start: usize,
+    position: u64,
+    at_end: bool,
+}
+
+impl<S: BlockSource> Window<S> {
+    /// An empty window at the start of `source`.
+    pub fn new(source: S) -> Window<S> {
+        Window {
+            source,
+            bytes: Vec::new(),
+            start: 0,
+            position: 0,
+            at_end: false,
+        }
+    }
+
+    /// What is decoded and not yet consumed.
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    /// Uncompressed position in the file of the first of [`Window::bytes`].
+    #[inline]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Bytes from here to the end of the file.
+    #[inline]
+    pub fn file_remaining(&self) -> u64 {
+        self.source.total_len().saturating_sub(self.position)
+    }
+
+    /// Moves behind `len` bytes, which must be in the window.
+    #[inline(always)]
+    pub fn consume(&mut self, len: usize) {
+        debug_assert!(len <= self.bytes.len() - self.start);
+        self.start += len;
+        self.position += len as u64;
+    }
+
+    /// Where blocks come from.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// Adds the next block; false at the end of the file. Offsets into [`Window::bytes`] stay valid,
+    /// addresses do not.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn refill(&mut self) -> Result<bool> {
+        if self.at_end {
+            return Ok(false);
+        }
+        let Some(mut block) = self.source.next_block()? else {
+            self.at_end = true;
+            return Ok(false);
+        };
+        let rest = self.bytes.len() - self.start;
+        if rest <= HEADROOM && block.bytes.len() >= HEADROOM {
+            let target = HEADROOM - rest;
+            block.bytes[target..HEADROOM].copy_from_slice(&self.bytes[self.start..]);
+            std::mem::swap(&mut self.bytes, &mut block.bytes);
+            self.start = target;
+            if block.bytes.capacity() > 0 {
+                self.source.recycle(block);
+            }
+        } else {
+            // A long row: keep it whole. Vec grows by doubling, so the copies stay linear.
+            self.bytes.copy_within(self.start.., 0);
+            self.bytes.truncate(rest);
+            self.start = 0;
+            self.bytes
+                .extend_from_slice(&block.bytes[HEADROOM.min(block.bytes.len())..]);
+            self.source.recycle(block);
+        }
+        Ok(true)
+    }
+}
+
+/// A source over bytes in memory, cut into blocks of a given length.
+#[derive(Debug)]
+pub struct MemorySource {
+    bytes: Vec<u8>,
+    at: usize,
+    block_len: usize,
+    spare: Vec<Block>,
+}
+
+impl MemorySource {
+    /// Blocks of `block_len` bytes of `bytes`.
+    ///
+    /// # Panics
+    /// If `block_len` is 0.
+    pub fn new(bytes: Vec<u8>, block_len: usize) -> MemorySource {
+        assert!(block_len > 0);
+        MemorySource {
+            bytes,
+            at: 0,
+            block_len,
+            spare: Vec::new(),
+        }
+    }
+}
+
+impl BlockSource for MemorySource {
+    fn next_block(&mut self) -> Result<Option<Block>> {
+        let end = (self.at + self.block_len).min(self.bytes.len());
+        if self.at == end {
+            return Ok(None);
+        }
+        let mut block = self.spare.pop().unwrap_or_default();
+        block.bytes.resize(HEADROOM, 0);
+        block.bytes.extend_from_slice(&self.bytes[self.at..end]);
+        self.at = end;
+        Ok(Some(block))
+    }
+
+    fn recycle(&mut self, mut block: Block) {
+        block.bytes.clear();
+        self.spare.push(block);
+    }
+
+    fn total_len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        /// Whatever is consumed in whatever steps, the bytes come out in order and contiguous.
+        #[test]
+        fn slides_without_losing_bytes(
+            len in 0usize..200_000,
+            block_len in 1usize..40_000,
+            steps in proptest::collection::vec(1usize..90_000, 1..40),
+        ) {
+            let bytes: Vec<u8> = (0..len).map(|i| (i * 7 + i / 251) as u8).collect();
+            let mut window = Window::new(MemorySource::new(bytes.clone(), block_len));
+            let mut at = 0;
+            for step in steps {
+                while window.bytes().len() < step && window.refill().unwrap() {}
+                let got = step.min(len - at);
+                proptest::prop_assert!(window.bytes().len() >= got);
+                proptest::prop_assert_eq!(&window.bytes()[..got], &bytes[at..at + got]);
+                proptest::prop_assert_eq!(window.position(), at as u64);
+                window.consume(got);
+                at += got;
+                proptest::prop_assert_eq!(window.file_remaining(), (len - at) as u64);
+            }
+        }
+    }
+}

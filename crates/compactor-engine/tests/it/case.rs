@@ -1,0 +1,344 @@
+//! A merge in memory: what goes in, how it runs, and simpler variants of it.
+
+use std::fmt;
+
+use compactor_engine::header_union::layout_of;
+use compactor_engine::purge::PurgeLimit;
+use compactor_sstable::Version;
+use compactor_sstable::data::cell::Liveness;
+use compactor_sstable::data::deletion_time::DeletionTime;
+
+use crate::choices::Choices;
+use crate::decode::decode;
+use crate::encode::encode;
+use crate::engine::{Input, Output, Settings, cursor, merge, serialization_header};
+use crate::expected_statistics::ExpectedStatistics;
+use crate::generate::{GC_BEFORE_S, Limits, NOW_S, TIMESTAMP, header, limits, schema, table};
+use crate::model::{self, Purge};
+use crate::stored::stored;
+use crate::table::{Column, Header, Partition, Row, Schema, Table, Unfiltered, hex};
+
+/// Everything that a merge starts from.
+#[derive(Clone)]
+pub struct Case {
+    pub schema: Schema,
+    pub sources: Vec<Source>,
+    pub settings: Settings,
+    pub purge: PurgePlan,
+}
+
+/// One input.
+#[derive(Clone)]
+pub struct Source {
+    pub header: Header,
+    /// What is written.
+    pub table: Table,
+    /// Seed of deviations from the canonical encoding.
+    pub liberties: Option<u64>,
+    pub block_len: usize,
+}
+
+/// How far to purge, by partition.
+#[derive(Clone, Copy, Debug)]
+pub enum PurgePlan {
+    Nothing,
+    All,
+    /// In partitions with an even key, deletions before this timestamp; all in others.
+    EvenBefore(i64),
+}
+
+impl PurgePlan {
+    pub fn limit(self, key: &[u8]) -> PurgeLimit {
+        match self {
+            PurgePlan::Nothing => PurgeLimit::Nothing,
+            PurgePlan::EvenBefore(timestamp) if key.last().is_some_and(|b| b % 2 == 0) => {
+                PurgeLimit::Before(timestamp)
+            }
+            PurgePlan::All | PurgePlan::EvenBefore(_) => PurgeLimit::All,
+        }
+    }
+}
+
+impl Source {
+    pub fn input(&self, schema: &Schema) -> Input {
+        let mut liberties = self.liberties.map(Choices::from_seed);
+        Input {
+            header: self.header.clone(),
+            bytes: encode(schema, &self.header, &self.table, liberties.as_mut()).bytes,
+            block_len: self.block_len,
+            min_local_deletion_time: ExpectedStatistics::of(schema, &self.stored())
+                .min_local_deletion_time,
+        }
+    }
+
+    /// What readers find.
+    pub fn stored(&self) -> Table {
+        stored(&self.table, &self.header)
+    }
+}
+
+/// A random merge of up to `max_inputs` inputs.
+pub fn case(choices: &mut Choices, max_inputs: usize) -> Case {
+    let limits = limits(choices);
+    case_within(choices, max_inputs, limits)
+}
+
+/// Like [`case`], without times that some versions or headers cannot hold, and without values that are
+/// equal although their bytes differ: of those a merge forgets what it drops.
+pub fn moderate_case(choices: &mut Choices, max_inputs: usize) -> Case {
+    let mut limits = limits(choices);
+    limits.extremes = false;
+    limits.aliases = false;
+    case_within(choices, max_inputs, limits)
+}
+
+fn case_within(choices: &mut Choices, max_inputs: usize, limits: Limits) -> Case {
+    let schema = schema(choices);
+    let mut sources = Vec::new();
+    for _ in 0..=choices.below(max_inputs) {
+        let header = header(choices, &schema, limits.extremes);
+        let table = table(choices, &schema, &header, limits);
+        let block_len = match limits.value_len {
+            ..=300 => choices.pick(&[1, 7, 64, 200, 5000]),
+            _ => choices.pick(&[300, 5000, 100_000]),
+        };
+        let liberties = choices.chance(50).then(|| choices.number());
+        sources.push(Source {
+            header,
+            table,
+            liberties,
+            block_len,
+        });
+    }
+    let output = header(choices, &schema, limits.extremes);
+    let purge = match choices.below(4) {
+        0 | 1 => PurgePlan::All,
+        2 => PurgePlan::Nothing,
+        _ => PurgePlan::EvenBefore(TIMESTAMP + choices.below(4) as i64),
+    };
+    let settings = Settings {
+        output,
+        now_s: NOW_S,
+        gc_before_s: choices.pick(&[GC_BEFORE_S, NOW_S, NOW_S + 50, i64::MIN, 0]),
+        output_block_len: choices.pick(&[16, 100, 4096, 1 << 20]),
+        column_index_size: choices.pick(&[1, 60, 65_536]),
+    };
+    let mut case = Case {
+        schema,
+        sources,
+        settings,
+        purge,
+    };
+    case.settle_output();
+    case
+}
+
+impl Case {
+    /// Makes the output's header one that can hold the inputs.
+    pub fn settle_output(&mut self) {
+        self.settings.output.columns = (0..self.schema.columns.len())
+            .filter(|index| {
+                self.sources
+                    .iter()
+                    .any(|s| s.header.columns.contains(index))
+            })
+            .collect();
+        // Deletions of partitions before 1970 cannot be written since `oa`, nor can range tombstones
+        // of that time in wide partitions.
+        let is_early = |d: &DeletionTime| !d.is_live() && d.marked_for_delete_at < 0;
+        let has_early = |partition: &Partition| {
+            is_early(&partition.deletion)
+                || partition
+                    .unfiltereds
+                    .iter()
+                    .any(|unfiltered| matches!(unfiltered, Unfiltered::Marker { open, .. } if is_early(open)))
+        };
+        let mut partitions = self.sources.iter().flat_map(|source| source.table.values());
+        if partitions.any(has_early) {
+            self.settings.output.version = Version::Nb;
+        }
+    }
+
+    pub fn inputs(&self) -> Vec<Input> {
+        self.sources
+            .iter()
+            .map(|source| source.input(&self.schema))
+            .collect()
+    }
+
+    pub fn run(&self) -> Result<Output, String> {
+        self.merge(&self.inputs(), self.purge)
+    }
+
+    /// Merges other inputs of the same table.
+    pub fn merge(&self, inputs: &[Input], purge: PurgePlan) -> Result<Output, String> {
+        merge(&self.schema, inputs, &self.settings, |key| purge.limit(key))
+            .map_err(|e| format!("the merge fails: {e}"))
+    }
+
+    pub fn expected(&self) -> Table {
+        let tables: Vec<Table> = self.sources.iter().map(Source::stored).collect();
+        model::merge(&self.schema, &tables, |key| Purge {
+            now_s: self.settings.now_s,
+            gc_before_s: match self.purge {
+                PurgePlan::Nothing => i64::MIN,
+                _ => self.settings.gc_before_s,
+            },
+            before: match self.purge.limit(key) {
+                PurgeLimit::Before(timestamp) => Some(timestamp),
+                PurgeLimit::All | PurgeLimit::Nothing => None,
+            },
+        })
+    }
+
+    /// What a cursor finds in `bytes`.
+    pub fn read(&self, header: &Header, bytes: &[u8], block_len: usize) -> Result<Table, String> {
+        let layout = layout_of(&serialization_header(&self.schema, header), header.version)
+            .map_err(|e| format!("a layout: {e}"))?;
+        let input = Input {
+            header: header.clone(),
+            bytes: bytes.to_vec(),
+            block_len,
+            min_local_deletion_time: 0,
+        };
+        decode(&self.schema, &mut cursor(&input, layout)).map_err(|e| format!("reading fails: {e}"))
+    }
+
+    /// Hands simpler variants to `try_it` until it returns true.
+    pub fn simpler(&self, try_it: &mut dyn FnMut(Case) -> bool) -> bool {
+        let mut variant = |change: &dyn Fn(&mut Case)| {
+            let mut case = self.clone();
+            change(&mut case);
+            case.settle_output();
+            try_it(case)
+        };
+        for index in 0..self.sources.len() {
+            if self.sources.len() > 1 && variant(&|case| drop(case.sources.remove(index))) {
+                return true;
+            }
+            for key in self.sources[index].table.keys() {
+                let drop_key = |case: &mut Case| drop(case.sources[index].table.remove(key));
+                if self.sources[index].table.len() > 1 && variant(&drop_key) {
+                    return true;
+                }
+            }
+            if self.sources[index].liberties.is_some()
+                && variant(&|case| case.sources[index].liberties = None)
+            {
+                return true;
+            }
+            for (key, partition) in &self.sources[index].table {
+                for simpler in simpler_partitions(partition) {
+                    let replace = |case: &mut Case| {
+                        let table = &mut case.sources[index].table;
+                        match simpler.is_empty() {
+                            true => drop(table.remove(key)),
+                            false => drop(table.insert(key.clone(), simpler.clone())),
+                        }
+                    };
+                    if variant(&replace) {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+}
+
+fn simpler_partitions(partition: &Partition) -> Vec<Partition> {
+    let mut variants = Vec::new();
+    let mut add = |change: &dyn Fn(&mut Partition)| {
+        let mut variant = partition.clone();
+        change(&mut variant);
+        if variant != *partition {
+            variants.push(variant);
+        }
+    };
+    let is_row = |unfiltered: &Unfiltered| matches!(unfiltered, Unfiltered::Row { .. });
+    add(&|p| p.deletion = DeletionTime::LIVE);
+    add(&|p| p.static_row = Row::empty());
+    add(&|p| p.unfiltereds.clear());
+    add(&|p| p.unfiltereds.retain(is_row));
+    add(&|p| p.unfiltereds.retain(|unfiltered| !is_row(unfiltered)));
+    for index in 0..partition.unfiltereds.len() {
+        if is_row(&partition.unfiltereds[index]) {
+            add(&|p| drop(p.unfiltereds.remove(index)));
+        }
+    }
+    for row in simpler_rows(&partition.static_row) {
+        add(&|p| p.static_row = row.clone());
+    }
+    for (index, unfiltered) in partition.unfiltereds.iter().enumerate() {
+        let Unfiltered::Row { clustering, row } = unfiltered else {
+            continue;
+        };
+        for row in simpler_rows(row).into_iter().filter(|row| !row.is_empty()) {
+            let clustering = clustering.clone();
+            let replacement = Unfiltered::Row { clustering, row };
+            add(&|p| p.unfiltereds[index] = replacement.clone());
+        }
+    }
+    variants
+}
+
+fn simpler_rows(row: &Row) -> Vec<Row> {
+    let mut variants = Vec::new();
+    let mut add = |change: &dyn Fn(&mut Row)| {
+        let mut variant = row.clone();
+        change(&mut variant);
+        if variant != *row {
+            variants.push(variant);
+        }
+    };
+    add(&|r| r.columns.clear());
+    add(&|r| r.liveness = Liveness::EMPTY);
+    add(&|r| (r.deletion, r.is_shadowable) = (DeletionTime::LIVE, false));
+    for (column, data) in &row.columns {
+        add(&|r| drop(r.columns.remove(column)));
+        if data.deletion.is_live() {
+            continue;
+        }
+        for index in 0..data.cells.len() {
+            let mut data = data.clone();
+            data.cells.remove(index);
+            add(&|r| drop(r.columns.insert(*column, data.clone())));
+        }
+    }
+    variants
+}
+
+impl fmt::Debug for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for column in &self.schema.clustering {
+            writeln!(f, "clustering {column:?}")?;
+        }
+        for (index, column) in self.schema.columns.iter().enumerate() {
+            let Column {
+                name,
+                column_type,
+                is_static,
+            } = column;
+            let name = String::from_utf8_lossy(name);
+            let kind = if *is_static { "static" } else { "" };
+            writeln!(f, "#{index} {name} {column_type:?} {kind}")?;
+        }
+        for (number, source) in self.sources.iter().enumerate() {
+            let Source {
+                header,
+                table,
+                liberties,
+                block_len,
+            } = source;
+            writeln!(
+                f,
+                "input {number}, blocks of {block_len}, {liberties:?}, {header:?}"
+            )?;
+            writeln!(f, "  {}", hex(&source.input(&self.schema).bytes))?;
+            for ((_, key), partition) in table {
+                writeln!(f, "  {} {partition:?}", hex(key))?;
+            }
+        }
+        write!(f, "{:?} {:?}", self.settings, self.purge)
+    }
+}

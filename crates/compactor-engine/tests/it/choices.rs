@@ -1,0 +1,116 @@
+//! Random cases from seeds, and how a case that fails is made simpler before it is reported.
+//!
+//! `COMPACTOR_TEST_CASES` multiplies the number of cases, `COMPACTOR_TEST_SEED` is the seed of the
+//! first: a failure names the seed that repeats it.
+
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// Random choices; the first of several options is the simplest.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    state: u64,
+}
+
+impl Choices {
+    pub fn from_seed(seed: u64) -> Choices {
+        Choices { state: seed }
+    }
+
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.number() >> 33) as usize % end.max(1)
+    }
+
+    /// True in `percent` of 100 cases.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    /// One of these.
+    pub fn pick<T: Copy>(&mut self, options: &[T]) -> T {
+        options[self.below(options.len())]
+    }
+
+    /// Any number (SplitMix64).
+    pub fn number(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// The number of cases to run where `cases` are the default.
+pub fn scaled(cases: usize) -> usize {
+    match std::env::var("COMPACTOR_TEST_CASES")
+        .ok()
+        .and_then(|text| text.parse::<f64>().ok())
+    {
+        Some(factor) => ((cases as f64 * factor) as usize).max(1),
+        None => cases,
+    }
+}
+
+/// The first seed of a test.
+pub fn first_seed() -> u64 {
+    let text = std::env::var("COMPACTOR_TEST_SEED").ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// Verifies random cases. `Err` or a panic is a failure; then `simpler` gives variants of a case to
+/// try in its place, as long as one of them fails as well.
+pub fn check<C: Debug>(
+    name: &str,
+    cases: usize,
+    generate: impl Fn(&mut Choices) -> C,
+    verify: impl Fn(&C) -> Result<(), String>,
+    simpler: impl Fn(&C, &mut dyn FnMut(C) -> bool) -> bool,
+) {
+    let (first, cases) = (first_seed(), scaled(cases));
+    eprintln!("{name}: {cases} cases from seed {first}");
+    for seed in (first..).take(cases) {
+        let mut case = generate(&mut Choices::from_seed(seed));
+        let Err(mut message) = run(&verify, &case) else {
+            continue;
+        };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let mut found = None;
+            // The callback returns true to stop at the first simpler case that fails.
+            simpler(&case, &mut |candidate| {
+                if Instant::now() > deadline {
+                    return true;
+                }
+                match run(&verify, &candidate) {
+                    Ok(()) => false,
+                    Err(message) => {
+                        found = Some((candidate, message));
+                        true
+                    }
+                }
+            });
+            match found {
+                Some(simplest) => (case, message) = simplest,
+                None => break,
+            }
+        }
+        panic!("{name}: seed {seed} fails. The simplest case found:\n{case:?}\n{message}");
+    }
+}
+
+fn run<C>(verify: &impl Fn(&C) -> Result<(), String>, case: &C) -> Result<(), String> {
+    match catch_unwind(AssertUnwindSafe(|| verify(case))) {
+        Ok(result) => result,
+        Err(payload) => {
+            let text = payload.downcast_ref::<String>().cloned().or_else(|| {
+                payload
+                    .downcast_ref::<&str>()
+                    .map(|text| (*text).to_owned())
+            });
+            Err(format!("panic: {}", text.unwrap_or_default()))
+        }
+    }
+}

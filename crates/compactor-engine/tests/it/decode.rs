@@ -1,0 +1,105 @@
+//! A table in memory from what a cursor reads.
+
+use std::collections::BTreeMap;
+
+use compactor_engine::cursor::{Cursor, RowRef};
+use compactor_engine::window::BlockSource;
+use compactor_engine::{Error, Result};
+use compactor_sstable::data::cell::CellView;
+use compactor_sstable::data::deletion_time::DeletionTime;
+
+use crate::table::{Cell, ColumnData, Partition, Row, Schema, Table, Unfiltered};
+
+/// Reads everything.
+pub fn decode<S: BlockSource>(schema: &Schema, cursor: &mut Cursor<S>) -> Result<Table> {
+    let mut table = Table::new();
+    while cursor.next_partition()? {
+        let key = (cursor.token(), cursor.key().to_vec());
+        let mut partition = Partition {
+            deletion: cursor.partition_deletion(),
+            static_row: match cursor.static_row() {
+                Some(row) => decode_row(schema, &row).map_err(|e| cursor.place_error(e))?,
+                None => Row::empty(),
+            },
+            unfiltereds: Vec::new(),
+        };
+        loop {
+            cursor.next_unfiltered()?;
+            let Some(prefix) = cursor.clustering() else {
+                break;
+            };
+            let values = (0..prefix.len())
+                .map(|i| prefix.value(i).map(<[u8]>::to_vec))
+                .collect();
+            partition
+                .unfiltereds
+                .push(match (cursor.row(), cursor.marker()) {
+                    (Some(row), None) => {
+                        let row = decode_row(schema, &row).map_err(|e| cursor.place_error(e))?;
+                        Unfiltered::Row {
+                            clustering: values,
+                            row,
+                        }
+                    }
+                    (None, Some(marker)) => Unfiltered::Marker {
+                        kind: marker.kind,
+                        bound: values,
+                        close: marker.close,
+                        open: marker.open,
+                    },
+                    _ => return Err(Error::Internal("neither row nor marker".to_owned())),
+                });
+        }
+        table.insert(key, partition);
+    }
+    Ok(table)
+}
+
+fn decode_row(
+    schema: &Schema,
+    row: &RowRef<'_>,
+) -> std::result::Result<Row, compactor_sstable::Error> {
+    let mut body = row.body()?;
+    let mut decoded = Row {
+        liveness: body.liveness,
+        deletion: body.deletion,
+        is_shadowable: body.is_shadowable,
+        columns: BTreeMap::new(),
+    };
+    while let Some(index) = body.next_column()? {
+        let column = body.column(index);
+        let mut data = ColumnData {
+            deletion: DeletionTime::LIVE,
+            cells: Vec::new(),
+        };
+        if column.is_complex {
+            let (deletion, count) = body.complex_header()?;
+            data.deletion = deletion;
+            for _ in 0..count {
+                data.cells.extend(body.complex_cell()?.as_ref().map(owned));
+            }
+        } else {
+            data.cells
+                .extend(body.simple_cell(column)?.as_ref().map(owned));
+        }
+        let is_this =
+            |c: &crate::table::Column| c.name == column.name && c.is_static == row.head.is_static();
+        let index = schema.columns.iter().position(is_this);
+        if let Some(index) = index
+            && !(data.deletion.is_live() && data.cells.is_empty())
+        {
+            decoded.columns.insert(index, data);
+        }
+    }
+    Ok(decoded)
+}
+
+fn owned(cell: &CellView<'_>) -> Cell {
+    Cell {
+        timestamp: cell.timestamp,
+        local_deletion_time: cell.local_deletion_time,
+        ttl: cell.ttl,
+        path: cell.path.to_vec(),
+        value: cell.value.to_vec(),
+    }
+}

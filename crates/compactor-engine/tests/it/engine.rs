@@ -1,0 +1,402 @@
+//! The engine's merge, from bytes in memory to bytes in memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use compactor_engine::cursor::Cursor;
+use compactor_engine::header_union::{HeaderSource, column_map, layout_of, union};
+use compactor_engine::partition_merge::{
+    MergeCounts, MergeInput, Observer, PartitionMerger, PurgeLimits,
+};
+use compactor_engine::partition_writer::{BlockOutput, IndexOutput, PartitionWriter};
+use compactor_engine::purge::PurgeLimit;
+use compactor_engine::window::{Block, BlockSource, HEADROOM};
+use compactor_sstable::Version;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::statistics::header::{HeaderColumn, HeaderType};
+use compactor_sstable::statistics::{
+    CollectorSettings, EncodingStats, Finish, MetadataCollector, SerializationHeader, Statistics,
+};
+use compactor_sstable::types::{CqlType, UserType};
+
+use crate::choices::Choices;
+use crate::table::{Base, ColumnType, Header, Schema};
+
+/// Bytes of an input, its header, and what its statistics say.
+#[derive(Clone, Debug)]
+pub struct Input {
+    pub header: Header,
+    pub bytes: Vec<u8>,
+    pub block_len: usize,
+    pub min_local_deletion_time: i64,
+}
+
+/// The output of a merge in memory.
+#[derive(Debug)]
+pub struct Output {
+    pub bytes: Vec<u8>,
+    pub index: Vec<IndexEntry>,
+    pub statistics: Statistics,
+    pub counts: MergeCounts,
+    pub rows: u64,
+    pub partitions: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexEntry {
+    pub key: Vec<u8>,
+    pub position: u64,
+    pub promoted: Vec<u8>,
+}
+
+/// How far purging may go in each partition, by its key.
+pub struct Limits<F>(pub F);
+
+impl<F: Fn(&[u8]) -> PurgeLimit> PurgeLimits for Limits<F> {
+    fn limit(&self, key: &[u8], _hash: KeyHash) -> PurgeLimit {
+        (self.0)(key)
+    }
+}
+
+/// Settings of a merge that are not its inputs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub output: Header,
+    pub now_s: i64,
+    pub gc_before_s: i64,
+    pub output_block_len: usize,
+    pub column_index_size: u64,
+}
+
+/// Merges; `inputs` come newest first. The output's columns are the union of theirs.
+pub fn merge(
+    schema: &Schema,
+    inputs: &[Input],
+    settings: &Settings,
+    limits: impl Fn(&[u8]) -> PurgeLimit,
+) -> Result<Output, compactor_engine::Error> {
+    let header = output_header(schema, inputs, &settings.output)?;
+    let layout = Arc::new(layout_of(&header, settings.output.version)?);
+    let blocks = MemoryBlocks {
+        bytes: Vec::new(),
+        block_len: settings.output_block_len,
+    };
+    let writer = PartitionWriter::new(
+        Arc::clone(&layout),
+        blocks,
+        MemoryIndex::default(),
+        MetadataCollector::new(CollectorSettings::default()),
+        settings.column_index_size,
+    )?;
+    let (writer, counts) = merge_into(schema, inputs, settings, limits, writer, layout)?;
+    let (rows, partitions, len) = (writer.rows(), writer.partitions(), writer.position());
+    let (blocks, index, collector) = writer.finish();
+    assert_eq!(blocks.bytes.len() as u64, len);
+    let key_of = |entry: Option<&IndexEntry>| entry.map(|entry| entry.key.clone());
+    let statistics = collector.finish(Finish {
+        partitioner: Partitioner::Murmur3,
+        bloom_filter_fp_chance: 0.01,
+        compression_ratio: None,
+        first_key: key_of(index.0.first()).unwrap_or_default(),
+        last_key: key_of(index.0.last()).unwrap_or_default(),
+        header,
+    });
+    Ok(Output {
+        bytes: blocks.bytes,
+        index: index.0,
+        statistics,
+        counts,
+        rows,
+        partitions,
+    })
+}
+
+/// The union of the inputs' headers, which is to be this one.
+fn output_header(
+    schema: &Schema,
+    inputs: &[Input],
+    output: &Header,
+) -> Result<SerializationHeader, compactor_engine::Error> {
+    let headers: Vec<SerializationHeader> = inputs
+        .iter()
+        .map(|input| serialization_header(schema, &input.header))
+        .collect();
+    let path = PathBuf::from("Statistics.db");
+    let sources: Vec<HeaderSource<'_>> = headers
+        .iter()
+        .map(|header| HeaderSource {
+            path: &path,
+            header,
+        })
+        .collect();
+    let header = union(&sources, encoding_stats(output))?;
+    assert_eq!(
+        header,
+        serialization_header(schema, output),
+        "union of the headers"
+    );
+    Ok(header)
+}
+
+/// Merges into a writer of the output, of whatever kind.
+pub fn merge_into<B: BlockOutput, I: IndexOutput>(
+    schema: &Schema,
+    inputs: &[Input],
+    settings: &Settings,
+    limits: impl Fn(&[u8]) -> PurgeLimit,
+    writer: PartitionWriter<B, I>,
+    layout: Arc<Layout>,
+) -> Result<(PartitionWriter<B, I>, MergeCounts), compactor_engine::Error> {
+    let mut merge_inputs = Vec::new();
+    for input in inputs {
+        let header = serialization_header(schema, &input.header);
+        let layout_in = layout_of(&header, input.header.version)?;
+        let map = column_map(&layout_in, &layout)?;
+        let cursor = cursor(input, layout_in);
+        merge_inputs.push(MergeInput::new(
+            cursor,
+            map,
+            &layout,
+            input.min_local_deletion_time,
+            settings.now_s,
+        ));
+    }
+    PartitionMerger::new(
+        merge_inputs,
+        writer,
+        layout,
+        settings.now_s,
+        settings.gc_before_s,
+    )
+    .run(&Limits(limits), &mut Unobserved)
+}
+
+/// Bytes of an input and all that is needed to read them, from anywhere.
+#[derive(Clone)]
+pub struct RawInput {
+    pub header: SerializationHeader,
+    pub version: Version,
+    pub bytes: Vec<u8>,
+    pub block_len: usize,
+    pub min_local_deletion_time: i64,
+}
+
+/// Merges inputs of one header to the bytes of a file with that header.
+pub fn merge_raw(
+    inputs: &[RawInput],
+    header: &SerializationHeader,
+    version: Version,
+    now_s: i64,
+    gc_before_s: i64,
+    limits: impl Fn(&[u8]) -> PurgeLimit,
+) -> Result<Vec<u8>, compactor_engine::Error> {
+    let layout = Arc::new(layout_of(header, version)?);
+    let mut merge_inputs = Vec::new();
+    for input in inputs {
+        let layout_in = layout_of(&input.header, input.version)?;
+        let map = column_map(&layout_in, &layout)?;
+        let cursor = cursor_over(&input.bytes, input.block_len, layout_in);
+        let seconds = input.min_local_deletion_time;
+        merge_inputs.push(MergeInput::new(cursor, map, &layout, seconds, now_s));
+    }
+    let writer = PartitionWriter::new(
+        Arc::clone(&layout),
+        MemoryBlocks {
+            bytes: Vec::new(),
+            block_len: 4096,
+        },
+        MemoryIndex::default(),
+        MetadataCollector::new(CollectorSettings::default()),
+        300,
+    )?;
+    let merger = PartitionMerger::new(merge_inputs, writer, layout, now_s, gc_before_s);
+    let (writer, _) = merger.run(&Limits(limits), &mut Unobserved)?;
+    Ok(writer.finish().0.bytes)
+}
+
+/// A cursor over an input's bytes.
+pub fn cursor(input: &Input, layout: Layout) -> Cursor<TinyBlocks> {
+    cursor_over(&input.bytes, input.block_len, layout)
+}
+
+fn cursor_over(bytes: &[u8], block_len: usize, layout: Layout) -> Cursor<TinyBlocks> {
+    let source = TinyBlocks {
+        bytes: bytes.to_vec(),
+        at: 0,
+        block_len,
+        lengths: Choices::from_seed(bytes.len() as u64),
+        spare: Vec::new(),
+    };
+    Cursor::new(source, Arc::new(layout), PathBuf::from("Data.db"))
+}
+
+/// Blocks of any length up to a given one, so that structures are cut anywhere.
+#[derive(Debug)]
+pub struct TinyBlocks {
+    bytes: Vec<u8>,
+    at: usize,
+    block_len: usize,
+    lengths: Choices,
+    spare: Vec<Block>,
+}
+
+impl BlockSource for TinyBlocks {
+    fn next_block(&mut self) -> compactor_engine::Result<Option<Block>> {
+        let len = 1 + self.lengths.below(self.block_len);
+        let end = (self.at + len).min(self.bytes.len());
+        if self.at == end {
+            return Ok(None);
+        }
+        let mut block = self.spare.pop().unwrap_or_default();
+        block.bytes.resize(HEADROOM, 0xee);
+        block.bytes.extend_from_slice(&self.bytes[self.at..end]);
+        self.at = end;
+        Ok(Some(block))
+    }
+
+    fn recycle(&mut self, mut block: Block) {
+        // The headroom's bytes are whatever they are: nobody may rely on them.
+        block.bytes.truncate(HEADROOM);
+        self.spare.push(block);
+    }
+
+    fn total_len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
+/// Watches nothing.
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+
+    fn before_publish(&mut self, _data_path: &Path) -> compactor_engine::Result<()> {
+        Ok(())
+    }
+}
+
+struct MemoryBlocks {
+    bytes: Vec<u8>,
+    block_len: usize,
+}
+
+impl BlockOutput for MemoryBlocks {
+    fn block_len(&self) -> usize {
+        self.block_len
+    }
+
+    fn take_buffer(&mut self) -> compactor_engine::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    fn put_block(&mut self, block: Vec<u8>) {
+        // Whole blocks, but for the last.
+        assert_eq!(self.bytes.len() % self.block_len, 0);
+        assert!(block.len() <= self.block_len, "{} bytes", block.len());
+        self.bytes.extend_from_slice(&block);
+    }
+}
+
+#[derive(Default)]
+struct MemoryIndex(Vec<IndexEntry>);
+
+impl IndexOutput for MemoryIndex {
+    fn add(
+        &mut self,
+        key: &[u8],
+        hash: KeyHash,
+        position: u64,
+        promoted: &[u8],
+    ) -> compactor_engine::Result<()> {
+        assert_eq!(hash, Partitioner::Murmur3.hash_key(key));
+        self.0.push(IndexEntry {
+            key: key.to_vec(),
+            position,
+            promoted: promoted.to_vec(),
+        });
+        Ok(())
+    }
+}
+
+pub fn encoding_stats(header: &Header) -> EncodingStats {
+    EncodingStats {
+        min_timestamp: header.min_timestamp,
+        min_local_deletion_time: header.min_local_deletion_time,
+        min_ttl: header.min_ttl,
+    }
+}
+
+pub fn serialization_header(schema: &Schema, header: &Header) -> SerializationHeader {
+    let columns = |is_static| {
+        let of_kind = header.of_kind(schema, is_static);
+        let column = |index: &usize| HeaderColumn {
+            name: schema.columns[*index].name.clone(),
+            column_type: HeaderType::new(cql_type(schema.columns[*index].column_type)),
+        };
+        of_kind.iter().map(column).collect()
+    };
+    SerializationHeader {
+        encoding_stats: encoding_stats(header),
+        key_type: HeaderType::new(CqlType::Int32),
+        clustering_types: schema
+            .clustering
+            .iter()
+            .map(|column| {
+                let base = base_type(column.base);
+                HeaderType::new(match column.is_reversed {
+                    true => CqlType::Reversed(Arc::new(base)),
+                    false => base,
+                })
+            })
+            .collect(),
+        static_columns: columns(true),
+        regular_columns: columns(false),
+    }
+}
+
+fn base_type(base: Base) -> CqlType {
+    match base {
+        Base::Int => CqlType::Int32,
+        Base::Text => CqlType::Utf8,
+        Base::Blob => CqlType::Bytes,
+        Base::Long => CqlType::Long,
+        Base::Varint => CqlType::Integer,
+        Base::Decimal => CqlType::Decimal,
+        Base::Boolean => CqlType::Boolean,
+        Base::Counter => CqlType::CounterColumn,
+    }
+}
+
+fn cql_type(column_type: ColumnType) -> CqlType {
+    let shared = |base| Arc::new(base_type(base));
+    match column_type {
+        ColumnType::Simple(base) => base_type(base),
+        ColumnType::List(element) => CqlType::List {
+            element: shared(element),
+            multi_cell: true,
+        },
+        ColumnType::Set(element) => CqlType::Set {
+            element: shared(element),
+            multi_cell: true,
+        },
+        ColumnType::Map(key, value) => CqlType::Map {
+            key: shared(key),
+            value: shared(value),
+            multi_cell: true,
+        },
+        ColumnType::Udt => CqlType::Udt(Arc::new(UserType {
+            keyspace: "ks".to_owned(),
+            name: b"person".to_vec(),
+            fields: [("a", Base::Int), ("b", Base::Text), ("c", Base::Long)]
+                .map(|(name, base)| (name.as_bytes().to_vec(), base_type(base)))
+                .to_vec(),
+            multi_cell: true,
+        })),
+    }
+}

@@ -1,0 +1,281 @@
+//! Operations that fail or come short, one after the other, in the middle of a merge; cancellation;
+//! full disks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use compactor_engine::merge_job::{MergeJob, MergeOptions, OutputCompression};
+use compactor_engine::partition_merge::Observer;
+use compactor_engine::{Error, Result};
+use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
+
+use crate::choices::{Choices, first_seed, scaled};
+use crate::engine::Unobserved;
+use crate::fault_backend::{Fault, FaultBackend, OperationKind};
+use crate::files::{
+    contents, disk_directory, io, key_value_sstables, merge_files, options, sstables,
+};
+
+const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
+
+type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
+
+/// Merges with the n-th operation going wrong. Returns the result, how many operations there were, and
+/// of which kind the n-th was.
+fn merge_with_fault(
+    options: &MergeOptions,
+    number: usize,
+    fault: Fault,
+) -> (Result<()>, usize, Option<OperationKind>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let kind = Arc::new(AtomicUsize::new(usize::MAX));
+    let (counted, noted) = (Arc::clone(&count), Arc::clone(&kind));
+    let script = move |index: usize, operation: OperationKind| {
+        counted.fetch_max(index + 1, Ordering::Relaxed);
+        if index != number {
+            return Fault::None;
+        }
+        noted.store(operation as usize, Ordering::Relaxed);
+        fault
+    };
+    let backend = Arc::new(FaultBackend::new(Box::new(script)));
+    let io = Io::with_backend(IoOptions::default(), backend);
+    let result = MergeJob::open(io, options.clone()).and_then(|job| job.run(&mut Unobserved));
+    use OperationKind::{Call, Read, Sync, Write};
+    let kind = [Read, Write, Sync, Call]
+        .into_iter()
+        .find(|k| *k as usize == kind.load(Ordering::Relaxed));
+    (result.map(|_| ()), count.load(Ordering::Relaxed), kind)
+}
+
+/// Nothing is left of a merge that failed, and its inputs are as they were.
+fn assert_nothing_happened(directory: &Path, inputs: &Files, what: &str) {
+    let left = contents(&directory.join("output"));
+    assert!(left.is_empty(), "{what} leaves {:?}", left.keys());
+    assert!(
+        !directory.join("output").exists(),
+        "{what} leaves its directory"
+    );
+    assert!(
+        contents(&directory.join("inputs")) == *inputs,
+        "{what} changes inputs"
+    );
+}
+
+#[test]
+fn any_operation_may_fail() {
+    for (mode, compression) in [
+        ((ReadMode::Buffered, WriteMode::Buffered), None),
+        (
+            (ReadMode::DontNeed, WriteMode::Trickle),
+            Some(CompressionParams::new(Codec::Lz4, 16_384)),
+        ),
+        (
+            (ReadMode::Auto, WriteMode::Auto),
+            Some(CompressionParams::new(Codec::Lz4, 4096)),
+        ),
+    ] {
+        let directory = disk_directory();
+        let inputs = directory.path().join("inputs");
+        let paths = key_value_sstables(&inputs, 600, 900);
+        let before = contents(&inputs);
+        let output = directory.path().join("output");
+        let mut options = options(&paths, &output);
+        (options.read_mode, options.write_mode) = mode;
+        options.memory_bytes = 128 << 10;
+        options.compression = match compression {
+            Some(params) => OutputCompression::Params(params),
+            None => OutputCompression::None,
+        };
+        let (result, total, _) = merge_with_fault(&options, usize::MAX, Fault::None);
+        result.unwrap();
+        let expected = contents(&output);
+        std::fs::remove_dir_all(&output).unwrap();
+        assert!(total > 40, "{total} operations");
+        for fault in [
+            Fault::Errno(EIO),
+            Fault::Errno(ENOSPC),
+            Fault::Short(100),
+            Fault::Short(0),
+        ] {
+            // Write-back takes a varying number of steps.
+            for number in 0..total + 3 {
+                let (result, _, kind) = merge_with_fault(&options, number, fault);
+                let what = format!("{mode:?}: {fault:?} at {number} of {total}, a {kind:?}");
+                match (&result, fault, kind) {
+                    (Ok(()), Fault::Short(_), _) => {}
+                    // Of preallocation, advice and write-back by hand the merge can do without.
+                    (Ok(()), _, None | Some(OperationKind::Call)) => {}
+                    (Ok(()), ..) => panic!("{what} is not noticed"),
+                    (Err(error), ..) => {
+                        let message = error.to_string();
+                        let root = directory.path().to_str().unwrap();
+                        assert!(message.contains(root), "{what}: {message}");
+                        assert!(message.contains("-big-"), "{what}: {message}");
+                        assert_nothing_happened(directory.path(), &before, &what);
+                        // A file that ends early is an error; one transfer that does is not.
+                        assert!(fault != Fault::Short(100), "{what}: {message}");
+                    }
+                }
+                if result.is_ok() {
+                    assert!(contents(&output) == expected, "{what} changes the output");
+                    std::fs::remove_dir_all(&output).unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// Stops a merge at some moment.
+struct StopAfter {
+    questions: AtomicUsize,
+    stop_at: usize,
+    fail_before_publishing: bool,
+}
+
+impl Observer for StopAfter {
+    fn is_cancelled(&self) -> bool {
+        self.questions.fetch_add(1, Ordering::Relaxed) >= self.stop_at
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+
+    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
+        assert!(data_path.exists(), "{}", data_path.display());
+        if self.fail_before_publishing {
+            return Err(Error::Refused("changed my mind".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn cancellation_leaves_nothing() {
+    let directory = disk_directory();
+    let inputs = directory.path().join("inputs");
+    let paths = key_value_sstables(&inputs, 9000, 50);
+    let before = contents(&inputs);
+    let output = directory.path().join("output");
+    let options = options(&paths, &output);
+    let run = |stop_at, fail_before_publishing| {
+        let mut observer = StopAfter {
+            questions: AtomicUsize::new(0),
+            stop_at,
+            fail_before_publishing,
+        };
+        let result = MergeJob::open(io(), options.clone())
+            .unwrap()
+            .run(&mut observer);
+        (result.map(|_| ()), observer.questions.into_inner())
+    };
+    let (result, questions) = run(usize::MAX, false);
+    result.unwrap();
+    std::fs::remove_dir_all(&output).unwrap();
+    assert!(questions > 10, "{questions}");
+    for stop_at in 0..questions {
+        let (result, _) = run(stop_at, false);
+        assert!(
+            matches!(result, Err(Error::Cancelled)),
+            "{stop_at}: {result:?}"
+        );
+        assert_nothing_happened(directory.path(), &before, "cancellation");
+    }
+    let (result, _) = run(usize::MAX, true);
+    assert!(matches!(result, Err(Error::Refused(_))), "{result:?}");
+    assert_nothing_happened(directory.path(), &before, "a change of mind");
+}
+
+/// A backend that reorders nothing but fails at random, so that several blocks are under way.
+#[test]
+fn failures_at_random_with_many_threads() {
+    let directory = disk_directory();
+    let inputs = directory.path().join("inputs");
+    let paths = key_value_sstables(&inputs, 900, 1000);
+    let before = contents(&inputs);
+    let mut choices = Choices::from_seed(first_seed());
+    let mut options = options(&paths, &directory.path().join("output"));
+    options.threads = 4;
+    options.memory_bytes = 1 << 20;
+    let (result, total, _) = merge_with_fault(&options, usize::MAX, Fault::None);
+    result.unwrap();
+    std::fs::remove_dir_all(directory.path().join("output")).unwrap();
+    for _ in 0..scaled(30) {
+        let number = choices.below(total);
+        let (result, _, kind) = merge_with_fault(&options, number, Fault::Errno(EIO));
+        if kind.is_some_and(|kind| kind != OperationKind::Call) {
+            assert!(result.is_err(), "{number}, {kind:?}");
+        }
+        match result {
+            Err(_) => assert_nothing_happened(directory.path(), &before, &format!("{number}")),
+            Ok(()) => std::fs::remove_dir_all(directory.path().join("output")).unwrap(),
+        }
+    }
+}
+
+/// A file system of so many bytes, unmounted when it goes.
+struct Tmpfs(tempfile::TempDir);
+
+impl Tmpfs {
+    fn mount(bytes: usize) -> Option<Tmpfs> {
+        let directory = disk_directory();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "none"])
+            .arg(directory.path())
+            .output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Tmpfs(directory));
+        }
+        eprintln!("SKIPPED: no right to mount a tmpfs");
+        None
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_nothing() {
+    let directory = disk_directory();
+    let inputs = directory.path().join("inputs");
+    let paths = key_value_sstables(&inputs, 900, 1000);
+    let before = contents(&inputs);
+    for bytes in [8 << 10, 64 << 10, 500 << 10, 900 << 10, 3 << 20] {
+        let Some(mount) = Tmpfs::mount(bytes) else {
+            return;
+        };
+        let output = mount.0.path().join("output");
+        for mode in [WriteMode::Buffered, WriteMode::Trickle, WriteMode::Auto] {
+            let mut options = options(&paths, &output);
+            options.write_mode = mode;
+            match merge_files(&io(), options) {
+                Ok(_) => {
+                    assert_eq!(bytes, 3 << 20, "{mode}");
+                    assert_eq!(sstables(&output).len(), 1);
+                    std::fs::remove_dir_all(&output).unwrap();
+                }
+                Err(error) => {
+                    assert!(bytes < 3 << 20, "{mode}: {error}");
+                    let message = error.to_string();
+                    assert!(message.contains(output.to_str().unwrap()), "{message}");
+                    let is_no_space = match &error {
+                        Error::Io(error) => error.is_no_space(),
+                        Error::File { cause, .. } => cause.raw_os_error() == Some(ENOSPC),
+                        _ => false,
+                    };
+                    assert!(is_no_space, "{mode}: {message}");
+                    assert!(!output.exists(), "{mode}: {:?}", contents(&output).keys());
+                }
+            }
+        }
+    }
+    assert!(contents(&inputs) == before, "inputs have changed");
+}

@@ -1,0 +1,268 @@
+//! Random tables as real SSTables, merged by jobs: against the model, and with settings that must not
+//! change a byte.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use compactor_engine::merge_job::{OutputCompression, Scope};
+use compactor_engine::scan::Scan;
+use compactor_io::ReadMode;
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
+
+use crate::case::{Case, PurgePlan, Source};
+use crate::choices::{Choices, check, first_seed, scaled};
+use crate::decode::decode;
+use crate::files::{
+    contents, disk_directory, io, key_value_schema, key_value_source, key_value_sstables,
+    merge_files, options, scan, sstables, write_sstable,
+};
+use crate::model;
+use crate::table::hex;
+use crate::visible::{Visible, generate as generate_consistent, visible};
+
+fn compression(choices: &mut Choices) -> Option<CompressionParams> {
+    let codec = choices.pick(&[Codec::Lz4, Codec::Snappy, Codec::Deflate, Codec::Noop]);
+    let mut params = CompressionParams::new(codec, choices.pick(&[4096, 16_384, 1 << 20]));
+    if choices.chance(40) {
+        params.max_compressed_len =
+            CompressionParams::max_compressed_len_for_ratio(params.chunk_len, 1.1);
+    }
+    choices.chance(75).then_some(params)
+}
+
+/// A file-to-file merge is the merge of what is in the files: readers of one, two and three inputs,
+/// compressed and not, whole tables, all that overlap, or purging nothing.
+#[test]
+fn jobs_are_what_the_model_says() {
+    let directory = disk_directory();
+    let io = io();
+    let verify = |case: &Case| {
+        let inputs = tempfile::tempdir_in(directory.path()).unwrap();
+        let output = tempfile::tempdir_in(directory.path()).unwrap();
+        let mut choices = Choices::from_seed(case.sources.len() as u64);
+        let mut paths = Vec::new();
+        for (number, source) in case.sources.iter().enumerate() {
+            let compression = compression(&mut choices);
+            let id = 100 - number as u32;
+            paths.extend(write_sstable(
+                inputs.path(),
+                id,
+                &case.schema,
+                source,
+                compression,
+            ));
+        }
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let mut options = options(&paths, output.path());
+        options.now_s = case.settings.now_s;
+        options.column_index_size = case.settings.column_index_size;
+        options.compression = match compression(&mut choices) {
+            Some(params) => OutputCompression::Params(params),
+            None => OutputCompression::None,
+        };
+        options.version = Some(case.settings.output.version);
+        if let PurgePlan::All = case.purge {
+            options.scope = Scope::Complete;
+            options.gc_before_s = Some(case.settings.gc_before_s);
+        }
+        let outcome = merge_files(&io, options).map_err(|e| e.to_string())?;
+        let found = match outcome.output {
+            None => BTreeMap::new(),
+            Some(written) => {
+                let path = written.descriptor.path(compactor_sstable::Component::Data);
+                let mut scan = Scan::open(&io, &path, ReadMode::Buffered).unwrap();
+                decode(&case.schema, scan.cursor()).map_err(|e| e.to_string())?
+            }
+        };
+        // The output is counted from its inputs' minima, which the model does not know.
+        let expected = case.expected();
+        for (key, partition) in &expected {
+            let expected = model::as_read(&case.schema, partition);
+            match found
+                .get(key)
+                .map(|found| model::as_read(&case.schema, found))
+            {
+                Some(found) if found == expected => {}
+                found => {
+                    let key = hex(&key.1);
+                    return Err(format!("{key}: expected {expected:?}\nfound {found:?}"));
+                }
+            }
+        }
+        if found.len() != expected.len() {
+            return Err(format!("{} partitions but {}", found.len(), expected.len()));
+        }
+        Ok(())
+    };
+    let generate = |choices: &mut Choices| {
+        let mut case = crate::case::moderate_case(choices, 3);
+        if let PurgePlan::EvenBefore(_) = case.purge {
+            case.purge = PurgePlan::Nothing;
+        }
+        case
+    };
+    check("jobs", 60, generate, verify, Case::simpler);
+}
+
+/// Threads, memory, readahead and the order in which inputs are named.
+#[test]
+fn settings_of_a_job_do_not_matter() {
+    let directory = disk_directory();
+    let io = io();
+    let inputs = directory.path().join("inputs");
+    let mut paths = key_value_sstables(&inputs, 3000, 700);
+    let before = contents(&inputs);
+    let mut choices = Choices::from_seed(first_seed());
+    let mut first: Option<BTreeMap<PathBuf, Option<Vec<u8>>>> = None;
+    for (threads, memory_bytes, readahead_bytes) in [
+        (1, 64 << 20, None),
+        (4, 1 << 20, None),
+        (2, 256 << 10, Some(0)),
+        (8, 1 << 16, Some(1)),
+        (3, 8 << 20, Some(100_000)),
+        (2, 0, None),
+        (0, 2 << 20, Some(1 << 30)),
+    ] {
+        for at in (1..paths.len()).rev() {
+            paths.swap(at, choices.below(at + 1));
+        }
+        let output = directory.path().join("output");
+        let mut options = options(&paths, &output);
+        options.threads = threads;
+        options.memory_bytes = memory_bytes;
+        options.readahead_bytes = readahead_bytes;
+        merge_files(&io, options).unwrap();
+        assert_eq!(sstables(&output).len(), 1);
+        assert_eq!(scan(&sstables(&output)[0]).unwrap(), 3000);
+        let files = contents(&output);
+        std::fs::remove_dir_all(&output).unwrap();
+        match &first {
+            None => first = Some(files),
+            Some(first) => {
+                let names =
+                    |files: &BTreeMap<PathBuf, _>| files.keys().cloned().collect::<Vec<_>>();
+                assert_eq!(names(first), names(&files));
+                for (name, bytes) in &files {
+                    assert!(first[name] == *bytes, "{} differs", name.display());
+                }
+            }
+        }
+    }
+    assert!(contents(&inputs) == before, "inputs have changed");
+}
+
+/// Merges some SSTables, with the others named as overlapping, and then the others in: what is visible
+/// is what is visible of all. By key ranges, Bloom filters and statistics of real files, and with
+/// inputs that are dropped unread.
+#[test]
+fn jobs_purge_nothing_that_is_visible() {
+    let directory = disk_directory();
+    let io = io();
+    let verify = |case: &Case| {
+        let place = tempfile::tempdir_in(directory.path()).unwrap();
+        let write = |sources: &[Source], name: &str, first: u32| -> Vec<PathBuf> {
+            let at = place.path().join(name);
+            (first..)
+                .zip(sources)
+                .filter_map(|(id, source)| write_sstable(&at, id, &case.schema, source, None))
+                .collect()
+        };
+        let (inside, outside) = case.sources.split_at(case.sources.len().div_ceil(2));
+        let (inside, outside) = (write(inside, "in", 1), write(outside, "out", 100));
+        if inside.is_empty() {
+            return Ok(());
+        }
+        let merge = |inputs: &[PathBuf], output: &str, scope: Scope| {
+            let mut options = options(inputs, &place.path().join(output));
+            options.now_s = case.settings.now_s;
+            options.gc_before_s = match scope {
+                Scope::Unknown => None,
+                _ => Some(case.settings.gc_before_s.min(case.settings.now_s)),
+            };
+            options.scope = scope;
+            let outcome = merge_files(&io, options).map_err(|e| e.to_string())?;
+            let descriptor = outcome.output.map(|written| written.descriptor);
+            Ok::<_, String>(descriptor.map(|d| d.path(compactor_sstable::Component::Data)))
+        };
+        let see = |path: Option<PathBuf>| {
+            let Some(path) = path else {
+                return Ok(Visible::new());
+            };
+            let mut scan = Scan::open(&io, &path, ReadMode::Buffered).unwrap();
+            let table = decode(&case.schema, scan.cursor()).map_err(|e| e.to_string())?;
+            Ok::<_, String>(visible(&table, case.settings.now_s))
+        };
+        let all: Vec<PathBuf> = inside.iter().chain(&outside).cloned().collect();
+        let expected = see(merge(&all, "kept", Scope::Unknown)?)?;
+        let whole = see(merge(&all, "whole", Scope::Complete)?)?;
+        if expected != whole {
+            return Err(format!("the whole table: {expected:?}\nbut {whole:?}"));
+        }
+        let purged = merge(&inside, "purged", Scope::Overlapping(outside.clone()))?;
+        let later: Vec<PathBuf> = purged.into_iter().chain(outside).collect();
+        if later.is_empty() {
+            return Ok(());
+        }
+        let joined = see(merge(&later, "joined", Scope::Unknown)?)?;
+        match expected == joined {
+            true => Ok(()),
+            false => Err(format!("overlapping: {expected:?}\nbut {joined:?}")),
+        }
+    };
+    check("visible jobs", 40, generate_consistent, verify, Case::simpler);
+}
+
+/// More inputs than anything has room for.
+#[test]
+fn many_inputs_in_little_memory() {
+    let directory = disk_directory();
+    let inputs = directory.path().join("inputs");
+    let schema = key_value_schema();
+    let paths: Vec<PathBuf> = (1..=70)
+        .map(|id| {
+            // Each partition comes from three of them.
+            let first = id as i32 * 10;
+            let source = key_value_source(u64::from(id), first..first + 30, 400);
+            write_sstable(&inputs, id, &schema, &source, None).unwrap()
+        })
+        .collect();
+    let output = directory.path().join("output");
+    let mut options = options(&paths, &output);
+    options.memory_bytes = 1 << 20;
+    let outcome = merge_files(&io(), options).unwrap();
+    let counts = &outcome.counts.partitions_by_inputs;
+    assert_eq!(counts[..3], [20, 20, 680]);
+    assert_eq!(scan(&sstables(&output)[0]).unwrap(), 720);
+}
+
+/// Merges into one directory at the same time: each makes an SSTable of its own or says why not.
+#[test]
+fn merges_into_one_directory_at_the_same_time() {
+    let directory = disk_directory();
+    let paths = key_value_sstables(&directory.path().join("inputs"), 300, 300);
+    let output = directory.path().join("output");
+    let mut expected = None;
+    for _ in 0..scaled(5) {
+        let results: Vec<_> = std::thread::scope(|scope| {
+            let merge = || merge_files(&io(), options(&paths, &output)).map(|_| ());
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(merge)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let succeeded = results.iter().filter(|result| result.is_ok()).count();
+        assert!(succeeded > 0, "{results:?}");
+        let found = sstables(&output);
+        assert_eq!(found.len(), succeeded, "{results:?}");
+        for path in &found {
+            let bytes = std::fs::read(path).unwrap();
+            assert!(*expected.get_or_insert_with(|| bytes.clone()) == bytes);
+            scan(path).unwrap();
+        }
+        let files = contents(&output);
+        assert_eq!(files.len() % succeeded, 0, "{:?}", files.keys());
+        assert!(files.values().all(Option::is_some), "{:?}", files.keys());
+        std::fs::remove_dir_all(&output).unwrap();
+    }
+}

@@ -1,0 +1,525 @@
+//! Random schemas and tables, small and biased to edges: equal timestamps, seconds around `now` and gc
+//! before, extremes, touching range tombstones, empty values.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use compactor_sstable::Version;
+use compactor_sstable::data::cell::{EXPIRED_LIVENESS_TTL, Liveness};
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::{
+    DeletionTime, INVALID_DELETION_TIME, MAX_DELETION_TIME, NO_DELETION_TIME,
+};
+use compactor_sstable::partitioner::Partitioner;
+
+use crate::choices::Choices;
+use crate::counters;
+use crate::order::{compare_paths, compare_places};
+use crate::table::{
+    Base, Cell, ClusteringColumn, Column, ColumnData, ColumnType, Header, Partition, Row, Schema,
+    Table, Unfiltered, Values,
+};
+
+/// The moment of all merges, seconds since 1970.
+pub const NOW_S: i64 = 1_700_000_000;
+/// Deletions before this may go.
+pub const GC_BEFORE_S: i64 = NOW_S - 100;
+/// Timestamps around which most things happen, microseconds.
+pub const TIMESTAMP: i64 = NOW_S * 1_000_000;
+
+const BASES: [Base; 7] = [
+    Base::Int,
+    Base::Text,
+    Base::Blob,
+    Base::Long,
+    Base::Varint,
+    Base::Decimal,
+    Base::Boolean,
+];
+
+/// How big and how odd a table may become.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub partitions: usize,
+    pub unfiltereds: usize,
+    /// Length of the longest values.
+    pub value_len: usize,
+    /// Extreme timestamps and seconds.
+    pub extremes: bool,
+    /// Values that are equal although their bytes differ.
+    pub aliases: bool,
+    /// Partition keys of any length, the empty one included.
+    pub long_keys: bool,
+}
+
+pub fn limits(choices: &mut Choices) -> Limits {
+    let (partitions, unfiltereds) = choices.pick(&[(3, 6), (1, 12), (40, 1), (1, 60)]);
+    let value_len = match choices.below(40) {
+        // Longer than a window's headroom.
+        39 => 70_000,
+        36..=38 => 3000,
+        30..=35 => 300,
+        _ => 3,
+    };
+    Limits {
+        partitions,
+        unfiltereds,
+        value_len,
+        extremes: choices.chance(30),
+        aliases: true,
+        long_keys: partitions < 5 && value_len > 300,
+    }
+}
+
+pub fn schema(choices: &mut Choices) -> Schema {
+    let clustering = (0..choices.pick(&[1, 2, 0, 3]))
+        .map(|_| ClusteringColumn {
+            base: choices.pick(&BASES),
+            is_reversed: choices.chance(30),
+        })
+        .collect();
+    let mut columns = Vec::new();
+    let regular_count = match choices.below(20) {
+        18 => 62 + choices.below(4),
+        19 => 70,
+        _ => choices.pick(&[1, 2, 3, 5, 8, 0]),
+    };
+    let static_count = match choices.below(30) {
+        29 => 64 + choices.below(3),
+        count => count.saturating_sub(15).min(4),
+    };
+    let has_counters = choices.chance(10);
+    for (count, is_static) in [(regular_count, false), (static_count, true)] {
+        for number in 0..count {
+            columns.push(Column {
+                name: column_name(number, is_static),
+                column_type: match has_counters {
+                    true => ColumnType::Simple(Base::Counter),
+                    false => column_type(choices),
+                },
+                is_static,
+            });
+        }
+    }
+    columns.sort_by(|a, b| {
+        let key = |c: &Column| (c.is_static, c.is_complex());
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+    });
+    Schema {
+        clustering,
+        columns,
+    }
+}
+
+/// A name belongs to one column, static or not.
+fn column_name(number: usize, is_static: bool) -> Vec<u8> {
+    let first = if number.is_multiple_of(2) { "c" } else { "b" };
+    format!("{first}{number}{}", if is_static { "s" } else { "" }).into_bytes()
+}
+
+fn column_type(choices: &mut Choices) -> ColumnType {
+    match choices.below(8) {
+        0..=3 => ColumnType::Simple(choices.pick(&BASES)),
+        4 => ColumnType::List(choices.pick(&BASES)),
+        5 => ColumnType::Set(choices.pick(&BASES)),
+        6 => ColumnType::Map(choices.pick(&BASES), choices.pick(&BASES)),
+        _ => ColumnType::Udt,
+    }
+}
+
+pub fn header(choices: &mut Choices, schema: &Schema, extremes: bool) -> Header {
+    let keeps_all = !choices.chance(30);
+    let keeps = |choices: &mut Choices| keeps_all || choices.chance(60);
+    let columns = (0..schema.columns.len())
+        .filter(|_| keeps(choices))
+        .collect();
+    let mut min_timestamp = choices.pick(&[TIMESTAMP, TIMESTAMP - 1000, TIMESTAMP + 2, 0]);
+    let mut min_local_deletion_time = choices.pick(&[NOW_S - 1000, NOW_S, NOW_S + 7, 0]);
+    if extremes {
+        min_timestamp =
+            choices.pick(&[min_timestamp, -7, i64::MAX, i64::MIN, 1_442_880_000_000_000]);
+        min_local_deletion_time =
+            choices.pick(&[min_local_deletion_time, 1_442_880_000, 2_147_483_647]);
+    }
+    Header {
+        version: choices.pick(&[Version::Oa, Version::Nb, Version::Pa]),
+        min_timestamp,
+        min_local_deletion_time,
+        min_ttl: choices.pick(&[0, 0, 5]),
+        columns,
+    }
+}
+
+/// A table in the form that an SSTable with this header may hold.
+pub fn table(choices: &mut Choices, schema: &Schema, header: &Header, limits: Limits) -> Table {
+    let long_keys = limits.long_keys;
+    let mut source = Source {
+        choices,
+        schema,
+        limits,
+    };
+    let mut table = Table::new();
+    for number in 0..limits.partitions {
+        if !source.choices.chance(70) {
+            continue;
+        }
+        let key = match long_keys {
+            true => vec![number as u8; [0, 1, 300, 40_000][number % 4]],
+            false => (number as i32).to_be_bytes().to_vec(),
+        };
+        let partition = source.partition(header);
+        // An SSTable has no partition with nothing in it.
+        if !partition.is_empty() {
+            table.insert((Partitioner::Murmur3.token(&key), key), partition);
+        }
+    }
+    table
+}
+
+struct Source<'a> {
+    choices: &'a mut Choices,
+    schema: &'a Schema,
+    limits: Limits,
+}
+
+impl Source<'_> {
+    fn partition(&mut self, header: &Header) -> Partition {
+        let mut deletion = self.deletion(20);
+        if header.version != Version::Nb && deletion.marked_for_delete_at < 0 {
+            // Not to be represented since `oa`.
+            deletion = DeletionTime::LIVE;
+        }
+        let statics = header.of_kind(self.schema, true);
+        let static_row = if statics.is_empty() || self.choices.chance(30) {
+            Row::empty()
+        } else {
+            Row {
+                columns: self.columns(&statics),
+                ..Row::empty()
+            }
+        };
+        let regulars = header.of_kind(self.schema, false);
+        let mut unfiltereds = self.markers();
+        let row_count = if self.schema.clustering.is_empty() {
+            1
+        } else {
+            self.choices.below(self.limits.unfiltereds + 1)
+        };
+        for _ in 0..row_count {
+            let clustering = self.clustering(self.schema.clustering.len());
+            let row = self.row(&regulars);
+            let is_new = !unfiltereds.iter().any(|other| match other {
+                Unfiltered::Row {
+                    clustering: other, ..
+                } => compare_places(self.schema, (other, 0), (&clustering, 0)).is_eq(),
+                Unfiltered::Marker { .. } => false,
+            });
+            if is_new && !row.is_empty() {
+                unfiltereds.push(Unfiltered::Row { clustering, row });
+            }
+        }
+        unfiltereds.sort_by(|a, b| compare_places(self.schema, place(a), place(b)));
+        Partition {
+            deletion,
+            static_row,
+            unfiltereds,
+        }
+    }
+
+    /// Range tombstones as a stream of markers that pair: intervals between places, each with a
+    /// deletion or none.
+    fn markers(&mut self) -> Vec<Unfiltered> {
+        if self.schema.clustering.is_empty() || !self.choices.chance(40) {
+            return Vec::new();
+        }
+        let count = self.choices.below(self.limits.unfiltereds.min(8)) + 2;
+        let mut places: Vec<(Values, i32)> = (0..count)
+            .map(|_| {
+                let len = self.choices.below(self.schema.clustering.len() + 1);
+                (self.clustering(len), self.choices.pick(&[-1, 1]))
+            })
+            .collect();
+        places.sort_by(|a, b| compare_places(self.schema, (&a.0, a.1), (&b.0, b.1)));
+        places.dedup_by(|b, a| {
+            compare_places(self.schema, (&a.0, a.1), (&b.0, b.1)) == Ordering::Equal
+        });
+        let mut markers = Vec::new();
+        let mut close = DeletionTime::LIVE;
+        let last = places.len() - 1;
+        for (index, (bound, side)) in places.into_iter().enumerate() {
+            let mut open = if index == last {
+                DeletionTime::LIVE
+            } else {
+                self.deletion(75)
+            };
+            if open.marked_for_delete_at == i64::MIN {
+                open = DeletionTime::LIVE;
+            }
+            let kind = match (!close.is_live(), !open.is_live(), side < 0) {
+                (false, false, _) => continue,
+                (false, true, true) => Kind::InclStartBound,
+                (false, true, false) => Kind::ExclStartBound,
+                (true, false, true) => Kind::ExclEndBound,
+                (true, false, false) => Kind::InclEndBound,
+                (true, true, true) => Kind::ExclEndInclStartBoundary,
+                (true, true, false) => Kind::InclEndExclStartBoundary,
+            };
+            markers.push(Unfiltered::Marker {
+                kind,
+                bound,
+                close,
+                open,
+            });
+            close = open;
+        }
+        markers
+    }
+
+    fn clustering(&mut self, len: usize) -> Values {
+        let schema = self.schema;
+        schema.clustering[..len]
+            .iter()
+            .map(|column| match self.choices.below(30) {
+                28 => Some(Vec::new()),
+                29 => None,
+                _ if self.limits.unfiltereds > 20 && column.base == Base::Int => {
+                    Some((self.choices.below(200) as i32).to_be_bytes().to_vec())
+                }
+                _ => Some(self.short_value(column.base)),
+            })
+            .collect()
+    }
+
+    fn row(&mut self, columns: &[usize]) -> Row {
+        let liveness = match self.choices.below(10) {
+            0..=3 => Liveness::new(self.timestamp(), 0, 0),
+            4..=5 => {
+                let ttl = self.ttl();
+                Liveness::new(self.timestamp(), ttl, self.seconds())
+            }
+            6 if self.choices.chance(30) => {
+                Liveness::new(self.timestamp(), EXPIRED_LIVENESS_TTL, self.seconds())
+            }
+            _ => Liveness::EMPTY,
+        };
+        let liveness = if liveness.is_empty() {
+            Liveness::EMPTY
+        } else {
+            liveness
+        };
+        let mut deletion = self.deletion(20);
+        if deletion.marked_for_delete_at == i64::MIN {
+            deletion = DeletionTime::LIVE;
+        }
+        let is_shadowable = !deletion.is_live() && self.choices.chance(20);
+        Row {
+            liveness,
+            deletion,
+            is_shadowable,
+            columns: self.columns(columns),
+        }
+    }
+
+    fn columns(&mut self, indexes: &[usize]) -> BTreeMap<usize, ColumnData> {
+        let mut columns = BTreeMap::new();
+        let density = self.choices.pick(&[60, 100, 10]);
+        for &index in indexes {
+            if !self.choices.chance(density) {
+                continue;
+            }
+            let column_type = self.schema.columns[index].column_type;
+            let data = match column_type {
+                ColumnType::Simple(base) => {
+                    let cells = vec![self.cell(Vec::new(), base)];
+                    ColumnData {
+                        deletion: DeletionTime::LIVE,
+                        cells,
+                    }
+                }
+                _ => self.complex_column(column_type),
+            };
+            if !data.deletion.is_live() || !data.cells.is_empty() {
+                columns.insert(index, data);
+            }
+        }
+        columns
+    }
+
+    fn complex_column(&mut self, column_type: ColumnType) -> ColumnData {
+        let mut deletion = self.deletion(40);
+        if deletion.marked_for_delete_at == i64::MIN {
+            deletion = DeletionTime::LIVE;
+        }
+        let mut cells: Vec<Cell> = Vec::new();
+        for _ in 0..self.choices.below(5) {
+            let (path, base) = match column_type {
+                ColumnType::Simple(_) => unreachable!("not complex"),
+                ColumnType::List(base) => (self.time_uuid(), Some(base)),
+                ColumnType::Set(base) => (self.short_value(base), None),
+                ColumnType::Map(key, value) => (self.short_value(key), Some(value)),
+                ColumnType::Udt => {
+                    let field = self.choices.below(3);
+                    (
+                        (field as u16).to_be_bytes().to_vec(),
+                        Some([Base::Int, Base::Text, Base::Long][field]),
+                    )
+                }
+            };
+            if cells
+                .iter()
+                .any(|cell| compare_paths(column_type, &cell.path, &path).is_eq())
+            {
+                continue;
+            }
+            let mut cell = self.cell(path, base.unwrap_or(Base::Blob));
+            if base.is_none() {
+                cell.value.clear();
+            }
+            cells.push(cell);
+        }
+        cells.sort_by(|a, b| compare_paths(column_type, &a.path, &b.path));
+        ColumnData { deletion, cells }
+    }
+
+    /// Version 1, apart in the low half of the timestamp.
+    fn time_uuid(&mut self) -> Vec<u8> {
+        let mut bytes = vec![
+            0, 0, 0, 0, 0x12, 0x34, 0x11, 0xee, 0x80, 0, 1, 2, 3, 4, 5, 6,
+        ];
+        bytes[3] = self.choices.below(4) as u8;
+        bytes[0] = self.choices.pick(&[0, 0xff]);
+        bytes
+    }
+
+    fn cell(&mut self, path: Vec<u8>, base: Base) -> Cell {
+        let timestamp = self.timestamp();
+        let live = Cell {
+            timestamp,
+            local_deletion_time: NO_DELETION_TIME,
+            ttl: 0,
+            path,
+            value: Vec::new(),
+        };
+        if base == Base::Counter {
+            return match self.choices.below(10) {
+                0 => Cell {
+                    local_deletion_time: self.seconds(),
+                    ..live
+                },
+                1 => live,
+                _ => Cell {
+                    value: counters::random_context(self.choices),
+                    ..live
+                },
+            };
+        }
+        match self.choices.below(10) {
+            0..=4 => Cell {
+                value: self.value(base),
+                ..live
+            },
+            5..=7 => {
+                let (ttl, value) = (self.ttl(), self.value(base));
+                Cell {
+                    ttl,
+                    local_deletion_time: self.seconds(),
+                    value,
+                    ..live
+                }
+            }
+            _ => Cell {
+                local_deletion_time: self.seconds(),
+                ..live
+            },
+        }
+    }
+
+    fn value(&mut self, base: Base) -> Vec<u8> {
+        match (base, self.choices.below(8)) {
+            (_, 7) => Vec::new(),
+            (Base::Text | Base::Blob, 6) => {
+                let len = self.choices.below(self.limits.value_len + 1);
+                let byte = self.choices.pick(b"az");
+                vec![byte; len]
+            }
+            _ => self.short_value(base),
+        }
+    }
+
+    /// Few of each type, some of them equal to others although their bytes differ.
+    fn short_value(&mut self, base: Base) -> Vec<u8> {
+        let mut number = self.choices.below(4);
+        if !self.limits.aliases && matches!(base, Base::Varint | Base::Decimal) {
+            number &= 2;
+        }
+        match base {
+            Base::Int => [0i32, 1, -1, i32::MIN][number].to_be_bytes().to_vec(),
+            Base::Long => [0i64, 1, -1, i64::MAX][number].to_be_bytes().to_vec(),
+            Base::Text | Base::Blob => [&b"a"[..], b"b", b"ab", b"\x7f\xff"][number].to_vec(),
+            Base::Boolean => vec![(number % 2) as u8],
+            Base::Counter => unreachable!("made by cell()"),
+            Base::Varint => [&[1u8][..], &[0, 1], &[0xff], &[0xff, 0xff, 0xff]][number].to_vec(),
+            Base::Decimal => {
+                let (scale, unscaled): (i32, u8) = [(0, 1), (1, 10), (0, 0), (2, 0)][number];
+                let mut bytes = scale.to_be_bytes().to_vec();
+                bytes.push(unscaled);
+                bytes
+            }
+        }
+    }
+
+    fn deletion(&mut self, percent: usize) -> DeletionTime {
+        if !self.choices.chance(percent) {
+            return DeletionTime::LIVE;
+        }
+        DeletionTime {
+            marked_for_delete_at: self.timestamp(),
+            local_deletion_time: self.seconds(),
+        }
+    }
+
+    fn timestamp(&mut self) -> i64 {
+        if self.limits.extremes && self.choices.chance(30) {
+            let extremes = [
+                0,
+                -1,
+                i64::MAX,
+                i64::MIN + 1,
+                i64::MIN,
+                -TIMESTAMP,
+                i64::MAX - 1,
+            ];
+            return self.choices.pick(&extremes);
+        }
+        TIMESTAMP + self.choices.below(4) as i64
+    }
+
+    fn seconds(&mut self) -> i64 {
+        if self.limits.extremes && self.choices.chance(30) {
+            return self.choices.pick(&[
+                0,
+                1,
+                2_147_483_646,
+                2_147_483_647,
+                2_147_483_648,
+                MAX_DELETION_TIME,
+                INVALID_DELETION_TIME,
+            ]);
+        }
+        let around = self
+            .choices
+            .pick(&[NOW_S, GC_BEFORE_S, NOW_S + 50, GC_BEFORE_S + 10]);
+        around + self.choices.below(3) as i64 - 1
+    }
+
+    fn ttl(&mut self) -> i32 {
+        self.choices.pick(&[10, 1, 100, 110, 630_720_000])
+    }
+}
+
+fn place(unfiltered: &Unfiltered) -> (&Values, i32) {
+    match unfiltered {
+        Unfiltered::Row { clustering, .. } => (clustering, 0),
+        Unfiltered::Marker { kind, bound, .. } => (bound, crate::order::side(*kind)),
+    }
+}

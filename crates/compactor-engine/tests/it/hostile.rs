@@ -1,0 +1,313 @@
+//! Data.db files whose bytes are not what they should be and that no checksum protects: a merge says
+//! so or writes something whole. It never panics, hangs, or takes memory for what is not there.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use compactor_engine::decode::{DecodeOptions, DecodedBlocks};
+use compactor_engine::input::InputSstable;
+use compactor_engine::merge_job::{OutputCompression, Scope};
+use compactor_engine::purge::PurgeLimit;
+use compactor_engine::window::{BlockSource, HEADROOM};
+use compactor_engine::workers::Workers;
+use compactor_io::ReadMode;
+use compactor_sstable::statistics::SerializationHeader;
+use compactor_sstable::{Component, Version};
+
+use crate::case::case;
+use crate::choices::{Choices, first_seed, scaled};
+use crate::engine::{RawInput, merge_raw, serialization_header};
+use crate::files::{contents, disk_directory, io, merge_files, options, scan, sstables};
+use crate::generate::{GC_BEFORE_S, NOW_S};
+use crate::table::hex;
+
+/// Tells the test that it runs in a process of its own.
+const CHILD: &str = "COMPACTOR_TEST_HOSTILE_CHILD";
+
+/// A file's uncompressed bytes and what is needed to read them.
+#[derive(Clone)]
+struct Sample {
+    name: String,
+    header: SerializationHeader,
+    version: Version,
+    bytes: Vec<u8>,
+}
+
+/// SSTables of Cassandra that belong to the repository.
+fn testdata() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../compactor-sstable/testdata");
+    let names = contents(&directory).into_keys();
+    let found: Vec<PathBuf> = names
+        .filter(|name| name.to_string_lossy().ends_with("-big-Data.db"))
+        .filter(|name| name.to_string_lossy().contains("inputs"))
+        .map(|name| directory.join(name))
+        .collect();
+    assert!(found.len() > 5, "{found:?}");
+    found
+}
+
+fn sample_of(path: &Path) -> Sample {
+    let mut input = InputSstable::open(&io(), path, ReadMode::Buffered).unwrap();
+    let workers = Workers::start(1).unwrap();
+    let mut blocks = DecodedBlocks::start(
+        input.data.clone(),
+        input.encoding.take().unwrap(),
+        DecodeOptions {
+            block_len: 1 << 20,
+            depth: 1,
+        },
+        workers.queue(),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let mut bytes = Vec::new();
+    while let Some(block) = blocks.next_block().unwrap() {
+        bytes.extend_from_slice(&block.bytes[HEADROOM..]);
+    }
+    // Long files only make the damage rarer.
+    bytes.truncate(20_000);
+    Sample {
+        name: path.display().to_string(),
+        header: input.header().clone(),
+        version: input.descriptor.version,
+        bytes,
+    }
+}
+
+/// A random table, for what real files at hand do not have.
+fn random_sample(choices: &mut Choices) -> Sample {
+    loop {
+        let case = case(choices, 1);
+        let input = case.sources[0].input(&case.schema);
+        if (20..10_000).contains(&input.bytes.len()) {
+            return Sample {
+                name: "random".to_owned(),
+                header: serialization_header(&case.schema, &input.header),
+                version: input.header.version,
+                bytes: input.bytes,
+            };
+        }
+    }
+}
+
+fn mutate(bytes: &mut Vec<u8>, choices: &mut Choices) {
+    for _ in 0..choices.pick(&[1, 1, 1, 2, 5]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let at = choices.below(bytes.len());
+        match choices.below(8) {
+            0 | 1 => bytes[at] ^= 1 << choices.below(8),
+            2 | 3 => bytes[at] = choices.pick(&[0, 1, 2, 0x7f, 0x80, 0xc0, 0xfe, 0xff]),
+            4 => bytes[at] = choices.number() as u8,
+            5 => {
+                let inserted: &[u8] = choices.pick(&[
+                    &[0][..],
+                    &[0xff],
+                    &[0xff; 9],
+                    &[0x80, 0],
+                    &[0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+                ]);
+                bytes.splice(at..at, inserted.iter().copied());
+            }
+            6 => {
+                let end = (at + 1 + choices.below(10)).min(bytes.len());
+                bytes.drain(at..end);
+            }
+            _ => {
+                let from = choices.below(bytes.len());
+                let len = choices.below(30).min(bytes.len() - at.max(from));
+                bytes.copy_within(from..from + len, at);
+            }
+        }
+    }
+    if choices.chance(3) {
+        bytes.truncate(choices.below(bytes.len() + 1));
+    }
+}
+
+/// Merges a mutated sample, alone or with the original. Returns whether that succeeded.
+fn merge_mutated(sample: &Sample, choices: &mut Choices) -> Result<bool, String> {
+    let mut bytes = sample.bytes.clone();
+    mutate(&mut bytes, choices);
+    let input = |bytes: Vec<u8>, choices: &mut Choices| RawInput {
+        header: sample.header.clone(),
+        version: sample.version,
+        bytes,
+        block_len: choices.pick(&[40, 1000, 100_000]),
+        min_local_deletion_time: 0,
+    };
+    let mut inputs = vec![input(bytes, choices)];
+    if choices.chance(50) {
+        inputs.push(input(sample.bytes.clone(), choices));
+    }
+    // Statistics that are not true: rows pass that should have been purged.
+    let is_misled = choices.chance(30);
+    if is_misled {
+        inputs[0].min_local_deletion_time = i64::MAX;
+    }
+    let gc_before_s = choices.pick(&[i64::MIN, GC_BEFORE_S, 2_000_000_000]);
+    let merge = |inputs: &[RawInput]| {
+        merge_raw(
+            inputs,
+            &sample.header,
+            sample.version,
+            NOW_S,
+            gc_before_s,
+            |_| PurgeLimit::All,
+        )
+    };
+    let Ok(output) = merge(&inputs) else {
+        return Ok(false);
+    };
+    let again = RawInput {
+        bytes: output.clone(),
+        min_local_deletion_time: 0,
+        ..inputs[0].clone()
+    };
+    match merge(&[again]) {
+        Ok(bytes) if bytes == output || is_misled => Ok(true),
+        Ok(bytes) => {
+            let same = |(a, b): &(&u8, &u8)| a == b;
+            let at = output.iter().zip(&bytes).take_while(same).count();
+            let from = |bytes: &[u8]| hex(&bytes[at.saturating_sub(90)..bytes.len().min(at + 90)]);
+            let (header, first, second) = (&sample.header, from(&output), from(&bytes));
+            Err(format!(
+                "merging the output changes it at {at}\n{first}\n{second}\n{header:?}"
+            ))
+        }
+        Err(error) => Err(format!("the output cannot be read: {error}")),
+    }
+}
+
+/// Peak memory of this process, bytes.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
+    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib << 10
+}
+
+/// Not a test by itself: the mutations, in a process whose memory can be measured.
+#[test]
+fn child() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    let samples: Vec<Sample> = testdata().iter().map(|path| sample_of(path)).collect();
+    let (first, cases) = (first_seed(), scaled(3000));
+    let (mut refused, mut merged, mut slowest) = (0, 0, Duration::ZERO);
+    for seed in (first..).take(cases) {
+        let mut choices = Choices::from_seed(seed);
+        let sample = match choices.below(2) {
+            0 => samples[choices.below(samples.len())].clone(),
+            _ => random_sample(&mut choices),
+        };
+        let started = Instant::now();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            merge_mutated(&sample, &mut choices)
+        }));
+        slowest = slowest.max(started.elapsed());
+        match result {
+            Ok(Ok(true)) => merged += 1,
+            Ok(Ok(false)) => refused += 1,
+            Ok(Err(what)) => panic!("seed {seed}, {}: {what}", sample.name),
+            Err(_) => panic!("seed {seed}, {}: a panic", sample.name),
+        }
+    }
+    println!(
+        "{refused} refused, {merged} merged, slowest {slowest:?}, {} MiB",
+        peak_memory() >> 20
+    );
+    assert!(peak_memory() < 128 << 20, "{} bytes", peak_memory());
+    assert!(slowest < Duration::from_secs(10), "{slowest:?}");
+    assert!(
+        refused > cases / 10 && merged > cases / 10,
+        "{refused}, {merged}"
+    );
+}
+
+#[test]
+fn mutated_bytes() {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "hostile::child",
+            "--nocapture",
+            "--test-threads",
+            "1",
+        ])
+        .env(CHILD, "1")
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60 * scaled(2) as u64);
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert!(status.success(), "see above");
+            return;
+        }
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            panic!("a merge of mutated bytes hangs");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The same through files and jobs: no output, or one that is whole; nothing else left, and inputs as
+/// they were.
+#[test]
+fn mutated_files() {
+    let directory = disk_directory();
+    let io = io();
+    let (mut refused, mut merged) = (0, 0);
+    let mut choices = Choices::from_seed(first_seed());
+    for path in testdata() {
+        // A copy without compression; nothing checks its bytes once CRC.db is gone.
+        let inputs = directory.path().join("inputs");
+        let mut plain = options(std::slice::from_ref(&path), &inputs);
+        plain.compression = OutputCompression::None;
+        merge_files(&io, plain).unwrap();
+        let data = sstables(&inputs).remove(0);
+        for suffix in ["CRC.db", "Digest.crc32", "TOC.txt"] {
+            std::fs::remove_file(data.to_str().unwrap().replace("Data.db", suffix)).unwrap();
+        }
+        let original = std::fs::read(&data).unwrap();
+        for _ in 0..scaled(12) {
+            let mut bytes = original.clone();
+            mutate(&mut bytes, &mut choices);
+            std::fs::write(&data, &bytes).unwrap();
+            let before = contents(&inputs);
+            let output = directory.path().join("output");
+            let mut options = options(&[data.clone(), path.clone()], &output);
+            options.scope = Scope::Complete;
+            options.gc_before_s = Some(options.now_s - 100);
+            match merge_files(&io, options) {
+                Ok(outcome) => {
+                    merged += 1;
+                    if let Some(written) = outcome.output {
+                        let partitions = scan(&written.descriptor.path(Component::Data)).unwrap();
+                        assert_eq!(partitions, written.partitions);
+                        std::fs::remove_dir_all(&output).unwrap();
+                    }
+                }
+                Err(error) => {
+                    refused += 1;
+                    let message = error.to_string();
+                    assert!(message.contains("-big-Data.db"), "{message}");
+                }
+            }
+            assert!(!output.exists(), "{:?}", contents(&output).keys());
+            assert!(contents(&inputs) == before, "inputs have changed");
+        }
+        std::fs::remove_dir_all(&inputs).unwrap();
+    }
+    eprintln!("{refused} refused, {merged} merged");
+    assert!(refused > 0 && merged > 0);
+}

@@ -1,0 +1,330 @@
+//! Cases that random ones found, each with what was wrong.
+
+use compactor_engine::purge::PurgeLimit;
+use compactor_sstable::Version;
+use compactor_sstable::data::cell::Liveness;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
+use compactor_sstable::partitioner::Partitioner;
+
+use crate::case::{Case, PurgePlan, Source};
+use crate::encode::encode;
+use crate::engine::{RawInput, Settings, merge_raw, serialization_header};
+use crate::table::{
+    Base, Cell, ClusteringColumn, Column, ColumnData, ColumnType, Header, Partition, Row, Schema,
+    Table, Unfiltered, Values,
+};
+
+const NOW_S: i64 = 1_700_000_000;
+
+fn column(name: &str, column_type: ColumnType, is_static: bool) -> Column {
+    Column {
+        name: name.as_bytes().to_vec(),
+        column_type,
+        is_static,
+    }
+}
+
+fn header(columns: &[usize]) -> Header {
+    Header {
+        version: Version::Oa,
+        min_timestamp: 0,
+        min_local_deletion_time: 0,
+        min_ttl: 0,
+        columns: columns.to_vec(),
+    }
+}
+
+fn deletion(marked_for_delete_at: i64, local_deletion_time: i64) -> DeletionTime {
+    DeletionTime {
+        marked_for_delete_at,
+        local_deletion_time,
+    }
+}
+
+fn live_cell(timestamp: i64, path: &[u8], value: &[u8]) -> Cell {
+    Cell {
+        timestamp,
+        local_deletion_time: NO_DELETION_TIME,
+        ttl: 0,
+        path: path.to_vec(),
+        value: value.to_vec(),
+    }
+}
+
+fn live_row(timestamp: i64) -> Row {
+    Row {
+        liveness: Liveness::new(timestamp, 0, 0),
+        ..Row::empty()
+    }
+}
+
+fn source(header: Header, partition: Partition) -> Source {
+    let key = vec![0, 0, 0, 1];
+    let table = Table::from([((Partitioner::Murmur3.token(&key), key), partition)]);
+    Source {
+        header,
+        table,
+        liberties: None,
+        block_len: 64,
+    }
+}
+
+fn partition(static_row: Row, unfiltereds: Vec<Unfiltered>) -> Partition {
+    Partition {
+        deletion: DeletionTime::LIVE,
+        static_row,
+        unfiltereds,
+    }
+}
+
+fn case(schema: Schema, sources: Vec<Source>) -> Case {
+    let mut case = Case {
+        schema,
+        sources,
+        settings: Settings {
+            output: header(&[]),
+            now_s: NOW_S,
+            gc_before_s: i64::MIN,
+            output_block_len: 4096,
+            column_index_size: 65_536,
+        },
+        purge: PurgePlan::Nothing,
+    };
+    case.settle_output();
+    case
+}
+
+/// Merges, in any order of inputs, and compares with the only partition's expected content.
+fn expect(mut case: Case, expected: Option<Partition>) {
+    let key = vec![0, 0, 0, 1];
+    let expected = expected.map(|p| ((Partitioner::Murmur3.token(&key), key), p));
+    let expected = Table::from_iter(expected);
+    let bytes = encode(&case.schema, &case.settings.output, &expected, None).bytes;
+    assert_eq!(case.expected(), expected, "the model");
+    for _ in 0..case.sources.len() {
+        case.sources.rotate_left(1);
+        assert_eq!(case.run().unwrap().bytes, bytes, "{case:?}");
+    }
+}
+
+/// A static row was taken as it was read if the other input's header had no static columns, but
+/// Cassandra counts that input as well and lets the column's deletion remove a cell of its timestamp.
+#[test]
+fn a_static_row_is_not_alone_in_a_partition_of_two_inputs() {
+    let columns = vec![column("m", ColumnType::Map(Base::Int, Base::Int), true)];
+    let schema = Schema {
+        clustering: Vec::new(),
+        columns,
+    };
+    let row = |cells| Row {
+        columns: [(
+            0,
+            ColumnData {
+                deletion: deletion(5, NOW_S),
+                cells,
+            },
+        )]
+        .into(),
+        ..Row::empty()
+    };
+    let regular = Unfiltered::Row {
+        clustering: Vec::new(),
+        row: live_row(7),
+    };
+    let written = row(vec![live_cell(5, &[0, 0, 0, 1], &[0, 0, 0, 2])]);
+    let sources = vec![
+        source(header(&[0]), partition(written, Vec::new())),
+        source(header(&[]), partition(Row::empty(), vec![regular.clone()])),
+    ];
+    expect(
+        case(schema, sources),
+        Some(partition(row(Vec::new()), vec![regular])),
+    );
+}
+
+/// Of bounds that are equal but differ in their bytes the first input's was written, so that the order
+/// of inputs mattered.
+#[test]
+fn equal_bounds_of_different_bytes() {
+    let schema = Schema {
+        clustering: vec![ClusteringColumn {
+            base: Base::Varint,
+            is_reversed: false,
+        }],
+        columns: Vec::new(),
+    };
+    let markers = |one: &[u8]| -> Vec<Unfiltered> {
+        let bound: Values = vec![Some(one.to_vec())];
+        let at = deletion(5, NOW_S);
+        let marker = |kind, close, open| Unfiltered::Marker {
+            kind,
+            bound: bound.clone(),
+            close,
+            open,
+        };
+        vec![
+            marker(Kind::InclStartBound, DeletionTime::LIVE, at),
+            marker(Kind::InclEndBound, at, DeletionTime::LIVE),
+        ]
+    };
+    let sources = vec![
+        source(header(&[]), partition(Row::empty(), markers(&[0, 1]))),
+        source(header(&[]), partition(Row::empty(), markers(&[1]))),
+    ];
+    expect(
+        case(schema, sources),
+        Some(partition(Row::empty(), markers(&[1]))),
+    );
+}
+
+/// Rows of an input that has nothing expired at `now` were never purged, even if gc before was behind
+/// `now`; the same rows were if they met others.
+#[test]
+fn gc_before_behind_now() {
+    let schema = Schema {
+        clustering: Vec::new(),
+        columns: vec![column("v", ColumnType::Simple(Base::Int), false)],
+    };
+    let tombstone = Cell {
+        local_deletion_time: NOW_S + 1,
+        ..live_cell(5, &[], &[])
+    };
+    let data = ColumnData {
+        deletion: DeletionTime::LIVE,
+        cells: vec![tombstone],
+    };
+    let row = Row {
+        columns: [(0, data)].into(),
+        ..Row::empty()
+    };
+    let only = Unfiltered::Row {
+        clustering: Vec::new(),
+        row,
+    };
+    let sources = vec![source(header(&[0]), partition(Row::empty(), vec![only]))];
+    let mut case = case(schema, sources);
+    case.purge = PurgePlan::All;
+    case.settings.gc_before_s = NOW_S + 50;
+    expect(case, None);
+}
+
+/// A liveness with the timestamp that means none, and a TTL: it was written with the flag of the TTL
+/// but without its timestamp, and the output could not be read.
+#[test]
+fn liveness_without_a_timestamp_has_no_ttl() {
+    let schema = Schema {
+        clustering: Vec::new(),
+        columns: vec![column("v", ColumnType::Simple(Base::Int), false)],
+    };
+    let header = header(&[0]);
+    let mut bytes = vec![0, 4, 0, 0, 0, 1, 0x80];
+    // Timestamp, TTL and all columns; timestamp i64::MIN, TTL 10, expiring at 100; a cell at 5.
+    let mut body = vec![0, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 10, 100];
+    body.extend_from_slice(&[0, 5, 0, 0, 0, 7]);
+    bytes.extend_from_slice(&[0x2c, body.len() as u8]);
+    bytes.extend_from_slice(&body);
+    bytes.push(1);
+    let serialization_header = serialization_header(&schema, &header);
+    let input = RawInput {
+        header: serialization_header.clone(),
+        version: Version::Oa,
+        bytes,
+        block_len: 10,
+        min_local_deletion_time: 0,
+    };
+    let merge = |inputs: &[RawInput]| {
+        let limits = |_: &[u8]| PurgeLimit::Nothing;
+        merge_raw(inputs, &serialization_header, Version::Oa, NOW_S, 0, limits).unwrap()
+    };
+    let data = ColumnData {
+        deletion: DeletionTime::LIVE,
+        cells: vec![live_cell(5, &[], &[0, 0, 0, 7])],
+    };
+    let row = Row {
+        columns: [(0, data)].into(),
+        ..Row::empty()
+    };
+    let only = Unfiltered::Row {
+        clustering: Vec::new(),
+        row,
+    };
+    let expected = source(header, partition(Row::empty(), vec![only])).input(&schema);
+    for inputs in [vec![input.clone()], vec![input.clone(), input]] {
+        assert_eq!(merge(&inputs), expected.bytes);
+    }
+}
+
+/// A partition deletion before 1970, which only old versions can hold, was written to new ones all the
+/// same: no reader could read the output.
+#[test]
+fn partition_deletions_before_1970_need_an_old_version() {
+    let schema = Schema {
+        clustering: Vec::new(),
+        columns: Vec::new(),
+    };
+    let deleted = Partition {
+        deletion: deletion(-5, NOW_S),
+        static_row: Row::empty(),
+        unfiltereds: Vec::new(),
+    };
+    let mut old = header(&[]);
+    old.version = Version::Nb;
+    let mut case = case(schema, vec![source(old, deleted.clone())]);
+    expect(case.clone(), Some(deleted));
+    case.settings.output.version = Version::Oa;
+    let error = case.run().unwrap_err();
+    assert!(
+        error.contains("00000001") && error.contains("version nb"),
+        "{error}"
+    );
+    // Past its grace it need not be written.
+    case.purge = PurgePlan::All;
+    case.settings.gc_before_s = NOW_S + 1;
+    expect(case, None);
+}
+
+/// As above for a range tombstone that is open at the end of a block of the promoted index.
+#[test]
+fn range_tombstones_before_1970_in_wide_partitions_need_an_old_version() {
+    let schema = Schema {
+        clustering: vec![ClusteringColumn {
+            base: Base::Int,
+            is_reversed: false,
+        }],
+        columns: Vec::new(),
+    };
+    let early = deletion(-5, NOW_S);
+    let at = |number: u8| -> Values { vec![Some(vec![0, 0, 0, number])] };
+    let wide = Partition {
+        deletion: DeletionTime::LIVE,
+        static_row: Row::empty(),
+        unfiltereds: vec![
+            Unfiltered::Marker {
+                kind: Kind::InclStartBound,
+                bound: at(1),
+                close: DeletionTime::LIVE,
+                open: early,
+            },
+            Unfiltered::Row {
+                clustering: at(2),
+                row: live_row(7),
+            },
+            Unfiltered::Marker {
+                kind: Kind::InclEndBound,
+                bound: at(3),
+                close: early,
+                open: DeletionTime::LIVE,
+            },
+        ],
+    };
+    let mut case = case(schema, vec![source(header(&[]), wide.clone())]);
+    case.settings.output.version = Version::Nb;
+    case.settings.column_index_size = 1;
+    expect(case.clone(), Some(wide.clone()));
+    case.settings.output.version = Version::Oa;
+    let error = case.run().unwrap_err();
+    assert!(error.contains("version nb"), "{error}");
+    case.settings.column_index_size = 65_536;
+    expect(case, Some(wide));
+}
