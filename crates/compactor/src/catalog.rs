@@ -1,0 +1,195 @@
+//! Finding SSTables: a `Data.db`, a table directory, a snapshot.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use compactor_engine::input::parse_data_name;
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::{Descriptor, NameError, TableDirectory};
+use compactor_sstable::schema::{Schema, Table};
+
+use crate::error::{Error, Result};
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    /// `Data.db` of each SSTable, ascending by id within a directory.
+    pub sstables: Vec<PathBuf>,
+    /// `Data.db` of SSTables that lie beside a named one, in the same directory, unnamed.
+    pub siblings: Vec<PathBuf>,
+    /// The first `schema.cql` found beside them.
+    pub schema: Option<(PathBuf, Table)>,
+    /// What was left out, and why, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Finds the SSTables that `paths` name: each a `Data.db`, or a directory that holds some.
+///
+/// # Errors
+/// A path that does not exist, a directory without SSTables, a file that is no `Data.db`, a schema
+/// that cannot be read.
+pub fn find(paths: &[PathBuf]) -> Result<Catalog> {
+    let mut catalog = Catalog::default();
+    let mut directories = Vec::new();
+    for path in paths {
+        let metadata = match fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::invalid(format!(
+                    "{}: no such file or directory; name a table's or snapshot's directory, or \
+                     Data.db files",
+                    path.display()
+                )));
+            }
+            Err(e) => return Err(Error::file("open", path)(e)),
+        };
+        if metadata.is_dir() {
+            let mut found = list(path, &mut catalog.notes)?;
+            if found.is_empty() {
+                return Err(Error::invalid(format!(
+                    "{}: no SSTables here (files named <version>-<id>-big-Data.db); name a table's \
+                     or snapshot's own directory",
+                    path.display()
+                )));
+            }
+            catalog.sstables.append(&mut found);
+            directories.push(path.clone());
+        } else {
+            parse_data_name(path)?;
+            catalog.sstables.push(path.clone());
+            let directory = match path.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+                _ => PathBuf::from("."),
+            };
+            if !directories.contains(&directory) {
+                directories.push(directory);
+            }
+        }
+    }
+    refuse_two_tables(&catalog.sstables)?;
+    let named: Vec<PathBuf> = catalog
+        .sstables
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    for directory in &directories {
+        let mut ignored = Vec::new();
+        for path in list(directory, &mut ignored)? {
+            if !path.canonicalize().is_ok_and(|p| named.contains(&p)) {
+                catalog.siblings.push(path);
+            }
+        }
+        if catalog.schema.is_none() {
+            catalog.schema = read_schema(&directory.join("schema.cql"))?;
+        }
+    }
+    Ok(catalog)
+}
+
+/// SSTables that lie in directories of different tables. Files copied out of these directories do not
+/// say what they are of; their columns and key are compared later.
+fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
+    let mut first: Option<(&PathBuf, TableDirectory)> = None;
+    for path in sstables {
+        let directory = path
+            .canonicalize()
+            .ok()
+            .and_then(|p| p.parent().map(Path::to_owned));
+        let Some(table) = directory.and_then(|d| TableDirectory::parse(&d)) else {
+            continue;
+        };
+        if table.table_id.is_none() {
+            // Any directory in another looks like a table's of old.
+            continue;
+        }
+        let of_one = |a: &TableDirectory, b: &TableDirectory| {
+            (&a.keyspace, &a.table, &a.table_id, &a.index)
+                == (&b.keyspace, &b.table, &b.table_id, &b.index)
+        };
+        match &first {
+            None => first = Some((path, table)),
+            Some((_, known)) if of_one(known, &table) => {}
+            Some((other, known)) => {
+                return Err(Error::invalid(format!(
+                    "inputs are not of one table: {} is of {}.{} and {} of {}.{}",
+                    other.display(),
+                    known.keyspace,
+                    known.table,
+                    path.display(),
+                    table.keyspace,
+                    table.table
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A node that is compacting here, or was cut off, has left a `*_txn_*.log`: some SSTables may be half
+/// written or already replaced (`LogFile`).
+fn refuse_transaction_log(path: &Path) -> Result<()> {
+    let name = path.file_name().map(|n| n.to_string_lossy());
+    if name.is_some_and(|n| n.ends_with(".log") && n.contains("txn_")) {
+        return Err(Error::refused(format!(
+            "{}: a transaction of a Cassandra node is under way here, or was cut off: some SSTables in \
+             this directory may be half written or already replaced. Merge a snapshot, or start and \
+             stop the node so that it cleans up",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// `Data.db` files of one directory, ascending by id.
+fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut others = Vec::new();
+    for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
+        let path = entry.map_err(Error::file("list", directory))?.path();
+        refuse_transaction_log(&path)?;
+        match Descriptor::parse(&path) {
+            Ok(file) if file.component == Some(Component::Data) => {
+                found.push((file.descriptor.id, path));
+            }
+            Ok(file) if file.component.is_some() => others.push(file.descriptor),
+            Ok(_) | Err(NameError::NotAnSstable(_)) => {}
+            Err(other) => {
+                let is_data = path
+                    .file_name()
+                    .is_some_and(|n| n.to_string_lossy().ends_with(Component::Data.file_suffix()));
+                if is_data {
+                    return Err(compactor_sstable::Error::from(other).into());
+                }
+                notes.push(format!("left alone: {other}"));
+            }
+        }
+    }
+    for descriptor in others {
+        let data = descriptor.path(Component::Data);
+        if !data.exists() {
+            // Going on without it would be to lose it, and to purge what still shadows its rows.
+            return Err(compactor_sstable::Error::corrupt(
+                "sstable",
+                0,
+                "a file Data.db beside the other components of this SSTable",
+                "no such file",
+            )
+            .with_file(&data, Component::Data)
+            .into());
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+fn read_schema(path: &Path) -> Result<Option<(PathBuf, Table)>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::file("read", path)(e)),
+    };
+    let invalid = |e| Error::invalid(format!("{}: {e}", path.display()));
+    let schema = Schema::parse(&text).map_err(invalid)?;
+    let table = schema.only_table().map_err(invalid)?;
+    Ok(Some((path.to_owned(), table.clone())))
+}

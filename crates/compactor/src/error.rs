@@ -1,0 +1,84 @@
+//! One error, and what a caller can do about it.
+
+use compactor_engine::Error as EngineError;
+use compactor_io::{IoError, IoErrorKind};
+use compactor_sstable::Error as FormatError;
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Anything that can go wrong. The message names file, place, expectation and finding.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(#[from] EngineError);
+
+/// What a caller can do about an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An input is damaged: restore it from a replica or a snapshot.
+    Corrupt,
+    /// Something valid that this release does not handle.
+    Unsupported,
+    /// The request makes no sense as it is.
+    InvalidInput,
+    /// The request might lose data or state.
+    Refused,
+    /// Reading or writing failed.
+    Io,
+    /// The disk or quota is full.
+    NoSpace,
+    /// The observer asked to stop.
+    Cancelled,
+    /// A bug in this program.
+    Internal,
+}
+
+impl Error {
+    /// What a caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match &self.0 {
+            EngineError::Format(FormatError::Corrupt(_)) => ErrorKind::Corrupt,
+            EngineError::Format(_) => ErrorKind::Unsupported,
+            EngineError::Io(e) if e.is_no_space() => ErrorKind::NoSpace,
+            // An input shorter than its metadata says is damaged, whoever noticed.
+            EngineError::Io(e) if e.kind() == IoErrorKind::UnexpectedEof => ErrorKind::Corrupt,
+            EngineError::Io(_) | EngineError::File { .. } => ErrorKind::Io,
+            EngineError::InvalidInput(_) => ErrorKind::InvalidInput,
+            EngineError::Refused(_) => ErrorKind::Refused,
+            EngineError::Cancelled => ErrorKind::Cancelled,
+            _ => ErrorKind::Internal,
+        }
+    }
+
+    /// A request that makes no sense.
+    pub fn invalid(message: impl Into<String>) -> Error {
+        Error(EngineError::InvalidInput(message.into()))
+    }
+
+    /// A request that might lose data.
+    pub fn refused(message: impl Into<String>) -> Error {
+        Error(EngineError::Refused(message.into()))
+    }
+
+    /// A failed file operation, such as `list`, on `path`.
+    pub fn file(
+        operation: &'static str,
+        path: impl Into<std::path::PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Error {
+        let wrap = EngineError::file(operation, path);
+        move |source| Error(wrap(source))
+    }
+}
+
+impl From<IoError> for Error {
+    fn from(error: IoError) -> Error {
+        Error(EngineError::Io(error))
+    }
+}
+
+impl From<FormatError> for Error {
+    fn from(error: FormatError) -> Error {
+        Error(EngineError::Format(error))
+    }
+}

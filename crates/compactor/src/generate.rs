@@ -1,0 +1,442 @@
+//! SSTables from seeded synthetic data, for demonstrations, benches and tests.
+//!
+//! ```no_run
+//! use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+//! use compactor::io::IoOptions;
+//!
+//! # fn main() -> Result<(), compactor::Error> {
+//! let mut options = GenerateOptions::new(Shape::Wide, "data");
+//! options.amount = Amount::Bytes(64 << 20);
+//! options.sstables = 2;
+//! let report = generate(IoOptions::default(), options, &mut compactor::NoObserver)?;
+//! println!("{}", report.table_directory.display());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The same options give the same bytes, on every machine and with any number of threads. Memory does
+//! not grow with the amount of data: rows are written as they are made, and at most 2 Mi keys of 16
+//! bytes are held to be sorted by token; beyond that all keys are hashed again for every further
+//! 2 Mi of them, which costs some nanoseconds per key and round.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use compactor_engine::Error as EngineError;
+use compactor_engine::partition_merge::Observer;
+use compactor_engine::partition_writer::{BlockOutput, IndexOutput};
+use compactor_engine::sstable_writer::{SstableSettings, SstableWriter, WriteSettings};
+use compactor_engine::staging::Staging;
+use compactor_engine::workers::Workers;
+use compactor_io::{Io, IoOptions, WriteMode};
+use compactor_sstable::Version;
+use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
+use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::sstable_id::SstableId;
+use compactor_sstable::statistics::{CollectorSettings, EncodingStats};
+
+use crate::error::Result;
+use crate::process::Usage;
+
+mod check;
+mod created;
+mod key_value;
+mod measure;
+mod output;
+mod random;
+mod report;
+mod table;
+mod time_series;
+mod token_order;
+mod values;
+mod wide;
+
+pub use report::{GenerateReport, GeneratedSstable};
+
+use created::Created;
+use key_value::KeyValue;
+use output::Output;
+use random::Random;
+use table::{TableColumns, TableOptions};
+use time_series::{TimeSeries, Timeline};
+use token_order::TokenOrder;
+use wide::Wide;
+
+/// Microseconds of a second.
+const SECOND_US: i64 = 1_000_000;
+/// 2025-01-01T00:00:00Z: what `kv` and `wide` are written at if nothing else is asked for.
+pub const DEFAULT_FIRST_TIMESTAMP_US: i64 = 1_735_689_600 * SECOND_US;
+/// Between the first timestamp of one SSTable and that of the next: a later SSTable is always newer.
+const SSTABLE_INTERVAL_US: i64 = 2 * 3600 * SECOND_US;
+/// False positive chance of the Bloom filters: Cassandra's default.
+const BLOOM_FILTER_FP_CHANCE: f64 = 0.01;
+
+/// What the data looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// `(id bigint PRIMARY KEY, value blob)`: one row per partition.
+    KeyValue,
+    /// Many rows per partition: `PRIMARY KEY (id, seq)` with a static and three regular columns, row
+    /// deletions and range tombstones.
+    Wide,
+    /// `PRIMARY KEY ((sensor, bucket), at)`, newest first, everything with a TTL, part of it expired.
+    TimeSeries,
+}
+
+impl Shape {
+    /// Its name, and that of its table unless another is given.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shape::KeyValue => "kv",
+            Shape::Wide => "wide",
+            Shape::TimeSeries => "timeseries",
+        }
+    }
+}
+
+/// How much goes into each SSTable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// About this many bytes of uncompressed `Data.db`, in whole partitions.
+    Bytes(u64),
+    /// At least this many rows, in whole partitions; deleted ones count.
+    Rows(u64),
+}
+
+/// What to generate.
+#[derive(Clone, Debug)]
+pub struct GenerateOptions {
+    /// What the data looks like.
+    pub shape: Shape,
+    /// `<keyspace>/<table>-<id>` is made in it.
+    pub output_directory: PathBuf,
+    /// Keyspace: a lower-case CQL name.
+    pub keyspace: String,
+    /// Table: a lower-case CQL name.
+    pub table: String,
+    /// Number of SSTables.
+    pub sstables: u32,
+    /// How much goes into each.
+    pub amount: Amount,
+    /// Share of an SSTable's partitions that all the others have as well; with several rows per
+    /// partition also the share of the rows of such a partition that all others have. The last
+    /// SSTable's version is the newest.
+    pub overlap: f64,
+    /// Length of the blob or text of each row.
+    pub value_len: u32,
+    /// Rows per partition; 1 for [`Shape::KeyValue`].
+    pub rows_per_partition: u32,
+    /// Share of these values that LZ4 saves, roughly: 0 for random bytes.
+    pub compressibility: f64,
+    /// [`Shape::Wide`]: share of the rows that are row deletions.
+    pub deletions: f64,
+    /// [`Shape::Wide`]: share of the rows at which a range tombstone of up to 20 rows starts.
+    pub range_tombstones: f64,
+    /// [`Shape::TimeSeries`]: TTL of all rows, seconds.
+    pub ttl_s: u32,
+    /// [`Shape::TimeSeries`]: share of the rows that have expired at `now_s`.
+    pub expired: f64,
+    /// [`Shape::TimeSeries`]: the moment that expiry is judged at, seconds since 1970.
+    pub now_s: i64,
+    /// The others: first timestamp of the first SSTable, microseconds since 1970. Each SSTable
+    /// begins two hours after the one before it.
+    pub first_timestamp_us: i64,
+    /// What all else is derived from.
+    pub seed: u64,
+    /// Version of the SSTables: `nb`, `oa` or `pa`.
+    pub version: Version,
+    /// Compression; `None` for none.
+    pub compression: Option<CompressionParams>,
+    /// The table's `gc_grace_seconds`, for `schema.cql`.
+    pub gc_grace_seconds: u32,
+    /// How files are written.
+    pub write_mode: WriteMode,
+    /// Threads that compress.
+    pub threads: usize,
+}
+
+impl GenerateOptions {
+    /// Three SSTables of 64 MiB, half of each also in the others, half compressible, of version `oa`
+    /// with LZ4 in chunks of 16 KiB.
+    pub fn new(shape: Shape, output_directory: impl Into<PathBuf>) -> GenerateOptions {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let (value_len, rows_per_partition) = match shape {
+            Shape::KeyValue => (1000, 1),
+            Shape::Wide => (64, 1000),
+            Shape::TimeSeries => (16, 1000),
+        };
+        GenerateOptions {
+            shape,
+            output_directory: output_directory.into(),
+            keyspace: "generated".to_owned(),
+            table: shape.name().to_owned(),
+            sstables: 3,
+            amount: Amount::Bytes(64 << 20),
+            overlap: 0.5,
+            value_len,
+            rows_per_partition,
+            compressibility: 0.5,
+            deletions: 0.02,
+            range_tombstones: 0.005,
+            ttl_s: 7 * 86_400,
+            expired: 0.3,
+            now_s: now.as_secs() as i64,
+            first_timestamp_us: DEFAULT_FIRST_TIMESTAMP_US,
+            seed: 1,
+            version: Version::Oa,
+            compression: Some(CompressionParams::new(Codec::Lz4, 16 << 10)),
+            gc_grace_seconds: 864_000,
+            write_mode: WriteMode::Auto,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    fn columns(&self) -> TableColumns {
+        match self.shape {
+            Shape::KeyValue => key_value::columns(),
+            Shape::Wide => wide::columns(),
+            Shape::TimeSeries => time_series::columns(),
+        }
+    }
+
+    /// A version-1 UUID in form, as old releases want table ids to be.
+    fn table_id(&self) -> u128 {
+        let names = format!("{}.{}", self.keyspace, self.table);
+        let letters: Vec<u64> = names.bytes().map(u64::from).collect();
+        let mut random = Random::of(self.seed, &letters);
+        let (high, low) = (random.next(), random.next());
+        let high = (high & !0xf000) | 0x1000;
+        let low = (low >> 2) | (1 << 63);
+        (u128::from(high) << 64) | u128::from(low)
+    }
+}
+
+/// Writes the SSTables and their `schema.cql`. The observer hears of uncompressed bytes, rows and
+/// partitions written.
+///
+/// # Errors
+/// Options that make no sense, a table that is there already, a failed write, or cancellation.
+/// Nothing that was made stays then.
+pub fn generate(
+    io: IoOptions,
+    options: GenerateOptions,
+    observer: &mut dyn Observer,
+) -> Result<GenerateReport> {
+    let timeline = check::check(&options)?;
+    let usage = Usage::now();
+    let started = Instant::now();
+    let io = Io::new(io)?;
+    let workers = Workers::start(options.threads)?;
+    let partitions = partition_count(&options, timeline)?;
+    let columns = options.columns();
+    let cql = columns.to_cql(
+        &options.keyspace,
+        &options.table,
+        &TableOptions {
+            id: options.table_id(),
+            compression: options.compression.as_ref(),
+            bloom_filter_fp_chance: BLOOM_FILTER_FP_CHANCE,
+            gc_grace_seconds: options.gc_grace_seconds,
+            default_time_to_live: match options.shape {
+                Shape::TimeSeries => options.ttl_s,
+                _ => 0,
+            },
+        },
+    );
+    let name = format!("{}-{:032x}", options.table, options.table_id());
+    let directory = options.output_directory.join(&options.keyspace).join(name);
+    let mut created = Created::directory(&directory)?;
+    created.write("schema.cql", cql.as_bytes())?;
+    let mut report = GenerateReport::new(&options, &directory);
+    for sstable in 0..options.sstables {
+        let content = Content::new(&options, sstable, timeline);
+        let settings = SstableSettings {
+            descriptor: Descriptor::new(
+                &directory,
+                options.version,
+                SstableId::Sequence(sstable + 1),
+            ),
+            header: columns.header(content.encoding_stats()),
+            compression: options.compression.clone(),
+            bloom_filter_fp_chance: BLOOM_FILTER_FP_CHANCE,
+            expected_keys: partitions,
+            min_index_interval: DEFAULT_MIN_INDEX_INTERVAL,
+            column_index_size: DEFAULT_COLUMN_INDEX_SIZE,
+            collector: CollectorSettings::default(),
+        };
+        let job = Job {
+            io: &io,
+            options: &options,
+            workers: &workers,
+            partitions,
+        };
+        let written = job.write(sstable, content, settings, &report, observer)?;
+        created.add_sstable(&written.descriptor);
+        report.add(written);
+    }
+    created.keep();
+    report.complete(&io, Usage::now().since(&usage), started.elapsed());
+    Ok(report)
+}
+
+/// Rows of one SSTable.
+#[derive(Debug)]
+enum Content {
+    KeyValue(KeyValue),
+    Wide(Wide),
+    TimeSeries(TimeSeries, Timeline),
+}
+
+impl Content {
+    fn new(options: &GenerateOptions, sstable: u32, timeline: Option<Timeline>) -> Content {
+        match (options.shape, timeline) {
+            (Shape::TimeSeries, Some(timeline)) => {
+                Content::TimeSeries(TimeSeries::new(options, sstable, timeline), timeline)
+            }
+            (Shape::Wide, _) => Content::Wide(Wide::new(options, sstable)),
+            _ => Content::KeyValue(KeyValue::new(options, sstable)),
+        }
+    }
+
+    fn encoding_stats(&self) -> EncodingStats {
+        match self {
+            Content::KeyValue(rows) => rows.encoding_stats(),
+            Content::Wide(rows) => rows.encoding_stats(),
+            Content::TimeSeries(rows, _) => rows.encoding_stats(),
+        }
+    }
+
+    /// Appends the key of partition `number`.
+    fn key_writer(&self) -> impl Fn(u64, &mut Vec<u8>) + use<> {
+        enum Kind {
+            KeyValue,
+            Wide,
+            TimeSeries(Timeline),
+        }
+        let kind = match self {
+            Content::KeyValue(_) => Kind::KeyValue,
+            Content::Wide(_) => Kind::Wide,
+            Content::TimeSeries(_, timeline) => Kind::TimeSeries(*timeline),
+        };
+        move |number, key: &mut Vec<u8>| match &kind {
+            Kind::KeyValue => KeyValue::write_key(number, key),
+            Kind::Wide => Wide::write_key(number, key),
+            Kind::TimeSeries(timeline) => timeline.write_key(number, key),
+        }
+    }
+
+    fn write_partition<B: BlockOutput, I: IndexOutput>(
+        &mut self,
+        number: u64,
+        is_shared: bool,
+        key: &[u8],
+        out: &mut Output<'_, B, I>,
+    ) -> Result<()> {
+        match self {
+            Content::KeyValue(rows) => rows.write_partition(number, key, out),
+            Content::Wide(rows) => rows.write_partition(number, is_shared, key, out),
+            Content::TimeSeries(rows, _) => rows.write_partition(number, is_shared, key, out),
+        }
+    }
+}
+
+struct Job<'a> {
+    io: &'a Io,
+    options: &'a GenerateOptions,
+    workers: &'a Workers,
+    partitions: u64,
+}
+
+impl Job<'_> {
+    fn write(
+        &self,
+        sstable: u32,
+        mut content: Content,
+        settings: SstableSettings,
+        report: &GenerateReport,
+        observer: &mut dyn Observer,
+    ) -> Result<compactor_engine::sstable_writer::WrittenSstable> {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let staging = Staging::create(&settings.descriptor.directory)?;
+        let write = WriteSettings {
+            mode: self.options.write_mode,
+            buffer_bytes: 1 << 20,
+            in_flight: 4,
+            max_blocks: 2 * self.options.threads.max(1) + 2,
+            // What compression will make of it is not known: files grow in steps anyhow.
+            expected_len: None,
+        };
+        let (writer, mut partitions) = SstableWriter::create(
+            self.io,
+            staging,
+            settings,
+            &write,
+            self.workers.queue(),
+            Arc::clone(&cancelled),
+        )?;
+        let before = (report.uncompressed_bytes, report.rows, report.partitions);
+        let mut out = Output::new(&mut partitions, observer, before);
+        let shared = shared_partitions(self.partitions, self.options);
+        let numbers = partition_numbers(sstable, self.partitions, shared);
+        let write_key = content.key_writer();
+        let mut key = Vec::new();
+        let result = TokenOrder::new(numbers, content.key_writer()).try_for_each(|number| {
+            key.clear();
+            write_key(number, &mut key);
+            content.write_partition(number, number < shared, &key, &mut out)
+        });
+        // Blocks that are still queued after a failure have nobody to work for.
+        cancelled.store(result.is_err(), Ordering::Relaxed);
+        result?;
+        match writer.finish(partitions, |path| observer.before_publish(path))? {
+            Some(written) => Ok(written),
+            None => Err(EngineError::Internal("generated an empty SSTable".to_owned()).into()),
+        }
+    }
+}
+
+/// Partitions of each SSTable.
+fn partition_count(options: &GenerateOptions, timeline: Option<Timeline>) -> Result<u64> {
+    let count = match options.amount {
+        Amount::Rows(rows) => rows.div_ceil(u64::from(options.rows_per_partition)),
+        Amount::Bytes(bytes) => {
+            let content = Content::new(options, 0, timeline);
+            let mean = measure::mean_partition_len(options, content)?;
+            (bytes as f64 / mean).round() as u64
+        }
+    };
+    check::check_partition_count(options, count.max(1))
+}
+
+/// Partitions that all SSTables have: those of the lowest numbers.
+fn shared_partitions(partitions: u64, options: &GenerateOptions) -> u64 {
+    (partitions as f64 * options.overlap).round() as u64
+}
+
+/// The shared partitions, and then those of this SSTable alone.
+fn partition_numbers(sstable: u32, partitions: u64, shared: u64) -> [Range<u64>; 2] {
+    let own = partitions - shared;
+    let first = shared + u64::from(sstable) * own;
+    [0..shared, first..first + own]
+}
+
+/// Whether all SSTables have a row of this number at the same place.
+fn is_row_shared(seed: u64, number: u64, row: u32, overlap: f64) -> bool {
+    overlap >= 1.0 || Random::of(seed, &[number, u64::from(row), 7]).happens(overlap)
+}
+
+fn sstable_timestamp(options: &GenerateOptions, sstable: u32) -> i64 {
+    options.first_timestamp_us + i64::from(sstable) * SSTABLE_INTERVAL_US
+}
+
+fn has_any_deletion(options: &GenerateOptions) -> bool {
+    options.deletions > 0.0 || options.range_tombstones > 0.0
+}

@@ -1,0 +1,71 @@
+//! How long a partition is: some are written to nowhere.
+
+use std::sync::Arc;
+
+use compactor_engine::Result as EngineResult;
+use compactor_engine::header_union::layout_of;
+use compactor_engine::partition_writer::{BlockOutput, IndexOutput, PartitionWriter};
+use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
+use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::statistics::{CollectorSettings, MetadataCollector};
+
+use super::output::Output;
+use super::{Content, GenerateOptions};
+use crate::error::Result;
+use crate::merge::NoObserver;
+
+/// Partitions and bytes that are enough to know.
+const MAX_PARTITIONS: u64 = 512;
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Mean uncompressed length of the partitions, bytes.
+pub(super) fn mean_partition_len(options: &GenerateOptions, mut content: Content) -> Result<f64> {
+    let header = options.columns().header(content.encoding_stats());
+    let mut writer = PartitionWriter::new(
+        Arc::new(layout_of(&header, options.version)?),
+        Nowhere,
+        Nowhere,
+        MetadataCollector::new(CollectorSettings::default()),
+        DEFAULT_COLUMN_INDEX_SIZE,
+    )?;
+    let mut observer = NoObserver;
+    let mut out = Output::new(&mut writer, &mut observer, (0, 0, 0));
+    let write_key = content.key_writer();
+    let mut key = Vec::new();
+    let mut partitions = 0;
+    while partitions < MAX_PARTITIONS && out.position() < MAX_BYTES {
+        key.clear();
+        write_key(partitions, &mut key);
+        content.write_partition(partitions, false, &key, &mut out)?;
+        partitions += 1;
+    }
+    Ok((out.position() as f64 / partitions as f64).max(1.0))
+}
+
+/// Takes everything and keeps nothing.
+#[derive(Debug)]
+struct Nowhere;
+
+impl BlockOutput for Nowhere {
+    fn block_len(&self) -> usize {
+        64 << 10
+    }
+
+    fn take_buffer(&mut self) -> EngineResult<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    fn put_block(&mut self, _block: Vec<u8>) {}
+}
+
+impl IndexOutput for Nowhere {
+    fn add(
+        &mut self,
+        _key: &[u8],
+        _hash: KeyHash,
+        _position: u64,
+        _promoted: &[u8],
+    ) -> EngineResult<()> {
+        Ok(())
+    }
+}

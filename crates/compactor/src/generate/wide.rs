@@ -1,0 +1,207 @@
+//! Shape `wide`: many rows per partition, several columns, row deletions and range tombstones.
+
+use compactor_engine::partition_writer::{BlockOutput, IndexOutput};
+use compactor_sstable::data::cell::{Liveness, NO_TTL};
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
+use compactor_sstable::statistics::EncodingStats;
+use compactor_sstable::types::CqlType;
+
+use super::output::{Output, RowBuffer};
+use super::random::Random;
+use super::table::TableColumns;
+use super::values::Values;
+use super::{GenerateOptions, SECOND_US, has_any_deletion, is_row_shared, sstable_timestamp};
+use crate::error::Result;
+
+/// Columns, in header order.
+const AMOUNT: u32 = 0;
+const NOTE: u32 = 1;
+const QUANTITY: u32 = 2;
+/// Share of the rows that lack a column.
+const ABSENT: f64 = 0.1;
+/// Rows that a range tombstone covers at most.
+const LONGEST_RANGE: u64 = 20;
+
+pub(super) fn columns() -> TableColumns {
+    TableColumns {
+        partition_key: vec![("id", CqlType::Utf8)],
+        clustering: vec![("seq", CqlType::Int32)],
+        static_columns: vec![("owner", CqlType::Utf8)],
+        regular_columns: vec![
+            ("amount", CqlType::Long),
+            ("note", CqlType::Utf8),
+            ("quantity", CqlType::Int32),
+        ],
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Wide {
+    seed: u64,
+    sstable: u32,
+    sstables: u32,
+    overlap: f64,
+    rows: u32,
+    value_len: usize,
+    values: Values,
+    deletions: f64,
+    range_tombstones: f64,
+    has_deletions: bool,
+    first_timestamp: i64,
+    row: RowBuffer,
+}
+
+/// A range tombstone that is open.
+#[derive(Clone, Copy, Debug)]
+struct OpenRange {
+    last_row: u32,
+    deletion: DeletionTime,
+}
+
+impl Wide {
+    pub(super) fn new(options: &GenerateOptions, sstable: u32) -> Wide {
+        Wide {
+            seed: options.seed,
+            sstable,
+            sstables: options.sstables,
+            overlap: options.overlap,
+            rows: options.rows_per_partition,
+            value_len: options.value_len as usize,
+            values: Values::new(options.compressibility),
+            deletions: options.deletions,
+            range_tombstones: options.range_tombstones,
+            has_deletions: has_any_deletion(options),
+            first_timestamp: sstable_timestamp(options, sstable),
+            row: RowBuffer::default(),
+        }
+    }
+
+    pub(super) fn encoding_stats(&self) -> EncodingStats {
+        let seconds = match self.has_deletions {
+            true => self.first_timestamp / SECOND_US,
+            false => NO_DELETION_TIME,
+        };
+        EncodingStats::new(self.first_timestamp, seconds, NO_TTL)
+    }
+
+    pub(super) fn write_key(number: u64, key: &mut Vec<u8>) {
+        key.extend_from_slice(format!("user-{number:010}").as_bytes());
+    }
+
+    pub(super) fn write_partition<B: BlockOutput, I: IndexOutput>(
+        &mut self,
+        number: u64,
+        is_shared: bool,
+        key: &[u8],
+        out: &mut Output<'_, B, I>,
+    ) -> Result<()> {
+        let mut random = Random::of(self.seed, &[u64::from(self.sstable), number]);
+        let timestamp = self.timestamp(&mut random);
+        self.row.clear();
+        self.values.put_text(&mut random, 12, &mut self.row.values);
+        self.row.end_cell(0);
+        out.start_partition(key);
+        out.add_static_row(&self.row, timestamp)?;
+        let mut range: Option<OpenRange> = None;
+        for row in 0..self.rows {
+            if range.is_none() && random.happens(self.range_tombstones) {
+                range = Some(self.open_range(&mut random, row, out)?);
+            }
+            self.write_row(&mut random, number, is_shared, row, range, out)?;
+            if let Some(open) = range
+                && open.last_row == row
+            {
+                // Up to the last place that any SSTable has a row at.
+                self.put_clustering(row, self.sstables - 1);
+                let bound = std::mem::take(&mut self.row.clustering);
+                out.add_bound(Kind::InclEndBound, &bound, open.deletion)?;
+                self.row.clustering = bound;
+                range = None;
+            }
+        }
+        out.end_partition()
+    }
+
+    fn open_range<B: BlockOutput, I: IndexOutput>(
+        &mut self,
+        random: &mut Random,
+        row: u32,
+        out: &mut Output<'_, B, I>,
+    ) -> Result<OpenRange> {
+        let deletion = self.deletion(random);
+        let further = random.below(LONGEST_RANGE) as u32;
+        self.put_clustering(row, 0);
+        out.add_bound(Kind::InclStartBound, &self.row.clustering, deletion)?;
+        Ok(OpenRange {
+            last_row: row.saturating_add(further).min(self.rows - 1),
+            deletion,
+        })
+    }
+
+    fn write_row<B: BlockOutput, I: IndexOutput>(
+        &mut self,
+        random: &mut Random,
+        number: u64,
+        is_shared: bool,
+        row: u32,
+        range: Option<OpenRange>,
+        out: &mut Output<'_, B, I>,
+    ) -> Result<()> {
+        let timestamp = match range {
+            // Half of the rows were written again after the range had been deleted.
+            Some(open) if random.happens(0.5) => {
+                open.deletion.marked_for_delete_at + 1 + random.below(SECOND_US as u64) as i64
+            }
+            Some(_) => return Ok(()),
+            None => self.timestamp(random),
+        };
+        self.row.clear();
+        let same_place = is_shared && is_row_shared(self.seed, number, row, self.overlap);
+        self.put_clustering(row, if same_place { 0 } else { self.sstable });
+        if random.happens(self.deletions) {
+            return out.add_deleted_row(&self.row, deletion_at(timestamp));
+        }
+        if !random.happens(ABSENT) {
+            // Amounts of up to some thousands, in cents.
+            let amount = random.below(1_000_000) as i64;
+            self.row.values.extend_from_slice(&amount.to_be_bytes());
+            self.row.end_cell(AMOUNT);
+        }
+        if !random.happens(ABSENT) {
+            self.values
+                .put_text(random, self.value_len, &mut self.row.values);
+            self.row.end_cell(NOTE);
+        }
+        if !random.happens(ABSENT) {
+            let quantity = random.below(1000) as i32;
+            self.row.values.extend_from_slice(&quantity.to_be_bytes());
+            self.row.end_cell(QUANTITY);
+        }
+        out.add_row(
+            &self.row,
+            Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME),
+        )
+    }
+
+    /// Rows of one number lie side by side: the place that all SSTables share, or their own.
+    fn put_clustering(&mut self, row: u32, place: u32) {
+        self.row.clustering.clear();
+        // The header of the values: one, present.
+        self.row.clustering.push(0);
+        let value = (row * self.sstables + place) as i32;
+        self.row.clustering.extend_from_slice(&value.to_be_bytes());
+    }
+
+    fn timestamp(&self, random: &mut Random) -> i64 {
+        self.first_timestamp + random.below(3600 * SECOND_US as u64) as i64
+    }
+
+    fn deletion(&self, random: &mut Random) -> DeletionTime {
+        deletion_at(self.timestamp(random))
+    }
+}
+
+fn deletion_at(timestamp: i64) -> DeletionTime {
+    DeletionTime::build(timestamp, timestamp / SECOND_US)
+}

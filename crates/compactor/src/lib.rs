@@ -1,0 +1,44 @@
+//! Merge Apache Cassandra SSTables outside the JVM.
+//!
+//! ```no_run
+//! use compactor::{MergeRequest, catalog};
+//!
+//! # fn main() -> Result<(), compactor::Error> {
+//! let inputs = catalog::find(&["snapshot".into()])?;
+//! let mut request = MergeRequest::new(inputs.sstables, "merged");
+//! request.scope = compactor::Scope::Complete;
+//! request.gc_before_s = Some(request.now_s - 864_000);
+//! let report = compactor::merge(request, &mut compactor::NoObserver)?;
+//! println!("{} partitions", report.partitions_written);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`merge()`] is the main thing; [`catalog`] finds SSTables, [`Scan`] reads one row by row,
+//! [`verify`], [`dump`] and [`metadata`] look at them, [`generate`] makes some.
+#![forbid(unsafe_code)]
+
+pub mod catalog;
+pub mod dump;
+pub mod error;
+pub mod generate;
+pub mod merge;
+pub mod metadata;
+pub mod process;
+pub mod report;
+pub mod verify;
+
+pub use compactor_engine::merge_job::{MergeJob, OutputCompression, Scope};
+pub use compactor_engine::partition_merge::{InputRead, MergeCounts, Observer};
+pub use compactor_engine::scan::Scan;
+pub use compactor_engine::{Error as EngineError, Result as EngineResult, cursor, input};
+pub use compactor_io as io;
+pub use compactor_sstable as sstable;
+pub use error::{Error, ErrorKind, Result};
+pub use merge::{InputCheck, MergeRequest, NoObserver, merge, open_merge, run_merge};
+pub use report::MergeReport;
+
+/// The examples of README.md, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ReadmeExamples;

@@ -1,0 +1,222 @@
+//! The main thing: SSTables in, one SSTable out, and a report.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
+use std::time::Instant;
+
+use compactor_engine::merge_job::{MergeJob, MergeOptions};
+use compactor_engine::partition_merge::{InputRead, Observer};
+use compactor_engine::{Error as EngineError, Result as EngineResult};
+use compactor_io::{Io, IoOptions, ReadMode};
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::{Component, Error as FormatError};
+
+use crate::error::Result;
+use crate::process::Usage;
+use crate::report::MergeReport;
+use crate::verify::companions::{self, Companions};
+
+/// What to merge and how; see [`MergeOptions`] for the fields.
+pub type MergeRequest = MergeOptions;
+
+/// What of the inputs is checked while they are merged, beyond what is read anyway: every chunk,
+/// row and order of `Data.db`, `Statistics.db`, `CompressionInfo.db` or `CRC.db`, and `TOC.txt`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InputCheck {
+    /// `Index.db`, `Summary.db`, `Filter.db` and `Digest.crc32` too, beside the merge.
+    #[default]
+    AllComponents,
+    /// Nothing beyond.
+    DataOnly,
+}
+
+/// Watches nothing and never stops a merge.
+#[derive(Clone, Copy, Debug)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}
+
+/// Merges SSTables with the default I/O options, checking every component of them.
+///
+/// # Errors
+/// Damaged or unsupported inputs, a failed read or write, cancellation. Nothing is written then.
+pub fn merge(request: MergeRequest, observer: &mut dyn Observer) -> Result<MergeReport> {
+    let job = open_merge(IoOptions::default(), request)?;
+    run_merge(job, InputCheck::AllComponents, observer)
+}
+
+/// Opens the inputs and decides everything that does not need their data.
+///
+/// # Errors
+/// Damaged or unsupported inputs, or ones that must not be merged with one another.
+pub fn open_merge(io: IoOptions, request: MergeRequest) -> Result<MergeJob> {
+    let io = Io::new(io)?;
+    Ok(MergeJob::open(io, request)?)
+}
+
+/// Runs an opened merge and reports on it.
+///
+/// # Errors
+/// As [`merge`].
+pub fn run_merge(
+    job: MergeJob,
+    check: InputCheck,
+    observer: &mut dyn Observer,
+) -> Result<MergeReport> {
+    let before = Usage::now();
+    let started = Instant::now();
+    let mut report = MergeReport::before(&job);
+    let io = job.io().clone();
+    let outcome = match check {
+        InputCheck::DataOnly => job.run(observer)?,
+        InputCheck::AllComponents => {
+            let inputs = InputsToCheck::of(&job);
+            let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
+            std::thread::scope(|scope| {
+                let thread = scope.spawn(|| inputs.check(&io, &stop, &failed));
+                let mut checking = Checking {
+                    inner: observer,
+                    thread: Some(thread),
+                    failed: &failed,
+                    error: None,
+                };
+                let outcome = job.run(&mut checking);
+                stop.store(true, Ordering::Relaxed);
+                checking.join();
+                match (checking.error.take(), outcome) {
+                    // The merge was stopped because of it, or failed on the same damage.
+                    (Some(error), Err(_)) if failed.load(Ordering::Relaxed) => Err(error),
+                    (_, outcome) => outcome.map_err(Into::into),
+                }
+            })?
+        }
+    };
+    let usage = Usage::now().since(&before);
+    report.complete(&io, outcome, usage, started.elapsed());
+    Ok(report)
+}
+
+/// The inputs of a job, as far as the check of their components needs them.
+struct InputsToCheck {
+    inputs: Vec<(PathBuf, u64)>,
+    mode: ReadMode,
+}
+
+type Checked = Result<Vec<(PathBuf, Companions)>>;
+
+impl InputsToCheck {
+    fn of(job: &MergeJob) -> InputsToCheck {
+        // Those that are dropped unread are believed on the word of their statistics alone: all the
+        // more reason to hold these against something.
+        let inputs = job.inputs().iter().chain(job.fully_expired());
+        InputsToCheck {
+            inputs: inputs.map(|i| (i.data_path(), i.data_len())).collect(),
+            mode: job.options().read_mode,
+        }
+    }
+
+    /// One input after the other: the merge has the processors and the disk to itself otherwise.
+    fn check(&self, io: &Io, stop: &AtomicBool, failed: &AtomicBool) -> Checked {
+        let mut checked = Vec::with_capacity(self.inputs.len());
+        for (path, data_len) in &self.inputs {
+            match companions::check(io, path, *data_len, self.mode, stop) {
+                Ok(companions) => checked.push((path.clone(), companions)),
+                Err(error) => {
+                    if !stop.load(Ordering::Relaxed) {
+                        failed.store(true, Ordering::Relaxed);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(checked)
+    }
+}
+
+/// Passes everything on to the caller's observer, and holds the inputs' components against what the
+/// merge read of their data before anything is published.
+struct Checking<'a, 'scope> {
+    inner: &'a mut dyn Observer,
+    thread: Option<ScopedJoinHandle<'scope, Checked>>,
+    failed: &'a AtomicBool,
+    error: Option<crate::Error>,
+}
+
+impl Checking<'_, '_> {
+    /// Waits for the check; what went wrong stays in `error`.
+    fn join(&mut self) -> Option<Vec<(PathBuf, Companions)>> {
+        let checked = match self.thread.take()?.join() {
+            Ok(checked) => checked,
+            Err(_) => {
+                self.failed.store(true, Ordering::Relaxed);
+                Err(EngineError::Internal("the check of components panicked".to_owned()).into())
+            }
+        };
+        checked.map_err(|error| self.error = Some(error)).ok()
+    }
+}
+
+impl Observer for Checking<'_, '_> {
+    fn is_cancelled(&self) -> bool {
+        self.failed.load(Ordering::Relaxed) || self.inner.is_cancelled()
+    }
+
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        self.inner.progress(read_bytes, rows, partitions);
+    }
+
+    fn inputs_read(&mut self, inputs: &[InputRead]) -> EngineResult<()> {
+        let Some(checked) = self.join() else {
+            return Err(EngineError::Cancelled);
+        };
+        for (path, companions) in checked {
+            let Some(read) = inputs.iter().find(|i| i.data_path == path) else {
+                continue;
+            };
+            if let Err(error) = agree(&path, &companions, read) {
+                self.failed.store(true, Ordering::Relaxed);
+                self.error = Some(error.into());
+                return Err(EngineError::Cancelled);
+            }
+        }
+        self.inner.inputs_read(inputs)
+    }
+
+    fn before_publish(&mut self, data_path: &Path) -> EngineResult<()> {
+        self.inner.before_publish(data_path)
+    }
+}
+
+/// What the other components say of `Data.db` against what it was.
+fn agree(path: &Path, companions: &Companions, read: &InputRead) -> Result<(), FormatError> {
+    let beside = |component: Component| match Descriptor::parse(path) {
+        Ok(file) => file.descriptor.path(component),
+        Err(_) => path.to_owned(),
+    };
+    if let Some(digest) = companions.digest.filter(|d| *d != read.digest) {
+        return Err(FormatError::corrupt(
+            "digest",
+            0,
+            format!("{}, the CRC32 of Data.db", read.digest),
+            digest.to_string(),
+        )
+        .with_file(&beside(Component::Digest), Component::Digest));
+    }
+    if companions.places != read.places {
+        return Err(FormatError::corrupt(
+            "index",
+            0,
+            "the keys and positions of the partitions in Data.db",
+            "others; `compactor verify` tells which",
+        )
+        .with_file(&beside(Component::Index), Component::Index));
+    }
+    Ok(())
+}

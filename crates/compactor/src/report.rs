@@ -1,0 +1,292 @@
+//! What a merge did, in numbers that were measured.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use compactor_engine::input::InputSstable;
+use compactor_engine::merge_job::{MergeJob, MergeOutcome};
+use compactor_engine::sstable_writer::WrittenSstable;
+use compactor_io::{Io, residency};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+use serde::Serialize;
+
+use crate::process::Usage;
+
+/// What a merge did.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct MergeReport {
+    /// SSTables that were merged, newest first.
+    pub inputs: Vec<SstableReport>,
+    /// SSTables that were dropped unread, since all that they hold is past its grace.
+    pub fully_expired: Vec<SstableReport>,
+    /// The output; `None` if nothing was left to write.
+    pub output: Option<SstableReport>,
+    /// Version of the output.
+    pub output_version: String,
+    /// Compression of the output: compressor and chunk length in bytes; `None` for none.
+    pub output_compression: Option<(String, u32)>,
+    /// Bytes of all components of the inputs.
+    pub input_bytes: u64,
+    /// Uncompressed bytes of the inputs' `Data.db`.
+    pub input_uncompressed_bytes: u64,
+    /// Bytes of all components of the output.
+    pub output_bytes: u64,
+    /// Uncompressed bytes of the output's `Data.db`.
+    pub output_uncompressed_bytes: u64,
+    /// Partitions of all inputs.
+    pub partitions_read: u64,
+    /// Partitions of the output.
+    pub partitions_written: u64,
+    /// Rows of all inputs, static rows that are not empty included.
+    pub rows_read: u64,
+    /// Rows of the output, counted alike.
+    pub rows_written: u64,
+    /// Range tombstone markers of all inputs.
+    pub range_tombstone_markers_read: u64,
+    /// How many partitions came from 1, 2, 3, ... inputs.
+    pub merge_counts: Vec<u64>,
+    /// What was left out since it is past its grace.
+    pub purged: PurgedReport,
+    /// Seconds from the first read to the last sync.
+    pub elapsed_s: f64,
+    /// Uncompressed input bytes per second of elapsed time.
+    pub input_uncompressed_bytes_per_s: f64,
+    /// Processor seconds of the whole process meanwhile, over all threads.
+    pub cpu_s: f64,
+    /// Largest resident set of the process up to now, bytes.
+    pub peak_rss_bytes: u64,
+    /// Most bytes that I/O buffers took, in use and pooled.
+    pub peak_io_buffer_bytes: u64,
+    /// Ways of input and output that were really used.
+    pub io: IoReport,
+    /// Pages of inputs and output left in the page cache.
+    pub page_cache: PageCacheReport,
+    /// What a person should know besides.
+    pub warnings: Vec<String>,
+}
+
+/// One SSTable of a merge.
+#[derive(Clone, Debug, Serialize)]
+pub struct SstableReport {
+    /// Its `Data.db`. In JSON, bytes that are not UTF-8 are replaced.
+    #[serde(serialize_with = "lossy")]
+    pub data_path: PathBuf,
+    /// Version.
+    pub version: String,
+    /// Bytes of all components.
+    pub bytes: u64,
+    /// Uncompressed bytes of `Data.db`.
+    pub uncompressed_bytes: u64,
+}
+
+/// A report that was earned must not fail for the name of a file.
+fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+/// What was purged.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct PurgedReport {
+    /// Partition deletions.
+    pub partition_deletions: u64,
+    /// Row deletions.
+    pub row_deletions: u64,
+    /// Bounds of range tombstones; a boundary counts as two.
+    pub range_tombstone_bounds: u64,
+    /// Deletions of collections and non-frozen user types.
+    pub complex_deletions: u64,
+    /// Cell tombstones.
+    pub cell_tombstones: u64,
+    /// Cells and row livenesses that had expired.
+    pub expired: u64,
+    /// All of them.
+    pub total: u64,
+}
+
+/// Ways of input and output.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct IoReport {
+    /// Mode that inputs were read in.
+    pub read_mode: String,
+    /// Mode that the output was written in; `None` without one.
+    pub write_mode: Option<String>,
+    /// Backend.
+    pub backend: String,
+    /// Where something else was used than asked for, and why.
+    pub fallbacks: Vec<String>,
+}
+
+/// Pages of 4 KiB.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct PageCacheReport {
+    /// Pages of the inputs, all components.
+    pub input_pages: u64,
+    /// Of these, resident before the merge.
+    pub input_pages_resident_before: u64,
+    /// Of these, resident after it.
+    pub input_pages_resident: u64,
+    /// Pages of the output, all components.
+    pub output_pages: u64,
+    /// Of these, resident after the merge.
+    pub output_pages_resident: u64,
+}
+
+impl MergeReport {
+    /// What is known before the merge.
+    pub(crate) fn before(job: &MergeJob) -> MergeReport {
+        let settings = job.settings();
+        let (input_pages, input_pages_resident_before) = pages_of_inputs(job.inputs());
+        let mut warnings = Vec::new();
+        for input in job.inputs() {
+            let indexes: Vec<&String> = input
+                .foreign_components
+                .iter()
+                .filter(|s| s.starts_with("SAI") || s.starts_with("SI_"))
+                .collect();
+            if let [first, ..] = indexes[..] {
+                warnings.push(format!(
+                    "{} has {} components of a secondary index ({first}, ...); the output has none: \
+                     Cassandra rebuilds them when it loads it",
+                    input.data_path().display(),
+                    indexes.len()
+                ));
+            }
+        }
+        MergeReport {
+            inputs: job.inputs().iter().map(SstableReport::of_input).collect(),
+            fully_expired: job
+                .fully_expired()
+                .iter()
+                .map(SstableReport::of_input)
+                .collect(),
+            output: None,
+            output_version: settings.descriptor.version.to_string(),
+            output_compression: settings
+                .compression
+                .as_ref()
+                .map(|c| (c.compressor.clone(), c.chunk_len)),
+            input_bytes: job.inputs().iter().map(InputSstable::disk_len).sum(),
+            input_uncompressed_bytes: job.uncompressed_bytes(),
+            output_bytes: 0,
+            output_uncompressed_bytes: 0,
+            partitions_read: 0,
+            partitions_written: 0,
+            rows_read: 0,
+            rows_written: 0,
+            range_tombstone_markers_read: 0,
+            merge_counts: Vec::new(),
+            purged: PurgedReport::default(),
+            elapsed_s: 0.0,
+            input_uncompressed_bytes_per_s: 0.0,
+            cpu_s: 0.0,
+            peak_rss_bytes: 0,
+            peak_io_buffer_bytes: 0,
+            io: IoReport {
+                read_mode: job
+                    .inputs()
+                    .first()
+                    .map_or_else(String::new, |i| i.data.mode().to_string()),
+                ..IoReport::default()
+            },
+            page_cache: PageCacheReport {
+                input_pages,
+                input_pages_resident_before,
+                ..PageCacheReport::default()
+            },
+            warnings,
+        }
+    }
+
+    /// Adds what the merge brought.
+    pub(crate) fn complete(
+        &mut self,
+        io: &Io,
+        outcome: MergeOutcome,
+        usage: Usage,
+        elapsed: Duration,
+    ) {
+        let counts = &outcome.counts;
+        self.partitions_read = counts.partitions_read();
+        self.rows_read = counts.rows_read;
+        self.range_tombstone_markers_read = counts.markers_read;
+        self.merge_counts = counts.partitions_by_inputs.clone();
+        let purged = counts.purged;
+        self.purged = PurgedReport {
+            partition_deletions: purged.partition_deletions,
+            row_deletions: purged.row_deletions,
+            range_tombstone_bounds: purged.range_bounds,
+            complex_deletions: purged.complex_deletions,
+            cell_tombstones: purged.cell_tombstones,
+            expired: purged.expired,
+            total: purged.total(),
+        };
+        self.elapsed_s = elapsed.as_secs_f64();
+        self.input_uncompressed_bytes_per_s =
+            self.input_uncompressed_bytes as f64 / self.elapsed_s.max(1e-9);
+        self.cpu_s = usage.cpu.as_secs_f64();
+        self.peak_rss_bytes = usage.peak_rss_bytes;
+        self.peak_io_buffer_bytes = io.pool().gauge().peak_bytes();
+        self.io.backend = io.backend_used().kind.to_string();
+        self.io.fallbacks = io.fallbacks().iter().map(ToString::to_string).collect();
+        for input in &self.inputs {
+            if let Ok(file) = Descriptor::parse(&input.data_path) {
+                self.page_cache.input_pages_resident += pages(&file.descriptor).1;
+            }
+        }
+        if let Some(output) = &outcome.output {
+            self.rows_written = output.rows;
+            self.partitions_written = output.partitions;
+            self.io.write_mode = Some(output.mode.to_string());
+            let (total, resident) = pages(&output.descriptor);
+            self.page_cache.output_pages = total;
+            self.page_cache.output_pages_resident = resident;
+            let report = SstableReport::of_output(output);
+            self.output_bytes = report.bytes;
+            self.output_uncompressed_bytes = report.uncompressed_bytes;
+            self.output = Some(report);
+        }
+    }
+}
+
+impl SstableReport {
+    fn of_input(input: &InputSstable) -> SstableReport {
+        SstableReport {
+            data_path: input.data_path(),
+            version: input.descriptor.version.to_string(),
+            bytes: input.disk_len(),
+            uncompressed_bytes: input.data_len(),
+        }
+    }
+
+    fn of_output(output: &WrittenSstable) -> SstableReport {
+        SstableReport {
+            data_path: output.descriptor.path(Component::Data),
+            version: output.descriptor.version.to_string(),
+            bytes: output.components.iter().map(|(_, len)| len).sum(),
+            uncompressed_bytes: output.data_len,
+        }
+    }
+}
+
+fn pages_of_inputs(inputs: &[InputSstable]) -> (u64, u64) {
+    inputs
+        .iter()
+        .map(|i| pages(&i.descriptor))
+        .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+}
+
+/// Pages of all components, and how many of them are resident.
+fn pages(descriptor: &Descriptor) -> (u64, u64) {
+    let mut total = 0;
+    let mut resident = 0;
+    for component in Component::ALL {
+        // A file that is not there has no pages.
+        if let Ok(found) = residency(&descriptor.path(component)) {
+            total += found.pages_total;
+            resident += found.pages_resident;
+        }
+    }
+    (total, resident)
+}

@@ -1,0 +1,459 @@
+//! Verifying an SSTable: every checksum, every byte parsed, and every component against the others.
+//!
+//! More than `sstableverify -e` looks at: also the promoted index, the summary, the filter, and the
+//! statistics by which Cassandra decides what to skip and what to drop. Findings are collected; where
+//! it is possible, checking goes on behind damage. Files of any size take bounded memory, besides
+//! filter, summary and the promoted index of one partition.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), compactor::Error> {
+//! use compactor::verify::{VerifyOptions, verify};
+//!
+//! let io = compactor::io::Io::new(compactor::io::IoOptions::default())?;
+//! let path = "snapshot/nb-1-big-Data.db".as_ref();
+//! let report = verify(&io, path, &VerifyOptions::default(), &mut compactor::NoObserver)?;
+//! for finding in &report.findings {
+//!     println!("{finding}");
+//! }
+//! assert!(!report.is_damaged());
+//! # Ok(())
+//! # }
+//! ```
+
+mod chunks;
+pub(crate) mod companions;
+mod content;
+mod files;
+mod finding;
+mod in_step;
+mod index;
+mod keys;
+mod promoted;
+mod rows;
+mod statistics;
+mod stream;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use compactor_engine::cursor::hex;
+use compactor_engine::header_union::layout_of;
+use compactor_engine::input::{READABLE, parse_data_name};
+use compactor_engine::partition_merge::Observer;
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::big::Summary;
+use compactor_sstable::compression::chunk::ChunkDecompressor;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::Statistics;
+use compactor_sstable::{Component, Error as FormatError, Version};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use chunks::{CheckedData, Form};
+use content::{ContentCheck, check_cancelled};
+use files::Files;
+pub use finding::{Finding, Severity};
+use finding::{Findings, Place};
+use in_step::InStep;
+use index::IndexScan;
+use keys::{FilterCheck, SummaryCheck};
+use statistics::StatisticsCheck;
+
+/// Bytes of a key or value that a finding shows.
+const SHOWN_BYTES: usize = 32;
+
+/// What to verify, and how.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct VerifyOptions {
+    /// How files are read.
+    pub read_mode: ReadMode,
+    /// Only what needs no understanding of the content: metadata, digest and chunk checksums.
+    pub quick: bool,
+    /// Findings that are listed; beyond, they are only counted.
+    pub max_findings: usize,
+}
+
+impl Default for VerifyOptions {
+    fn default() -> Self {
+        VerifyOptions {
+            read_mode: ReadMode::Auto,
+            quick: false,
+            max_findings: 100,
+        }
+    }
+}
+
+/// What a verification found, and how much it looked at.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// `Data.db` of the SSTable.
+    pub data_path: PathBuf,
+    /// Version of the SSTable.
+    pub version: String,
+    /// Only metadata, digest and chunk checksums were looked at.
+    pub quick: bool,
+    /// Damage first, then notes, each in the order found.
+    pub findings: Vec<Finding>,
+    /// Damage found, listed or not.
+    pub damages: u64,
+    /// Notes found, listed or not.
+    pub notes: u64,
+    /// Every partition was read from its first to its last byte; never if `quick`.
+    pub content_complete: bool,
+    /// Partitions read.
+    pub partitions: u64,
+    /// Partitions that the index names and that were not read, because of damage.
+    pub partitions_skipped: u64,
+    /// Rows read, static rows that are not empty included.
+    pub rows: u64,
+    /// Range tombstone markers read.
+    pub range_tombstone_markers: u64,
+    /// Cells read.
+    pub cells: u64,
+    /// Chunks of `Data.db`, each checked against its checksum where there is one.
+    pub chunks: u64,
+    /// Chunks that are damaged.
+    pub chunks_damaged: u64,
+    /// Bytes of all components.
+    pub bytes: u64,
+    /// Uncompressed bytes of `Data.db`.
+    pub uncompressed_bytes: u64,
+    /// Mode that was really used to read.
+    pub read_mode: String,
+    /// Seconds.
+    pub elapsed_s: f64,
+}
+
+impl VerifyReport {
+    /// True if anything is damaged.
+    pub fn is_damaged(&self) -> bool {
+        self.damages > 0
+    }
+
+    /// Damage and notes that were counted but not listed.
+    pub fn unlisted(&self) -> u64 {
+        (self.damages + self.notes).saturating_sub(self.findings.len() as u64)
+    }
+}
+
+/// Verifies the SSTable whose `Data.db` is `data_path`. Damage is not an error: it is in the report.
+///
+/// # Errors
+/// A path that names no SSTable, something valid that this release does not read, a failed read,
+/// cancellation.
+pub fn verify(
+    io: &Io,
+    data_path: &Path,
+    options: &VerifyOptions,
+    observer: &mut dyn Observer,
+) -> Result<VerifyReport> {
+    let started = Instant::now();
+    let descriptor = parse_data_name(data_path)?;
+    if !READABLE.contains(&descriptor.version) {
+        return Err(unsupported(
+            &descriptor,
+            format!(
+                "SSTable version {}; this release verifies {}",
+                descriptor.version,
+                READABLE.map(Version::name).join(", ")
+            ),
+        ));
+    }
+    let findings = Findings::new(descriptor.clone(), options.max_findings);
+    let mut report = VerifyReport {
+        data_path: data_path.to_owned(),
+        version: descriptor.version.to_string(),
+        quick: options.quick,
+        findings: Vec::new(),
+        damages: 0,
+        notes: 0,
+        content_complete: false,
+        partitions: 0,
+        partitions_skipped: 0,
+        rows: 0,
+        range_tombstone_markers: 0,
+        cells: 0,
+        chunks: 0,
+        chunks_damaged: 0,
+        bytes: 0,
+        uncompressed_bytes: 0,
+        read_mode: options.read_mode.to_string(),
+        elapsed_s: 0.0,
+    };
+    let verification = Verification {
+        io,
+        options,
+        descriptor: &descriptor,
+        findings: &findings,
+    };
+    verification.run(&mut report, observer)?;
+    (report.findings, report.damages, report.notes) = findings.finish();
+    report.elapsed_s = started.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+/// `Data.db` of SSTables in a directory that have other components, but no `Data.db`.
+///
+/// # Errors
+/// If the directory cannot be listed.
+pub fn find_without_data(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(directory).map_err(Error::file("list", directory))? {
+        let path = entry.map_err(Error::file("list", directory))?.path();
+        if let Ok(file) = Descriptor::parse(&path)
+            && file.component.is_some()
+        {
+            let data = file.descriptor.path(Component::Data);
+            if !data.exists() {
+                found.insert(data);
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// One SSTable being verified.
+struct Verification<'a> {
+    io: &'a Io,
+    options: &'a VerifyOptions,
+    descriptor: &'a Descriptor,
+    findings: &'a Findings,
+}
+
+/// `Data.db`, and what is known of it before it is read.
+struct OpenData<'a> {
+    data: CheckedData<'a>,
+    /// Its bytes can be made sense of.
+    is_understood: bool,
+    compression_ratio: Option<f64>,
+}
+
+impl<'a> Verification<'a> {
+    fn run(&self, report: &mut VerifyReport, observer: &mut dyn Observer) -> Result<()> {
+        let findings = self.findings;
+        let files = Files::list(self.io, self.options.read_mode, self.descriptor, findings)?;
+        report.bytes = files.total_len();
+        files.check_list()?;
+        let statistics = files.statistics()?;
+        let layout = match &statistics {
+            Some(statistics) => self.layout(statistics)?,
+            None => None,
+        };
+        let fp_chance = statistics
+            .as_ref()
+            .map(|s| s.validation.bloom_filter_fp_chance);
+        let filter = files.filter(fp_chance)?;
+        let summary = files.summary()?;
+        let digest = files.digest()?;
+        let mut open = self.open_data(&files)?;
+        if let Some(open) = &open {
+            report.read_mode = open.data.read_mode().to_string();
+            report.chunks = open.data.chunk_count();
+            report.uncompressed_bytes = open.data.data_len();
+        }
+
+        let mut content = None;
+        let mut ends = None;
+        if !self.options.quick {
+            let data_len = open
+                .as_ref()
+                .filter(|o| o.is_understood)
+                .map(|o| o.data.data_len());
+            let index = self.open_index(&files, data_len, summary)?;
+            let filter = filter.map(|f| FilterCheck::new(f, self.descriptor.version));
+            let mut step = InStep::new(findings, index, filter);
+            match (&mut open, &layout, &statistics) {
+                (Some(open), Some(layout), Some(statistics)) if open.is_understood => {
+                    let layout = Arc::clone(layout);
+                    let check = ContentCheck::new(findings, layout, &statistics.header, step);
+                    let read;
+                    (read, step) = check.run(&mut open.data, observer)?;
+                    content = Some(read);
+                }
+                // The index by itself, where the content cannot be read.
+                _ => {
+                    while step.next_alone()? {
+                        check_cancelled(observer)?;
+                    }
+                }
+            }
+            let is_complete = content.as_ref().is_some_and(|content| content.is_complete);
+            step.check_whole(is_complete, fp_chance);
+            ends = step
+                .index
+                .as_ref()
+                .and_then(IndexScan::ends)
+                .map(|(a, b)| (a.to_vec(), b.to_vec()));
+        }
+        if let Some(content) = &content {
+            report.content_complete = content.is_complete;
+            report.partitions = content.partitions;
+            report.partitions_skipped = content.partitions_skipped;
+            report.rows = content.rows;
+            report.range_tombstone_markers = content.markers;
+            report.cells = content.cells;
+            if content.is_complete && content.partitions > 0 {
+                ends = Some((content.first_key.clone(), content.last_key.clone()));
+            }
+        }
+        if let Some(OpenData { data, .. }) = &mut open {
+            while data.skip_chunk()? {
+                check_cancelled(observer)?;
+                observer.progress(data.position(), report.rows, report.partitions);
+            }
+            report.chunks_damaged = data.damaged_chunks;
+            self.digest(data, digest);
+        }
+        if let Some(statistics) = &statistics {
+            let no_clustering = Default::default();
+            let check = StatisticsCheck {
+                findings,
+                version: self.descriptor.version,
+                statistics,
+                comparator: layout
+                    .as_ref()
+                    .map_or(&no_clustering, |layout| &layout.clustering),
+                compression_ratio: open.as_ref().and_then(|open| open.compression_ratio),
+            };
+            check.alone();
+            if let Some((first, last)) = ends {
+                check.ends(&first, &last);
+            }
+            if let Some(content) = content {
+                check.content(content);
+            }
+        }
+        Ok(())
+    }
+
+    fn open_data(&self, files: &Files<'_>) -> Result<Option<OpenData<'a>>> {
+        if !files.has(Component::Data) {
+            return Ok(None);
+        }
+        let path = self.descriptor.path(Component::Data);
+        let file = self.io.open(&path, self.options.read_mode)?;
+        let len = file.len();
+        if len == 0 {
+            let place = Place::offset(Component::Data, 0);
+            self.findings
+                .damage(place, "data", "at least one partition", "an empty file");
+        }
+        let (form, is_understood, compression_ratio) = if files.has(Component::CompressionInfo) {
+            let info = files.compression_info(len)?;
+            let ratio = info.as_ref().map(CompressionInfo::compression_ratio);
+            let form = self.compressed(info, len);
+            let can_decode = matches!(
+                &form,
+                Form::Compressed {
+                    decompressor: Some(_),
+                    ..
+                }
+            );
+            (form, can_decode, ratio)
+        } else {
+            // A CompressionInfo.db that is missing is damage as well.
+            let is_plain = len > 0 && !self.findings.is_damaged(Component::CompressionInfo);
+            (
+                Form::Plain {
+                    crc: files.crc_file(len)?,
+                    len,
+                },
+                is_plain,
+                None,
+            )
+        };
+        let data = CheckedData::new(self.findings, file, form);
+        Ok(Some(OpenData {
+            data,
+            is_understood,
+            compression_ratio,
+        }))
+    }
+
+    fn open_index(
+        &self,
+        files: &Files<'_>,
+        data_len: Option<u64>,
+        summary: Option<Summary>,
+    ) -> Result<Option<IndexScan<'a>>> {
+        if !files.has(Component::Index) {
+            return Ok(None);
+        }
+        let path = self.descriptor.path(Component::Index);
+        let file = self.io.open(&path, self.options.read_mode)?;
+        let summary = summary.map(SummaryCheck::new);
+        Ok(Some(IndexScan::open(
+            self.findings,
+            &file,
+            data_len,
+            summary,
+        )))
+    }
+
+    fn layout(&self, statistics: &Statistics) -> Result<Option<Arc<Layout>>> {
+        if let Err(FormatError::Unsupported(u)) =
+            Partitioner::from_class_name(&statistics.validation.partitioner)
+        {
+            return Err(unsupported(self.descriptor, u.what));
+        }
+        match layout_of(&statistics.header, self.descriptor.version) {
+            Ok(layout) => Ok(Some(Arc::new(layout))),
+            Err(error) => {
+                self.findings.parser(Component::Statistics, &error);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The form of a compressed file; plain bytes, to be digested only, if it is not known.
+    fn compressed(&self, info: Option<CompressionInfo>, len: u64) -> Form {
+        let Some(info) = info else {
+            return Form::Plain { crc: None, len };
+        };
+        let decompressor = match ChunkDecompressor::for_file(&info) {
+            Ok(decompressor) => Some(decompressor),
+            Err(error) => {
+                self.findings.parser(Component::CompressionInfo, &error);
+                None
+            }
+        };
+        Form::Compressed { info, decompressor }
+    }
+
+    fn digest(&self, data: &CheckedData<'_>, stated: Option<u32>) {
+        if let (Some(stated), Some(computed)) = (stated, data.digest())
+            && stated != computed
+        {
+            self.findings.damage(
+                Place::of(Component::Digest),
+                "digest",
+                format!("{computed}, the CRC32 of Data.db as it is"),
+                stated.to_string(),
+            );
+        }
+    }
+}
+
+fn unsupported(descriptor: &Descriptor, what: String) -> Error {
+    FormatError::unsupported(what)
+        .with_file(&descriptor.path(Component::Data), Component::Data)
+        .into()
+}
+
+/// The first bytes in hexadecimal, with the number of bytes if there are more.
+fn short_hex(bytes: &[u8]) -> String {
+    match bytes.get(..SHOWN_BYTES) {
+        Some(start) if bytes.len() > SHOWN_BYTES => {
+            format!("{}... ({} bytes)", hex(start), bytes.len())
+        }
+        _ if bytes.is_empty() => "(empty)".to_owned(),
+        _ => hex(bytes),
+    }
+}

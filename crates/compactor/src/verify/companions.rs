@@ -1,0 +1,142 @@
+//! The components beside `Data.db`, without reading it: `Index.db`, `Summary.db`, `Filter.db`,
+//! `Digest.crc32` against one another.
+//!
+//! A merge reads only data and metadata. This pass over the small components goes on meanwhile, and
+//! ends in a hash over all keys and positions that the data must come to as well.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use compactor_engine::Error as EngineError;
+use compactor_engine::cursor::PlacesHash;
+use compactor_engine::input::parse_data_name;
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::statistics::Statistics;
+use compactor_sstable::{Component, Error as FormatError};
+
+use super::files::Files;
+use super::finding::{Finding, Findings, Place, Severity};
+use super::index::IndexScan;
+use super::keys::{FilterCheck, SummaryCheck};
+use crate::error::Result;
+
+/// What the components beside `Data.db` say of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Companions {
+    /// Hash over keys and positions that `Index.db` lists.
+    pub(crate) places: PlacesHash,
+    /// What `Digest.crc32` says, if it exists.
+    pub(crate) digest: Option<u32>,
+}
+
+/// Checks the components beside the `Data.db` at `data_path`, whose content has `data_len` bytes.
+///
+/// # Errors
+/// The first damage found, a failed read, or cancellation.
+pub(crate) fn check(
+    io: &Io,
+    data_path: &Path,
+    data_len: u64,
+    mode: ReadMode,
+    cancelled: &AtomicBool,
+) -> Result<Companions> {
+    let descriptor = parse_data_name(data_path)?;
+    let findings = Findings::new(descriptor.clone(), 100);
+    let mut places = PlacesHash::default();
+    let digest = {
+        let files = Files::list(io, mode, &descriptor, &findings)?;
+        let statistics = files.statistics()?;
+        let fp_chance = statistics
+            .as_ref()
+            .map(|s| s.validation.bloom_filter_fp_chance);
+        let filter = files.filter(fp_chance)?;
+        if filter.as_ref().is_some_and(|f| f.hash_count() == 0) {
+            // Cassandra takes an empty file for a filter that lets everything pass, and writes none.
+            findings.damage(
+                Place::offset(Component::Filter, 0),
+                "filter",
+                "a Bloom filter over the partition keys",
+                "an empty file",
+            );
+        }
+        let mut filter = filter.map(|f| FilterCheck::new(f, descriptor.version));
+        let summary = files.summary()?.map(SummaryCheck::new);
+        let file = io.open(&descriptor.path(Component::Index), mode)?;
+        let mut index = IndexScan::open(&findings, &file, Some(data_len), summary);
+        while index.advance()? {
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(EngineError::Cancelled.into());
+            }
+            let hash = index.hash();
+            if let Some(entry) = index.entry() {
+                places.add(hash, entry.position);
+                if let Some(filter) = &mut filter {
+                    filter.key(&findings, &hash, || super::short_hex(&entry.key));
+                }
+            }
+        }
+        index.finish();
+        if let Some(filter) = &filter {
+            filter.finish(&findings, index.is_complete(), fp_chance);
+        }
+        if let Some(statistics) = &statistics {
+            same_partitions(&findings, statistics, &index);
+        }
+        file.evict();
+        files.digest()?
+    };
+    let (listed, damages, _) = findings.finish();
+    // Bits that no key sets hide nothing from reads, but a filter that was written for these keys
+    // does not have them.
+    let is_damage =
+        |f: &Finding| f.severity == Severity::Damage || f.structure == "filter.extra_bits";
+    match listed.into_iter().find(is_damage) {
+        Some(finding) => Err(damage(finding).into()),
+        None if damages > 0 => {
+            Err(EngineError::Internal("damage was counted but not listed".to_owned()).into())
+        }
+        None => Ok(Companions { places, digest }),
+    }
+}
+
+/// A `Statistics.db` of another SSTable tells of other partitions than the index.
+fn same_partitions(findings: &Findings, statistics: &Statistics, index: &IndexScan<'_>) {
+    let stats = &statistics.stats;
+    let Some((first, last)) = index.ends() else {
+        return;
+    };
+    let count = stats.partition_sizes.count();
+    if i64::try_from(index.count()) != Ok(count) {
+        findings.damage(
+            Place::of(Component::Statistics),
+            "stats.partition_sizes",
+            format!("{} partitions, as Index.db has", index.count()),
+            count.to_string(),
+        );
+    }
+    for (which, expected, found) in [
+        ("first", first, &stats.first_key),
+        ("last", last, &stats.last_key),
+    ] {
+        if let Some(found) = found
+            && found != expected
+        {
+            findings.damage(
+                Place::of(Component::Statistics),
+                "stats.key_range",
+                format!("{which} key {}, as in Index.db", super::short_hex(expected)),
+                super::short_hex(found),
+            );
+        }
+    }
+}
+
+fn damage(finding: Finding) -> FormatError {
+    FormatError::corrupt(
+        "component",
+        finding.offset.unwrap_or(0),
+        format!("{}: {}", finding.structure, finding.expected),
+        finding.found,
+    )
+    .with_file(&finding.path, finding.component)
+}

@@ -1,0 +1,245 @@
+//! What a verification finds: places where an SSTable contradicts itself or the format.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::{Component, Error as FormatError};
+use serde::{Serialize, Serializer};
+
+/// Findings of one kind that are listed: what is wrong everywhere must not hide the rest.
+const LISTED_PER_STRUCTURE: u64 = 20;
+/// Damaged chunks are listed as far as the total allows: each is a different place on the disk.
+const UNLIMITED_STRUCTURE: &str = "chunk";
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Data is lost, wrong or hidden from reads, or a file is not what was written.
+    Damage,
+    /// Unusual, but nothing that Cassandra would lose data by.
+    Note,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Severity::Damage => "damage",
+            Severity::Note => "note",
+        })
+    }
+}
+
+/// One contradiction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The component that is wrong, or that does not fit the others.
+    #[serde(serialize_with = "as_text")]
+    pub component: Component,
+    /// Its file.
+    pub path: PathBuf,
+    /// Byte offset in the file, where one is known.
+    pub offset: Option<u64>,
+    /// Position in the uncompressed content of `Data.db`, where one is known.
+    pub position: Option<u64>,
+    /// Dotted name of the structure, such as `index.position`.
+    pub structure: String,
+    /// What the format or the other components ask for.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+    /// Key of the partition, if it is one's.
+    pub partition: Option<String>,
+}
+
+fn as_text<S: Serializer>(component: &Component, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(component.file_suffix())
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {}: {}",
+            self.severity,
+            self.path.display(),
+            self.structure
+        )?;
+        if let Some(offset) = self.offset {
+            write!(f, " at offset {offset}")?;
+        }
+        if let Some(position) = self.position {
+            write!(f, " at position {position} of the uncompressed data")?;
+        }
+        if let Some(partition) = &self.partition {
+            write!(f, " (partition {partition})")?;
+        }
+        write!(f, ": expected {}, found {}", self.expected, self.found)
+    }
+}
+
+/// Where something was found.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    component: Component,
+    offset: Option<u64>,
+    position: Option<u64>,
+    partition: Option<String>,
+}
+
+impl Place {
+    /// Somewhere in, or about, a component.
+    pub(super) fn of(component: Component) -> Place {
+        Place {
+            component,
+            offset: None,
+            position: None,
+            partition: None,
+        }
+    }
+
+    /// At a byte offset of a component's file.
+    pub(super) fn offset(component: Component, offset: u64) -> Place {
+        Place {
+            offset: Some(offset),
+            ..Place::of(component)
+        }
+    }
+
+    /// At a position of the uncompressed data.
+    pub(super) fn position(position: u64) -> Place {
+        Place {
+            position: Some(position),
+            ..Place::of(Component::Data)
+        }
+    }
+
+    /// In the partition with this key.
+    pub(super) fn in_partition(mut self, key: impl Into<String>) -> Place {
+        self.partition = Some(key.into());
+        self
+    }
+}
+
+/// Collects findings, lists the first and counts all.
+#[derive(Debug)]
+pub(super) struct Findings {
+    descriptor: Descriptor,
+    limit: usize,
+    state: RefCell<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    listed: Vec<Finding>,
+    by_structure: BTreeMap<(Component, String), u64>,
+    damages: u64,
+    notes: u64,
+    damaged: Vec<Component>,
+}
+
+impl Findings {
+    pub(super) fn new(descriptor: Descriptor, limit: usize) -> Findings {
+        Findings {
+            descriptor,
+            limit,
+            state: RefCell::default(),
+        }
+    }
+
+    /// Path of a component.
+    pub(super) fn path(&self, component: Component) -> PathBuf {
+        self.descriptor.path(component)
+    }
+
+    /// Enters a finding.
+    pub(super) fn add(
+        &self,
+        severity: Severity,
+        place: Place,
+        structure: &str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) {
+        let mut state = self.state.borrow_mut();
+        match severity {
+            Severity::Damage => state.damages += 1,
+            Severity::Note => state.notes += 1,
+        }
+        if severity == Severity::Damage && !state.damaged.contains(&place.component) {
+            state.damaged.push(place.component);
+        }
+        let kind = (place.component, structure.to_owned());
+        let of_kind = state.by_structure.entry(kind).or_default();
+        *of_kind += 1;
+        let is_listed =
+            *of_kind <= LISTED_PER_STRUCTURE || structure.starts_with(UNLIMITED_STRUCTURE);
+        if is_listed && state.listed.len() < self.limit {
+            state.listed.push(Finding {
+                severity,
+                component: place.component,
+                path: self.descriptor.path(place.component),
+                offset: place.offset,
+                position: place.position,
+                structure: structure.to_owned(),
+                expected: expected.into(),
+                found: found.into(),
+                partition: place.partition,
+            });
+        }
+    }
+
+    /// Enters damage.
+    pub(super) fn damage(
+        &self,
+        place: Place,
+        structure: &str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) {
+        self.add(Severity::Damage, place, structure, expected, found);
+    }
+
+    /// Enters a note.
+    pub(super) fn note(
+        &self,
+        place: Place,
+        structure: &str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) {
+        self.add(Severity::Note, place, structure, expected, found);
+    }
+
+    /// Enters what a parser of a component's file said.
+    pub(super) fn parser(&self, component: Component, error: &FormatError) {
+        match error {
+            FormatError::Corrupt(c) => {
+                let place = Place::offset(component, c.offset);
+                self.damage(place, c.structure, &c.expected, &c.found);
+            }
+            other => {
+                let known = "something that this release reads";
+                self.damage(Place::of(component), "content", known, other.to_string());
+            }
+        }
+    }
+
+    /// True if damage was found in the component.
+    pub(super) fn is_damaged(&self, component: Component) -> bool {
+        self.state.borrow().damaged.contains(&component)
+    }
+
+    /// The findings listed, damage before notes, and the numbers of damages and notes found.
+    pub(super) fn finish(self) -> (Vec<Finding>, u64, u64) {
+        let mut state = self.state.into_inner();
+        state.listed.sort_by_key(|finding| finding.severity);
+        (state.listed, state.damages, state.notes)
+    }
+}

@@ -1,0 +1,191 @@
+//! `Index.db` and `Filter.db` beside the partitions of `Data.db`: each key must be in both, and each
+//! entry of the index must lead to its partition.
+
+use compactor_io::IoError;
+use compactor_sstable::Component;
+use compactor_sstable::partitioner::KeyHash;
+
+use super::finding::{Findings, Place};
+use super::index::IndexScan;
+use super::keys::FilterCheck;
+use super::short_hex;
+
+/// Walks along with the content.
+#[derive(Debug)]
+pub(super) struct InStep<'a> {
+    findings: &'a Findings,
+    /// The index, unless the caller has taken it for the time of one partition.
+    pub(super) index: Option<IndexScan<'a>>,
+    filter: Option<FilterCheck>,
+    /// Entries of partitions that were not read.
+    skipped: u64,
+}
+
+impl<'a> InStep<'a> {
+    pub(super) fn new(
+        findings: &'a Findings,
+        index: Option<IndexScan<'a>>,
+        filter: Option<FilterCheck>,
+    ) -> InStep<'a> {
+        InStep {
+            findings,
+            index,
+            filter,
+            skipped: 0,
+        }
+    }
+
+    /// Moves to the first entry.
+    pub(super) fn start(&mut self) -> Result<(), IoError> {
+        self.advance().map(drop)
+    }
+
+    /// Moves to the next entry; false if there is none.
+    pub(super) fn advance(&mut self) -> Result<bool, IoError> {
+        match &mut self.index {
+            Some(index) => index.advance(),
+            None => Ok(false),
+        }
+    }
+
+    /// Partitions that the index names and that were skipped.
+    pub(super) fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// A key of the data, which the filter must let pass.
+    pub(super) fn key(&mut self, hash: &KeyHash, partition: &str) {
+        if let Some(filter) = &mut self.filter {
+            filter.key(self.findings, hash, || partition.to_owned());
+        }
+    }
+
+    /// Finds the entry of the partition with `key` at `start`, where the index then stands. False
+    /// if there is none. `partition` is the text of the key.
+    pub(super) fn find(
+        &mut self,
+        key: &[u8],
+        start: u64,
+        partition: &str,
+    ) -> Result<bool, IoError> {
+        let Some(index) = &mut self.index else {
+            return Ok(false);
+        };
+        loop {
+            let Some(entry) = index.entry() else {
+                if index.is_complete() {
+                    self.findings.damage(
+                        Place::of(Component::Index).in_partition(partition),
+                        "index.entry",
+                        format!("an entry for the partition at position {start}"),
+                        format!("{} entries, none for it", index.count()),
+                    );
+                }
+                return Ok(false);
+            };
+            let place = Place::offset(Component::Index, entry.offset);
+            if entry.key == key {
+                if entry.position != start {
+                    self.findings.damage(
+                        place.in_partition(partition),
+                        "index.position",
+                        start.to_string(),
+                        entry.position.to_string(),
+                    );
+                }
+                return Ok(true);
+            }
+            if entry.position == start {
+                self.findings.damage(
+                    place,
+                    "index.key",
+                    format!("{}, the key at position {start}", short_hex(key)),
+                    short_hex(&entry.key),
+                );
+                return Ok(true);
+            }
+            if entry.position > start {
+                self.findings.damage(
+                    place.in_partition(partition),
+                    "index.entry",
+                    format!("an entry for the partition at position {start}"),
+                    format!("one for {}", entry.position),
+                );
+                return Ok(false);
+            }
+            leads_nowhere(self.findings, entry.offset, entry.position);
+            index.advance()?;
+        }
+    }
+
+    /// Skips the entries of partitions that begin before `from`; the position of the next one, if
+    /// it lies in the data.
+    pub(super) fn skip_to(&mut self, from: u64, data_len: u64) -> Result<Option<u64>, IoError> {
+        while let Some(entry) = self.index.as_ref().and_then(IndexScan::entry) {
+            if entry.position >= from {
+                return Ok((entry.position < data_len).then_some(entry.position));
+            }
+            self.skip()?;
+        }
+        Ok(None)
+    }
+
+    /// What is left behind the last partition read: entries of partitions that do not exist, unless
+    /// the data could not be read to its end.
+    pub(super) fn finish(&mut self, is_interrupted: bool) -> Result<(), IoError> {
+        while let Some(entry) = self.index.as_ref().and_then(IndexScan::entry) {
+            if is_interrupted {
+                self.skip()?;
+            } else {
+                leads_nowhere(self.findings, entry.offset, entry.position);
+                self.advance()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The index by itself, where the data cannot be read: its keys against the filter.
+    pub(super) fn next_alone(&mut self) -> Result<bool, IoError> {
+        if !self.advance()? {
+            return Ok(false);
+        }
+        self.check_entry_key();
+        Ok(true)
+    }
+
+    fn skip(&mut self) -> Result<(), IoError> {
+        self.skipped += 1;
+        self.check_entry_key();
+        self.advance().map(drop)
+    }
+
+    fn check_entry_key(&mut self) {
+        if let (Some(filter), Some(index)) = (&mut self.filter, &self.index)
+            && let Some(entry) = index.entry()
+        {
+            filter.key(self.findings, &index.hash(), || short_hex(&entry.key));
+        }
+    }
+
+    /// Once the files have been read: summary and filter as a whole. `has_all_keys` says that all
+    /// keys of the data were seen.
+    pub(super) fn check_whole(&self, has_all_keys: bool, fp_chance: Option<f64>) {
+        let mut has_all_keys = has_all_keys;
+        if let Some(index) = &self.index {
+            index.finish();
+            has_all_keys |= index.is_complete() && !self.findings.is_damaged(Component::Index);
+        }
+        if let Some(filter) = &self.filter {
+            filter.finish(self.findings, has_all_keys, fp_chance);
+        }
+    }
+}
+
+fn leads_nowhere(findings: &Findings, offset: u64, position: u64) {
+    findings.damage(
+        Place::offset(Component::Index, offset),
+        "index.entry",
+        "entries of partitions that Data.db holds",
+        format!("one for position {position}, where none begins"),
+    );
+}

@@ -1,0 +1,311 @@
+//! `Index.db`, entry by entry, in step with `Data.db`.
+
+use compactor_io::{InputFile, IoError};
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::{Component, vint};
+
+use super::finding::{Findings, Place};
+use super::keys::SummaryCheck;
+use super::short_hex;
+use super::stream::ByteStream;
+
+/// An entry, with bytes of its own.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    /// Partition key.
+    pub(super) key: Vec<u8>,
+    /// Where the partition begins in the uncompressed data.
+    pub(super) position: u64,
+    /// Serialized promoted index; empty where there is none.
+    pub(super) promoted: Vec<u8>,
+    /// Where the entry begins in `Index.db`.
+    pub(super) offset: u64,
+    /// Where its promoted index begins there.
+    pub(super) promoted_offset: u64,
+    token: i64,
+}
+
+/// What the file has been found to be so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Reading,
+    /// Read to its end.
+    Ended,
+    /// Not understood beyond some place.
+    Broken,
+}
+
+/// Reads entries and checks what they say of one another.
+#[derive(Debug)]
+pub(super) struct IndexScan<'a> {
+    findings: &'a Findings,
+    stream: ByteStream,
+    file_len: u64,
+    data_len: Option<u64>,
+    state: State,
+    /// Bytes read and not yet taken apart.
+    buffer: Vec<u8>,
+    taken: usize,
+    /// Offset in the file of `buffer[taken]`.
+    offset: u64,
+    entry: Entry,
+    previous: Entry,
+    has_entry: bool,
+    count: u64,
+    first_key: Vec<u8>,
+    summary: Option<SummaryCheck>,
+}
+
+impl<'a> IndexScan<'a> {
+    /// Starts before the first entry. `data_len` is the length of the uncompressed data, if known.
+    pub(super) fn open(
+        findings: &'a Findings,
+        file: &InputFile,
+        data_len: Option<u64>,
+        summary: Option<SummaryCheck>,
+    ) -> IndexScan<'a> {
+        IndexScan {
+            findings,
+            stream: ByteStream::open(file, 0),
+            file_len: file.len(),
+            data_len,
+            state: State::Reading,
+            buffer: Vec::new(),
+            taken: 0,
+            offset: 0,
+            entry: Entry::default(),
+            previous: Entry::default(),
+            has_entry: false,
+            count: 0,
+            first_key: Vec::new(),
+            summary,
+        }
+    }
+
+    /// The entry that the scan stands on.
+    pub(super) fn entry(&self) -> Option<&Entry> {
+        self.has_entry.then_some(&self.entry)
+    }
+
+    /// True if every entry was read.
+    pub(super) fn is_complete(&self) -> bool {
+        self.state == State::Ended
+    }
+
+    /// Key of the first and of the last entry, once all have been read.
+    pub(super) fn ends(&self) -> Option<(&[u8], &[u8])> {
+        (self.is_complete() && self.count > 0).then_some((&self.first_key, &self.previous.key))
+    }
+
+    /// Moves to the next entry; false at the end, or where the file cannot be understood any more.
+    pub(super) fn advance(&mut self) -> Result<bool, IoError> {
+        if self.has_entry {
+            std::mem::swap(&mut self.entry, &mut self.previous);
+            self.has_entry = false;
+        }
+        if self.state != State::Reading || !self.read_entry()? {
+            return Ok(false);
+        }
+        self.entry.token = Partitioner::Murmur3.token(&self.entry.key);
+        self.check_entry();
+        if self.count == 0 {
+            self.first_key.clone_from(&self.entry.key);
+        }
+        if let Some(summary) = &mut self.summary {
+            summary.entry(
+                self.findings,
+                self.count,
+                &self.entry.key,
+                self.entry.offset,
+            );
+        }
+        self.count += 1;
+        self.has_entry = true;
+        Ok(true)
+    }
+
+    /// Hash of the current entry's key.
+    pub(super) fn hash(&self) -> KeyHash {
+        Partitioner::Murmur3.hash_key(&self.entry.key)
+    }
+
+    fn check_entry(&mut self) {
+        let (entry, previous) = (&self.entry, &self.previous);
+        let place =
+            || Place::offset(Component::Index, entry.offset).in_partition(short_hex(&entry.key));
+        if self.count == 0 {
+            if entry.position != 0 {
+                self.findings.damage(
+                    place(),
+                    "index.position",
+                    "0 for the first partition",
+                    entry.position.to_string(),
+                );
+            }
+        } else {
+            if (entry.token, &entry.key) <= (previous.token, &previous.key) {
+                let what = |e: &Entry| format!("token {} key {}", e.token, short_hex(&e.key));
+                self.findings.damage(
+                    place(),
+                    "index.key",
+                    format!("a key behind {}", what(previous)),
+                    what(entry),
+                );
+            }
+            if entry.position <= previous.position {
+                self.findings.damage(
+                    place(),
+                    "index.position",
+                    format!(
+                        "a position behind that of the entry before, {}",
+                        previous.position
+                    ),
+                    entry.position.to_string(),
+                );
+            }
+        }
+        if let Some(data_len) = self.data_len
+            && entry.position >= data_len
+        {
+            self.findings.damage(
+                place(),
+                "index.position",
+                format!("a position below {data_len}, the length of the uncompressed data"),
+                entry.position.to_string(),
+            );
+            // Those behind it can only lie further out.
+            self.data_len = None;
+        }
+    }
+
+    /// Takes the next entry apart; false at the end of the file and where it is damaged.
+    fn read_entry(&mut self) -> Result<bool, IoError> {
+        loop {
+            match self.head() {
+                Head::Whole {
+                    key_end,
+                    position,
+                    promoted_start,
+                    promoted_len,
+                } => {
+                    let left = self.file_len - self.offset;
+                    let len = promoted_start as u64 + promoted_len;
+                    if len > left {
+                        let at = self.offset + key_end as u64;
+                        let room = left - promoted_start as u64;
+                        self.broken(
+                            at,
+                            "index.promoted_size",
+                            &format!("at most {room} bytes, what the file holds"),
+                            &(promoted_len as i64).to_string(),
+                        );
+                        return Ok(false);
+                    }
+                    let len = len as usize;
+                    if self.buffer.len() - self.taken < len {
+                        let missing = len - (self.buffer.len() - self.taken);
+                        self.make_room();
+                        self.stream.append(&mut self.buffer, missing)?;
+                    }
+                    if self.buffer.len() < self.taken + len {
+                        self.broken(self.offset, "index.entry", "a whole entry", "less");
+                        return Ok(false);
+                    }
+                    let bytes = &self.buffer[self.taken..self.taken + len];
+                    let entry = &mut self.entry;
+                    entry.key.clear();
+                    entry.key.extend_from_slice(&bytes[2..key_end]);
+                    entry.promoted.clear();
+                    entry.promoted.extend_from_slice(&bytes[promoted_start..]);
+                    entry.position = position;
+                    entry.offset = self.offset;
+                    entry.promoted_offset = self.offset + promoted_start as u64;
+                    self.taken += len;
+                    self.offset += len as u64;
+                    return Ok(true);
+                }
+                Head::Incomplete => {
+                    self.make_room();
+                    if self.stream.append_some(&mut self.buffer)? {
+                        continue;
+                    }
+                    let left = self.buffer.len() - self.taken;
+                    if left == 0 {
+                        self.state = State::Ended;
+                    } else {
+                        let found = format!("the end of the file after {left} bytes");
+                        self.broken(self.offset, "index.entry", "a whole entry", &found);
+                    }
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Takes the fixed part of the entry at the start of what was read apart.
+    fn head(&self) -> Head {
+        let bytes = &self.buffer[self.taken..];
+        let Some(key_len) = bytes.first_chunk::<2>() else {
+            return Head::Incomplete;
+        };
+        let key_end = 2 + usize::from(u16::from_be_bytes(*key_len));
+        let mut pos = key_end;
+        let numbers = (|| {
+            Some((
+                vint::read_unsigned(bytes, &mut pos)?,
+                vint::read_unsigned(bytes, &mut pos)?,
+            ))
+        })();
+        match numbers {
+            Some((position, promoted_len)) if key_end <= bytes.len() => {
+                let promoted_len = promoted_len.min(i64::MAX as u64);
+                Head::Whole {
+                    key_end,
+                    position,
+                    promoted_start: pos,
+                    promoted_len,
+                }
+            }
+            _ => Head::Incomplete,
+        }
+    }
+
+    fn broken(&mut self, offset: u64, structure: &str, expected: &str, found: &str) {
+        self.findings.damage(
+            Place::offset(Component::Index, offset),
+            structure,
+            expected,
+            found,
+        );
+        self.state = State::Broken;
+    }
+
+    /// Forgets what was taken, so that the buffer stays as small as its longest entry.
+    fn make_room(&mut self) {
+        self.buffer.drain(..self.taken);
+        self.taken = 0;
+    }
+
+    /// Checks the summary, if the whole index was read.
+    pub(super) fn finish(&self) {
+        if let (Some(summary), Some((first, last))) = (&self.summary, self.ends()) {
+            summary.finish(self.findings, self.count, first, last);
+        }
+    }
+
+    /// Number of entries read.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+}
+
+/// The part of an entry before its promoted index.
+enum Head {
+    Whole {
+        key_end: usize,
+        position: u64,
+        promoted_start: usize,
+        promoted_len: u64,
+    },
+    Incomplete,
+}

@@ -1,0 +1,241 @@
+//! The partition keys against what other components say of them: the Bloom filter and the samples
+//! of the summary.
+
+use compactor_sstable::Component;
+use compactor_sstable::Version;
+use compactor_sstable::big::Summary;
+use compactor_sstable::big::summary::BASE_SAMPLING_LEVEL;
+use compactor_sstable::bloom_filter::{BloomFilter, BloomSpec};
+use compactor_sstable::partitioner::KeyHash;
+
+use super::finding::{Findings, Place};
+
+/// `Filter.db` against every key.
+#[derive(Debug)]
+pub(super) struct FilterCheck {
+    filter: BloomFilter,
+    /// A filter of the same size that holds the keys seen.
+    rebuilt: Option<BloomFilter>,
+}
+
+impl FilterCheck {
+    pub(super) fn new(filter: BloomFilter, version: Version) -> FilterCheck {
+        let mut empty = filter.head().to_vec();
+        empty.resize(8 + filter.memory_len(), 0);
+        let rebuilt = if filter.hash_count() == 0 {
+            None
+        } else {
+            BloomFilter::parse(&empty, version).ok()
+        };
+        FilterCheck { filter, rebuilt }
+    }
+
+    /// A key that the filter must let pass: a false negative hides the partition from reads.
+    pub(super) fn key(
+        &mut self,
+        findings: &Findings,
+        hash: &KeyHash,
+        describe: impl Fn() -> String,
+    ) {
+        if !self.filter.may_contain_key(hash) {
+            findings.damage(
+                Place::of(Component::Filter).in_partition(describe()),
+                "filter.bits",
+                format!("{} bits set for each key", self.filter.hash_count()),
+                "less: reads would not find this partition",
+            );
+        }
+        if let Some(rebuilt) = &mut self.rebuilt {
+            rebuilt.add_key(hash);
+        }
+    }
+
+    /// Once all keys were seen: bits that no key sets, and the setting that the filter was made for.
+    pub(super) fn finish(&self, findings: &Findings, has_all_keys: bool, fp_chance: Option<f64>) {
+        if let (true, Some(rebuilt)) = (has_all_keys, &self.rebuilt) {
+            let differences = self.filter.bits().iter().zip(rebuilt.bits()).enumerate();
+            let mut extra = differences.map(|(at, (found, wanted))| (at, found & !wanted));
+            if let Some((at, first)) = extra.find(|(_, bits)| *bits != 0) {
+                let count: u64 = u64::from(first.count_ones())
+                    + extra
+                        .map(|(_, bits)| u64::from(bits.count_ones()))
+                        .sum::<u64>();
+                // They cost reads in vain, but hide nothing. Only a scrub that gave a partition up
+                // after its key was added leaves such bits (`BigTableWriter.resetAndTruncate`).
+                findings.damage(
+                    Place::offset(Component::Filter, 8 + at as u64),
+                    "filter.extra_bits",
+                    "only the bits of keys that Data.db holds",
+                    format!("{count} bits more"),
+                );
+            }
+        }
+        let spec = fp_chance.map(BloomSpec::for_fp_chance);
+        if let (Some(Ok(spec)), Some(_)) = (spec, &self.rebuilt)
+            && spec.hash_count != self.filter.hash_count()
+        {
+            findings.note(
+                Place::offset(Component::Filter, 0),
+                "filter.hash_count",
+                format!(
+                    "{} for the false positive chance in Statistics.db",
+                    spec.hash_count
+                ),
+                self.filter.hash_count().to_string(),
+            );
+        }
+    }
+}
+
+/// `Summary.db` against every entry of `Index.db`.
+#[derive(Debug)]
+pub(super) struct SummaryCheck {
+    summary: Summary,
+    /// Samples compared so far.
+    next: usize,
+    /// Number of the key that the next sample was taken of.
+    next_ordinal: Option<u64>,
+    /// Keys that were taken of each 128 samples, in rising order.
+    kept: Vec<u64>,
+}
+
+impl SummaryCheck {
+    pub(super) fn new(summary: Summary) -> SummaryCheck {
+        let kept = kept_samples(summary.sampling_level);
+        let mut check = SummaryCheck {
+            summary,
+            next: 0,
+            next_ordinal: None,
+            kept,
+        };
+        check.next_ordinal = check.ordinal_of(0);
+        check
+    }
+
+    /// Number of the key that sample `index` is of.
+    fn ordinal_of(&self, index: usize) -> Option<u64> {
+        let (round, place) = (
+            index / self.kept.len().max(1),
+            index % self.kept.len().max(1),
+        );
+        let sample = round as u64 * u64::from(BASE_SAMPLING_LEVEL) + self.kept.get(place)?;
+        sample.checked_mul(u64::from(self.summary.min_index_interval))
+    }
+
+    /// Entry `ordinal` of `Index.db`, at `offset` there.
+    pub(super) fn entry(&mut self, findings: &Findings, ordinal: u64, key: &[u8], offset: u64) {
+        if self.next_ordinal != Some(ordinal) {
+            return;
+        }
+        let index = self.next;
+        let Some((sample, position)) = self.summary.entry(index) else {
+            findings.damage(
+                Place::of(Component::Summary),
+                "summary.entry",
+                format!("a sample of key {ordinal}"),
+                format!("{} samples, none of it", self.summary.len()),
+            );
+            self.next_ordinal = None;
+            return;
+        };
+        if sample != key {
+            findings.damage(
+                Place::of(Component::Summary),
+                "summary.key",
+                format!(
+                    "sample {index} to be key {ordinal} of Index.db, {}",
+                    super::short_hex(key)
+                ),
+                super::short_hex(sample),
+            );
+        }
+        if position != offset {
+            findings.damage(
+                Place::of(Component::Summary),
+                "summary.position",
+                format!("sample {index} to point to offset {offset} of Index.db"),
+                position.to_string(),
+            );
+        }
+        self.next += 1;
+        self.next_ordinal = self.ordinal_of(self.next);
+    }
+
+    /// Once `Index.db` has been read to its end.
+    pub(super) fn finish(&self, findings: &Findings, keys: u64, first: &[u8], last: &[u8]) {
+        if self.next < self.summary.len() {
+            findings.damage(
+                Place::of(Component::Summary),
+                "summary.entry",
+                format!("{} samples of the {keys} keys in Index.db", self.next),
+                self.summary.len().to_string(),
+            );
+        }
+        let full = keys.div_ceil(u64::from(self.summary.min_index_interval));
+        if full != u64::from(self.summary.size_at_full_sampling) {
+            findings.damage(
+                Place::offset(Component::Summary, 20),
+                "summary.size_at_full_sampling",
+                format!(
+                    "{full}, of {keys} keys every {}th",
+                    self.summary.min_index_interval
+                ),
+                self.summary.size_at_full_sampling.to_string(),
+            );
+        }
+        let ends = [
+            ("summary.first_key", "first", &self.summary.first_key, first),
+            ("summary.last_key", "last", &self.summary.last_key, last),
+        ];
+        for (structure, which, found, wanted) in ends {
+            if found != wanted {
+                findings.damage(
+                    Place::of(Component::Summary),
+                    structure,
+                    format!("the {which} key, {}", super::short_hex(wanted)),
+                    super::short_hex(found),
+                );
+            }
+        }
+    }
+}
+
+/// Which of 128 consecutive samples are kept at a sampling level, ascending
+/// (`Downsampling.getSamplingPattern`, `IndexSummaryBuilder.downsample`).
+fn kept_samples(level: u32) -> Vec<u64> {
+    let base = u64::from(BASE_SAMPLING_LEVEL);
+    let removed: Vec<u64> = pattern(base)
+        .into_iter()
+        .take(BASE_SAMPLING_LEVEL.saturating_sub(level) as usize)
+        .collect();
+    (0..base)
+        .filter(|sample| !removed.contains(sample))
+        .collect()
+}
+
+/// The order in which samples are dropped.
+fn pattern(level: u64) -> Vec<u64> {
+    if level <= 1 {
+        return vec![0];
+    }
+    let half = pattern(level / 2);
+    let odd = half.iter().map(|&index| 2 * index + 1);
+    let even = half.iter().map(|&index| 2 * index);
+    odd.chain(even).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_dropped_in_cassandras_order() {
+        // From the comment in Downsampling: for a base level of 4 and 8.
+        assert_eq!(pattern(1), [0]);
+        assert_eq!(pattern(4), [3, 1, 2, 0]);
+        assert_eq!(pattern(8), [7, 3, 5, 1, 6, 2, 4, 0]);
+        assert_eq!(kept_samples(128).len(), 128);
+        assert_eq!(kept_samples(64), (0..64).map(|i| 2 * i).collect::<Vec<_>>());
+        assert_eq!(kept_samples(1), [0]);
+    }
+}

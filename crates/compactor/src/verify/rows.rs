@@ -1,0 +1,246 @@
+//! One row: its body parsed to the end, every value held against its type, every time checked.
+//!
+//! Source: `UnfilteredValidation`, `AbstractCell.hasInvalidDeletions`, `ColumnMetadata.validateCell`.
+
+use std::cmp::Ordering;
+
+use compactor_engine::cursor::RowRef;
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::data::cell::{CellView, Liveness};
+use compactor_sstable::data::clustering::Prefix;
+use compactor_sstable::data::deletion_time::{
+    DeletionTime, INVALID_DELETION_TIME, NO_DELETION_TIME,
+};
+use compactor_sstable::data::layout::ColumnLayout;
+use compactor_sstable::statistics::{HeaderType, MetadataCollector};
+use compactor_sstable::types::CqlType;
+
+use super::finding::{Findings, Place};
+use super::short_hex;
+
+/// What checks of rows need.
+pub(super) struct RowCheck<'a> {
+    pub(super) findings: &'a Findings,
+    pub(super) clustering_types: &'a [HeaderType],
+    /// Text of the current partition's key.
+    pub(super) partition: String,
+    /// Cells so far.
+    pub(super) cells: u64,
+    previous_path: Vec<u8>,
+}
+
+impl<'a> RowCheck<'a> {
+    pub(super) fn new(findings: &'a Findings, clustering_types: &'a [HeaderType]) -> RowCheck<'a> {
+        RowCheck {
+            findings,
+            clustering_types,
+            partition: String::new(),
+            cells: 0,
+            previous_path: Vec::new(),
+        }
+    }
+
+    fn place(&self, position: u64) -> Place {
+        Place::position(position).in_partition(self.partition.clone())
+    }
+
+    /// A row at `position`; false if there is nothing in it.
+    pub(super) fn row(
+        &mut self,
+        row: &RowRef<'_>,
+        position: u64,
+        collector: &mut MetadataCollector,
+    ) -> Result<bool, FormatError> {
+        let mut body = row.body()?;
+        let (liveness, deletion) = (body.liveness, body.deletion);
+        let mut is_empty = liveness.is_empty() && deletion.is_live();
+        if !liveness.is_empty() {
+            self.liveness(&liveness, position);
+            let expiration = liveness.local_expiration_time;
+            collector.update_liveness(liveness.timestamp, liveness.ttl, expiration);
+        }
+        self.deletion("row.deletion", &deletion, position);
+        collector.update_deletion_time(&deletion);
+        let mut columns_set = 0;
+        while let Some(index) = body.next_column()? {
+            is_empty = false;
+            let column = body.column(index);
+            let mut is_set = false;
+            if column.is_complex {
+                let (deletion, count) = body.complex_header()?;
+                self.deletion("row.complex_deletion", &deletion, position);
+                collector.update_deletion_time(&deletion);
+                for index in 0..count {
+                    let Some(cell) = body.complex_cell()? else {
+                        continue;
+                    };
+                    self.path(column, &cell, index == 0, position);
+                    self.cell(column, &cell, position, collector);
+                    is_set = true;
+                }
+            } else if let Some(cell) = body.simple_cell(column)? {
+                self.cell(column, &cell, position, collector);
+                is_set = true;
+            }
+            columns_set += u64::from(is_set);
+        }
+        if !is_empty {
+            collector.add_row(columns_set);
+        }
+        Ok(!is_empty)
+    }
+
+    /// The clustering of a row or marker.
+    pub(super) fn clustering(&self, prefix: &Prefix<'_>, position: u64) {
+        for (index, column) in self.clustering_types.iter().enumerate().take(prefix.len()) {
+            let Some(value) = prefix.value(index).filter(|value| !value.is_empty()) else {
+                continue;
+            };
+            if let Err(error) = column.cql_type.validate(value) {
+                self.findings.damage(
+                    self.place(position),
+                    "clustering.value",
+                    format!(
+                        "a {} as clustering value {index}",
+                        column.cql_type.class_string()
+                    ),
+                    format!("{}: {error}", short_hex(value)),
+                );
+            }
+        }
+    }
+
+    fn cell(
+        &mut self,
+        column: &ColumnLayout,
+        cell: &CellView<'_>,
+        position: u64,
+        collector: &mut MetadataCollector,
+    ) {
+        self.cells += 1;
+        collector.update_cell(cell.timestamp, cell.ttl, cell.local_deletion_time);
+        let seconds = cell.local_deletion_time;
+        if seconds == INVALID_DELETION_TIME
+            || seconds < 0
+            || (cell.is_expiring() && seconds == NO_DELETION_TIME)
+        {
+            self.invalid(
+                "cell.local_deletion_time",
+                column_name(column),
+                seconds,
+                position,
+            );
+        }
+        if cell.is_tombstone() {
+            if !cell.value.is_empty() {
+                self.findings.damage(
+                    self.place(position),
+                    "cell.value",
+                    format!("no value in a tombstone of column {}", column_name(column)),
+                    short_hex(cell.value),
+                );
+            }
+            return;
+        }
+        match column.cql_type.cell_type(cell.path) {
+            Some(cql_type) => self.value(cql_type, column, cell.value, position),
+            None => self.findings.damage(
+                self.place(position),
+                "cell.path",
+                format!(
+                    "a field of {}, column {}",
+                    column.cql_type.class_string(),
+                    column_name(column)
+                ),
+                short_hex(cell.path),
+            ),
+        }
+    }
+
+    fn value(&self, cql_type: &CqlType, column: &ColumnLayout, value: &[u8], position: u64) {
+        let Err(error) = cql_type.validate(value) else {
+            return;
+        };
+        let expected = format!(
+            "a {} in column {}",
+            cql_type.class_string(),
+            column_name(column)
+        );
+        let place = self.place(position);
+        if value.is_empty() {
+            // Cassandra stores and serves an empty value of any type.
+            self.findings
+                .note(place, "cell.value", expected, "an empty value");
+        } else {
+            let found = format!("{}: {error}", short_hex(value));
+            self.findings.damage(place, "cell.value", expected, found);
+        }
+    }
+
+    fn path(&mut self, column: &ColumnLayout, cell: &CellView<'_>, is_first: bool, position: u64) {
+        if let Some(path_type) = column.cql_type.path_type()
+            && let Err(error) = path_type.validate(cell.path)
+        {
+            self.findings.damage(
+                self.place(position),
+                "cell.path",
+                format!(
+                    "a {} in column {}",
+                    path_type.class_string(),
+                    column_name(column)
+                ),
+                format!("{}: {error}", short_hex(cell.path)),
+            );
+        }
+        if !is_first
+            && column
+                .cql_type
+                .compare_paths(&self.previous_path, cell.path)
+                != Ordering::Less
+        {
+            self.findings.damage(
+                self.place(position),
+                "cell.path",
+                format!("a path behind {}", short_hex(&self.previous_path)),
+                format!("{} in column {}", short_hex(cell.path), column_name(column)),
+            );
+        }
+        self.previous_path.clear();
+        self.previous_path.extend_from_slice(cell.path);
+    }
+
+    fn liveness(&self, liveness: &Liveness, position: u64) {
+        let seconds = liveness.local_expiration_time;
+        if liveness.is_expiring()
+            && (seconds < 0 || seconds == INVALID_DELETION_TIME || seconds == NO_DELETION_TIME)
+        {
+            self.invalid(
+                "row.local_expiration_time",
+                "the primary key".into(),
+                seconds,
+                position,
+            );
+        }
+    }
+
+    /// A deletion of a row, complex column, marker or partition.
+    pub(super) fn deletion(&self, structure: &str, deletion: &DeletionTime, position: u64) {
+        let seconds = deletion.local_deletion_time;
+        if !deletion.is_live() && (seconds < 0 || seconds == INVALID_DELETION_TIME) {
+            self.invalid(structure, "its deletion".into(), seconds, position);
+        }
+    }
+
+    fn invalid(&self, structure: &str, of: String, seconds: i64, position: u64) {
+        self.findings.damage(
+            self.place(position),
+            structure,
+            format!("a valid local deletion time of {of}"),
+            format!("{seconds}, which is negative, overflowed or missing"),
+        );
+    }
+}
+
+fn column_name(column: &ColumnLayout) -> String {
+    String::from_utf8_lossy(&column.name).into_owned()
+}

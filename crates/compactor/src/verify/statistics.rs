@@ -1,0 +1,422 @@
+//! `Statistics.db` against the content.
+//!
+//! Cassandra skips SSTables, drops them whole and purges tombstones by what is said here. A range
+//! that is too narrow therefore loses data and is damage; one that is too wide only costs time and
+//! is a note.
+//!
+//! Source: `MetadataCollector` for what each field should be.
+
+use std::cmp::Ordering;
+
+use compactor_sstable::Component;
+use compactor_sstable::data::clustering::{ClusteringComparator, Prefix};
+use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::stats::{NO_COMPRESSION_RATIO, NO_TIMESTAMP};
+use compactor_sstable::statistics::{
+    ClusteringBound, CoveredClustering, Finish, HyperLogLogPlus, Statistics, StatsMetadata,
+};
+use compactor_sstable::{Version, data::clustering::Kind};
+
+use super::content::Content;
+use super::finding::{Findings, Place, Severity};
+use super::short_hex;
+
+/// Share by which an estimate of the number of keys may differ from their number.
+const CARDINALITY_TOLERANCE: f64 = 0.05;
+/// How many of the four counts are wrong where they are of other data.
+const FOREIGN_COUNTS: usize = 3;
+/// Relative difference of a compression ratio that comes from rounding.
+const RATIO_TOLERANCE: f64 = 1e-6;
+
+/// What is compared with the content.
+pub(super) struct StatisticsCheck<'a> {
+    pub(super) findings: &'a Findings,
+    pub(super) version: Version,
+    pub(super) statistics: &'a Statistics,
+    pub(super) comparator: &'a ClusteringComparator,
+    /// Compressed over uncompressed bytes, by `CompressionInfo.db`.
+    pub(super) compression_ratio: Option<f64>,
+}
+
+impl StatisticsCheck<'_> {
+    fn add(&self, severity: Severity, field: &str, expected: impl ToString, found: impl ToString) {
+        let structure = format!("stats.{field}");
+        let place = Place::of(Component::Statistics);
+        self.findings.add(
+            severity,
+            place,
+            &structure,
+            expected.to_string(),
+            found.to_string(),
+        );
+    }
+
+    /// What can be said without the content.
+    pub(super) fn alone(&self) {
+        let stats = &self.statistics.stats;
+        let ranges = [
+            ("timestamp", stats.min_timestamp, stats.max_timestamp),
+            (
+                "local_deletion_time",
+                stats.min_local_deletion_time,
+                stats.max_local_deletion_time,
+            ),
+            ("ttl", stats.min_ttl.into(), stats.max_ttl.into()),
+        ];
+        for (what, min, max) in ranges {
+            if min > max {
+                let expected = format!("a minimum of at most the maximum, {max}");
+                self.add(Severity::Damage, &format!("min_{what}"), expected, min);
+            }
+        }
+        for (field, value) in [
+            ("total_rows", stats.total_rows),
+            ("repaired_at", stats.repaired_at),
+        ] {
+            if value < 0 {
+                self.add(Severity::Damage, field, "0 or more", value);
+            }
+        }
+        if stats.level < 0 {
+            self.add(Severity::Damage, "level", "0 or more", stats.level);
+        }
+        let ratio = stats.compression_ratio;
+        let wanted = self.compression_ratio.unwrap_or(NO_COMPRESSION_RATIO);
+        if (ratio - wanted).abs() > RATIO_TOLERANCE * wanted.abs() {
+            self.add(Severity::Note, "compression_ratio", wanted, ratio);
+        }
+    }
+
+    /// First and last key, of files that name them.
+    pub(super) fn ends(&self, first: &[u8], last: &[u8]) {
+        let stats = &self.statistics.stats;
+        let ends = [
+            ("first_key", &stats.first_key, first),
+            ("last_key", &stats.last_key, last),
+        ];
+        for (field, found, wanted) in ends {
+            if let Some(found) = found
+                && found != wanted
+            {
+                self.add(Severity::Damage, field, short_hex(wanted), short_hex(found));
+            }
+        }
+    }
+
+    /// Everything that is counted or measured. If not all of the content was read, what was must be
+    /// covered all the same.
+    pub(super) fn content(&self, content: Content) {
+        let is_complete = content.is_complete;
+        let (partitions, rows) = (content.partitions, content.rows);
+        let empty_static_rows = content.empty_static_rows;
+        if partitions == 0 {
+            return;
+        }
+        let found = &self.statistics.stats;
+        let seen = content.collector.finish(Finish {
+            partitioner: Partitioner::Murmur3,
+            bloom_filter_fp_chance: self.statistics.validation.bloom_filter_fp_chance,
+            compression_ratio: self.compression_ratio,
+            first_key: content.first_key,
+            last_key: content.last_key,
+            header: self.statistics.header.clone(),
+        });
+        let stats = &seen.stats;
+        self.extremes(found, stats, is_complete);
+        self.clusterings(
+            &found.covered_clustering,
+            &stats.covered_clustering,
+            is_complete,
+        );
+        match (
+            found.has_partition_level_deletions,
+            stats.has_partition_level_deletions,
+        ) {
+            (false, true) => self.add(
+                Severity::Damage,
+                "has_partition_level_deletions",
+                "true: a partition is deleted, which reads of slices would not see",
+                "false",
+            ),
+            // Older versions do not say; the reader assumes the worst.
+            (true, false) if is_complete && self.version.has_key_range() => self.add(
+                Severity::Note,
+                "has_partition_level_deletions",
+                "false, since no partition is deleted",
+                "true",
+            ),
+            _ => {}
+        }
+        if !is_complete {
+            return;
+        }
+        self.counts(found, stats, partitions, rows, empty_static_rows);
+        self.cardinality(&seen, partitions);
+    }
+
+    fn extremes(&self, found: &StatsMetadata, seen: &StatsMetadata, is_complete: bool) {
+        let cap = |seconds: i64| match seconds {
+            NO_DELETION_TIME => seconds,
+            // Older versions hold 31 bits; a greater one is stored as the greatest.
+            seconds if !self.version.has_uint_deletion_time() => {
+                seconds.min(self.version.max_deletion_time())
+            }
+            seconds => seconds,
+        };
+        if seen.min_timestamp != NO_TIMESTAMP || seen.max_timestamp != i64::MAX {
+            let (min, max) = (seen.min_timestamp, seen.max_timestamp);
+            self.covers(
+                "timestamp",
+                found.min_timestamp,
+                found.max_timestamp,
+                min,
+                max,
+                is_complete,
+            );
+        }
+        self.covers(
+            "local_deletion_time",
+            found.min_local_deletion_time,
+            found.max_local_deletion_time,
+            cap(seen.min_local_deletion_time),
+            cap(seen.max_local_deletion_time),
+            is_complete,
+        );
+        self.covers(
+            "ttl",
+            found.min_ttl.into(),
+            found.max_ttl.into(),
+            seen.min_ttl.into(),
+            seen.max_ttl.into(),
+            is_complete,
+        );
+    }
+
+    fn covers(
+        &self,
+        what: &str,
+        found_min: i64,
+        found_max: i64,
+        seen_min: i64,
+        seen_max: i64,
+        is_complete: bool,
+    ) {
+        let ends = [
+            (
+                format!("min_{what}"),
+                found_min,
+                seen_min,
+                found_min.cmp(&seen_min),
+                "at most",
+            ),
+            (
+                format!("max_{what}"),
+                found_max,
+                seen_max,
+                seen_max.cmp(&found_max),
+                "at least",
+            ),
+        ];
+        for (field, found, seen, order, bound) in ends {
+            match order {
+                Ordering::Greater => {
+                    let expected = format!("{bound} {seen}, which the data has");
+                    self.add(Severity::Damage, &field, expected, found);
+                }
+                Ordering::Less if is_complete => {
+                    self.add(
+                        Severity::Note,
+                        &field,
+                        format!("{seen}, as in the data"),
+                        found,
+                    );
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn clusterings(&self, found: &CoveredClustering, seen: &CoveredClustering, is_complete: bool) {
+        let is_empty = seen.start.values.is_empty() && seen.start.kind == Kind::ExclStartBound;
+        if self.comparator.is_empty() || is_empty {
+            return;
+        }
+        let ends = [
+            ("covered_clustering.start", &found.start, &seen.start),
+            ("covered_clustering.end", &found.end, &seen.end),
+        ];
+        for (index, (field, found, seen)) in ends.into_iter().enumerate() {
+            let Some(order) = compare_bounds(self.comparator, found, seen) else {
+                self.add(
+                    Severity::Damage,
+                    field,
+                    format!("at most {} clustering values", self.comparator.len()),
+                    found.values.len(),
+                );
+                continue;
+            };
+            let order = if index == 0 { order } else { order.reverse() };
+            match order {
+                Ordering::Greater => {
+                    let expected = format!("a slice that covers {}", describe(seen));
+                    self.add(Severity::Damage, field, expected, describe(found));
+                }
+                // Before `oa` only values were stored, and none behind a null.
+                Ordering::Less
+                    if is_complete
+                        && self.version.has_improved_min_max()
+                        && found.values != seen.values =>
+                {
+                    self.add(Severity::Note, field, describe(seen), describe(found));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Numbers that Cassandra only estimates with. One that is off may come from the writer's way of
+    /// counting; where hardly any is right, the statistics are those of other data.
+    fn counts(
+        &self,
+        found: &StatsMetadata,
+        seen: &StatsMetadata,
+        partitions: u64,
+        rows: u64,
+        empty_static_rows: u64,
+    ) {
+        let stated = found.partition_sizes.count();
+        if u64::try_from(stated) != Ok(partitions) {
+            let expected = format!("{partitions} partitions");
+            self.add(Severity::Damage, "partition_sizes", expected, stated);
+            return;
+        }
+        let mut wrong: Vec<(&str, String, String)> = Vec::new();
+        if found.partition_sizes != seen.partition_sizes {
+            let expected = format!("{partitions} partitions by size as in the data");
+            wrong.push(("partition_sizes", expected, "other sizes".to_owned()));
+        }
+        if found.cells_per_partition != seen.cells_per_partition {
+            let expected = format!("{partitions} partitions by number of cells as in the data");
+            let count = found.cells_per_partition.count();
+            wrong.push((
+                "cells_per_partition",
+                expected,
+                format!("{count} with other numbers"),
+            ));
+        }
+        // The cursor compaction of 6.0-alpha2 counts empty static rows as well.
+        let stated = u64::try_from(found.total_rows).ok();
+        if stated != Some(rows) && stated != Some(rows + empty_static_rows) {
+            wrong.push(("total_rows", rows.to_string(), found.total_rows.to_string()));
+        }
+        if found.total_columns_set != seen.total_columns_set {
+            let (seen, found) = (seen.total_columns_set, found.total_columns_set);
+            wrong.push(("total_columns_set", seen.to_string(), found.to_string()));
+        }
+        let severity = if wrong.len() >= FOREIGN_COUNTS {
+            Severity::Damage
+        } else {
+            Severity::Note
+        };
+        for (field, expected, found) in wrong {
+            self.add(severity, field, expected, found);
+        }
+        let sum = |stats: &StatsMetadata| -> i64 {
+            stats
+                .tombstone_drop_times
+                .bins()
+                .iter()
+                .map(|bin| i64::from(bin.1))
+                .sum()
+        };
+        if sum(found) != sum(seen) {
+            let expected = format!("{} local deletion times", sum(seen));
+            self.add(Severity::Note, "tombstone_drop_times", expected, sum(found));
+        }
+    }
+
+    /// The estimator of distinct keys must have been fed these keys: together with theirs it must
+    /// not estimate more than either does alone.
+    fn cardinality(&self, seen: &Statistics, partitions: u64) {
+        let Some(found) = &self.statistics.compaction else {
+            return;
+        };
+        let estimator = match found.cardinality() {
+            Ok(estimator) => estimator,
+            Err(error) => {
+                // Cassandra does without it, too.
+                self.add(Severity::Note, "cardinality", "an estimator", error);
+                return;
+            }
+        };
+        let Some(Ok(own)) = seen.compaction.as_ref().map(|c| c.cardinality()) else {
+            return;
+        };
+        let tolerance = 2.0 + CARDINALITY_TOLERANCE * partitions as f64;
+        let differs =
+            |estimate: i64| (estimate as f64 - own.cardinality() as f64).abs() > tolerance;
+        let together = HyperLogLogPlus::estimate_union([&estimator, &own]).unwrap_or_default();
+        if differs(together) {
+            self.add(
+                Severity::Damage,
+                "cardinality",
+                format!("an estimator fed with the {partitions} keys of the data"),
+                format!("one fed with others: {together} keys together"),
+            );
+        } else if differs(estimator.cardinality()) {
+            let found = estimator.cardinality();
+            self.add(
+                Severity::Note,
+                "cardinality",
+                format!("about {partitions} keys"),
+                found,
+            );
+        }
+    }
+}
+
+/// Order of two bounds; `None` if one has more values than there are clustering columns.
+fn compare_bounds(
+    comparator: &ClusteringComparator,
+    a: &ClusteringBound,
+    b: &ClusteringBound,
+) -> Option<Ordering> {
+    let serialize = |bound: &ClusteringBound| {
+        let count = bound.values.len();
+        if count > comparator.len() {
+            return None;
+        }
+        let (mut bytes, mut spans, mut pos) = (Vec::new(), Vec::new(), 0);
+        comparator.write_values(&mut bytes, bound.values.iter().map(Option::as_deref));
+        comparator
+            .parse_values(&bytes, &mut pos, count, &mut spans)
+            .ok()?;
+        Some((bytes, spans))
+    };
+    let ((a_bytes, a_spans), (b_bytes, b_spans)) = (serialize(a)?, serialize(b)?);
+    let a = Prefix {
+        kind: a.kind,
+        base: &a_bytes,
+        spans: &a_spans,
+    };
+    let b = Prefix {
+        kind: b.kind,
+        base: &b_bytes,
+        spans: &b_spans,
+    };
+    Some(comparator.compare(a, b))
+}
+
+fn describe(bound: &ClusteringBound) -> String {
+    let values: Vec<String> = bound
+        .values
+        .iter()
+        .map(|value| {
+            value
+                .as_deref()
+                .map_or_else(|| "null".to_owned(), short_hex)
+        })
+        .collect();
+    format!("{:?}({})", bound.kind, values.join(", "))
+}

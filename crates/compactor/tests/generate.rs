@@ -1,0 +1,423 @@
+//! Generated SSTables: intact, the same every time, of the size, overlap and compressibility asked for.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use compactor::generate::{Amount, GenerateOptions, GenerateReport, Shape, generate};
+use compactor::io::{Io, IoOptions, ReadMode};
+use compactor::sstable::Version;
+use compactor::sstable::compression::codec::Codec;
+use compactor::sstable::compression::info::CompressionParams;
+use compactor::sstable::data::cell::Liveness;
+use compactor::verify::{VerifyOptions, verify};
+use compactor::{
+    ErrorKind, MergeReport, MergeRequest, NoObserver, Observer, Scan, Scope, catalog, merge,
+};
+use tempfile::TempDir;
+
+const NOW_S: i64 = 1_780_000_000;
+
+fn options(shape: Shape, directory: &Path) -> GenerateOptions {
+    let mut options = GenerateOptions::new(shape, directory);
+    options.amount = Amount::Bytes(512 << 10);
+    if shape != Shape::KeyValue {
+        options.rows_per_partition = 200;
+    }
+    options.now_s = NOW_S;
+    options.threads = 2;
+    options
+}
+
+fn run(options: GenerateOptions) -> GenerateReport {
+    generate(IoOptions::default(), options, &mut NoObserver).unwrap()
+}
+
+fn merge_all(report: &GenerateReport, output: &Path) -> MergeReport {
+    let inputs = report
+        .sstables
+        .iter()
+        .map(|s| s.data_path.clone())
+        .collect();
+    let mut request = MergeRequest::new(inputs, output);
+    request.now_s = NOW_S;
+    request.gc_before_s = Some(NOW_S - 60);
+    request.scope = Scope::Complete;
+    merge(request, &mut NoObserver).unwrap()
+}
+
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            (
+                path.file_name().unwrap().to_str().unwrap().to_owned(),
+                fs::read(&path).unwrap(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn every_shape_in_every_version_is_intact_and_merges() {
+    for shape in [Shape::KeyValue, Shape::Wide, Shape::TimeSeries] {
+        for version in [Version::Nb, Version::Oa, Version::Pa] {
+            let temp = TempDir::new().unwrap();
+            let mut options = options(shape, temp.path());
+            options.version = version;
+            // The three versions take turns in the other choices, too.
+            options.compression = match version {
+                Version::Oa => None,
+                _ => Some(CompressionParams::new(Codec::Lz4, 4096)),
+            };
+            let report = run(options);
+            assert_eq!(report.sstables.len(), 3);
+            let io = Io::new(IoOptions::default()).unwrap();
+            for sstable in &report.sstables {
+                let verify_options = VerifyOptions::default();
+                let found =
+                    verify(&io, &sstable.data_path, &verify_options, &mut NoObserver).unwrap();
+                assert!(
+                    found.findings.is_empty(),
+                    "{shape:?} {version}: {:?}",
+                    found.findings
+                );
+                assert_eq!(found.partitions, sstable.partitions);
+                assert_eq!(found.rows, sstable.rows);
+                assert_eq!(found.range_tombstone_markers > 0, shape == Shape::Wide);
+                let size = sstable.uncompressed_bytes as f64 / (512 << 10) as f64;
+                assert!(
+                    (0.85..1.15).contains(&size),
+                    "{shape:?} {version}: {size} of what was asked"
+                );
+            }
+            let merged = merge_all(&report, &temp.path().join("merged"));
+            assert_eq!(merged.partitions_read, report.partitions);
+            // Half of the partitions of each are in all three, the others in one.
+            let of_each = report.sstables[0].partitions;
+            let shared = (of_each as f64 * 0.5).round() as u64;
+            assert_eq!(merged.merge_counts, [3 * (of_each - shared), 0, shared]);
+            let purged = merged.purged;
+            match shape {
+                Shape::KeyValue => assert_eq!(purged.total, 0),
+                Shape::Wide => {
+                    assert!(purged.row_deletions > 0 && purged.range_tombstone_bounds > 0);
+                }
+                Shape::TimeSeries => assert!(purged.expired > 0),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_options_give_the_same_bytes_and_another_seed_others() {
+    for shape in [Shape::KeyValue, Shape::Wide, Shape::TimeSeries] {
+        let temp = TempDir::new().unwrap();
+        let of = |name: &str, threads, seed| {
+            let mut options = options(shape, &temp.path().join(name));
+            options.threads = threads;
+            options.seed = seed;
+            run(options)
+        };
+        let (a, b, c) = (of("a", 1, 5), of("b", 3, 5), of("c", 1, 6));
+        assert_eq!(a.table_directory.file_name(), b.table_directory.file_name());
+        assert_eq!(files(&a.table_directory), files(&b.table_directory));
+        assert_ne!(a.table_directory.file_name(), c.table_directory.file_name());
+        let data = |report: &GenerateReport| fs::read(&report.sstables[0].data_path).unwrap();
+        assert_ne!(data(&a), data(&c));
+    }
+}
+
+#[test]
+fn compressibility_is_roughly_what_lz4_saves() {
+    for (asked, expected) in [
+        (0.0, 1.0),
+        (0.25, 0.75),
+        (0.5, 0.5),
+        (0.75, 0.25),
+        (1.0, 0.1),
+    ] {
+        let temp = TempDir::new().unwrap();
+        let mut options = options(Shape::KeyValue, temp.path());
+        options.compressibility = asked;
+        options.sstables = 1;
+        let ratio = run(options).compression_ratio;
+        assert!(
+            (ratio - expected).abs() < 0.05,
+            "asked to save {asked}: ratio {ratio}"
+        );
+    }
+}
+
+#[test]
+fn rows_are_counted_in_whole_partitions() {
+    for (shape, rows_per_partition, static_rows) in [
+        (Shape::KeyValue, 1, 0),
+        (Shape::Wide, 30, 4),
+        (Shape::TimeSeries, 30, 0),
+    ] {
+        let temp = TempDir::new().unwrap();
+        let mut options = options(shape, temp.path());
+        options.amount = Amount::Rows(100);
+        options.rows_per_partition = rows_per_partition;
+        options.range_tombstones = 0.0;
+        let report = run(options);
+        let rows = if rows_per_partition == 1 { 100 } else { 120 };
+        for sstable in &report.sstables {
+            assert_eq!(sstable.rows, rows + static_rows, "{shape:?}");
+        }
+    }
+}
+
+/// Liveness and values of each row, by partition key and serialized clustering.
+type Rows = BTreeMap<(Vec<u8>, Vec<u8>), (Liveness, Vec<Vec<u8>>)>;
+
+/// Liveness and cell values of every row, by key and clustering.
+fn rows(path: &Path) -> Rows {
+    let io = Io::new(IoOptions::default()).unwrap();
+    let mut scan = Scan::open(&io, path, ReadMode::Buffered).unwrap();
+    let cursor = scan.cursor();
+    let mut rows = BTreeMap::new();
+    while cursor.next_partition().unwrap() {
+        let key = cursor.key().to_vec();
+        loop {
+            cursor.next_unfiltered().unwrap();
+            if cursor.clustering().is_none() {
+                break;
+            }
+            let Some(row) = cursor.row() else { continue };
+            let mut body = row.body().unwrap();
+            let liveness = body.liveness;
+            let mut values = Vec::new();
+            while let Some(index) = body.next_column().unwrap() {
+                let column = body.column(index);
+                values.extend(body.simple_cell(column).unwrap().map(|c| c.value.to_vec()));
+            }
+            rows.insert(
+                (key.clone(), row.clustering_bytes().to_vec()),
+                (liveness, values),
+            );
+        }
+    }
+    rows
+}
+
+#[test]
+fn the_last_sstable_wins() {
+    for shape in [Shape::KeyValue, Shape::TimeSeries] {
+        let temp = TempDir::new().unwrap();
+        let mut options = options(shape, temp.path());
+        options.overlap = 1.0;
+        options.expired = 0.0;
+        let report = run(options);
+        let merged = merge_all(&report, &temp.path().join("merged"));
+        let [first, .., last] = &report.sstables[..] else {
+            panic!("three SSTables")
+        };
+        let output = rows(&merged.output.unwrap().data_path);
+        assert!(
+            output.len() as u64 == last.rows && output == rows(&last.data_path),
+            "{shape:?}"
+        );
+        assert_ne!(output, rows(&first.data_path));
+    }
+}
+
+#[test]
+fn without_overlap_nothing_is_in_two() {
+    let temp = TempDir::new().unwrap();
+    let mut options = options(Shape::Wide, temp.path());
+    options.overlap = 0.0;
+    let report = run(options);
+    let merged = merge_all(&report, &temp.path().join("merged"));
+    assert_eq!(merged.merge_counts.iter().skip(1).sum::<u64>(), 0);
+    assert_eq!(merged.partitions_written, report.partitions);
+}
+
+#[test]
+fn the_share_asked_for_has_expired() {
+    for expired in [0.0, 0.3, 1.0] {
+        let temp = TempDir::new().unwrap();
+        let mut options = options(Shape::TimeSeries, temp.path());
+        options.expired = expired;
+        // A multiple of the sixteen partitions of each sensor.
+        options.amount = Amount::Rows(160 * 200);
+        options.sstables = 1;
+        let report = run(options);
+        let rows = rows(&report.sstables[0].data_path);
+        let gone = rows
+            .values()
+            .filter(|(liveness, _)| !liveness.is_live(NOW_S))
+            .count();
+        let share = gone as f64 / rows.len() as f64;
+        assert!(
+            (share - expired).abs() < 0.01,
+            "asked for {expired}: {share}"
+        );
+        assert!(rows.values().all(|(liveness, _)| liveness.is_expiring()));
+    }
+}
+
+#[test]
+fn the_schema_beside_them_says_what_they_are() {
+    let temp = TempDir::new().unwrap();
+    let mut options = options(Shape::TimeSeries, temp.path());
+    options.gc_grace_seconds = 77;
+    options.ttl_s = 86_400;
+    options.keyspace = "ks".to_owned();
+    options.table = "readings".to_owned();
+    let report = run(options);
+    let found = catalog::find(std::slice::from_ref(&report.table_directory)).unwrap();
+    let inputs: Vec<PathBuf> = report
+        .sstables
+        .iter()
+        .map(|s| s.data_path.clone())
+        .collect();
+    assert_eq!(found.sstables, inputs);
+    let (_, table) = found.schema.unwrap();
+    assert_eq!(
+        (table.keyspace.as_deref(), table.name.as_str()),
+        (Some("ks"), "readings")
+    );
+    let id: String = table
+        .id
+        .unwrap()
+        .iter()
+        .map(|b| format!("{b:02x}"))
+        .collect();
+    assert!(
+        report
+            .table_directory
+            .ends_with(format!("ks/readings-{id}"))
+    );
+    assert_eq!(table.options.gc_grace_seconds, Some(77));
+    assert_eq!(table.options.default_time_to_live, Some(86_400));
+    assert_eq!(
+        table.options.compression.unwrap().chunk_length,
+        Some(16 << 10)
+    );
+    let names: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["sensor", "bucket", "at", "note", "reading"]);
+}
+
+struct Stop;
+
+impl Observer for Stop {
+    fn is_cancelled(&self) -> bool {
+        true
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}
+
+/// Stops when the second SSTable has been begun.
+struct StopInSecond {
+    rows: u64,
+    of_one: u64,
+}
+
+impl Observer for StopInSecond {
+    fn is_cancelled(&self) -> bool {
+        self.rows > self.of_one
+    }
+
+    fn progress(&mut self, _read_bytes: u64, rows: u64, _partitions: u64) {
+        self.rows = rows;
+    }
+}
+
+#[test]
+fn what_is_not_completed_leaves_nothing() {
+    let temp = TempDir::new().unwrap();
+    let mut options = options(Shape::KeyValue, &temp.path().join("new"));
+    options.amount = Amount::Rows(3000);
+    let observers: [&mut dyn Observer; 2] = [
+        &mut Stop,
+        &mut StopInSecond {
+            rows: 0,
+            of_one: 3000,
+        },
+    ];
+    for observer in observers {
+        let error = generate(IoOptions::default(), options.clone(), observer).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn what_is_there_is_not_touched() {
+    let temp = TempDir::new().unwrap();
+    let report = run(options(Shape::KeyValue, temp.path()));
+    let before = files(&report.table_directory);
+    let again = options(Shape::KeyValue, temp.path());
+    let error = generate(IoOptions::default(), again, &mut NoObserver).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(
+        error.to_string().contains("there is something already"),
+        "{error}"
+    );
+    assert_eq!(files(&report.table_directory), before);
+}
+
+#[test]
+fn options_without_sense_are_refused() {
+    type Change = fn(&mut GenerateOptions);
+    let cases: [(Shape, Change, &str); 13] = [
+        (Shape::KeyValue, |o| o.overlap = 1.5, "overlap 1.5"),
+        (
+            Shape::KeyValue,
+            |o| o.compressibility = f64::NAN,
+            "compressibility NaN",
+        ),
+        (Shape::Wide, |o| o.deletions = -0.1, "deletions -0.1"),
+        (Shape::KeyValue, |o| o.sstables = 0, "number of SSTables 0"),
+        (
+            Shape::KeyValue,
+            |o| o.rows_per_partition = 2,
+            "one row per partition",
+        ),
+        (
+            Shape::KeyValue,
+            |o| o.keyspace = "Ks".to_owned(),
+            "keyspace \"Ks\"",
+        ),
+        (
+            Shape::KeyValue,
+            |o| o.table = "../x".to_owned(),
+            "table \"../x\"",
+        ),
+        (Shape::KeyValue, |o| o.version = Version::Da, "version da"),
+        (
+            Shape::KeyValue,
+            |o| o.first_timestamp_us = -1,
+            "first timestamp -1",
+        ),
+        (
+            Shape::Wide,
+            |o| o.rows_per_partition = 1 << 30,
+            "has room for",
+        ),
+        (Shape::TimeSeries, |o| o.ttl_s = 0, "TTL of 0 s"),
+        (Shape::TimeSeries, |o| o.ttl_s = 5, "too few milliseconds"),
+        (
+            Shape::TimeSeries,
+            |o| {
+                o.version = Version::Nb;
+                o.now_s = 2_147_000_000;
+            },
+            "for version nb",
+        ),
+    ];
+    let temp = TempDir::new().unwrap();
+    for (shape, change, message) in cases {
+        let mut options = options(shape, &temp.path().join("x"));
+        change(&mut options);
+        let error = generate(IoOptions::default(), options, &mut NoObserver).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert!(error.to_string().contains(message), "{error}");
+    }
+    assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+}
