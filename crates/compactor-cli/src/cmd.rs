@@ -1,0 +1,40 @@
+//! One file per command.
+
+mod demo;
+mod doctor;
+mod dump;
+mod generate;
+mod merge;
+mod metadata;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Merge(merge::Args),
+    Dump(dump::Args),
+    Metadata(metadata::Args),
+    Verify(verify::Args),
+    Generate(generate::Args),
+    Demo(demo::Args),
+    Doctor(doctor::Args),
+}
+
+impl Command {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Command::Merge(args) => merge::run(args),
+            Command::Dump(args) => dump::run(args),
+            Command::Metadata(args) => metadata::run(args),
+            Command::Verify(args) => verify::run(args),
+            Command::Generate(args) => generate::run(args),
+            Command::Demo(args) => demo::run(args),
+            Command::Doctor(args) => doctor::run(args),
+        }
+    }
+}

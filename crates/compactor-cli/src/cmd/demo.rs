@@ -1,0 +1,200 @@
+//! `compactor demo`: the same merge twice, past the page cache and through it.
+
+mod arm;
+mod place;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use compactor::generate::{Amount, GenerateOptions, GenerateReport, Shape, generate};
+use compactor::io::{Io, IoOptions, ReadMode, WriteMode};
+use compactor::verify::{VerifyOptions, VerifyReport, verify};
+use compactor::{Error, MergeReport, Observer};
+use serde::Serialize;
+
+use crate::flags::{ByteSize, Format};
+use crate::interrupt;
+use crate::output::print;
+use place::Place;
+
+/// SSTables that are merged.
+const SSTABLES: u32 = 3;
+/// Less than this is done before anything can be measured.
+const MIN_SIZE: u64 = 1 << 20;
+
+/// Merge generated SSTables twice, past the page cache and through it, and show the difference.
+///
+/// Generates three SSTables that share half of their partitions, merges them with direct I/O, verifies
+/// the result, merges them again with buffered I/O, and shows both side by side. Before each merge the
+/// inputs are dropped from the page cache. Everything happens in a temporary directory, which is
+/// removed at the end; it takes some seconds.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  In the first of the current directory, $TMPDIR and /var/tmp where direct I/O works:
+    compactor demo
+
+  On the disk that is of interest, with more data:
+    compactor demo --directory /var/lib/cassandra --size 4GiB")]
+pub struct Args {
+    /// Where the temporary directory is made. Default: the current directory, $TMPDIR or /var/tmp,
+    /// whichever is the first to support direct I/O.
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    /// Uncompressed bytes of the three SSTables together.
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    size: ByteSize,
+
+    /// How the comparison is printed on stdout.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Everything that was found out.
+#[derive(Debug, Serialize)]
+struct Demo {
+    place: Place,
+    generated: GenerateReport,
+    /// Past the page cache; by other means than direct I/O where that does not work.
+    direct: MergeReport,
+    verified: VerifyReport,
+    buffered: MergeReport,
+    /// Both outputs are the same, byte for byte, in every component.
+    outputs_are_identical: bool,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let interrupted = interrupt::flag().context("install signal handlers")?;
+    if args.size.0 < MIN_SIZE {
+        return Err(
+            Error::invalid(format!("--size {}: at least 1MiB is needed", args.size)).into(),
+        );
+    }
+    let place = place::choose(args.directory.as_deref())?;
+    let temp = tempfile::Builder::new()
+        .prefix("compactor-demo-")
+        .tempdir_in(&place.directory)
+        .map_err(Error::file("create a directory in", &place.directory))?;
+    if cfg!(debug_assertions) {
+        say("note: this is a debug build, many times slower than one with --release");
+    }
+    let demo = show(&args, place, temp.path(), interrupted)?;
+    temp.close().context("remove the temporary directory")?;
+    let code = print(&summary::report(&demo, args.format)?)?;
+    Ok(if demo.keeps_its_word() {
+        code
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+impl Demo {
+    /// Direct I/O that leaves pages behind, damage, or different outputs would be bugs.
+    fn keeps_its_word(&self) -> bool {
+        self.outputs_are_identical
+            && !self.verified.is_damaged()
+            && !(self.place.direct && self.pages_left_by_direct() > 0)
+    }
+
+    fn pages_left_by_direct(&self) -> u64 {
+        let cache = &self.direct.page_cache;
+        cache.input_pages_resident + cache.output_pages_resident
+    }
+}
+
+fn show(
+    args: &Args,
+    place: Place,
+    directory: &Path,
+    interrupted: Arc<AtomicBool>,
+) -> anyhow::Result<Demo> {
+    let mut observer = Interrupted(interrupted);
+    let mut options = GenerateOptions::new(Shape::KeyValue, directory.join("data"));
+    options.keyspace = "demo".to_owned();
+    options.sstables = SSTABLES;
+    options.amount = Amount::Bytes(args.size.0 / u64::from(SSTABLES));
+    say(&format!(
+        "generating {SSTABLES} SSTables, {} in all, in {}",
+        args.size,
+        place.describe()
+    ));
+    let generated = generate(IoOptions::default(), options, &mut observer)?;
+    let inputs: Vec<PathBuf> = generated
+        .sstables
+        .iter()
+        .map(|s| s.data_path.clone())
+        .collect();
+
+    let (read, write) = match place.direct {
+        true => (ReadMode::Direct, WriteMode::Direct),
+        false => (ReadMode::Auto, WriteMode::Auto),
+    };
+    say(&format!(
+        "merging them with {} I/O",
+        if place.direct { "direct" } else { "dontneed" }
+    ));
+    let direct = arm::run(
+        &inputs,
+        &directory.join("direct"),
+        read,
+        write,
+        &mut observer,
+    )?;
+    let output = direct
+        .output
+        .as_ref()
+        .context("the merge wrote nothing")?
+        .data_path
+        .clone();
+
+    say("verifying every byte of the result");
+    let io = Io::new(IoOptions::default()).map_err(Error::from)?;
+    let verified = verify(&io, &output, &VerifyOptions::default(), &mut observer)?;
+
+    say("merging them again with buffered I/O");
+    let (read, write) = (ReadMode::Buffered, WriteMode::Buffered);
+    let buffered = arm::run(
+        &inputs,
+        &directory.join("buffered"),
+        read,
+        write,
+        &mut observer,
+    )?;
+    let again = &buffered
+        .output
+        .as_ref()
+        .context("the merge wrote nothing")?
+        .data_path;
+    let outputs_are_identical = arm::same_components(&output, again)?;
+    Ok(Demo {
+        place,
+        generated,
+        direct,
+        verified,
+        buffered,
+        outputs_are_identical,
+    })
+}
+
+/// What goes on, on stderr; nobody may be listening.
+fn say(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Stops everything when the person asks to.
+#[derive(Debug)]
+struct Interrupted(Arc<AtomicBool>);
+
+impl Observer for Interrupted {
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}

@@ -1,0 +1,55 @@
+//! `compactor doctor`: what works in a directory, and what will be chosen there.
+
+mod advice;
+mod findings;
+mod render;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use compactor::Error;
+use compactor::io::probe;
+
+use crate::flags::Format;
+use crate::output::print;
+use findings::Findings;
+
+/// Tell what works in a directory, and which I/O modes `auto` chooses there.
+///
+/// Tries direct I/O, RWF_DONTCACHE, io_uring and cachestat on a file without a name, which leaves
+/// nothing behind; where the directory is not writable, on a file that is there, without writing to
+/// it. Looks up the file system, its device and the limits of this process. Run it as the user who
+/// will merge: limits and sandboxes differ.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  The disk that SSTables are read from, and the one that the output goes to:
+    compactor doctor /var/lib/cassandra/data
+    compactor doctor /scratch
+
+  For a program:
+    compactor doctor --format json /scratch | jq .auto.read.mode")]
+pub struct Args {
+    /// The directory.
+    #[arg(value_name = "DIR", default_value = ".")]
+    directory: PathBuf,
+
+    /// How findings are printed on stdout.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    // Of a file, such as a Data.db, its directory is meant.
+    let directory = match args.directory.parent() {
+        Some(parent) if args.directory.is_file() && parent.as_os_str().is_empty() => ".".into(),
+        Some(parent) if args.directory.is_file() => parent.to_owned(),
+        _ => args.directory,
+    };
+    let directory = directory.canonicalize().unwrap_or(directory);
+    let findings = Findings::of(probe(&directory).map_err(Error::from)?);
+    print(&match args.format {
+        Format::Json => serde_json::to_string_pretty(&findings)?,
+        Format::Text => render::text(&findings),
+    })
+}

@@ -1,0 +1,154 @@
+//! `compactor dump`: an SSTable as JSON lines.
+
+use std::io::{self, ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use compactor::catalog;
+use compactor::dump::{DumpOptions, dump, dump_keys};
+use compactor::io::{Io, IoOptions, ReadMode};
+
+/// Print an SSTable's partitions as JSON, one per line.
+///
+/// The lines are those of `sstabledump -l`: rows, range tombstones, cells with their timestamps, TTLs
+/// and deletion times, as they lie in the file, with nothing merged, purged or hidden. A position is
+/// an offset in the uncompressed Data.db. Partitions of any size need little memory.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  The first partition of an SSTable, laid out by jq:
+    compactor dump nb-7-big-Data.db | head -n 1 | jq .
+
+  One partition, wherever a table's SSTables hold it; parts of a composite key joined by ':':
+    compactor dump /data/ks/t-1c6a... -k 2024-11-05:sensor7
+
+  What was deleted or has expired by the end of 2024:
+    compactor dump nb-7-big-Data.db --tombstones-only --now 1735689600")]
+pub struct Args {
+    /// Data.db files, or a table or snapshot directory.
+    #[arg(required = true, value_name = "Data.db|TABLE_DIR")]
+    inputs: Vec<PathBuf>,
+
+    /// Print only the partition with this key, written as sstabledump prints it. May be repeated.
+    #[arg(short = 'k', long = "key", value_name = "KEY")]
+    keys: Vec<String>,
+
+    /// Leave the partition with this key out. May be repeated.
+    #[arg(short = 'x', long = "exclude-key", value_name = "KEY")]
+    exclude: Vec<String>,
+
+    /// Print partition keys only, an array of their parts per line.
+    #[arg(short = 'e', long, conflicts_with = "tombstones_only")]
+    enumerate_keys: bool,
+
+    /// Print only deletions: deleted partitions, range tombstones, and rows that hold something
+    /// deleted or expired.
+    #[arg(short = 'o', long)]
+    tombstones_only: bool,
+
+    /// Print timestamps as the numbers that the file holds, not as dates.
+    #[arg(short = 't', long)]
+    raw_timestamps: bool,
+
+    /// Accepted for the sake of sstabledump's users; lines are all there is.
+    #[arg(short = 'l', hide = true)]
+    lines: bool,
+
+    /// The moment that "expired" is judged at, in seconds since 1970. Default: the clock.
+    #[arg(long, value_name = "EPOCH")]
+    now: Option<i64>,
+
+    /// How files are read: auto, direct, buffered, dontneed, dontcache.
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    read_io: ReadMode,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let sstables = sstables_of(&args.inputs)?;
+    let options = DumpOptions {
+        keys: args.keys,
+        exclude: args.exclude,
+        raw_timestamps: args.raw_timestamps,
+        tombstones_only: args.tombstones_only,
+        read_mode: args.read_io,
+        ..DumpOptions::new(args.now.unwrap_or_else(now_s))
+    };
+    let io = Io::new(IoOptions::default()).map_err(compactor::Error::from)?;
+    let mut out = Stdout {
+        stdout: io::stdout().lock(),
+        reader_is_gone: false,
+    };
+    let mut missing: Option<Vec<String>> = None;
+    for data in &sstables {
+        let print = if args.enumerate_keys { dump_keys } else { dump };
+        match print(&io, data, &options, &mut out) {
+            Ok(summary) => {
+                let of_this = summary.missing_keys;
+                missing = Some(match missing {
+                    None => of_this,
+                    Some(before) => before.into_iter().filter(|k| of_this.contains(k)).collect(),
+                });
+            }
+            Err(_) if out.reader_is_gone => return Ok(ExitCode::SUCCESS),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    for key in missing.unwrap_or_default() {
+        eprintln!("compactor: no partition with key {key:?}; --enumerate-keys lists the keys");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The SSTables that `paths` name. A `Data.db` is taken as it is, whatever lies beside it: looking at
+/// a file harms nobody.
+pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::Error> {
+    let mut sstables = Vec::new();
+    for path in paths {
+        let found = std::fs::metadata(path).map_err(compactor::Error::file("open", path))?;
+        if found.is_dir() {
+            let found = catalog::find(std::slice::from_ref(path))?;
+            for note in &found.notes {
+                eprintln!("note: {note}");
+            }
+            sstables.extend(found.sstables);
+        } else {
+            sstables.push(path.clone());
+        }
+    }
+    Ok(sstables)
+}
+
+/// Now, in seconds since 1970.
+pub(super) fn now_s() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_secs() as i64)
+}
+
+/// Stdout that remembers whether its reader, such as `head`, has gone.
+struct Stdout {
+    stdout: io::StdoutLock<'static>,
+    reader_is_gone: bool,
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.stdout.write(bytes);
+        self.remember(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.stdout.flush();
+        self.remember(flushed)
+    }
+}
+
+impl Stdout {
+    fn remember<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &result {
+            self.reader_is_gone |= error.kind() == ErrorKind::BrokenPipe;
+        }
+        result
+    }
+}

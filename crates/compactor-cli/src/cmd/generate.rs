@@ -1,0 +1,321 @@
+//! `compactor generate`: SSTables from seeded synthetic data.
+
+mod summary;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use compactor::Error;
+use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::io::{BackendKind, IoOptions, WriteMode};
+use compactor::sstable::Version;
+use compactor::sstable::compression::codec::Codec;
+use compactor::sstable::compression::info::CompressionParams;
+
+use crate::duration::Seconds;
+use crate::flags::{ByteSize, Format};
+use crate::interrupt;
+use crate::output::print;
+use crate::progress::{Progress, ProgressMode};
+
+/// Write SSTables of synthetic data, for trying things out and for measuring.
+///
+/// The files are real: Cassandra loads them, every component is there, and schema.cql lies beside
+/// them. The same options give the same bytes every time; for shape timeseries, whose rows expire
+/// relative to the clock, say --now as well. Memory use does not grow with the amount.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Shapes:
+  kv          (id bigint PRIMARY KEY, value blob): one row per partition
+  wide        PRIMARY KEY (id, seq) with a static and three regular columns of text, int and bigint,
+              some absent; row deletions and range tombstones
+  timeseries  PRIMARY KEY ((sensor, bucket), at), newest first, text and double, everything with a
+              TTL, part of it expired
+
+Examples:
+  Three SSTables that share half of their partitions, and their merge:
+    compactor generate --output data --size 100MiB
+    compactor merge data/generated/kv-* --output merged --complete
+
+  Wide partitions of 100,000 rows in SSTables for Cassandra 4:
+    compactor generate --shape wide --rows-per-partition 100000 --sstable-version nb --output data
+
+  A day of measurements, half of them expired:
+    compactor generate --shape timeseries --ttl 1d --expired 0.5 --output data")]
+pub struct Args {
+    /// Directory in which KEYSPACE/TABLE-ID/ is made.
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// What the data looks like.
+    #[arg(long, value_enum, default_value = "kv")]
+    shape: ShapeName,
+
+    /// Number of SSTables.
+    #[arg(long, value_name = "N", default_value = "3")]
+    sstables: u32,
+
+    /// Uncompressed bytes of each SSTable's Data.db, roughly, in whole partitions.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "64MiB",
+        conflicts_with = "rows"
+    )]
+    size: ByteSize,
+
+    /// Rows of each SSTable instead of --size, rounded up to whole partitions.
+    #[arg(long, value_name = "N")]
+    rows: Option<u64>,
+
+    /// Share of an SSTable's partitions, and of the rows in them, that every other has too.
+    #[arg(long, value_name = "0..1", default_value = "0.5")]
+    overlap: f64,
+
+    /// What everything is derived from.
+    #[arg(long, value_name = "N", default_value = "1")]
+    seed: u64,
+
+    /// Bytes of the blob or text of each row. Default: 1000 for kv, 64 for wide, 16 for timeseries.
+    #[arg(long, help_heading = "Rows", value_name = "BYTES")]
+    value_length: Option<u32>,
+
+    /// Rows per partition. Default: 1 for kv, otherwise 1000.
+    #[arg(long, help_heading = "Rows", value_name = "N")]
+    rows_per_partition: Option<u32>,
+
+    /// Share of these values that LZ4 saves, roughly: 0 for random bytes.
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "0..1",
+        default_value = "0.5"
+    )]
+    compressibility: f64,
+
+    /// Shape wide: share of the rows that are deletions of a row. Default: 0.02.
+    #[arg(long, help_heading = "Rows", value_name = "0..1")]
+    deletions: Option<f64>,
+
+    /// Shape wide: share of the rows where a range tombstone of up to 20 rows begins. Default: 0.005.
+    #[arg(long, help_heading = "Rows", value_name = "0..1")]
+    range_tombstones: Option<f64>,
+
+    /// Shape timeseries: TTL of every row, such as 12h or 7d. Default: 7d.
+    #[arg(long, help_heading = "Rows", value_name = "TIME")]
+    ttl: Option<Seconds>,
+
+    /// Shape timeseries: share of the rows that have expired. Default: 0.3.
+    #[arg(long, help_heading = "Rows", value_name = "0..1")]
+    expired: Option<f64>,
+
+    /// Shape timeseries: when they have, in seconds since 1970. Default: the clock.
+    #[arg(long, help_heading = "Rows", value_name = "EPOCH")]
+    now: Option<i64>,
+
+    /// Shapes kv and wide: timestamp of the first SSTable, in microseconds since 1970; each SSTable
+    /// is two hours newer than the one before. Default: 2025-01-01.
+    #[arg(long, help_heading = "Rows", value_name = "MICROSECONDS")]
+    first_timestamp: Option<i64>,
+
+    /// Keyspace, for the directory and schema.cql.
+    #[arg(
+        long,
+        help_heading = "Files",
+        value_name = "NAME",
+        default_value = "generated"
+    )]
+    keyspace: String,
+
+    /// Table, likewise. Default: the shape's name.
+    #[arg(long, help_heading = "Files", value_name = "NAME")]
+    table: Option<String>,
+
+    /// gc_grace_seconds of the table, for schema.cql, which `merge` goes by.
+    #[arg(
+        long,
+        help_heading = "Files",
+        value_name = "N",
+        default_value = "864000"
+    )]
+    gc_grace_seconds: u32,
+
+    /// Version of the SSTables: nb (Cassandra 4), oa (5), pa (6).
+    #[arg(
+        long,
+        help_heading = "Files",
+        value_name = "VERSION",
+        default_value = "oa"
+    )]
+    sstable_version: Version,
+
+    /// Compression.
+    #[arg(long, help_heading = "Files", value_enum, default_value = "lz4")]
+    compression: Compression,
+
+    /// Uncompressed bytes per chunk, a power of two. Default: 16KiB.
+    #[arg(long, help_heading = "Files", value_name = "SIZE")]
+    chunk_length: Option<ByteSize>,
+
+    /// How files are written: auto, direct, buffered, trickle, dontneed, dontcache.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "MODE",
+        default_value = "auto"
+    )]
+    write_io: WriteMode,
+
+    /// What carries writes out: auto, uring, threads.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "BACKEND",
+        default_value = "auto"
+    )]
+    backend: BackendKind,
+
+    /// Threads that compress. Default: one per processor.
+    #[arg(long, help_heading = "Input and output", value_name = "N")]
+    threads: Option<usize>,
+
+    /// How the summary is printed on stdout.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ShapeName {
+    /// One row per partition.
+    Kv,
+    /// Many rows per partition, with deletions.
+    Wide,
+    /// Newest first, with a TTL.
+    Timeseries,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Compression {
+    /// LZ4 chunks.
+    Lz4,
+    /// None; a CRC.db is written.
+    None,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let interrupted = interrupt::flag().context("install signal handlers")?;
+    let options = options(&args)?;
+    // Of rows the length is not known beforehand.
+    let (mode, total_bytes) = match options.amount {
+        Amount::Bytes(bytes) if std::io::IsTerminal::is_terminal(&std::io::stderr()) => (
+            ProgressMode::Bar,
+            bytes.saturating_mul(u64::from(options.sstables)),
+        ),
+        _ => (ProgressMode::None, 0),
+    };
+    let mut progress = Progress::new(mode, total_bytes, Arc::clone(&interrupted));
+    let io = IoOptions {
+        backend: args.backend,
+        ..IoOptions::default()
+    };
+    let result = generate(io, options, &mut progress);
+    progress.finish();
+    print(&summary::report(&result?, args.format)?)
+}
+
+fn options(args: &Args) -> anyhow::Result<GenerateOptions> {
+    let shape = match args.shape {
+        ShapeName::Kv => Shape::KeyValue,
+        ShapeName::Wide => Shape::Wide,
+        ShapeName::Timeseries => Shape::TimeSeries,
+    };
+    refuse_options_of_other_shapes(args, shape)?;
+    let mut options = GenerateOptions::new(shape, &args.output);
+    options.keyspace.clone_from(&args.keyspace);
+    options.sstables = args.sstables;
+    options.amount = args.rows.map_or(Amount::Bytes(args.size.0), Amount::Rows);
+    options.overlap = args.overlap;
+    options.compressibility = args.compressibility;
+    options.seed = args.seed;
+    options.gc_grace_seconds = args.gc_grace_seconds;
+    options.version = args.sstable_version;
+    options.compression = compression(args)?;
+    options.write_mode = args.write_io;
+    set(&mut options.table, args.table.clone());
+    set(&mut options.value_len, args.value_length);
+    set(&mut options.rows_per_partition, args.rows_per_partition);
+    set(&mut options.deletions, args.deletions);
+    set(&mut options.range_tombstones, args.range_tombstones);
+    set(
+        &mut options.ttl_s,
+        args.ttl.map(|ttl| u32::try_from(ttl.0).unwrap_or(u32::MAX)),
+    );
+    set(&mut options.expired, args.expired);
+    set(&mut options.now_s, args.now);
+    set(&mut options.first_timestamp_us, args.first_timestamp);
+    set(&mut options.threads, args.threads.map(|n| n.max(1)));
+    Ok(options)
+}
+
+fn set<T>(target: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *target = value;
+    }
+}
+
+/// An option without effect is a misunderstanding.
+fn refuse_options_of_other_shapes(args: &Args, shape: Shape) -> anyhow::Result<()> {
+    let is_series = shape == Shape::TimeSeries;
+    let given = [
+        (
+            "--deletions",
+            args.deletions.is_some(),
+            shape == Shape::Wide,
+            "wide",
+        ),
+        (
+            "--range-tombstones",
+            args.range_tombstones.is_some(),
+            shape == Shape::Wide,
+            "wide",
+        ),
+        ("--ttl", args.ttl.is_some(), is_series, "timeseries"),
+        ("--expired", args.expired.is_some(), is_series, "timeseries"),
+        ("--now", args.now.is_some(), is_series, "timeseries"),
+        (
+            "--first-timestamp",
+            args.first_timestamp.is_some(),
+            !is_series,
+            "kv or wide",
+        ),
+    ];
+    match given
+        .iter()
+        .find(|(_, is_given, fits, _)| *is_given && !fits)
+    {
+        None => Ok(()),
+        Some((option, _, _, shapes)) => Err(Error::invalid(format!(
+            "{option} is for --shape {shapes}, not for {}",
+            shape.name()
+        ))
+        .into()),
+    }
+}
+
+fn compression(args: &Args) -> anyhow::Result<Option<CompressionParams>> {
+    let length = args
+        .chunk_length
+        .map(|size| u32::try_from(size.0).unwrap_or(u32::MAX));
+    match (args.compression, length) {
+        (Compression::None, Some(_)) => {
+            Err(Error::invalid("--chunk-length needs --compression lz4").into())
+        }
+        (Compression::None, None) => Ok(None),
+        (Compression::Lz4, length) => Ok(Some(CompressionParams::new(
+            Codec::Lz4,
+            length.unwrap_or(16 << 10),
+        ))),
+    }
+}

@@ -1,0 +1,251 @@
+//! What a merge did, or would do, as text or JSON.
+
+use std::fmt::Write;
+
+use compactor::{MergeJob, MergeReport, Scope};
+
+use crate::flags::{ByteSize, Format};
+use crate::text_table::{count, counted};
+
+/// Width of the labels.
+const LABEL: usize = 12;
+
+/// The summary of a merge.
+pub fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
+    if format == Format::Json {
+        return Ok(serde_json::to_string_pretty(report)?);
+    }
+    let mut text = String::new();
+    let r = report;
+    match &r.output {
+        Some(output) => writeln!(
+            text,
+            "merged {} into {} in {:.2} s",
+            sstables(r.inputs.len() + r.fully_expired.len()),
+            output.data_path.display(),
+            r.elapsed_s
+        )?,
+        None => writeln!(
+            text,
+            "merged {} in {:.2} s: everything was purged, so there is no output",
+            sstables(r.inputs.len() + r.fully_expired.len()),
+            r.elapsed_s
+        )?,
+    }
+    let mut line = |label: &str, value: String| writeln!(text, "  {label:<LABEL$}{value}");
+    line(
+        "input",
+        format!(
+            "{} on disk, {} uncompressed",
+            ByteSize(r.input_bytes),
+            ByteSize(r.input_uncompressed_bytes)
+        ),
+    )?;
+    if !r.fully_expired.is_empty() {
+        line(
+            "dropped",
+            format!("{} unread: fully expired", sstables(r.fully_expired.len())),
+        )?;
+    }
+    if r.output.is_some() {
+        line(
+            "output",
+            format!(
+                "{} on disk, {} uncompressed; version {}, {}",
+                ByteSize(r.output_bytes),
+                ByteSize(r.output_uncompressed_bytes),
+                r.output_version,
+                compression(r.output_compression.as_ref())
+            ),
+        )?;
+    }
+    line(
+        "partitions",
+        format!(
+            "{} read, {} written",
+            count(r.partitions_read),
+            count(r.partitions_written)
+        ),
+    )?;
+    let merge_counts = r
+        .merge_counts
+        .iter()
+        .zip(1..)
+        .filter(|(partitions, _)| **partitions > 0)
+        .map(|(partitions, inputs): (&u64, u32)| format!("{inputs}:{}", count(*partitions)))
+        .collect::<Vec<_>>()
+        .join(", ");
+    line("", format!("merge counts {{{merge_counts}}}"))?;
+    line(
+        "rows",
+        format!(
+            "{} read, {} written",
+            count(r.rows_read),
+            count(r.rows_written)
+        ),
+    )?;
+    line("purged", purged(r))?;
+    line(
+        "throughput",
+        format!(
+            "{}/s of uncompressed input; {:.2} s of CPU, peak memory {}",
+            ByteSize(r.input_uncompressed_bytes_per_s as u64),
+            r.cpu_s,
+            ByteSize(r.peak_rss_bytes)
+        ),
+    )?;
+    line(
+        "I/O",
+        format!(
+            "read {}, written {}, backend {}",
+            r.io.read_mode,
+            r.io.write_mode.as_deref().unwrap_or("nothing"),
+            r.io.backend
+        ),
+    )?;
+    let cache = &r.page_cache;
+    line(
+        "page cache",
+        format!(
+            "{} of {} input pages resident ({} before), {} of {} output pages",
+            count(cache.input_pages_resident),
+            count(cache.input_pages),
+            count(cache.input_pages_resident_before),
+            count(cache.output_pages_resident),
+            count(cache.output_pages)
+        ),
+    )?;
+    for note in r.io.fallbacks.iter().chain(&r.warnings) {
+        writeln!(text, "note: {note}")?;
+    }
+    Ok(text)
+}
+
+/// What a merge would do.
+pub fn plan(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<String> {
+    let settings = job.settings();
+    let options = job.options();
+    let scope = match &options.scope {
+        Scope::Unknown => "unknown: every tombstone is kept".to_owned(),
+        Scope::Complete => "the inputs are the whole table".to_owned(),
+        Scope::Overlapping(others) => format!("{} overlap", sstables(others.len())),
+    };
+    if format == Format::Json {
+        let inputs: Vec<_> = job
+            .inputs()
+            .iter()
+            .map(|i| {
+                serde_json::json!({
+                    "data_path": i.data_path().display().to_string(),
+                    "version": i.descriptor.version.name(),
+                    "bytes": i.disk_len(),
+                    "uncompressed_bytes": i.data_len(),
+                })
+            })
+            .collect();
+        return Ok(serde_json::to_string_pretty(&serde_json::json!({
+            "dry_run": true,
+            "inputs": inputs,
+            "fully_expired": job.fully_expired().iter().map(|i| i.data_path().display().to_string()).collect::<Vec<_>>(),
+            "output": settings.descriptor.path(compactor::sstable::Component::Data).display().to_string(),
+            "output_compression": settings.compression.as_ref().map(|c| (&c.compressor, c.chunk_len)),
+            "input_uncompressed_bytes": job.uncompressed_bytes(),
+            "expected_partitions": settings.expected_keys,
+            "now_s": options.now_s,
+            "gc_before_s": options.gc_before_s,
+            "scope": scope,
+            "notes": notes,
+        }))?);
+    }
+    let mut text = String::new();
+    let all = job.inputs().len() + job.fully_expired().len();
+    let data = settings
+        .descriptor
+        .path(compactor::sstable::Component::Data);
+    writeln!(
+        text,
+        "would merge {} into {}",
+        sstables(all),
+        data.display()
+    )?;
+    for input in job.inputs() {
+        writeln!(
+            text,
+            "  read        {} ({} on disk, {} uncompressed)",
+            input.data_path().display(),
+            ByteSize(input.disk_len()),
+            ByteSize(input.data_len())
+        )?;
+    }
+    for input in job.fully_expired() {
+        writeln!(
+            text,
+            "  drop unread {} (fully expired)",
+            input.data_path().display()
+        )?;
+    }
+    let compression = compression(
+        settings
+            .compression
+            .as_ref()
+            .map(|c| (c.compressor.clone(), c.chunk_len))
+            .as_ref(),
+    );
+    writeln!(
+        text,
+        "  output      version {}, {compression}",
+        settings.descriptor.version
+    )?;
+    writeln!(
+        text,
+        "  partitions  about {}",
+        count(settings.expected_keys)
+    )?;
+    writeln!(text, "  scope       {scope}")?;
+    match options.gc_before_s {
+        Some(gc_before_s) => writeln!(
+            text,
+            "  purging     deletions before {gc_before_s} (now is {})",
+            options.now_s
+        )?,
+        None => writeln!(text, "  purging     nothing")?,
+    }
+    for note in notes {
+        writeln!(text, "note: {note}")?;
+    }
+    Ok(text)
+}
+
+fn sstables(number: usize) -> String {
+    counted(number as u64, "SSTable")
+}
+
+fn compression(compression: Option<&(String, u32)>) -> String {
+    match compression {
+        None => "not compressed".to_owned(),
+        Some((compressor, chunk_len)) => {
+            format!("{compressor}, {} chunks", ByteSize(u64::from(*chunk_len)))
+        }
+    }
+}
+
+fn purged(report: &MergeReport) -> String {
+    let p = &report.purged;
+    if p.total == 0 {
+        return "nothing".to_owned();
+    }
+    let kinds = [
+        (p.partition_deletions, "partition deletions"),
+        (p.row_deletions, "row deletions"),
+        (p.range_tombstone_bounds, "range tombstone bounds"),
+        (p.complex_deletions, "collection deletions"),
+        (p.cell_tombstones, "cell tombstones"),
+        (p.expired, "expired"),
+    ];
+    let kinds: Vec<String> = kinds
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, kind)| format!("{} {kind}", count(*n)))
+        .collect();
+    format!("{} ({})", count(p.total), kinds.join(", "))
+}

@@ -1,0 +1,67 @@
+//! `compactor metadata`: what SSTables say of themselves.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use compactor::io::{Io, IoOptions, ReadMode};
+use compactor::metadata::{self, MetadataOptions, SstableMetadata, text};
+
+use super::dump::{now_s, sstables_of};
+use crate::flags::Format;
+use crate::output::print;
+
+/// Tell what SSTables say of themselves, without reading their data.
+///
+/// Everything that `sstablemetadata` tells: timestamps, TTLs and deletion times from the smallest to
+/// the greatest, tokens, clusterings, repair, commit log, histograms, columns and types. Besides, what
+/// an SSTable takes: bytes of each component, memory of Bloom filter, index summary and chunk offsets,
+/// and the compression ratio as `nodetool tablestats` defines it (compressed / uncompressed).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  One SSTable, for people; times are in UTC:
+    compactor metadata nb-7-big-Data.db
+
+  Droppable tombstones of all SSTables of a table with ten days of grace:
+    compactor metadata /data/ks/t-1c6a... --gc-grace-seconds 864000 --format json \\
+        | jq -r '.[] | [.sstable, .estimated_droppable_tombstones] | @tsv'")]
+pub struct Args {
+    /// Data.db files, or a table or snapshot directory.
+    #[arg(required = true, value_name = "Data.db|TABLE_DIR")]
+    inputs: Vec<PathBuf>,
+
+    /// Seconds that a tombstone must be old before it counts as droppable.
+    #[arg(
+        short,
+        long,
+        alias = "gc_grace_seconds",
+        value_name = "N",
+        default_value_t = 0
+    )]
+    gc_grace_seconds: u32,
+
+    /// The moment that this age is counted back from, in seconds since 1970. Default: the clock.
+    #[arg(long, value_name = "EPOCH")]
+    now: Option<i64>,
+
+    /// text, or json: an array with an object per SSTable.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let options = MetadataOptions {
+        gc_grace_s: args.gc_grace_seconds.into(),
+        // A few small files that a node has in its memory anyway: past the cache is not worth it.
+        read_mode: ReadMode::Buffered,
+        ..MetadataOptions::new(args.now.unwrap_or_else(now_s))
+    };
+    let io = Io::new(IoOptions::default()).map_err(compactor::Error::from)?;
+    let sstables = sstables_of(&args.inputs)?;
+    let read = |path: &PathBuf| metadata::read(&io, path, &options);
+    let all: Vec<SstableMetadata> = sstables.iter().map(read).collect::<Result<_, _>>()?;
+    print(&match args.format {
+        Format::Text => text::render_all(&all),
+        Format::Json => serde_json::to_string_pretty(&all)?,
+    })
+}

@@ -1,0 +1,203 @@
+//! `compactor verify`: is an SSTable what it was when it was written, and does it fit together?
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context;
+use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
+use compactor::verify::{VerifyOptions, VerifyReport, find_without_data, verify};
+use compactor::{Observer, catalog};
+use serde::Serialize;
+
+use crate::exit_code;
+use crate::flags::{ByteSize, Format};
+use crate::interrupt;
+use crate::output::print;
+
+/// Check every byte of SSTables, and every component against the others.
+///
+/// Checksums of chunks and of whole files; order of tokens, keys and clusterings; every row and value;
+/// index, promoted index, summary and filter against the data; statistics against the content. Damage
+/// does not stop the check where it can go on behind it. Files are only read. Exit code 3 if anything
+/// is damaged, 0 if not; notes are oddities that lose nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  Everything in a snapshot, past the page cache:
+    compactor verify --read-io direct /data/ks/t-1c6a.../snapshots/before
+
+  Only metadata, digest and chunk checksums, for a program:
+    compactor verify --quick --format json nb-7-big-Data.db
+
+  What damage looks like:
+    $ compactor verify nb-1-big-Data.db
+    damage: nb-1-big-Data.db: chunk.crc at offset 6248: expected 04ffdf4d, the CRC32 of the 3491
+    bytes before it, found dbec3f6a (chunk 5 of 15)
+    damage: nb-1-big-Digest.crc32: digest: expected 3931432675, the CRC32 of Data.db as it is,
+    found 2267444013
+    nb-1-big-Data.db: DAMAGED: 2 damage, 0 notes; 17 partitions, 17 rows, ...")]
+pub struct Args {
+    /// Data.db files, or directories that hold some.
+    #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
+    inputs: Vec<PathBuf>,
+
+    /// Only what needs no understanding of rows: metadata, digest and chunk checksums.
+    #[arg(long)]
+    quick: bool,
+
+    /// Findings listed per SSTable; all are counted.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    max_findings: usize,
+
+    /// How files are read: auto, direct, buffered, dontneed, dontcache.
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    read_io: ReadMode,
+
+    /// What carries reads out: auto, uring, threads.
+    #[arg(long, value_name = "BACKEND", default_value = "auto")]
+    backend: BackendKind,
+
+    /// How findings are printed on stdout.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// What `--format json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    damaged: usize,
+    sstables: &'a [VerifyReport],
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut observer = Interrupted(interrupt::flag().context("install signal handlers")?);
+    let paths = paths(&args.inputs)?;
+    let io = Io::new(IoOptions {
+        backend: args.backend,
+        ..IoOptions::default()
+    })
+    .map_err(compactor::Error::from)?;
+    let mut options = VerifyOptions::default();
+    options.read_mode = args.read_io;
+    options.quick = args.quick;
+    options.max_findings = args.max_findings;
+    let mut reports = Vec::new();
+    let mut damaged = 0;
+    for path in &paths {
+        let report = verify(&io, path, &options, &mut observer)?;
+        damaged += usize::from(report.is_damaged());
+        match args.format {
+            Format::Text => {
+                print(&text(&report))?;
+            }
+            Format::Json => reports.push(report),
+        }
+    }
+    if args.format == Format::Json {
+        let document = Document {
+            damaged,
+            sstables: &reports,
+        };
+        print(&serde_json::to_string_pretty(&document)?)?;
+    }
+    for fallback in io.fallbacks() {
+        eprintln!("note: {fallback}");
+    }
+    Ok(if damaged > 0 {
+        ExitCode::from(exit_code::CORRUPT)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// The SSTables that are named, also those in directories of which only other components are left.
+fn paths(inputs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut paths = BTreeSet::new();
+    let mut named = Vec::new();
+    for input in inputs {
+        let left_over = if input.is_dir() {
+            find_without_data(input)?
+        } else {
+            Vec::new()
+        };
+        // Where nothing but such leftovers lies, there is no SSTable to be found.
+        if left_over.is_empty() || has_data(input) {
+            named.push(input.clone());
+        }
+        paths.extend(left_over);
+    }
+    if !named.is_empty() {
+        let catalog = catalog::find(&named)?;
+        for note in &catalog.notes {
+            eprintln!("note: {note}");
+        }
+        paths.extend(catalog.sstables);
+    }
+    Ok(paths.into_iter().collect())
+}
+
+fn has_data(directory: &std::path::Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return true;
+    };
+    entries
+        .flatten()
+        .any(|entry| entry.file_name().to_string_lossy().ends_with("-Data.db"))
+}
+
+fn text(report: &VerifyReport) -> String {
+    let mut out = String::new();
+    for finding in &report.findings {
+        let _ = writeln!(out, "{finding}");
+    }
+    if report.unlisted() > 0 {
+        let _ = writeln!(out, "and {} findings more, not listed", report.unlisted());
+    }
+    let outcome = match (report.is_damaged(), report.quick) {
+        (true, _) => "DAMAGED",
+        (false, false) => "OK",
+        (false, true) => "OK (quick)",
+    };
+    let _ = write!(
+        out,
+        "{}: {outcome}: {} damage, {} notes; ",
+        report.data_path.display(),
+        report.damages,
+        report.notes
+    );
+    if !report.quick {
+        let _ = write!(
+            out,
+            "{} partitions, {} rows, {} range tombstone markers, {} cells, ",
+            report.partitions, report.rows, report.range_tombstone_markers, report.cells
+        );
+        if report.partitions_skipped > 0 {
+            let _ = write!(out, "{} partitions skipped, ", report.partitions_skipped);
+        }
+    }
+    let _ = writeln!(
+        out,
+        "{} chunks ({} damaged), {} in {:.2} s, read {}",
+        report.chunks,
+        report.chunks_damaged,
+        ByteSize(report.bytes),
+        report.elapsed_s,
+        report.read_mode
+    );
+    out
+}
+
+/// Stops where the person asks to.
+struct Interrupted(Arc<AtomicBool>);
+
+impl Observer for Interrupted {
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}

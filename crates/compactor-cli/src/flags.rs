@@ -1,0 +1,87 @@
+//! Values of options: sizes such as `16KiB`, and what is common to commands.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A number of bytes, written with a binary unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteSize(pub u64);
+
+impl FromStr for ByteSize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ByteSize, String> {
+        let text = text.trim();
+        let digits = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let bad = || format!("{text:?} is not a size; write bytes, or 64KiB, 512MiB, 1GiB");
+        let number: u64 = number.parse().map_err(|_| bad())?;
+        let factor = match unit.trim().to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "kib" | "k" => 1 << 10,
+            "mib" | "m" => 1 << 20,
+            "gib" | "g" => 1 << 30,
+            "tib" | "t" => 1u64 << 40,
+            _ => return Err(bad()),
+        };
+        number.checked_mul(factor).map(ByteSize).ok_or_else(bad)
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [
+            ("TiB", 1u64 << 40),
+            ("GiB", 1 << 30),
+            ("MiB", 1 << 20),
+            ("KiB", 1 << 10),
+        ];
+        for (unit, bytes) in units {
+            if self.0 >= bytes {
+                let value = self.0 as f64 / bytes as f64;
+                return if self.0.is_multiple_of(bytes) {
+                    write!(f, "{}{unit}", self.0 / bytes)
+                } else {
+                    write!(f, "{value:.2}{unit}")
+                };
+            }
+        }
+        write!(f, "{}B", self.0)
+    }
+}
+
+/// How a report is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON document.
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("17", 17),
+            ("16KiB", 16384),
+            ("2 MiB", 2 << 20),
+            ("1g", 1 << 30),
+        ] {
+            assert_eq!(text.parse::<ByteSize>().unwrap().0, bytes, "{text}");
+        }
+        for text in ["", "KiB", "-1", "1.5GiB", "16KB", "99999999999TiB"] {
+            assert!(text.parse::<ByteSize>().is_err(), "{text}");
+        }
+        assert_eq!(ByteSize(16 << 10).to_string(), "16KiB");
+        assert_eq!(ByteSize(1536).to_string(), "1.50KiB");
+        assert_eq!(ByteSize(5).to_string(), "5B");
+    }
+}

@@ -1,0 +1,37 @@
+//! The `compactor` command: options in, reports out. The work is the library's.
+//!
+//! Results go to stdout, progress and messages to stderr. Exit codes: see [`exit_code`].
+
+mod cmd;
+mod duration;
+mod exit_code;
+mod flags;
+mod interrupt;
+mod output;
+mod progress;
+mod text_table;
+mod verify_step;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Merge Apache Cassandra SSTables outside the JVM.
+///
+/// Reads what a node or a snapshot holds, reconciles rows as Cassandra's compaction does, and writes
+/// SSTables that Cassandra opens. Inputs are never modified. Exit codes: 0 done, 1 failed, 2 wrong
+/// usage, 3 damaged input, 4 refused for safety, 130 interrupted.
+#[derive(Debug, Parser)]
+#[command(name = "compactor", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: cmd::Command,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match cli.command.run() {
+        Ok(code) => code,
+        Err(error) => exit_code::report(&error),
+    }
+}

@@ -1,0 +1,23 @@
+//! Results on stdout.
+
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+/// Prints a result. A reader that has gone away, such as `head`, is no error.
+///
+/// # Errors
+/// If stdout cannot be written for another reason.
+pub fn print(text: &str) -> anyhow::Result<ExitCode> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| {
+        if !text.ends_with('\n') {
+            stdout.write_all(b"\n")?;
+        }
+        stdout.flush()
+    });
+    match written {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+        Err(e) => Err(anyhow::Error::new(e).context("write to stdout")),
+    }
+}

@@ -1,0 +1,145 @@
+//! Progress on stderr: a bar on a terminal, lines elsewhere, JSON lines for programs.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use compactor::Observer;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::flags::ByteSize;
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ProgressMode {
+    /// A bar on a terminal, plain lines otherwise.
+    #[default]
+    Auto,
+    /// A bar with rate and remaining time.
+    Bar,
+    /// A line every five seconds.
+    Plain,
+    /// A JSON object per second, one a line.
+    Json,
+    /// Nothing.
+    None,
+}
+
+/// Shows the progress of a merge, and stops it when the person asks to.
+#[derive(Debug)]
+pub struct Progress {
+    total_bytes: u64,
+    style: Style,
+    started: Instant,
+    shown: Instant,
+    interrupted: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+enum Style {
+    Bar(ProgressBar),
+    Plain,
+    Json,
+    None,
+}
+
+impl Progress {
+    /// For a merge of `total_bytes` of uncompressed input.
+    pub fn new(mode: ProgressMode, total_bytes: u64, interrupted: Arc<AtomicBool>) -> Progress {
+        let style = match mode {
+            ProgressMode::Auto if std::io::stderr().is_terminal() => Style::Bar(bar(total_bytes)),
+            ProgressMode::Bar => Style::Bar(bar(total_bytes)),
+            ProgressMode::Auto | ProgressMode::Plain => Style::Plain,
+            ProgressMode::Json => Style::Json,
+            ProgressMode::None => Style::None,
+        };
+        let now = Instant::now();
+        Progress {
+            total_bytes,
+            style,
+            started: now,
+            shown: now,
+            interrupted,
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        if let Style::Bar(bar) = &self.style {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn is_due(&mut self, interval: Duration) -> bool {
+        let is_due = self.shown.elapsed() >= interval;
+        if is_due {
+            self.shown = Instant::now();
+        }
+        is_due
+    }
+}
+
+fn bar(total_bytes: u64) -> ProgressBar {
+    let bar =
+        ProgressBar::with_draw_target(Some(total_bytes), ProgressDrawTarget::stderr_with_hz(5));
+    let template =
+        "{bar:32} {percent:>3}%  {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left  {msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar
+}
+
+impl Observer for Progress {
+    fn is_cancelled(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        match &self.style {
+            Style::None => {}
+            Style::Bar(bar) => {
+                bar.set_position(read_bytes);
+                if self.is_due(Duration::from_millis(200))
+                    && let Style::Bar(bar) = &self.style
+                {
+                    bar.set_message(format!("{partitions} partitions"));
+                }
+            }
+            Style::Plain => {
+                if self.is_due(Duration::from_secs(5)) {
+                    let elapsed = self.started.elapsed().as_secs_f64().max(1e-9);
+                    let rate = read_bytes as f64 / elapsed;
+                    let left = (self.total_bytes.saturating_sub(read_bytes)) as f64 / rate.max(1.0);
+                    say(format_args!(
+                        "{:>3.0}%  {} of {}  {}/s  {left:.0} s left  {partitions} partitions",
+                        100.0 * read_bytes as f64 / self.total_bytes.max(1) as f64,
+                        ByteSize(read_bytes),
+                        ByteSize(self.total_bytes),
+                        ByteSize(rate as u64),
+                    ));
+                }
+            }
+            Style::Json => {
+                if self.is_due(Duration::from_secs(1)) {
+                    say(format_args!(
+                        "{}",
+                        serde_json::json!({
+                            "read_uncompressed_bytes": read_bytes,
+                            "total_uncompressed_bytes": self.total_bytes,
+                            "rows_written": rows,
+                            "partitions_written": partitions,
+                            "elapsed_s": self.started.elapsed().as_secs_f64(),
+                        })
+                    ));
+                }
+            }
+        }
+    }
+}
+
+/// A line on stderr; nobody may be listening.
+fn say(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

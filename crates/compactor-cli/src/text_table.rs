@@ -1,0 +1,126 @@
+//! Numbers and tables for people.
+
+/// A number with separators between thousands.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number of things: `1 row`, `2 rows`.
+pub fn counted(number: u64, noun: &str) -> String {
+    format!(
+        "{} {noun}{}",
+        count(number),
+        if number == 1 { "" } else { "s" }
+    )
+}
+
+/// Lines of cells in columns: the first to the left, the others to the right.
+pub fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width_of = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+    };
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| width_of(column).unwrap_or(0))
+        .collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::from("  ");
+        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let padding = " ".repeat(width - cell.chars().count());
+            let padded = if index == 0 {
+                format!("{cell}{padding}")
+            } else {
+                format!("   {padding}{cell}")
+            };
+            line.push_str(&padded);
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// Breaks a text between words into lines of 100 columns; `first` precedes it, and as many blanks each
+/// further line.
+pub fn wrapped(first: &str, text: &str) -> String {
+    const WIDTH: usize = 100;
+    let indent = first.chars().count();
+    let mut out = first.to_owned();
+    let mut column = indent;
+    for word in text.split(' ') {
+        let len = word.chars().count();
+        if column > indent && column + 1 + len > WIDTH {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        }
+        if column > indent {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += len;
+    }
+    out.push('\n');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(count(number), text);
+        }
+        assert_eq!(
+            (counted(1, "row"), counted(0, "row")),
+            ("1 row".to_owned(), "0 rows".to_owned())
+        );
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [
+            vec!["a".to_owned(), "12".to_owned()],
+            vec!["bcd".to_owned(), "3".to_owned()],
+        ];
+        assert_eq!(aligned(&rows), "  a     12\n  bcd    3\n");
+    }
+
+    #[test]
+    fn long_texts_break_between_words() {
+        assert_eq!(wrapped("* ", "a b"), "* a b\n");
+        let word = "x".repeat(49);
+        let text = [word.as_str(); 3].join(" ");
+        assert_eq!(
+            wrapped("* ", &text),
+            format!("* {word}\n  {word}\n  {word}\n")
+        );
+        let text = format!("{} y z", "x".repeat(96));
+        assert_eq!(
+            wrapped("* ", &text),
+            format!("* {} y\n  z\n", "x".repeat(96))
+        );
+        let long = "x".repeat(120);
+        assert_eq!(wrapped("* ", &long), format!("* {long}\n"));
+    }
+}

@@ -1,0 +1,185 @@
+//! `compactor dump` and `compactor metadata` as a user runs them.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn compactor() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+}
+
+fn run(args: &[&str], inputs: &[&Path]) -> Output {
+    compactor()
+        .args(args)
+        .args(inputs)
+        .output()
+        .expect("compactor runs")
+}
+
+fn case(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../compactor/testdata/dump")
+        .join(name)
+}
+
+fn stdout(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{:?}: {stderr}", output.status);
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_directory_is_dumped_as_its_sstables_are() {
+    let directory = case("oa_composite_key");
+    let data = directory.join("oa-1-big-Data.db");
+    let of_file = stdout(&run(&["dump"], &[&data]));
+    assert_eq!(of_file.lines().count(), 8);
+    assert_eq!(stdout(&run(&["dump", "-l"], &[&directory])), of_file);
+    assert_eq!(stdout(&run(&["dump"], &[&data, &data])), of_file.repeat(2));
+}
+
+#[test]
+fn short_options_are_those_of_sstabledump() {
+    let directory = case("oa_composite_key");
+    let keys = stdout(&run(&["dump", "-e"], &[&directory]));
+    assert_eq!(keys.lines().count(), 8);
+    assert!(
+        keys.lines().any(|line| line == r#"["a","1","ff00"]"#),
+        "{keys}"
+    );
+    let one = stdout(&run(&["dump", "-k", "a:1:ff00", "-t"], &[&directory]));
+    assert_eq!(one.lines().count(), 1);
+    assert!(one.contains(r#""liveness_info":{"tstamp":"5"}"#), "{one}");
+    let others = stdout(&run(
+        &["dump", "-x", "a:1:ff00", "-x", "a:1:"],
+        &[&directory],
+    ));
+    assert_eq!(others.lines().count(), 6);
+    assert_eq!(stdout(&run(&["dump", "-o"], &[&directory])), "");
+}
+
+#[test]
+fn a_key_that_is_nowhere_is_named() {
+    let (one, other) = (case("oa_composite_key"), case("oa_ttl_edges"));
+    let output = run(
+        &["dump", "-k", "a:1:", "-k", "1", "-k", "nowhere"],
+        &[&one, &other],
+    );
+    assert_eq!(stdout(&output).lines().count(), 2);
+    let messages = stderr(&output);
+    assert!(
+        messages.contains(r#"no partition with key "nowhere""#),
+        "{messages}"
+    );
+    assert_eq!(messages.lines().count(), 1, "{messages}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let many = vec![case("nb_random_mixed_2"); 40];
+    let mut child = compactor()
+        .arg("dump")
+        .args(&many)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("compactor runs");
+    let mut first = [0u8; 100];
+    child
+        .stdout
+        .take()
+        .expect("stdout")
+        .read_exact(&mut first)
+        .expect("a beginning");
+    let output = child.wait_with_output().expect("an end");
+    assert!(output.status.success(), "{:?}", output.status);
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn exit_codes_tell_damage_from_wrong_usage() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let source = case("oa_ttl_edges");
+    for entry in std::fs::read_dir(source).expect("testdata") {
+        let path = entry.expect("an entry").path();
+        let copy = directory.path().join(path.file_name().expect("a name"));
+        std::fs::copy(&path, copy).expect("copied");
+    }
+    let data = directory.path().join("oa-1-big-Data.db");
+    let statistics = directory.path().join("oa-1-big-Statistics.db");
+    let bytes = std::fs::read(&statistics).expect("Statistics.db");
+    std::fs::write(&statistics, &bytes[..bytes.len() - 1]).expect("Statistics.db");
+    for command in ["dump", "metadata"] {
+        let output = run(&[command], &[&data]);
+        assert_eq!(
+            output.status.code(),
+            Some(3),
+            "{command}: {}",
+            stderr(&output)
+        );
+        let output = run(&[command], &[&directory.path().join("oa-2-big-Nothing")]);
+        assert_ne!(output.status.code(), Some(0));
+        let output = run(&[command], &[&directory.path().join("..").join("..")]);
+        assert_eq!(
+            output.status.code(),
+            Some(2),
+            "{command}: {}",
+            stderr(&output)
+        );
+        assert_eq!(run(&[command], &[]).status.code(), Some(2));
+    }
+}
+
+#[test]
+fn metadata_of_several_is_an_array() {
+    let (one, other) = (case("oa_ttl_edges"), case("nb_range_touching"));
+    let json = stdout(&run(&["metadata", "--format", "json"], &[&one, &other]));
+    let all: Value = serde_json::from_str(&json).expect("JSON");
+    let versions: Vec<&str> = all
+        .as_array()
+        .expect("an array")
+        .iter()
+        .filter_map(|s| s["version"].as_str())
+        .collect();
+    assert_eq!(versions, ["oa", "nb"]);
+    assert_eq!(all[0]["compression"]["chunk_length"], 16384);
+    assert_eq!(
+        all[0]["header"]["regular_columns"][0]["type"]["cql"],
+        "text"
+    );
+
+    let text = stdout(&run(&["metadata"], &[&one, &other]));
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.starts_with("SSTable: "))
+            .count(),
+        2
+    );
+    assert!(text.contains("\nSSTables: 2\n"), "{text}");
+}
+
+#[test]
+fn droppable_tombstones_follow_grace_and_clock() {
+    let directory = case("oa_ttl_edges");
+    let droppable = |grace: &str| {
+        let args = [
+            "metadata",
+            "--format",
+            "json",
+            "--now",
+            "1700000640",
+            "--gc-grace-seconds",
+            grace,
+        ];
+        let all: Value = serde_json::from_str(&stdout(&run(&args, &[&directory]))).expect("JSON");
+        all[0]["estimated_droppable_tombstones"].as_f64()
+    };
+    assert_eq!(droppable("0"), Some(1.35));
+    assert_eq!(droppable("864000"), Some(0.0));
+}

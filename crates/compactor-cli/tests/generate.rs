@@ -1,0 +1,111 @@
+//! `compactor generate` as a person uses it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn compactor(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn json(directory: &Path, arguments: &[&str]) -> Value {
+    let output = compactor(directory, arguments);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn what_is_generated_can_be_merged() {
+    let temp = TempDir::new().unwrap();
+    let arguments = [
+        "generate", "--output", "data", "--rows", "1000", "--format", "json",
+    ];
+    let report = json(temp.path(), &arguments);
+    assert_eq!(report["rows"], 3000);
+    assert_eq!(report["shape"], "kv");
+    let directory = report["table_directory"].as_str().unwrap();
+    let arguments = [
+        "merge",
+        directory,
+        "--output",
+        "merged",
+        "--complete",
+        "--format",
+        "json",
+        "--progress",
+        "none",
+    ];
+    let merged = json(temp.path(), &arguments);
+    assert_eq!(merged["partitions_written"], 500 + 3 * 500);
+    // gc_grace_seconds and compression came from schema.cql: there was nothing to note.
+    assert_eq!(merged["warnings"].as_array().unwrap().len(), 0, "{merged}");
+}
+
+#[test]
+fn the_summary_names_the_directory_on_its_last_line() {
+    let temp = TempDir::new().unwrap();
+    let arguments = [
+        "generate",
+        "--output",
+        "data",
+        "--shape",
+        "timeseries",
+        "--ttl",
+        "1d",
+        "--rows",
+        "2000",
+    ];
+    let output = compactor(temp.path(), &arguments);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    let directory = temp.path().join(text.lines().last().unwrap());
+    let schema = std::fs::read_to_string(directory.join("schema.cql")).unwrap();
+    assert!(schema.contains("default_time_to_live = 86400"), "{schema}");
+    assert!(directory.join("oa-3-big-Data.db").exists());
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_what_to_do() {
+    let temp = TempDir::new().unwrap();
+    for (arguments, message) in [
+        (
+            &["--ttl", "1d"][..],
+            "--ttl is for --shape timeseries, not for kv",
+        ),
+        (
+            &["--shape", "timeseries", "--ttl", "1y"],
+            "is not a span of time",
+        ),
+        (&["--overlap", "2"], "overlap 2: a share is from 0 to 1"),
+        (
+            &["--compression", "none", "--chunk-length", "4KiB"],
+            "needs --compression lz4",
+        ),
+        (&["--chunk-length", "5000"], "power of two"),
+        (&["--rows", "5", "--size", "1MiB"], "cannot be used with"),
+        (&["--sstable-version", "da"], "choose nb, oa or pa"),
+    ] {
+        let mut all = vec!["generate", "--output", "data"];
+        all.extend(arguments);
+        let output = compactor(temp.path(), &all);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(message), "{arguments:?}: {stderr}");
+    }
+    assert!(!temp.path().join("data").exists());
+}

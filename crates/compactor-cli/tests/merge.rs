@@ -1,0 +1,331 @@
+//! `compactor merge` as a person meets it: what it prints, what it leaves behind, how it ends.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../compactor-sstable/testdata");
+
+/// A directory with copies of SSTables that Cassandra wrote.
+struct Dir {
+    temp: tempfile::TempDir,
+}
+
+impl Dir {
+    fn new() -> Dir {
+        Dir {
+            temp: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.temp.path().join(name)
+    }
+
+    /// Copies input `number` of a case into a directory of that number; returns its `Data.db`.
+    fn input(&self, case: &str, number: u32) -> PathBuf {
+        let from = Path::new(TESTDATA)
+            .join(case)
+            .join("inputs")
+            .join(number.to_string());
+        let to = self.path(&number.to_string());
+        fs::create_dir_all(&to).unwrap();
+        let mut data = None;
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap().path();
+            let target = to.join(entry.file_name().unwrap());
+            fs::copy(&entry, &target).unwrap();
+            if target.to_str().unwrap().ends_with("-Data.db") {
+                data = Some(target);
+            }
+        }
+        data.unwrap()
+    }
+
+    fn names(&self, directory: &str) -> Vec<String> {
+        let mut names: Vec<String> = match fs::read_dir(self.path(directory)) {
+            Err(_) => return Vec::new(),
+            Ok(entries) => entries
+                .map(|e| e.unwrap().file_name().into_string().unwrap())
+                .collect(),
+        };
+        names.sort();
+        names
+    }
+}
+
+fn compactor(args: &[&dyn AsRef<std::ffi::OsStr>]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
+    for arg in args {
+        command.arg(arg.as_ref());
+    }
+    command.output().unwrap()
+}
+
+fn merge(inputs: &[&Path], output: &Path, more: &[&str]) -> Output {
+    let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"merge"];
+    args.extend(inputs.iter().map(|p| p as &dyn AsRef<std::ffi::OsStr>));
+    args.push(&"--output");
+    args.push(&output);
+    args.extend(more.iter().map(|a| a as &dyn AsRef<std::ffi::OsStr>));
+    compactor(&args)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn sstable_files(data: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(data.parent().unwrap())
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn merges_and_reports() {
+    let dir = Dir::new();
+    let inputs = [1, 2, 3].map(|n| dir.input("oa-range_nested", n));
+    let inputs: Vec<&Path> = inputs.iter().map(PathBuf::as_path).collect();
+    let out = merge(
+        &inputs,
+        &dir.path("out"),
+        &["--complete", "--gc-before", "0", "--verify"],
+    );
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let summary = text(&out.stdout);
+    assert!(summary.starts_with("merged 3 SSTables into "), "{summary}");
+    assert_eq!(dir.names("out").len(), 8, "{:?}", dir.names("out"));
+    assert!(dir.names("out").contains(&"oa-4-big-Data.db".to_owned()));
+
+    let json = merge(
+        &inputs,
+        &dir.path("out"),
+        &[
+            "--complete",
+            "--format",
+            "json",
+            "--progress",
+            "none",
+            "--sstable-version",
+            "nb",
+        ],
+    );
+    assert_eq!(text(&json.stderr), "");
+    let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(report["output_version"], "nb");
+    // The id goes on behind what is there.
+    assert!(dir.names("out").contains(&"nb-5-big-Data.db".to_owned()));
+
+    let dry = merge(&inputs, &dir.path("dry"), &["--complete", "--dry-run"]);
+    assert_eq!(dry.status.code(), Some(0));
+    assert!(
+        text(&dry.stdout).starts_with("would merge 3 SSTables"),
+        "{}",
+        text(&dry.stdout)
+    );
+    assert!(!dir.path("dry").exists());
+}
+
+/// Bits of each component in turn: nothing damaged is accepted, and nothing is left behind.
+#[test]
+fn a_flipped_bit_in_any_component_stops_the_merge() {
+    for case in ["nb-range_nested", "oa-range_nested", "pa-range_nested"] {
+        let dir = Dir::new();
+        let (first, second) = (dir.input(case, 1), dir.input(case, 2));
+        for file in sstable_files(&first) {
+            let good = fs::read(&file).unwrap();
+            // A summary of one sample has an interval that nothing contradicts.
+            let skipped = if file.to_str().unwrap().ends_with("Summary.db") {
+                4
+            } else {
+                0
+            };
+            let step = ((good.len() - skipped) / 6).max(1);
+            for at in (skipped..good.len()).step_by(step) {
+                let mut bad = good.clone();
+                bad[at] ^= 1 << (at % 8);
+                fs::write(&file, &bad).unwrap();
+                let out = merge(&[&first, &second], &dir.path("out"), &["--complete"]);
+                let message = text(&out.stderr);
+                let place = format!("{} byte {at}", file.display());
+                assert!(
+                    matches!(out.status.code(), Some(2 | 3)),
+                    "{place}: {message}"
+                );
+                assert!(!message.contains("panicked"), "{place}: {message}");
+                // Damage shows where it is noticed: an offset in CompressionInfo.db points to a
+                // wrong chunk of Data.db.
+                let directory = file.parent().unwrap().to_str().unwrap();
+                assert!(message.contains(directory), "{place}: {message}");
+                assert_eq!(dir.names("out"), [""; 0], "{place}");
+                assert_eq!(fs::read(&file).unwrap(), bad, "{place}");
+            }
+            fs::write(&file, &good).unwrap();
+        }
+        let out = merge(&[&first, &second], &dir.path("out"), &["--complete"]);
+        assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    }
+}
+
+#[test]
+fn truncated_missing_and_swapped_files() {
+    let dir = Dir::new();
+    let (first, second) = (
+        dir.input("pa-range_nested", 1),
+        dir.input("pa-range_nested", 2),
+    );
+    let files = sstable_files(&first);
+    let others = sstable_files(&second);
+    let check = |what: &str, path: &Path| {
+        // Nothing is old enough to be dropped unread.
+        let options = ["--complete", "--gc-before", "0"];
+        let out = merge(&[&first, &second], &dir.path("out"), &options);
+        let message = text(&out.stderr);
+        let place = format!("{what} {}", path.display());
+        assert!(matches!(out.status.code(), Some(2 | 3)), "{place}: {out:?}");
+        assert!(!message.contains("panicked"), "{place}: {message}");
+        assert_eq!(dir.names("out"), [""; 0], "{place}");
+    };
+    for (file, other) in files.iter().zip(&others) {
+        let good = fs::read(file).unwrap();
+        let is_toc = file.to_str().unwrap().ends_with("TOC.txt");
+        for len in [0, good.len() / 2, good.len() - 1] {
+            if is_toc && len != good.len() / 2 {
+                // Without its last line feed, or empty, the list is as good as none.
+                continue;
+            }
+            fs::write(file, &good[..len]).unwrap();
+            check("truncated", file);
+        }
+        let theirs = fs::read(other).unwrap();
+        if theirs != good {
+            fs::write(file, &theirs).unwrap();
+            check("swapped", file);
+        }
+        if !is_toc {
+            fs::remove_file(file).unwrap();
+            check("missing", file);
+        }
+        fs::write(file, &good).unwrap();
+    }
+}
+
+/// What it is, inputs, options, exit code, and what the message says.
+type Case<'a> = (&'a str, Vec<&'a Path>, &'a [&'a str], i32, &'a str);
+
+#[test]
+fn requests_that_make_no_sense() {
+    let dir = Dir::new();
+    let first = dir.input("oa-range_nested", 1);
+    // Two tables of one shape: only their directories tell them apart.
+    let in_table = |name: &str, number: u32| {
+        let data = dir.input("oa-range_nested", number);
+        let table = dir
+            .path("ks")
+            .join(format!("{name}-1c6ace40fad111e7b9cf00000000000{number}"));
+        fs::create_dir_all(table.parent().unwrap()).unwrap();
+        fs::rename(data.parent().unwrap(), &table).unwrap();
+        table.join(data.file_name().unwrap())
+    };
+    let (one_table, other_table) = (in_table("a", 2), in_table("b", 3));
+    fs::create_dir(dir.path("empty")).unwrap();
+    let (out, empty, nowhere) = (dir.path("out"), dir.path("empty"), dir.path("nowhere"));
+    let cases: [Case<'_>; 7] = [
+        ("no SSTables", vec![&empty], &[], 2, "no SSTables here"),
+        ("no such path", vec![&nowhere], &[], 2, "nowhere"),
+        (
+            "the same twice",
+            vec![&first, &first],
+            &[],
+            2,
+            "named twice",
+        ),
+        (
+            "two tables",
+            vec![&one_table, &other_table],
+            &[],
+            2,
+            "not of one table",
+        ),
+        (
+            "bad chunk length",
+            vec![&first],
+            &["--chunk-length", "3000"],
+            2,
+            "power of two",
+        ),
+        (
+            "bad version",
+            vec![&first],
+            &["--sstable-version", "zz"],
+            2,
+            "unknown SSTable version",
+        ),
+        ("bti", vec![&first], &["--sstable-version", "da"], 2, "da"),
+    ];
+    for (what, inputs, options, code, message) in cases {
+        let result = merge(&inputs, &out, options);
+        let stderr = text(&result.stderr);
+        assert_eq!(result.status.code(), Some(code), "{what}: {stderr}");
+        assert!(stderr.contains(message), "{what}: {stderr}");
+        assert!(!out.exists(), "{what}");
+    }
+    // An input's directory is no place for the output.
+    let beside = merge(&[&first], first.parent().unwrap(), &[]);
+    assert_eq!(beside.status.code(), Some(4), "{}", text(&beside.stderr));
+}
+
+#[test]
+fn versions_that_are_not_supported_are_named() {
+    let dir = Dir::new();
+    let data = dir.input("nb-range_nested", 1);
+    for version in ["zz", "la"] {
+        let renamed = data.with_file_name(format!("{version}-1-big-Data.db"));
+        fs::copy(&data, &renamed).unwrap();
+        let out = merge(&[&renamed], &dir.path("out"), &[]);
+        let stderr = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(version), "{stderr}");
+        fs::remove_file(renamed).unwrap();
+    }
+}
+
+/// Tombstones go only where the caller vouches for what else there is.
+#[test]
+fn complete_is_refused_beside_other_sstables() {
+    let dir = Dir::new();
+    let first = dir.input("oa-range_nested", 1);
+    let second = dir.input("oa-range_nested", 2);
+    for file in sstable_files(&second) {
+        fs::copy(&file, first.with_file_name(file.file_name().unwrap())).unwrap();
+    }
+    let refused = merge(&[&first], &dir.path("out"), &["--complete"]);
+    assert_eq!(refused.status.code(), Some(4), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("oa-2-big-Data.db"));
+    let directory = first.parent().unwrap();
+    let all = merge(&[directory], &dir.path("out"), &["--complete"]);
+    assert_eq!(all.status.code(), Some(0), "{}", text(&all.stderr));
+    let overlapping = directory.to_str().unwrap();
+    let one = merge(&[&first], &dir.path("one"), &["--overlapping", overlapping]);
+    assert_eq!(one.status.code(), Some(0), "{}", text(&one.stderr));
+    // A Data.db that is gone is not passed over because its directory was named.
+    let second = first.with_file_name("oa-2-big-Data.db");
+    let data = fs::read(&second).unwrap();
+    fs::remove_file(&second).unwrap();
+    let gone = merge(&[directory], &dir.path("gone"), &["--complete"]);
+    assert_eq!(gone.status.code(), Some(3), "{}", text(&gone.stderr));
+    assert!(text(&gone.stderr).contains("oa-2-big-Data.db"));
+    fs::write(&second, data).unwrap();
+    // A transaction of a node is no place to read from.
+    fs::write(
+        directory.join("oa_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log"),
+        "",
+    )
+    .unwrap();
+    let live = merge(&[directory], &dir.path("out"), &["--complete"]);
+    assert_eq!(live.status.code(), Some(4), "{}", text(&live.stderr));
+}

@@ -1,0 +1,254 @@
+//! `compactor verify` as a person meets it: what it prints and how it ends.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../compactor-sstable/testdata");
+const DAMAGED: Option<i32> = Some(3);
+
+/// A copy of one SSTable, in a directory of its own.
+struct Copy(tempfile::TempDir);
+
+impl Copy {
+    fn of(place: &str) -> Copy {
+        let copy = Copy(tempfile::tempdir().unwrap());
+        for entry in fs::read_dir(Path::new(TESTDATA).join(place)).unwrap() {
+            let entry = entry.unwrap().path();
+            fs::copy(&entry, copy.0.path().join(entry.file_name().unwrap())).unwrap();
+        }
+        copy
+    }
+
+    fn directory(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn file(&self, suffix: &str) -> PathBuf {
+        let entries = fs::read_dir(self.directory()).unwrap();
+        let mut paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .find(|path| path.to_str().unwrap().ends_with(suffix))
+            .unwrap()
+    }
+
+    fn edit(&self, suffix: &str, edit: impl FnOnce(&mut Vec<u8>)) {
+        let path = self.file(suffix);
+        let mut bytes = fs::read(&path).unwrap();
+        edit(&mut bytes);
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+fn verify(args: &[&dyn AsRef<OsStr>]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
+    command
+        .arg("verify")
+        .args(args.iter().map(|arg| arg.as_ref()));
+    command.output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn intact_sstables_end_with_ok() {
+    let copy = Copy::of("oa-range_nested/inputs/1");
+    let output = verify(&[&copy.directory()]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let text = stdout(&output);
+    let line = text.lines().next().unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(
+        line.starts_with(&format!("{}: OK: ", copy.file("-Data.db").display())),
+        "{line}"
+    );
+    assert!(
+        line.contains("75 rows") && line.contains("1 chunks (0 damaged)"),
+        "{line}"
+    );
+}
+
+#[test]
+fn damage_is_named_with_file_offset_expected_and_found() {
+    let copy = Copy::of("oa-range_nested/inputs/1");
+    copy.edit("-Data.db", |bytes| bytes[100] ^= 1);
+    let output = verify(&[&copy.file("-Data.db")]);
+    assert_eq!(output.status.code(), DAMAGED, "{output:?}");
+    let text = stdout(&output);
+    let finding = text
+        .lines()
+        .find(|line| line.contains("chunk.crc"))
+        .unwrap();
+    let path = copy.file("-Data.db").display().to_string();
+    for part in ["damage: ", &path, "at offset 0", "expected ", "found "] {
+        assert!(finding.contains(part), "{part}: {finding}");
+    }
+    assert!(
+        text.lines().last().unwrap().contains(": DAMAGED: "),
+        "{text}"
+    );
+    // A word on stderr would be one too many: the result is the message.
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn each_sstable_has_its_own_line_and_one_damaged_one_decides() {
+    let (good, bad) = (
+        Copy::of("nb-statics/inputs/1"),
+        Copy::of("oa-ttl_ties/inputs/1"),
+    );
+    fs::remove_file(bad.file("-Filter.db")).unwrap();
+    let output = verify(&[&good.directory(), &bad.directory()]);
+    assert_eq!(output.status.code(), DAMAGED);
+    let text = stdout(&output);
+    assert_eq!(
+        text.lines().filter(|line| line.contains(": OK: ")).count(),
+        1,
+        "{text}"
+    );
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.contains(": DAMAGED: "))
+            .count(),
+        1,
+        "{text}"
+    );
+    assert!(
+        text.contains("Filter.db, which TOC.txt lists, found no such file"),
+        "{text}"
+    );
+}
+
+#[test]
+fn json_is_one_document() {
+    let copy = Copy::of("pa-incompressible_chunks/inputs/1");
+    copy.edit("-Data.db", |bytes| bytes.truncate(20_000));
+    let output = verify(&[&copy.directory(), &"--format", &"json"]);
+    assert_eq!(output.status.code(), DAMAGED);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["damaged"], 1);
+    let report = &document["sstables"][0];
+    assert!(report["damages"].as_u64().unwrap() >= 2, "{report}");
+    assert!(report["partitions"].as_u64().unwrap() > 5, "{report}");
+    let first = &report["findings"][0];
+    assert_eq!(first["component"], "Data.db");
+    assert_eq!(first["offset"], 20_000);
+}
+
+#[test]
+fn quick_and_max_findings() {
+    let copy = Copy::of("oa-wide_uncompressed/inputs/2");
+    // No checksum covers the index.
+    copy.edit("-Index.db", |bytes| bytes[3] ^= 1);
+    let output = verify(&[&copy.directory(), &"--quick"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stdout(&output).contains("OK (quick)"));
+    let output = verify(&[&copy.directory(), &"--max-findings", &"1"]);
+    assert_eq!(output.status.code(), DAMAGED);
+    let text = stdout(&output);
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.starts_with("damage: "))
+            .count(),
+        1,
+        "{text}"
+    );
+    assert!(text.contains("findings more, not listed"), "{text}");
+}
+
+#[test]
+fn components_without_data_are_damage() {
+    let copy = Copy::of("oa-ttl_ties/inputs/1");
+    fs::remove_file(copy.file("-Data.db")).unwrap();
+    let output = verify(&[&copy.directory()]);
+    assert_eq!(output.status.code(), DAMAGED, "{output:?}");
+    assert!(
+        stdout(&output).contains("expected a file Data.db"),
+        "{output:?}"
+    );
+}
+
+#[test]
+fn wrong_usage() {
+    let empty = tempfile::tempdir().unwrap();
+    let copy = Copy::of("oa-ttl_ties/inputs/1");
+    let index = copy.file("-Index.db");
+    let nothing = copy.directory().join("oa-7-big-Data.db");
+    for args in [
+        &[&empty.path() as &dyn AsRef<OsStr>][..],
+        &[&index],
+        &[&nothing],
+        &[&copy.0.path(), &"--read-io", &"psychic"],
+        &[],
+    ] {
+        let output = verify(args);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(
+            output.stdout.is_empty() && !output.stderr.is_empty(),
+            "{output:?}"
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .arg("verify")
+        .args(
+            ["nb-range_nested/inputs/1", "oa-range_nested/inputs/1"].map(|place| {
+                let mut entries = fs::read_dir(Path::new(TESTDATA).join(place)).unwrap();
+                entries
+                    .find_map(|entry| {
+                        let path = entry.unwrap().path();
+                        path.to_str().unwrap().ends_with("-Data.db").then_some(path)
+                    })
+                    .unwrap()
+            }),
+        )
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+/// Address space of a quarter of the length that a field claims: whoever believed it would fail.
+#[test]
+fn absurd_lengths_do_not_take_memory() {
+    type Edit = fn(&mut Vec<u8>);
+    let edits: [(&str, Edit); 5] = [
+        // Count of samples, length of the summary.
+        ("-Summary.db", |bytes| bytes[4..16].fill(0x7f)),
+        // Words of the filter.
+        ("-Filter.db", |bytes| bytes[4..8].fill(0x7f)),
+        // Length of the first promoted index.
+        ("-Index.db", |bytes| {
+            bytes[7..12].copy_from_slice(&[0xf0, 0x7f, 0xff, 0xff, 0xff])
+        }),
+        // Parts of the statistics.
+        ("-Statistics.db", |bytes| bytes[0..4].fill(0x7f)),
+        // Length of the content and number of chunks.
+        ("-CompressionInfo.db", |bytes| bytes[27..39].fill(0x7f)),
+    ];
+    for (suffix, edit) in edits {
+        let copy = Copy::of("nb-range_nested/inputs/1");
+        copy.edit(suffix, edit);
+        let output = Command::new("sh")
+            .args([
+                "-c",
+                "ulimit -v 1000000; exec \"$0\" verify --backend threads \"$1\"",
+            ])
+            .arg(env!("CARGO_BIN_EXE_compactor"))
+            .arg(copy.directory())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), DAMAGED, "{suffix}: {output:?}");
+    }
+}
