@@ -1,0 +1,78 @@
+package compactor.interop;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+/** The requests that the server understands, each handed to the class that does the work. */
+final class Operations
+{
+    private Operations()
+    {
+    }
+
+    static JsonNode run(JsonNode request) throws Exception
+    {
+        String op = text(request, "op");
+        ObjectNode result = Server.JSON.createObjectNode();
+        switch (op)
+        {
+            case "start":
+                Node.start();
+                result.put("release", org.apache.cassandra.utils.FBUtilities.getReleaseVersionString());
+                result.put("version", Node.currentVersion());
+                return result;
+            case "now":
+                PinnedClock.setSeconds(request.get("now_s").longValue());
+                return result;
+            case "cql":
+                Node.execute(strings(request, "statements"));
+                return result;
+            case "raw":
+                Raw.run(Node.table(request), request);
+                return result;
+            case "flush":
+                result.put("data", Node.flush(Node.table(request), text(request, "out"), request.get("generation").intValue()));
+                return result;
+            case "compact":
+                return Compact.run(Node.table(request), request);
+            case "dump":
+                result.put("lines", Dump.run(Node.table(request), text(request, "data"), text(request, "out")));
+                return result;
+            case "sstabledump":
+                Export.run(Node.table(request), text(request, "data"), text(request, "out"));
+                return result;
+            case "bulk":
+                result.put("data", Bulk.run(Node.table(request), request));
+                return result;
+            case "verify":
+                result.set("findings", Verify.run(Node.table(request), text(request, "data")));
+                return result;
+            case "metadata":
+                return MetadataJson.run(Node.table(request), text(request, "data"));
+            case "hashes":
+                return Hashes.run(Node.table(request), text(request, "data"));
+            default:
+                throw new IllegalArgumentException("unknown operation " + op);
+        }
+    }
+
+    static String text(JsonNode request, String name)
+    {
+        JsonNode value = request.get(name);
+        if (value == null || !value.isTextual())
+            throw new IllegalArgumentException("request lacks the text field " + name);
+        return value.textValue();
+    }
+
+    static List<String> strings(JsonNode request, String name)
+    {
+        List<String> values = new ArrayList<>();
+        JsonNode array = request.get(name);
+        if (array != null)
+            array.forEach(item -> values.add(item.textValue()));
+        return values;
+    }
+}

@@ -1,0 +1,130 @@
+package compactor.interop;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+import org.apache.cassandra.db.ColumnFamilyStore;
+import org.apache.cassandra.io.sstable.Component;
+import org.apache.cassandra.io.sstable.Descriptor;
+import org.apache.cassandra.io.sstable.format.SSTableReader;
+import org.apache.cassandra.io.sstable.format.Version;
+import org.apache.cassandra.io.util.File;
+
+/**
+ * Moves SSTables between directories of the tests and the table's own directory.
+ *
+ * Data.db and Index.db go in as hard links, the rest as copies: Cassandra rewrites or deletes Summary, Filter and
+ * Statistics in place, and the test's files must stay what they were.
+ */
+final class Stage
+{
+    private Stage()
+    {
+    }
+
+    /** Components of the SSTable that the Data.db file belongs to, found by file name. */
+    static List<Path> components(Path data) throws IOException
+    {
+        String name = data.getFileName().toString();
+        if (!name.endsWith("-Data.db"))
+            throw new IOException(data + " is not named like a Data.db");
+        String prefix = name.substring(0, name.length() - "Data.db".length());
+        try (Stream<Path> files = Files.list(data.toAbsolutePath().getParent()))
+        {
+            return files.filter(file -> file.getFileName().toString().startsWith(prefix)).sorted().collect(Collectors.toList());
+        }
+    }
+
+    /** The Data.db files among the arguments, each of which is a Data.db or a directory that holds some. */
+    static List<Path> dataFiles(List<String> places) throws IOException
+    {
+        List<Path> found = new ArrayList<>();
+        for (String place : places)
+        {
+            Path path = Path.of(place);
+            if (!Files.isDirectory(path))
+            {
+                found.add(path);
+                continue;
+            }
+            try (Stream<Path> files = Files.list(path))
+            {
+                files.filter(file -> file.getFileName().toString().endsWith("-Data.db")).sorted().forEach(found::add);
+            }
+        }
+        return found;
+    }
+
+    /** Links or copies the SSTable into the table's directory under a fresh generation. */
+    static Descriptor stageIn(ColumnFamilyStore cfs, Path data) throws IOException
+    {
+        return stageIn(cfs, data, true);
+    }
+
+    static Descriptor stageIn(ColumnFamilyStore cfs, Path data, boolean link) throws IOException
+    {
+        Descriptor source = Descriptor.fromFileWithComponent(new File(data), false).left;
+        Version version = source.version;
+        if (!version.isCompatible())
+            throw new IOException(data + ": this server cannot read version " + version);
+        Descriptor target = cfs.newSSTableDescriptor(cfs.getDirectories().getDirectoryForNewSSTables(), version);
+        String prefix = data.getFileName().toString().replace("Data.db", "");
+        for (Path component : components(data))
+        {
+            String suffix = component.getFileName().toString().substring(prefix.length());
+            Path to = target.baseFile().parent().toPath().resolve(target.baseFile().name() + "-" + suffix);
+            if (link && (suffix.equals("Data.db") || suffix.equals("Index.db")))
+                linkOrCopy(component, to);
+            else
+                Files.copy(component, to);
+        }
+        return target;
+    }
+
+    /** Copies a reader's components into a directory, renamed to the given generation; returns the new Data.db. */
+    static Path copyOut(SSTableReader reader, Path directory, int generation) throws IOException
+    {
+        Files.createDirectories(directory);
+        String prefix = reader.descriptor.version + "-" + generation + "-" + reader.descriptor.getFormat().name() + "-";
+        String own = reader.descriptor.baseFile().name() + "-";
+        for (Path component : components(reader.descriptor.baseFile().parent().toPath().resolve(own + "Data.db")))
+        {
+            String suffix = component.getFileName().toString().substring(own.length());
+            Files.copy(component, directory.resolve(prefix + suffix), StandardCopyOption.REPLACE_EXISTING);
+        }
+        return directory.resolve(prefix + "Data.db");
+    }
+
+    /** Removes what {@link #stageIn} put there. */
+    static void remove(Descriptor staged) throws IOException
+    {
+        for (Component component : staged.discoverComponents())
+            Files.deleteIfExists(staged.fileFor(component).toPath());
+    }
+
+    /** Opens a staged SSTable as a live node would: with its filter, validated, its summary repaired when damaged. */
+    static SSTableReader open(ColumnFamilyStore cfs, Descriptor staged)
+    {
+        Set<Component> components = staged.discoverComponents();
+        return SSTableReader.open(cfs, staged, components, cfs.metadata);
+    }
+
+    private static void linkOrCopy(Path from, Path to) throws IOException
+    {
+        try
+        {
+            Files.createLink(to, from);
+        }
+        catch (IOException | UnsupportedOperationException e)
+        {
+            Files.copy(from, to);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Writes the scenarios' inputs, Cassandra's compaction of them, and the dumps of both to a directory.
+//!
+//! `cargo run -p interop --bin interop-inputs -- --mode pa --out DIR [--scenario NAME]...`
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use interop::cases::Case;
+use interop::scenarios::{self, Scenario};
+use interop::{Cassandra, Mode, Options};
+use serde_json::json;
+
+struct Arguments {
+    modes: Vec<Mode>,
+    out: PathBuf,
+    scenarios: Vec<String>,
+}
+
+fn main() -> Result<()> {
+    let arguments = parse()?;
+    if interop::skip::without_cassandra() {
+        return Ok(());
+    }
+    let mut failures = 0;
+    for mode in &arguments.modes {
+        let mut cassandra = Cassandra::start(*mode, &Options::default())?;
+        println!("Cassandra {} writing {mode}", cassandra.release());
+        for scenario in scenarios::all() {
+            let wanted = arguments.scenarios.is_empty()
+                || arguments
+                    .scenarios
+                    .iter()
+                    .any(|pattern| scenarios::matches(pattern, &scenario.name));
+            if !wanted || !scenario.modes.contains(mode) {
+                continue;
+            }
+            let place = arguments.out.join(mode.version()).join(&scenario.name);
+            match write(&mut cassandra, &scenario, &place) {
+                Ok(()) => println!("{mode}/{}", scenario.name),
+                Err(error) => {
+                    failures += 1;
+                    eprintln!("FAILED {mode}/{}: {error:#}", scenario.name);
+                }
+            }
+        }
+    }
+    if failures > 0 {
+        bail!("{failures} scenarios failed");
+    }
+    Ok(())
+}
+
+fn parse() -> Result<Arguments> {
+    let mut modes = Vec::new();
+    let mut out = None;
+    let mut scenarios = Vec::new();
+    let mut rest = std::env::args().skip(1);
+    while let Some(argument) = rest.next() {
+        let value = rest
+            .next()
+            .with_context(|| format!("{argument} needs a value"))?;
+        match argument.as_str() {
+            "--mode" if value == "all" => modes = Mode::ALL.to_vec(),
+            "--mode" => modes.push(
+                Mode::of_version(&value)
+                    .with_context(|| format!("unknown mode {value}: nb, oa, pa or all"))?,
+            ),
+            "--out" => out = Some(PathBuf::from(value)),
+            "--scenario" => scenarios.push(value),
+            _ => {
+                bail!("unknown option {argument}: --mode nb|oa|pa|all, --out DIR, --scenario NAME")
+            }
+        }
+    }
+    if modes.is_empty() {
+        modes = Mode::ALL.to_vec();
+    }
+    Ok(Arguments {
+        modes,
+        out: out.context("--out DIR is required")?,
+        scenarios,
+    })
+}
+
+fn write(cassandra: &mut Cassandra, scenario: &Scenario, place: &Path) -> Result<()> {
+    if place.exists() {
+        fs::remove_dir_all(place)?;
+    }
+    fs::create_dir_all(place)?;
+    let case = Case::prepare(cassandra, scenario, &place.join("inputs"))?;
+    for (n, data) in (1..).zip(case.inputs.iter().chain(&case.others)) {
+        describe(
+            cassandra,
+            &case,
+            scenario,
+            data,
+            &place.join("inputs").join(n.to_string()),
+        )?;
+    }
+    let compacted = case.compact(cassandra, &place.join("compacted"))?;
+    anyhow::ensure!(
+        compacted.outputs.len() <= 1,
+        "{} outputs",
+        compacted.outputs.len()
+    );
+    anyhow::ensure!(
+        scenario.empty == compacted.outputs.is_empty(),
+        "expected empty: {}",
+        scenario.empty
+    );
+    if let Some(data) = compacted.outputs.first() {
+        describe(cassandra, &case, scenario, data, &place.join("compacted"))?;
+    }
+    let relative = |paths: &[PathBuf]| -> Vec<String> {
+        paths
+            .iter()
+            .map(|path| {
+                path.strip_prefix(place)
+                    .unwrap_or(path)
+                    .display()
+                    .to_string()
+            })
+            .collect()
+    };
+    let meta = json!({
+        "scenario": scenario.name,
+        "about": scenario.about,
+        "mode": cassandra.mode().version(),
+        "cassandra": cassandra.release(),
+        "now_s": case.now_s,
+        "gc_before_s": case.gc_before_s,
+        "inputs": relative(&case.inputs),
+        "others": relative(&case.others),
+        "outputs": relative(&compacted.outputs),
+        "schema": scenario.ddl(),
+    });
+    fs::write(
+        place.join("meta.json"),
+        serde_json::to_string_pretty(&meta)?,
+    )?;
+    let statements: Vec<String> = scenario
+        .ddl()
+        .into_iter()
+        .map(|statement| format!("{statement};\n"))
+        .collect();
+    fs::write(place.join("schema.cql"), statements.concat())?;
+    Ok(())
+}
+
+/// `<prefix>.rows.jsonl`, `<prefix>.sstabledump.jsonl`, `<prefix>.metadata.json` beside the SSTable's directory.
+fn describe(
+    cassandra: &mut Cassandra,
+    case: &Case,
+    scenario: &Scenario,
+    data: &Path,
+    prefix: &Path,
+) -> Result<()> {
+    let named = |suffix: &str| PathBuf::from(format!("{}.{suffix}", prefix.display()));
+    // What `sstabledump` calls expired depends on the clock.
+    cassandra.set_now(scenario.now_s)?;
+    fs::write(named("rows.jsonl"), cassandra.dump(&case.table, data)?)?;
+    fs::write(
+        named("sstabledump.jsonl"),
+        cassandra.sstabledump(&case.table, data)?,
+    )?;
+    if let Ok(metadata) = cassandra.metadata(&case.table, data) {
+        fs::write(
+            named("metadata.json"),
+            serde_json::to_string_pretty(&metadata)?,
+        )?;
+    }
+    Ok(())
+}

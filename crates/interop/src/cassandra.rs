@@ -1,0 +1,394 @@
+//! Typed requests to a [`Server`].
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::findings::Finding;
+use crate::scenarios::ViewRow;
+use crate::server::Server;
+use crate::toolchain;
+
+/// The storage compatibility mode of a server, which decides the SSTable version it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mode {
+    /// `CASSANDRA_4`: writes `nb`, reads `ma` to `nb`.
+    Nb,
+    /// `CASSANDRA_5`: writes `oa`, reads `ma` to `oa`.
+    Oa,
+    /// `NONE`: writes `pa`, reads everything.
+    Pa,
+}
+
+impl Mode {
+    /// All modes, oldest version first.
+    pub const ALL: [Self; 3] = [Self::Nb, Self::Oa, Self::Pa];
+
+    /// The SSTable version written in this mode.
+    #[must_use]
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::Nb => "nb",
+            Self::Oa => "oa",
+            Self::Pa => "pa",
+        }
+    }
+
+    /// The mode that writes the given SSTable version.
+    #[must_use]
+    pub fn of_version(version: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.version() == version)
+    }
+
+    fn compatibility(self) -> &'static str {
+        match self {
+            Self::Nb => "CASSANDRA_4",
+            Self::Oa => "CASSANDRA_5",
+            Self::Pa => "NONE",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.version())
+    }
+}
+
+/// How a server is started.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// `column_index_size` in KiB; Cassandra's own default (64 for BIG) when absent.
+    pub column_index_kib: Option<u32>,
+    /// Heap, collector and the like.
+    pub jvm: Vec<String>,
+    /// A request that takes longer fails and kills the server.
+    pub timeout: Duration,
+    /// Where the server's own directories are made; the system's temporary directory when absent.
+    pub home_parent: Option<PathBuf>,
+    /// Further lines of `cassandra.yaml`.
+    pub yaml: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            column_index_kib: None,
+            // Short runs: assertions on, and no time spent on optimising what runs a few times.
+            jvm: [
+                "-Xmx1g",
+                "-ea",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            timeout: Duration::from_secs(300),
+            home_parent: None,
+            yaml: String::new(),
+        }
+    }
+}
+
+/// A table by name.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// Keyspace.
+    pub keyspace: String,
+    /// Table.
+    pub name: String,
+}
+
+/// Which of Cassandra's two compaction implementations runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pipeline {
+    /// The classic one, whose result is the specification.
+    Iterator,
+    /// The fast one of 6.0, wrong on ties in alpha2.
+    Cursor,
+}
+
+/// One compaction.
+#[derive(Debug, Clone)]
+pub struct CompactRequest<'a> {
+    /// Data.db files or directories of SSTables to merge.
+    pub inputs: &'a [PathBuf],
+    /// SSTables that the table also has but that are not merged: they hold back purging.
+    pub others: &'a [PathBuf],
+    /// Where outputs go; `None` forgets them.
+    pub output: Option<&'a Path>,
+    /// Generation of the first output.
+    pub generation: u32,
+    /// The clock.
+    pub now_s: i64,
+    /// Tombstones older than this are purged; `None` purges nothing.
+    pub gc_before_s: Option<i64>,
+    /// Implementation.
+    pub pipeline: Pipeline,
+    /// How files are read and written; Cassandra's default when absent.
+    pub access: Option<Access>,
+}
+
+/// How a compaction moves bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Through the page cache.
+    Buffered,
+    /// O_DIRECT, reads and writes.
+    Direct,
+}
+
+/// What [`Cassandra::bulk`] writes.
+#[derive(Debug, Clone)]
+pub struct Bulk<'a> {
+    /// Directory of the SSTable.
+    pub output: &'a Path,
+    /// Its generation.
+    pub generation: u32,
+    /// The first key; keys are consecutive.
+    pub first: u64,
+    /// Number of rows, one per partition.
+    pub rows: u32,
+    /// Length of each value.
+    pub value_bytes: u32,
+    /// How much of a value is random, the rest being zeroes: 0 compresses best, 1 not at all.
+    pub random_fraction: f64,
+    /// Timestamp of every row.
+    pub timestamp: i64,
+}
+
+/// What a compaction left.
+#[derive(Debug, Clone)]
+pub struct Compacted {
+    /// Data.db of each output; none when everything was purged.
+    pub outputs: Vec<PathBuf>,
+    /// Time of the task alone.
+    pub elapsed: Duration,
+    /// Bytes of the outputs' Data.db.
+    pub output_bytes: u64,
+}
+
+/// A running Cassandra.
+#[derive(Debug)]
+pub struct Cassandra {
+    server: Server,
+    mode: Mode,
+    release: String,
+    // Dropped last: the server writes into it until it is killed.
+    _home: TempDir,
+}
+
+impl Cassandra {
+    /// Builds the Java side if needed and starts a server.
+    pub fn start(mode: Mode, options: &Options) -> Result<Self> {
+        let toolchain = toolchain::prepare().context("cannot build the Java side of interop")?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("interop-");
+        let home = match &options.home_parent {
+            Some(parent) => builder.tempdir_in(parent)?,
+            None => builder.tempdir()?,
+        };
+        let yaml = yaml(home.path(), mode, options);
+        let mut server = Server::start(
+            &toolchain,
+            home.path(),
+            &yaml,
+            &options.jvm,
+            options.timeout,
+        )?;
+        let started = server.call(json!({"op": "start"}))?;
+        let version = started["version"].as_str().unwrap_or_default();
+        anyhow::ensure!(
+            version == mode.version(),
+            "the server writes {version}, expected {mode}"
+        );
+        let release = started["release"].as_str().unwrap_or_default().to_owned();
+        Ok(Self {
+            server,
+            mode,
+            release,
+            _home: home,
+        })
+    }
+
+    /// The mode it was started in.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Cassandra's release, such as `6.0-alpha2`.
+    #[must_use]
+    pub fn release(&self) -> &str {
+        &self.release
+    }
+
+    /// The JVM's process id.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.server.process_id()
+    }
+
+    /// Sets the server's clock.
+    pub fn set_now(&mut self, now_s: i64) -> Result<()> {
+        self.server
+            .call(json!({"op": "now", "now_s": now_s}))
+            .map(drop)
+    }
+
+    /// Executes statements, schema changes as well as data, in order.
+    pub fn cql<S: AsRef<str>>(&mut self, statements: &[S]) -> Result<()> {
+        let statements: Vec<&str> = statements.iter().map(AsRef::as_ref).collect();
+        self.server
+            .call(json!({"op": "cql", "statements": statements}))
+            .map(drop)
+    }
+
+    /// Writes a row as only materialized views do.
+    pub fn view_row(
+        &mut self,
+        table: &Table,
+        row: ViewRow,
+        key: i32,
+        clustering: i32,
+        timestamp: i64,
+    ) -> Result<()> {
+        let what = match row {
+            ViewRow::Shadowable => "shadowable",
+            ViewRow::Expired => "expired",
+        };
+        self.server
+            .call(json!({
+                "op": "raw", "keyspace": table.keyspace, "table": table.name, "what": what,
+                "key": key, "clustering": clustering, "timestamp": timestamp,
+            }))
+            .map(drop)
+    }
+
+    /// Flushes the table into one SSTable in `directory` with the given generation, and empties the table.
+    pub fn flush(&mut self, table: &Table, directory: &Path, generation: u32) -> Result<PathBuf> {
+        let reply = self.server.call(json!({
+            "op": "flush", "keyspace": table.keyspace, "table": table.name,
+            "out": directory, "generation": generation,
+        }))?;
+        path(&reply["data"])
+    }
+
+    /// Runs one compaction and empties the table.
+    pub fn compact(&mut self, table: &Table, request: &CompactRequest<'_>) -> Result<Compacted> {
+        let reply = self.server.call(json!({
+            "op": "compact", "keyspace": table.keyspace, "table": table.name,
+            "inputs": request.inputs, "others": request.others, "out": request.output,
+            "generation": request.generation, "now_s": request.now_s, "gc_before_s": request.gc_before_s,
+            "pipeline": match request.pipeline { Pipeline::Iterator => "iterator", Pipeline::Cursor => "cursor" },
+            "access": request.access.map(|access| match access { Access::Buffered => "buffered", Access::Direct => "direct" }),
+        }))?;
+        let outputs = reply["outputs"]
+            .as_array()
+            .context("no outputs in the reply")?;
+        Ok(Compacted {
+            outputs: outputs.iter().map(path).collect::<Result<_>>()?,
+            elapsed: Duration::from_nanos(reply["nanos"].as_u64().unwrap_or_default()),
+            output_bytes: reply["output_bytes"].as_u64().unwrap_or_default(),
+        })
+    }
+
+    /// Writes a large SSTable of `(k bigint PRIMARY KEY, v blob)` rows.
+    pub fn bulk(&mut self, table: &Table, bulk: &Bulk<'_>) -> Result<PathBuf> {
+        let reply = self.server.call(json!({
+            "op": "bulk", "keyspace": table.keyspace, "table": table.name, "out": bulk.output,
+            "generation": bulk.generation, "first": bulk.first, "rows": bulk.rows,
+            "value_bytes": bulk.value_bytes, "random_fraction": bulk.random_fraction,
+            "timestamp": bulk.timestamp,
+        }))?;
+        path(&reply["data"])
+    }
+
+    /// Writes everything that a scan of the SSTable returns as canonical JSON lines, and returns the text.
+    pub fn dump(&mut self, table: &Table, data: &Path) -> Result<String> {
+        self.text("dump", table, data)
+    }
+
+    /// What `sstabledump -l` prints.
+    pub fn sstabledump(&mut self, table: &Table, data: &Path) -> Result<String> {
+        self.text("sstabledump", table, data)
+    }
+
+    /// Runs the extended verifier and the checks of our own; no findings means that all is well.
+    pub fn verify(&mut self, table: &Table, data: &Path) -> Result<Vec<Finding>> {
+        let reply = self.one("verify", table, data)?;
+        Ok(serde_json::from_value(reply["findings"].clone())?)
+    }
+
+    /// Every field of Statistics.db, and the header of CompressionInfo.db.
+    pub fn metadata(&mut self, table: &Table, data: &Path) -> Result<Value> {
+        self.one("metadata", table, data)
+    }
+
+    /// SHA-256 of each component, and of the uncompressed content of Data.db under `Data.db:uncompressed`.
+    pub fn hashes(&mut self, table: &Table, data: &Path) -> Result<Value> {
+        self.one("hashes", table, data)
+    }
+
+    /// A request about one SSTable.
+    pub(crate) fn one(&mut self, operation: &str, table: &Table, data: &Path) -> Result<Value> {
+        self.server.call(
+            json!({"op": operation, "keyspace": table.keyspace, "table": table.name, "data": data}),
+        )
+    }
+
+    fn text(&mut self, operation: &str, table: &Table, data: &Path) -> Result<String> {
+        let out = tempfile::NamedTempFile::new()?;
+        self.server.call(json!({
+            "op": operation, "keyspace": table.keyspace, "table": table.name, "data": data, "out": out.path(),
+        }))?;
+        Ok(std::fs::read_to_string(out.path())?)
+    }
+}
+
+fn path(value: &Value) -> Result<PathBuf> {
+    Ok(PathBuf::from(
+        value.as_str().context("expected a path in the reply")?,
+    ))
+}
+
+fn yaml(home: &Path, mode: Mode, options: &Options) -> String {
+    let home = home.display();
+    let index = options.column_index_kib.map_or(String::new(), |kib| {
+        format!("column_index_size: {kib}KiB\n")
+    });
+    format!(
+        "cluster_name: interop
+partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+commitlog_sync: periodic
+commitlog_sync_period: 10s
+commitlog_directory: {home}/commitlog
+data_file_directories: [{home}/data]
+saved_caches_directory: {home}/saved_caches
+hints_directory: {home}/hints
+cdc_raw_directory: {home}/cdc_raw
+endpoint_snitch: SimpleSnitch
+listen_address: 127.0.0.1
+rpc_address: 127.0.0.1
+seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{{seeds: \"127.0.0.1\"}}]}}]
+storage_compatibility_mode: {compatibility}
+# A flush may otherwise use another compressor than the table's.
+flush_compression: table
+compaction_throughput: 0MiB/s
+cursor_compaction_enabled: false
+auto_snapshot: false
+sstable_preemptive_open_interval: null
+key_cache_size: 0MiB
+# Promoted indexes are then read from the file through their offsets, never from the heap.
+column_index_cache_size: 0KiB
+corrupted_tombstone_strategy: exception
+{index}{more}
+",
+        compatibility = mode.compatibility(),
+        more = options.yaml,
+    )
+}

@@ -1,0 +1,20 @@
+//! What the verifier found.
+
+use std::fmt;
+
+use serde::Deserialize;
+
+/// One thing that is wrong with an SSTable.
+#[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
+pub struct Finding {
+    /// The check that failed, such as `verifier` or `promoted-index`.
+    pub check: String,
+    /// What was expected and what was there.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.check, self.message)
+    }
+}

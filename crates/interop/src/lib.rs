@@ -1,0 +1,23 @@
+//! Real Apache Cassandra in process, as the judge of `compactor`.
+//!
+//! [`Cassandra`] starts one JVM per storage compatibility mode (that is, per SSTable version written) and asks it to
+//! run CQL, flush, compact, dump, verify and describe SSTables. [`scenarios`] is the list of schemas and mutations
+//! that the tests walk through; [`ours`] is the only place that knows how our own merge is called.
+//!
+//! Maven fetches `cassandra-all` and `javac` compiles `java/` on first use (module `toolchain`); nothing is built when
+//! `java` or `mvn` is missing, and [`skip`] says so loudly.
+
+pub mod cases;
+mod cassandra;
+pub mod compare;
+pub mod findings;
+pub mod ours;
+pub mod scenarios;
+mod server;
+pub mod skip;
+mod toolchain;
+pub mod usage;
+
+pub use cassandra::{
+    Access, Bulk, Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Table,
+};

@@ -1,0 +1,174 @@
+//! The only place that knows how our own merge and dump are called: through the facade, or as the command that
+//! `COMPACTOR_BIN` names.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use compactor::dump::DumpOptions;
+use compactor::io::{Io, IoOptions};
+use compactor::sstable::compression::codec::Codec;
+use compactor::sstable::compression::info::CompressionParams;
+use compactor::{NoObserver, OutputCompression, Scope};
+
+/// What a merge is asked to do.
+#[derive(Debug, Clone)]
+pub struct MergeRequest {
+    /// Version of the output: `nb`, `oa` or `pa`.
+    pub version: String,
+    /// The clock.
+    pub now_s: i64,
+    /// Tombstones older than this are purged; `None` purges nothing.
+    pub gc_before_s: Option<i64>,
+    /// The inputs are all that the table has.
+    pub complete: bool,
+    /// SSTables outside the merge that hold back purging.
+    pub others: Vec<PathBuf>,
+    /// LZ4 chunk length in KiB, or no compression; the inputs' choice when absent.
+    pub compression: Option<Compression>,
+}
+
+/// Compression of the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Data.db is not compressed.
+    None,
+    /// LZ4 with this chunk length.
+    Lz4 {
+        /// In KiB, a power of two.
+        chunk_kib: u32,
+    },
+}
+
+/// Merges the inputs (Data.db files) into `output_dir`; returns the output's Data.db, or `None` when everything was
+/// purged.
+pub fn merge(
+    inputs: &[PathBuf],
+    output_dir: &Path,
+    request: &MergeRequest,
+) -> Result<Option<PathBuf>> {
+    std::fs::create_dir_all(output_dir)?;
+    match std::env::var_os("COMPACTOR_BIN") {
+        Some(binary) => by_command(Command::new(binary), inputs, output_dir, request)?,
+        None => by_library(inputs, output_dir, request)?,
+    }
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(output_dir)? {
+        let path = entry?.path();
+        if path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().ends_with("-Data.db"))
+        {
+            found.push(path);
+        }
+    }
+    ensure!(
+        found.len() <= 1,
+        "the merge left {} SSTables, expected at most one",
+        found.len()
+    );
+    Ok(found.pop())
+}
+
+fn by_library(inputs: &[PathBuf], output_dir: &Path, request: &MergeRequest) -> Result<()> {
+    let mut options = compactor::MergeRequest::new(inputs.to_vec(), output_dir);
+    options.now_s = request.now_s;
+    options.gc_before_s = request.gc_before_s;
+    options.version = Some(
+        request
+            .version
+            .parse()
+            .map_err(|error| anyhow::anyhow!("{error}"))?,
+    );
+    options.scope = if request.complete {
+        Scope::Complete
+    } else {
+        Scope::Overlapping(request.others.clone())
+    };
+    options.compression = match request.compression {
+        None => OutputCompression::AsNewestInput,
+        Some(Compression::None) => OutputCompression::None,
+        Some(Compression::Lz4 { chunk_kib }) => {
+            OutputCompression::Params(CompressionParams::new(Codec::Lz4, chunk_kib * 1024))
+        }
+    };
+    compactor::merge(options, &mut NoObserver)?;
+    Ok(())
+}
+
+fn by_command(
+    mut command: Command,
+    inputs: &[PathBuf],
+    output_dir: &Path,
+    request: &MergeRequest,
+) -> Result<()> {
+    command
+        .arg("merge")
+        .args(inputs)
+        .arg("--output")
+        .arg(output_dir);
+    command.args([
+        "--sstable-version",
+        &request.version,
+        "--now",
+        &request.now_s.to_string(),
+    ]);
+    match request.gc_before_s {
+        Some(gc_before) => command.arg("--gc-before").arg(gc_before.to_string()),
+        None => command.arg("--no-purge"),
+    };
+    if request.complete {
+        command.arg("--complete");
+    }
+    for other in &request.others {
+        command.arg("--overlapping").arg(other);
+    }
+    match request.compression {
+        None => {}
+        Some(Compression::None) => {
+            command.args(["--compression", "none"]);
+        }
+        Some(Compression::Lz4 { chunk_kib }) => {
+            command.args([
+                "--compression",
+                "lz4",
+                "--chunk-length",
+                &format!("{chunk_kib}KiB"),
+            ]);
+        }
+    }
+    command.args(["--progress", "none"]);
+    let output = command.output().context("cannot run COMPACTOR_BIN")?;
+    if !output.status.success() {
+        bail!(
+            "{command:?} ended with {}: {}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(())
+}
+
+/// What our `dump` prints for a Data.db.
+pub fn dump(data: &Path, now_s: i64) -> Result<String> {
+    if let Some(binary) = std::env::var_os("COMPACTOR_BIN") {
+        let output = Command::new(binary)
+            .arg("dump")
+            .arg(data)
+            .args(["--now", &now_s.to_string()])
+            .output()
+            .context("cannot run COMPACTOR_BIN")?;
+        if !output.status.success() {
+            bail!(
+                "dump ended with {}: {}",
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        return Ok(String::from_utf8(output.stdout)?);
+    }
+    let io = Io::new(IoOptions::default())?;
+    let mut text = Vec::new();
+    compactor::dump::dump(&io, data, &DumpOptions::new(now_s), &mut text)?;
+    Ok(String::from_utf8(text)?)
+}

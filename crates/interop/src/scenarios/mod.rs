@@ -1,0 +1,248 @@
+//! Schemas and mutations that the tests walk through. Deterministic: the same statements in every run and mode.
+//!
+//! A scenario is a table, one to four inputs (each a list of statements that end in one flush), and the clock and
+//! gc_before of the merge. In statements `$t` stands for the table and `$ks` for its keyspace.
+
+mod collections;
+mod columns;
+mod deletions;
+mod expiry;
+mod random;
+mod rng;
+mod shapes;
+mod types;
+mod values;
+mod wide;
+
+use crate::cassandra::{Mode, Table};
+
+/// The moment around which everything happens: 2023-11-14T22:13:20Z.
+pub const T0: i64 = 1_700_000_000;
+
+/// What happens to the table before a flush.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// The clock is set: deletions and TTLs of later statements start here.
+    Now(i64),
+    /// A statement.
+    Cql(String),
+    /// A row as only materialized views write it, at an int key and an int clustering.
+    View {
+        /// Which kind.
+        row: ViewRow,
+        /// Partition key.
+        key: i32,
+        /// Clustering.
+        clustering: i32,
+        /// Timestamp in microseconds.
+        timestamp: i64,
+    },
+}
+
+/// What materialized views write and CQL cannot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ViewRow {
+    /// A row deletion that newer liveness lifts.
+    Shadowable,
+    /// Liveness that is expired from the start.
+    Expired,
+}
+
+/// The statements whose result is flushed into one SSTable.
+#[derive(Debug, Clone, Default)]
+pub struct Input {
+    /// In order.
+    pub steps: Vec<Step>,
+}
+
+impl Input {
+    /// Adds a statement.
+    pub fn cql(&mut self, statement: impl Into<String>) -> &mut Self {
+        self.steps.push(Step::Cql(statement.into()));
+        self
+    }
+
+    /// Adds several statements.
+    pub fn all<S: Into<String>>(&mut self, statements: impl IntoIterator<Item = S>) -> &mut Self {
+        for statement in statements {
+            self.cql(statement);
+        }
+        self
+    }
+
+    /// Adds a row of a materialized view.
+    pub fn view(&mut self, row: ViewRow, key: i32, clustering: i32, timestamp: i64) -> &mut Self {
+        self.steps.push(Step::View {
+            row,
+            key,
+            clustering,
+            timestamp,
+        });
+        self
+    }
+
+    /// Moves the clock.
+    pub fn at(&mut self, now_s: i64) -> &mut Self {
+        self.steps.push(Step::Now(now_s));
+        self
+    }
+}
+
+/// One case.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    /// Name, also of the directory of its files.
+    pub name: String,
+    /// What it is there to catch.
+    pub about: String,
+    /// Types first, then the table.
+    pub schema: Vec<String>,
+    /// One SSTable each, oldest first.
+    pub inputs: Vec<Input>,
+    /// How many of the last inputs exist beside the merge but take no part in it.
+    pub others: usize,
+    /// The merge's clock.
+    pub now_s: i64,
+    /// The merge's gc_before; `None` purges nothing.
+    pub gc_before_s: Option<i64>,
+    /// Servers that can produce it.
+    pub modes: Vec<Mode>,
+    /// Everything is purged: there must be no output.
+    pub empty: bool,
+    /// Clusterings and elements that compare equal have different bytes, and any of them will do: Cassandra keeps those
+    /// of the input that its hash set of inputs puts first.
+    pub any_spelling: bool,
+}
+
+impl Scenario {
+    /// A scenario whose merge happens at [`T0`] + 1000 with the usual ten days of grace.
+    pub fn new(name: impl Into<String>, about: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            about: about.into(),
+            schema: Vec::new(),
+            inputs: Vec::new(),
+            others: 0,
+            now_s: T0 + 1000,
+            gc_before_s: Some(T0 + 1000 - 864_000),
+            modes: Mode::ALL.to_vec(),
+            empty: false,
+            any_spelling: false,
+        }
+    }
+
+    /// Adds a schema statement.
+    #[must_use]
+    pub fn schema(mut self, statement: impl Into<String>) -> Self {
+        self.schema.push(statement.into());
+        self
+    }
+
+    /// Adds an input whose clock starts at [`T0`].
+    #[must_use]
+    pub fn input(mut self, fill: impl FnOnce(&mut Input)) -> Self {
+        let mut input = Input::default();
+        input.at(T0);
+        fill(&mut input);
+        self.inputs.push(input);
+        self
+    }
+
+    /// Sets the merge's clock and grace: gc_before is the difference.
+    #[must_use]
+    pub fn merge_at(mut self, now_s: i64, gc_grace_s: i64) -> Self {
+        self.now_s = now_s;
+        self.gc_before_s = Some(now_s - gc_grace_s);
+        self
+    }
+
+    /// Everything that can be purged is purged: all tombstones of the inputs are older than gc_before.
+    #[must_use]
+    pub fn purge_all(self) -> Self {
+        self.merge_at(T0 + 10_000_000, 0)
+    }
+
+    /// Purges nothing.
+    #[must_use]
+    pub fn no_purge(mut self) -> Self {
+        self.gc_before_s = None;
+        self
+    }
+
+    /// The keyspace that holds the scenario's table.
+    #[must_use]
+    pub fn keyspace(&self) -> String {
+        self.name.clone()
+    }
+
+    /// The scenario's table.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        Table {
+            keyspace: self.keyspace(),
+            name: "t".to_owned(),
+        }
+    }
+
+    /// A statement with the names filled in.
+    #[must_use]
+    pub fn fill(&self, statement: &str) -> String {
+        let keyspace = self.keyspace();
+        statement
+            .replace("$t", &format!("{keyspace}.t"))
+            .replace("$ks", &keyspace)
+    }
+
+    /// The statements that create keyspace and table.
+    #[must_use]
+    pub fn ddl(&self) -> Vec<String> {
+        let keyspace = self.keyspace();
+        let mut statements = vec![format!(
+            "CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+        )];
+        statements.extend(self.schema.iter().map(|statement| self.fill(statement)));
+        statements
+    }
+}
+
+/// Every scenario, or those whose name is in `COMPACTOR_INTEROP_SCENARIO` (comma separated; a trailing `*` matches
+/// any rest).
+#[must_use]
+pub fn selected() -> Vec<Scenario> {
+    let every = all();
+    let Ok(wanted) = std::env::var("COMPACTOR_INTEROP_SCENARIO") else {
+        return every;
+    };
+    every
+        .into_iter()
+        .filter(|scenario| {
+            wanted
+                .split(',')
+                .any(|pattern| matches(pattern, &scenario.name))
+        })
+        .collect()
+}
+
+/// Whether a name fits a pattern with an optional trailing `*`.
+#[must_use]
+pub fn matches(pattern: &str, name: &str) -> bool {
+    pattern
+        .strip_suffix('*')
+        .map_or(pattern == name, |prefix| name.starts_with(prefix))
+}
+
+/// Every scenario.
+#[must_use]
+pub fn all() -> Vec<Scenario> {
+    let mut every = Vec::new();
+    every.extend(shapes::scenarios());
+    every.extend(values::scenarios());
+    every.extend(types::scenarios());
+    every.extend(collections::scenarios());
+    every.extend(columns::scenarios());
+    every.extend(deletions::scenarios());
+    every.extend(expiry::scenarios());
+    every.extend(wide::scenarios());
+    every.extend(random::scenarios());
+    every
+}

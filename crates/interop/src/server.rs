@@ -1,0 +1,215 @@
+//! One JVM that runs `compactor.interop.Server`: start, one JSON line there, one back, a deadline on each.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::{Value, json};
+
+use crate::toolchain::Toolchain;
+
+/// Packages of `java.base` that Cassandra reaches into.
+const JAVA_BASE_PACKAGES: [&str; 19] = [
+    "java.lang",
+    "java.lang.reflect",
+    "java.lang.ref",
+    "java.lang.module",
+    "java.io",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "java.util.concurrent.locks",
+    "java.util.jar",
+    "java.net",
+    "sun.nio.ch",
+    "jdk.internal.ref",
+    "jdk.internal.loader",
+    "jdk.internal.misc",
+    "jdk.internal.reflect",
+    "jdk.internal.math",
+    "jdk.internal.module",
+];
+
+/// A running server. Dropping it kills the JVM.
+#[derive(Debug)]
+pub(crate) struct Server {
+    child: Child,
+    requests: ChildStdin,
+    replies: Receiver<String>,
+    next_id: u64,
+    log: PathBuf,
+    timeout: Duration,
+    dead: bool,
+}
+
+impl Server {
+    /// Starts the JVM in `home`, which holds everything that Cassandra writes.
+    pub(crate) fn start(
+        toolchain: &Toolchain,
+        home: &Path,
+        yaml: &str,
+        jvm: &[String],
+        timeout: Duration,
+    ) -> Result<Self> {
+        let config = home.join("cassandra.yaml");
+        fs::write(&config, yaml)?;
+        let log = home.join("server.log");
+        let mut child = Command::new(&toolchain.java)
+            .args(jvm_flags(toolchain.feature_release))
+            .args(jvm)
+            .arg(format!("-Dcassandra.config=file://{}", config.display()))
+            .arg(format!("-Dcassandra.storagedir={}", home.display()))
+            .arg(format!("-Djava.io.tmpdir={}", home.display()))
+            .arg("-Dcassandra.clock=compactor.interop.PinnedClock")
+            .args(["-cp", &toolchain.class_path, "compactor.interop.Server"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log)?)
+            .spawn()
+            .with_context(|| format!("cannot start {}", toolchain.java.display()))?;
+        let requests = child.stdin.take().context("the server has no stdin")?;
+        let stdout = child.stdout.take().context("the server has no stdout")?;
+        let (sender, replies) = mpsc::channel();
+        std::thread::Builder::new()
+            .name("interop-replies".to_owned())
+            .spawn(move || {
+                for line in BufReader::new(stdout).lines() {
+                    let Ok(line) = line else { return };
+                    if sender.send(line).is_err() {
+                        return;
+                    }
+                }
+            })?;
+        Ok(Self {
+            child,
+            requests,
+            replies,
+            next_id: 1,
+            log,
+            timeout,
+            dead: false,
+        })
+    }
+
+    /// Sends one request and waits for its answer.
+    pub(crate) fn call(&mut self, mut request: Value) -> Result<Value> {
+        ensure!(
+            !self.dead,
+            "the Cassandra server has already failed; see the first error"
+        );
+        let id = self.next_id;
+        self.next_id += 1;
+        let operation = request["op"].as_str().unwrap_or("?").to_owned();
+        request["id"] = json!(id);
+        let mut line = serde_json::to_string(&request)?;
+        line.push('\n');
+        if let Err(error) = self
+            .requests
+            .write_all(line.as_bytes())
+            .and_then(|()| self.requests.flush())
+        {
+            self.dead = true;
+            bail!(
+                "the Cassandra server does not take {operation}: {error}\n{}",
+                self.log_tail()
+            );
+        }
+        let reply = match self.replies.recv_timeout(self.timeout) {
+            Ok(reply) => reply,
+            Err(RecvTimeoutError::Timeout) => {
+                self.dead = true;
+                let _ = self.child.kill();
+                bail!(
+                    "{operation} took longer than {:?}; the server was killed\n{}",
+                    self.timeout,
+                    self.log_tail()
+                );
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.dead = true;
+                bail!(
+                    "the Cassandra server ended during {operation}\n{}",
+                    self.log_tail()
+                );
+            }
+        };
+        let reply: Value = serde_json::from_str(&reply)
+            .with_context(|| format!("the reply to {operation} is not JSON: {reply}"))?;
+        ensure!(
+            reply["id"] == json!(id),
+            "the reply to {operation} has id {}, expected {id}",
+            reply["id"]
+        );
+        if let Some(error) = reply.get("error") {
+            bail!(
+                "{operation}: {}\n{}",
+                error.as_str().unwrap_or_default(),
+                shorten(reply["trace"].as_str().unwrap_or_default())
+            );
+        }
+        Ok(reply["ok"].clone())
+    }
+
+    /// Resource usage of the JVM needs its process id.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn log_tail(&self) -> String {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn shorten(trace: &str) -> String {
+    trace.lines().take(25).collect::<Vec<_>>().join("\n")
+}
+
+fn jvm_flags(feature_release: u32) -> Vec<String> {
+    let mut flags = Vec::new();
+    for package in JAVA_BASE_PACKAGES {
+        for option in ["--add-opens", "--add-exports"] {
+            flags.extend([
+                option.to_owned(),
+                format!("java.base/{package}=ALL-UNNAMED"),
+            ]);
+        }
+    }
+    flags.extend([
+        "--add-opens".to_owned(),
+        "jdk.management/com.sun.management.internal=ALL-UNNAMED".to_owned(),
+    ]);
+    for export in [
+        "jdk.unsupported/sun.misc",
+        "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+        "java.rmi/sun.rmi.registry",
+        "java.rmi/sun.rmi.server",
+        "java.sql/java.sql",
+    ] {
+        flags.extend(["--add-exports".to_owned(), format!("{export}=ALL-UNNAMED")]);
+    }
+    if feature_release >= 23 {
+        flags.extend([
+            "--sun-misc-unsafe-memory-access=allow".to_owned(),
+            "--enable-native-access=ALL-UNNAMED".to_owned(),
+        ]);
+    }
+    flags.extend([
+        "-Dio.netty.tryReflectionSetAccessible=true".to_owned(),
+        "-Djdk.attach.allowAttachSelf=true".to_owned(),
+    ]);
+    flags
+}

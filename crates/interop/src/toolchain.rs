@@ -1,0 +1,199 @@
+//! Compiles the Java side once: Maven resolves Cassandra's class path, `javac` compiles `java/src`.
+//!
+//! The result lives under the cargo target directory, keyed by a stamp of the sources, the POM and the Cassandra
+//! version, behind a file lock, so that test binaries that run at the same time build it once.
+
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// A `java` command and the class path that holds Cassandra and the server.
+#[derive(Debug, Clone)]
+pub(crate) struct Toolchain {
+    pub(crate) java: PathBuf,
+    pub(crate) class_path: String,
+    pub(crate) feature_release: u32,
+}
+
+/// Why the tools cannot be used on this machine, or `None` when they can.
+pub(crate) fn missing() -> Option<String> {
+    for (name, flag) in [
+        (java_command("java"), "-version"),
+        (java_command("javac"), "-version"),
+        ("mvn".into(), "-v"),
+    ] {
+        let ran = Command::new(&name)
+            .arg(flag)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        match ran {
+            Ok(status) if status.success() => {}
+            Ok(status) => return Some(format!("{} {flag} ended with {status}", name.display())),
+            Err(error) => return Some(format!("{} does not run: {error}", name.display())),
+        }
+    }
+    None
+}
+
+/// Builds what is not built yet and returns how to start a server.
+pub(crate) fn prepare() -> Result<Toolchain> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("java");
+    let version =
+        std::env::var("COMPACTOR_CASSANDRA_VERSION").unwrap_or_else(|_| "6.0-alpha2".to_owned());
+    let place = target_directory().join("interop-java").join(&version);
+    fs::create_dir_all(&place).with_context(|| format!("cannot create {}", place.display()))?;
+    let lock = File::create(place.join("lock"))?;
+    lock.lock()
+        .with_context(|| format!("cannot lock {}", place.join("lock").display()))?;
+
+    let files = java_files(&source.join("src"))?;
+    let stamp = stamp(&source.join("pom.xml"), &files)?;
+    let class_path_file = place.join("classpath.txt");
+    let stamp_file = place.join("stamp");
+    let classes = place.join("classes");
+    let fresh = fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp);
+    if !fresh || !class_path_holds(&class_path_file) {
+        resolve(&source.join("pom.xml"), &version, &class_path_file)?;
+        compile(&files, &fs::read_to_string(&class_path_file)?, &classes)?;
+        fs::write(&stamp_file, stamp)?;
+    }
+    let jars = fs::read_to_string(&class_path_file)?;
+    let java = java_command("java");
+    let feature_release = feature_release(&java)?;
+    Ok(Toolchain {
+        java,
+        class_path: format!("{}:{}", classes.display(), jars.trim()),
+        feature_release,
+    })
+}
+
+/// `JAVA_HOME` where it is set, otherwise the `PATH`.
+fn java_command(name: &str) -> PathBuf {
+    match std::env::var_os("JAVA_HOME") {
+        Some(home) if !home.is_empty() => Path::new(&home).join("bin").join(name),
+        _ => PathBuf::from(name),
+    }
+}
+
+/// The cargo target directory: named by the environment, or an ancestor of the running binary that cargo tagged.
+fn target_directory() -> PathBuf {
+    if let Some(named) = std::env::var_os("CARGO_TARGET_DIR") {
+        return PathBuf::from(named);
+    }
+    if let Ok(binary) = std::env::current_exe()
+        && let Some(tagged) = binary
+            .ancestors()
+            .find(|place| place.join("CACHEDIR.TAG").exists())
+    {
+        return tagged.to_owned();
+    }
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target")
+}
+
+fn java_files(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut places = vec![root.to_owned()];
+    while let Some(place) = places.pop() {
+        for entry in
+            fs::read_dir(&place).with_context(|| format!("cannot list {}", place.display()))?
+        {
+            let path = entry?.path();
+            if path.is_dir() {
+                places.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "java")
+            {
+                found.push(path);
+            }
+        }
+    }
+    ensure!(
+        !found.is_empty(),
+        "no Java sources under {}",
+        root.display()
+    );
+    found.sort();
+    Ok(found)
+}
+
+fn stamp(pom: &Path, files: &[PathBuf]) -> Result<String> {
+    let mut hasher = DefaultHasher::new();
+    fs::read(pom)?.hash(&mut hasher);
+    for file in files {
+        file.hash(&mut hasher);
+        fs::read(file)?.hash(&mut hasher);
+    }
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// Whether the class path was resolved and its jars are still in the local repository.
+fn class_path_holds(file: &Path) -> bool {
+    fs::read_to_string(file)
+        .is_ok_and(|jars| jars.trim().split(':').all(|jar| Path::new(jar).exists()))
+}
+
+fn resolve(pom: &Path, version: &str, class_path_file: &Path) -> Result<()> {
+    run(Command::new("mvn")
+        .args(["-q", "-B", "-f"])
+        .arg(pom)
+        .arg(format!("-Dcassandra.version={version}"))
+        .arg("dependency:build-classpath")
+        .arg(format!("-Dmdep.outputFile={}", class_path_file.display())))
+}
+
+fn compile(files: &[PathBuf], class_path: &str, classes: &Path) -> Result<()> {
+    if classes.exists() {
+        fs::remove_dir_all(classes)?;
+    }
+    fs::create_dir_all(classes)?;
+    let javac = java_command("javac");
+    run(Command::new(javac)
+        .args([
+            "-encoding",
+            "UTF-8",
+            "-nowarn",
+            "-cp",
+            class_path.trim(),
+            "-d",
+        ])
+        .arg(classes)
+        .args(files))
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    if !output.status.success() {
+        bail!(
+            "{program} ended with {}:\n{}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(())
+}
+
+/// 17 for `17.0.15`, 25 for `25`.
+fn feature_release(java: &Path) -> Result<u32> {
+    let output = Command::new(java)
+        .args(["-XshowSettings:properties", "-version"])
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    let version = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("java.specification.version = "))
+        .with_context(|| format!("{} did not say its version", java.display()))?;
+    version
+        .trim()
+        .parse()
+        .with_context(|| format!("unexpected Java version {version}"))
+}

@@ -1,0 +1,80 @@
+//! Outputs compressed otherwise than their inputs.
+
+use anyhow::{Context, Result};
+use interop::cases::Case;
+use interop::ours::Compression;
+use interop::scenarios::{self, Scenario};
+use interop::{Cassandra, Mode};
+
+use crate::support::{self, Expected, Output, server};
+
+/// Small rows, wide partitions, values longer than any chunk, no compression to begin with.
+const NAMES: [&str; 4] = [
+    "random_mixed_1",
+    "wide_ranges",
+    "large_values",
+    "uncompressed",
+];
+
+const CHOICES: [Compression; 4] = [
+    Compression::None,
+    Compression::Lz4 { chunk_kib: 4 },
+    Compression::Lz4 { chunk_kib: 16 },
+    Compression::Lz4 { chunk_kib: 256 },
+];
+
+#[test]
+fn choices() {
+    let Some(mut cassandra) = server(Mode::Pa) else {
+        return;
+    };
+    let mut failures = Vec::new();
+    for scenario in scenarios::selected() {
+        if !NAMES.contains(&scenario.name.as_str()) {
+            continue;
+        }
+        match run(&mut cassandra, &scenario) {
+            Ok(found) => failures.extend(
+                found
+                    .into_iter()
+                    .map(|line| format!("{}: {line}", scenario.name)),
+            ),
+            Err(error) => failures.push(format!("{}: {error:#}", scenario.name)),
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<String>> {
+    let place = tempfile::tempdir()?;
+    let case = Case::prepare(cassandra, scenario, &place.path().join("inputs"))?;
+    let compacted = case.compact(cassandra, &place.path().join("cassandra"))?;
+    let data = compacted.outputs.first().context("no output")?;
+    let rows = cassandra.dump(&case.table, data)?;
+    let expected = Expected {
+        data,
+        rows,
+        metadata: false,
+        any_spelling: false,
+    };
+    let mut failures = Vec::new();
+    for (n, compression) in CHOICES.into_iter().enumerate() {
+        let output = Output {
+            version: Mode::Pa,
+            compression: Some(compression),
+        };
+        let directory = place.path().join(format!("ours-{n}"));
+        let found = support::ours(cassandra, &case, output, &directory, Some(&expected))?;
+        failures.extend(
+            found
+                .into_iter()
+                .map(|line| format!("{compression:?}: {line}")),
+        );
+    }
+    Ok(failures)
+}

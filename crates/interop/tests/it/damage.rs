@@ -1,0 +1,139 @@
+//! The tester tested: a flipped bit anywhere in a component must be found.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use interop::cases::Case;
+use interop::scenarios;
+use interop::{Cassandra, Mode};
+
+use crate::support::server;
+
+/// Components in which every damage must be noticed.
+const COMPONENTS: [&str; 8] = [
+    "Data.db",
+    "Index.db",
+    "Filter.db",
+    "Statistics.db",
+    "CompressionInfo.db",
+    "CRC.db",
+    "Summary.db",
+    "Digest.crc32",
+];
+
+/// Positions tried per component; small ones are tried whole.
+const POSITIONS: usize = 24;
+
+#[test]
+fn pa() {
+    flip(
+        Mode::Pa,
+        &["single_input", "wide_uncompressed", "many_small"],
+    );
+}
+
+#[test]
+fn nb() {
+    flip(Mode::Nb, &["range_touching", "wide_static"]);
+}
+
+fn flip(mode: Mode, names: &[&str]) {
+    let Some(mut cassandra) = server(mode) else {
+        return;
+    };
+    let mut survived = Vec::new();
+    for name in names {
+        let scenario = scenarios::all()
+            .into_iter()
+            .find(|scenario| scenario.name == *name);
+        let scenario = scenario.expect("a scenario of this name");
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let case =
+            Case::prepare(&mut cassandra, &scenario, &place.path().join("inputs")).expect("inputs");
+        let compacted = case
+            .compact(&mut cassandra, &place.path().join("out"))
+            .expect("compaction");
+        let data = compacted.outputs.first().expect("one output");
+        assert!(
+            cassandra
+                .verify(&case.table, data)
+                .expect("verify")
+                .is_empty(),
+            "{name} before damage"
+        );
+        for component in COMPONENTS {
+            survived.extend(
+                component_flips(&mut cassandra, &case, data, component)
+                    .unwrap_or_else(|error| panic!("{name} {component}: {error:#}"))
+                    .into_iter()
+                    .map(|line| format!("{mode}/{name} {component}: {line}")),
+            );
+        }
+    }
+    assert!(
+        survived.is_empty(),
+        "damage not noticed:\n{}",
+        survived.join("\n")
+    );
+}
+
+fn component_flips(
+    cassandra: &mut Cassandra,
+    case: &Case,
+    data: &Path,
+    component: &str,
+) -> Result<Vec<String>> {
+    let Some(original) = sibling(data, component)? else {
+        return Ok(Vec::new());
+    };
+    let bytes = fs::read(&original)?;
+    ensure!(!bytes.is_empty(), "{} is empty", original.display());
+    let copy = tempfile::tempdir()?;
+    let copied = copy_all(data, copy.path())?;
+    let victim = sibling(&copied, component)?.context("the copy lacks the component")?;
+    let count = bytes.len().min(POSITIONS);
+    let mut survived = Vec::new();
+    for n in 0..count {
+        let at = if count < 2 {
+            0
+        } else {
+            n * (bytes.len() - 1) / (count - 1)
+        };
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (n % 8);
+        fs::write(&victim, &damaged)?;
+        // A request that fails has noticed it too.
+        if let Ok(findings) = cassandra.verify(&case.table, &copied)
+            && findings.is_empty()
+        {
+            survived.push(format!("bit {} of byte {at} of {}", n % 8, bytes.len()));
+        }
+    }
+    fs::write(&victim, &bytes)?;
+    let findings = cassandra.verify(&case.table, &copied)?;
+    ensure!(
+        findings.is_empty(),
+        "the restored copy has findings: {findings:?}"
+    );
+    Ok(survived)
+}
+
+/// Another component of the SSTable, where it exists.
+fn sibling(data: &Path, component: &str) -> Result<Option<PathBuf>> {
+    let name = data
+        .file_name()
+        .context("no file name")?
+        .to_string_lossy()
+        .into_owned();
+    let path = data.with_file_name(name.replace("Data.db", component));
+    Ok(path.exists().then_some(path))
+}
+
+fn copy_all(data: &Path, to: &Path) -> Result<PathBuf> {
+    for entry in fs::read_dir(data.parent().context("no directory")?)? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(to.join(data.file_name().context("no file name")?))
+}

@@ -1,0 +1,7 @@
+//! Tests against real Cassandra: of the oracle itself, and of our merge by the oracle.
+
+mod compression;
+mod damage;
+mod mixed;
+mod scenario;
+mod support;

@@ -1,0 +1,99 @@
+//! Every scenario in every mode: Cassandra's own inputs and compaction pass our verification, and our merge of the
+//! same inputs passes it too and holds the same rows.
+
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use interop::cases::Case;
+use interop::ours;
+use interop::scenarios::Scenario;
+use interop::{Cassandra, Mode, compare};
+
+use crate::support::{self, Expected, Output, each};
+
+#[test]
+fn nb() {
+    each(Mode::Nb, run);
+}
+
+#[test]
+fn oa() {
+    each(Mode::Oa, run);
+}
+
+#[test]
+fn pa() {
+    each(Mode::Pa, run);
+}
+
+fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<String>> {
+    let place = tempfile::tempdir()?;
+    let case = Case::prepare(cassandra, scenario, &place.path().join("inputs"))?;
+    let mut failures = Vec::new();
+    for input in case.inputs.iter().chain(&case.others) {
+        let name = input
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        // Once is enough to see that the verifier accepts what Cassandra flushes.
+        if cassandra.mode() == Mode::Pa {
+            for finding in cassandra.verify(&case.table, input)? {
+                failures.push(format!("oracle: {name}: {finding}"));
+            }
+        }
+        for difference in sstabledump(cassandra, &case, input)? {
+            failures.push(format!("ours: dump of {name}: {difference}"));
+        }
+    }
+    let compacted = case.compact(cassandra, &place.path().join("cassandra"))?;
+    ensure!(
+        compacted.outputs.len() <= 1,
+        "oracle: {} outputs",
+        compacted.outputs.len()
+    );
+    ensure!(
+        compacted.outputs.is_empty() == scenario.empty,
+        "oracle: empty is {}",
+        !scenario.empty
+    );
+    let expected = match compacted.outputs.first() {
+        None => None,
+        Some(data) => {
+            for finding in cassandra.verify(&case.table, data)? {
+                failures.push(format!("oracle: {finding}"));
+            }
+            Some(Expected {
+                data,
+                rows: cassandra.dump(&case.table, data)?,
+                metadata: true,
+                any_spelling: scenario.any_spelling,
+            })
+        }
+    };
+    let output = Output {
+        version: cassandra.mode(),
+        compression: None,
+    };
+    let directory = place.path().join("ours");
+    failures.extend(support::ours(
+        cassandra,
+        &case,
+        output,
+        &directory,
+        expected.as_ref(),
+    )?);
+    Ok(failures)
+}
+
+/// Where our `dump` says something else than `sstabledump -l`.
+fn sstabledump(cassandra: &mut Cassandra, case: &Case, data: &Path) -> Result<Vec<String>> {
+    cassandra.set_now(case.now_s)?;
+    let found = match ours::dump(data, case.now_s) {
+        Ok(found) => found,
+        Err(error) => return Ok(vec![format!("{error:#}")]),
+    };
+    let expected = cassandra.sstabledump(&case.table, data)?;
+    let mut differences = compare::json_lines(&expected, &found)?;
+    differences.truncate(3);
+    Ok(differences)
+}
