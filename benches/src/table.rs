@@ -1,0 +1,231 @@
+//! `Data.db` of small SSTables in memory, and what a reader must find in them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use compactor_engine::cursor::{Cursor, RowRef};
+use compactor_engine::partition_writer::PartitionWriter;
+use compactor_engine::window::{BlockSource, MemorySource};
+use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
+use compactor_sstable::data::cell::CellView;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::statistics::{CollectorSettings, MetadataCollector};
+
+use crate::memory::{MemoryBlocks, MemoryIndex};
+use crate::random::Random;
+use crate::shape::{Row, Shape};
+
+/// Block that inputs are decoded by.
+const BLOCK_LEN: usize = 256 << 10;
+/// When the first input was written, microseconds since 1970.
+const FIRST_TIMESTAMP: i64 = 1_749_900_000_000_000;
+
+/// A partition key.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// A uuid.
+    pub bytes: Vec<u8>,
+    /// Its token and hashes.
+    pub hash: KeyHash,
+}
+
+/// `count` keys in the order of their tokens.
+pub fn keys(count: usize, seed: u64) -> Vec<Key> {
+    let mut random = Random::new(seed);
+    let mut keys: Vec<Key> = (0..count.max(1))
+        .map(|_| {
+            let bytes = random.bytes(16);
+            let hash = Partitioner::Murmur3.hash_key(&bytes);
+            Key { bytes, hash }
+        })
+        .collect();
+    keys.sort_by(|a, b| (a.hash.token, &a.bytes).cmp(&(b.hash.token, &b.bytes)));
+    keys
+}
+
+/// Keys for about `bytes` of uncompressed data of `shape`.
+pub fn keys_for(shape: Shape, bytes: usize) -> Vec<Key> {
+    keys(bytes / shape.partition_bytes(), 0x5eed)
+}
+
+/// What is in a table: enough to tell that nothing was lost, added or taken from another version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Partitions.
+    pub partitions: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Cells, deleted ones included.
+    pub cells: u64,
+    /// Bytes of paths and values.
+    pub value_bytes: u64,
+    /// Timestamps of cells, livenesses and row deletions, added up and wrapping.
+    pub timestamps: u64,
+}
+
+impl Totals {
+    fn add_row(&mut self, liveness: i64, deletion: i64) {
+        self.rows += 1;
+        self.timestamps = self
+            .timestamps
+            .wrapping_add(liveness as u64)
+            .wrapping_add(deletion as u64);
+    }
+
+    fn add_cell(&mut self, cell: &CellView<'_>) {
+        self.cells += 1;
+        self.value_bytes += (cell.path.len() + cell.value.len()) as u64;
+        self.timestamps = self.timestamps.wrapping_add(cell.timestamp as u64);
+    }
+
+    /// Both together.
+    pub fn plus(self, other: Totals) -> Totals {
+        Totals {
+            partitions: self.partitions + other.partitions,
+            rows: self.rows + other.rows,
+            cells: self.cells + other.cells,
+            value_bytes: self.value_bytes + other.value_bytes,
+            timestamps: self.timestamps.wrapping_add(other.timestamps),
+        }
+    }
+}
+
+/// The rows of an SSTable before they are written.
+#[derive(Debug)]
+pub struct Rows {
+    /// Layout that they are written in.
+    pub layout: Arc<Layout>,
+    /// Partitions in order, with their rows in order.
+    pub partitions: Vec<(Key, Vec<Row>)>,
+    /// What is in them.
+    pub totals: Totals,
+}
+
+impl Rows {
+    /// Partitions of `keys` of the rows that `has_row` names, as the `generation`th SSTable has them:
+    /// a second newer than the one before.
+    pub fn new(shape: Shape, keys: &[Key], generation: u32, has_row: impl Fn(u64) -> bool) -> Rows {
+        let timestamp = FIRST_TIMESTAMP + i64::from(generation) * 1_000_000;
+        let layout = Arc::new(shape.layout(timestamp));
+        let mut random = Random::new(u64::from(generation) + 1);
+        let mut totals = Totals::default();
+        let mut partitions = Vec::with_capacity(keys.len());
+        for key in keys {
+            totals.partitions += 1;
+            let rows: Vec<Row> = (0..shape.rows_per_partition())
+                .filter(|number| has_row(*number))
+                .map(|number| shape.row(&layout, number, timestamp + number as i64, &mut random))
+                .collect();
+            for row in &rows {
+                totals.add_row(row.liveness.timestamp, row.deletion.marked_for_delete_at);
+                row.view()
+                    .cells
+                    .iter()
+                    .for_each(|cell| totals.add_cell(cell));
+            }
+            partitions.push((key.clone(), rows));
+        }
+        Rows {
+            layout,
+            partitions,
+            totals,
+        }
+    }
+
+    /// Writes them.
+    pub fn write(&self) -> Table {
+        let mut writer = writer(&self.layout, MemoryBlocks::keeping());
+        for (key, rows) in &self.partitions {
+            writer.start_partition(&key.bytes, key.hash, DeletionTime::LIVE);
+            for row in rows {
+                let body_len = 32 * row.cells.len();
+                writer
+                    .add_row(false, &row.clustering, &row.view(), body_len)
+                    .expect("memory");
+            }
+            writer.end_partition().expect("memory");
+        }
+        let (blocks, _, _) = writer.finish();
+        let data = blocks.kept.unwrap_or_default();
+        Table {
+            layout: Arc::clone(&self.layout),
+            data,
+            totals: self.totals,
+        }
+    }
+}
+
+/// A writer of partitions into memory.
+pub fn writer(
+    layout: &Arc<Layout>,
+    blocks: MemoryBlocks,
+) -> PartitionWriter<MemoryBlocks, MemoryIndex> {
+    let collector = MetadataCollector::new(CollectorSettings::default());
+    let index = MemoryIndex::default();
+    PartitionWriter::new(
+        Arc::clone(layout),
+        blocks,
+        index,
+        collector,
+        DEFAULT_COLUMN_INDEX_SIZE,
+    )
+    .expect("memory")
+}
+
+/// An SSTable's data in memory.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Layout of the data.
+    pub layout: Arc<Layout>,
+    /// Uncompressed `Data.db`.
+    pub data: Vec<u8>,
+    /// What is in it.
+    pub totals: Totals,
+}
+
+impl Table {
+    /// Whole partitions of `shape` of about `bytes`.
+    pub fn of_size(shape: Shape, bytes: usize) -> Table {
+        Rows::new(shape, &keys_for(shape, bytes), 0, |_| true).write()
+    }
+
+    /// A cursor before its first partition. Copies the data: make it outside of what is timed.
+    pub fn cursor(&self) -> Cursor<MemorySource> {
+        let source = MemorySource::new(self.data.clone(), BLOCK_LEN);
+        Cursor::new(source, Arc::clone(&self.layout), PathBuf::from("memory"))
+    }
+}
+
+/// Reads everything there is, cell by cell.
+pub fn scan<S: BlockSource>(cursor: &mut Cursor<S>) -> Totals {
+    let mut totals = Totals::default();
+    while cursor.next_partition().expect("no damage") {
+        totals.partitions += 1;
+        loop {
+            cursor.next_unfiltered().expect("no damage");
+            let Some(row) = cursor.row() else { break };
+            scan_row(&row, &mut totals);
+        }
+    }
+    totals
+}
+
+fn scan_row(row: &RowRef<'_>, totals: &mut Totals) {
+    let mut body = row.body().expect("no damage");
+    totals.add_row(body.liveness.timestamp, body.deletion.marked_for_delete_at);
+    while let Some(index) = body.next_column().expect("no damage") {
+        let column = body.column(index);
+        if column.is_complex {
+            let (_, count) = body.complex_header().expect("no damage");
+            for _ in 0..count {
+                if let Some(cell) = body.complex_cell().expect("no damage") {
+                    totals.add_cell(&cell);
+                }
+            }
+        } else if let Some(cell) = body.simple_cell(column).expect("no damage") {
+            totals.add_cell(&cell);
+        }
+    }
+}
