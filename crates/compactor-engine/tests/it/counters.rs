@@ -128,7 +128,7 @@ pub fn random_context(choices: &mut Choices) -> Vec<u8> {
             };
             let clock = choices.below(3) as i64 + 1;
             let count = choices.pick(&[1, 0, -1, i64::MAX]);
-            shards.insert([0x80 ^ number as u8 * 0x60; 16], (kind, clock, count));
+            shards.insert([0x80 ^ (number as u8 * 0x60); 16], (kind, clock, count));
         }
     }
     let has_header = shards.values().any(|(kind, ..)| *kind != Kind::Remote);
