@@ -329,3 +329,27 @@ fn complete_is_refused_beside_other_sstables() {
     let live = merge(&[directory], &dir.path("out"), &["--complete"]);
     assert_eq!(live.status.code(), Some(4), "{}", text(&live.stderr));
 }
+
+/// A node loads what lies in a table's directory: not there, neither beside the inputs nor above their
+/// snapshot.
+#[test]
+fn output_where_a_node_would_load_it_is_refused() {
+    let dir = Dir::new();
+    let data = dir.input("oa-range_nested", 1);
+    for below in ["snapshots/nightly", "backups"] {
+        let table = dir.path(&below.replace('/', "-"));
+        let held = table.join(below);
+        fs::create_dir_all(&held).unwrap();
+        for file in sstable_files(&data) {
+            fs::copy(&file, held.join(file.file_name().unwrap())).unwrap();
+        }
+        for output in [&held, &table] {
+            let refused = merge(&[&held], output, &[]);
+            let stderr = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(4), "{stderr}");
+            assert!(stderr.contains("--output"), "{stderr}");
+        }
+        let merged = merge(&[&held], &dir.path("elsewhere"), &[]);
+        assert_eq!(merged.status.code(), Some(0), "{}", text(&merged.stderr));
+    }
+}

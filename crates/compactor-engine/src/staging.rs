@@ -2,14 +2,17 @@
 //!
 //! 1. A staging directory is made inside the output directory and locked.
 //! 2. Components are written there and synced one by one.
-//! 3. The staging directory is synced.
-//! 4. Components are renamed into the output directory, `Data.db` last: without it nothing is an
-//!    SSTable, neither to us nor to Cassandra, which removes such orphans when it starts.
-//! 5. The output directory is synced and the staging directory removed.
+//! 3. The staging directory is synced, and the parents of directories that were made.
+//! 4. Components are renamed into the output directory, all but `Data.db`, and that is synced: a
+//!    power cut must not leave `Data.db` without the others, in whatever order a file system writes
+//!    its renames.
+//! 5. `Data.db` is renamed: without it nothing is an SSTable, neither to us nor to Cassandra, which
+//!    removes such orphans when it starts.
+//! 6. The output directory is synced again and the staging directory removed.
 //!
-//! A run that is killed leaves at most a staging directory and, inside step 4, components without
-//! their `Data.db`. The next run removes staging directories that nobody holds the lock of, and
-//! with them what they had moved already.
+//! A run that is killed leaves at most a staging directory and, inside steps 4 and 5, components
+//! without their `Data.db`. The next run removes staging directories that nobody holds the lock of,
+//! and with them what they had moved already.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -36,7 +39,8 @@ pub struct Staging {
     target: PathBuf,
     /// Removed on drop together with what is in the staging directory.
     moved: Vec<PathBuf>,
-    created_target: bool,
+    /// Directories that did not exist, the innermost first; removed on drop if nothing came of it.
+    made: Vec<PathBuf>,
     _lock: File,
 }
 
@@ -46,20 +50,20 @@ impl Staging {
     /// # Errors
     /// A failed file operation.
     pub fn create(target: &Path) -> Result<Staging> {
-        let created_target = !target.exists();
-        fs::create_dir_all(target).map_err(Error::file("create directory", target))?;
-        let made = lock_directory(target)
+        let made = missing_directories(target);
+        let result = fs::create_dir_all(target)
+            .map_err(Error::file("create directory", target))
+            .and_then(|()| lock_directory(target))
             .and_then(|_guard| remove_stale(target).and_then(|()| make_locked(target)));
-        if made.is_err() && created_target {
-            // Only if nothing else has come into it.
-            let _ = fs::remove_dir(target);
+        if result.is_err() {
+            remove_empty(&made);
         }
-        let (directory, lock) = made?;
+        let (directory, lock) = result?;
         Ok(Staging {
             directory,
             target: target.to_owned(),
             moved: Vec::new(),
-            created_target,
+            made,
             _lock: lock,
         })
     }
@@ -69,28 +73,35 @@ impl Staging {
         self.directory.join(descriptor.file_name(component))
     }
 
-    /// Steps 3 to 5. The components must be synced. Returns the path of `Data.db`.
+    /// Steps 3 to 6. The components must be synced. Returns the path of `Data.db`.
     ///
     /// # Errors
     /// A failed sync or rename, or a file that is there already. Nothing of the output stays.
     pub fn publish(mut self, descriptor: &Descriptor, components: &[Component]) -> Result<PathBuf> {
         sync_directory(&self.directory)?;
+        for made in &self.made {
+            // The parent of a relative path of one name is the empty path: the current directory.
+            sync_directory(made.parent().unwrap_or(Path::new("")))?;
+        }
         // Nobody may take what is moved already for what a killed run left.
         let _guard = lock_directory(&self.target)?;
-        let data_last = components
-            .iter()
-            .filter(|c| **c != Component::Data)
-            .chain(std::iter::once(&Component::Data));
-        for component in data_last {
-            let name = descriptor.file_name(*component);
-            let target = self.target.join(&name);
-            rename_no_replace(&self.directory.join(&name), &target)?;
-            self.moved.push(target);
+        for component in components.iter().filter(|c| **c != Component::Data) {
+            self.move_to_target(descriptor, *component)?;
         }
         sync_directory(&self.target)?;
+        let data = self.move_to_target(descriptor, Component::Data)?;
+        sync_directory(&self.target)?;
         self.moved.clear();
-        self.created_target = false;
-        Ok(self.target.join(descriptor.file_name(Component::Data)))
+        self.made.clear();
+        Ok(data)
+    }
+
+    fn move_to_target(&mut self, descriptor: &Descriptor, component: Component) -> Result<PathBuf> {
+        let name = descriptor.file_name(component);
+        let target = self.target.join(&name);
+        rename_no_replace(&self.directory.join(&name), &target)?;
+        self.moved.push(target.clone());
+        Ok(target)
     }
 }
 
@@ -101,9 +112,24 @@ impl Drop for Staging {
             let _ = fs::remove_file(path);
         }
         let _ = fs::remove_dir_all(&self.directory);
-        if self.created_target {
-            // Only if nothing else has come into it.
-            let _ = fs::remove_dir(&self.target);
+        remove_empty(&self.made);
+    }
+}
+
+/// The directory and those above it that do not exist, the innermost first.
+fn missing_directories(directory: &Path) -> Vec<PathBuf> {
+    directory
+        .ancestors()
+        .take_while(|d| !d.as_os_str().is_empty() && !d.exists())
+        .map(Path::to_owned)
+        .collect()
+}
+
+/// Removes directories, the innermost first, until one has something in it.
+fn remove_empty(directories: &[PathBuf]) {
+    for directory in directories {
+        if fs::remove_dir(directory).is_err() {
+            break;
         }
     }
 }
@@ -276,14 +302,19 @@ mod tests {
     #[test]
     fn publishes_all_or_nothing() {
         let temp = tempfile::tempdir().unwrap();
-        let target = temp.path().join("out");
+        let parents = temp.path().join("a");
+        let target = parents.join("b/out");
         let staging = Staging::create(&target).unwrap();
         write(&staging, Component::Data);
         drop(staging);
         assert!(
-            !target.exists(),
-            "a directory made for a failed output goes with it"
+            !parents.exists(),
+            "directories made for a failed output go with it"
         );
+        fs::write(&parents, b"").unwrap();
+        Staging::create(&target).unwrap_err();
+        assert_eq!(names(temp.path()), ["a"]);
+        fs::remove_file(&parents).unwrap();
 
         let components = [Component::Data, Component::Toc];
         let staging = Staging::create(&target).unwrap();

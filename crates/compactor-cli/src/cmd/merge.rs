@@ -520,6 +520,27 @@ fn refuse_output_among_inputs(output: &Path, catalog: &Catalog) -> anyhow::Resul
             ))
             .into());
         }
+        if table_directory_above(&directory) == Some(output.as_path()) {
+            return Err(Error::refused(format!(
+                "--output {} is the table's own directory, and the inputs are a snapshot or backup \
+                 of it: a node would load the output beside what it was made from. Choose another \
+                 directory, and bring the output in with `nodetool import`",
+                output.display()
+            ))
+            .into());
+        }
     }
     Ok(())
+}
+
+/// `TABLE` of `TABLE/snapshots/NAME` and `TABLE/backups` (`Directories`).
+fn table_directory_above(directory: &Path) -> Option<&Path> {
+    let parent = directory.parent()?;
+    if directory.ends_with("backups") {
+        return Some(parent);
+    }
+    parent
+        .ends_with("snapshots")
+        .then(|| parent.parent())
+        .flatten()
 }

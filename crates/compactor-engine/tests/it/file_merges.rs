@@ -212,7 +212,13 @@ fn jobs_purge_nothing_that_is_visible() {
             false => Err(format!("overlapping: {expected:?}\nbut {joined:?}")),
         }
     };
-    check("visible jobs", 40, generate_consistent, verify, Case::simpler);
+    check(
+        "visible jobs",
+        40,
+        generate_consistent,
+        verify,
+        Case::simpler,
+    );
 }
 
 /// More inputs than anything has room for.
@@ -249,7 +255,10 @@ fn merges_into_one_directory_at_the_same_time() {
         let results: Vec<_> = std::thread::scope(|scope| {
             let merge = || merge_files(&io(), options(&paths, &output)).map(|_| ());
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(merge)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
         });
         let succeeded = results.iter().filter(|result| result.is_ok()).count();
         assert!(succeeded > 0, "{results:?}");
