@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use compactor::Error;
+use compactor::io::BackendKind;
+
 /// A number of bytes, written with a binary unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub u64);
@@ -60,6 +63,25 @@ pub enum Format {
     Text,
     /// One JSON document.
     Json,
+}
+
+/// Only `preadv2` and `pwritev2` pass the flag of mode `dontcache`, and those are called by threads.
+/// `modes`: each option of a mode, and whether it says `dontcache`.
+///
+/// # Errors
+/// If both are asked for.
+pub fn refuse_uring_with_dontcache(
+    backend: BackendKind,
+    modes: &[(&str, bool)],
+) -> Result<(), Error> {
+    let dontcache = modes.iter().find(|(_, is_dontcache)| *is_dontcache);
+    match (backend, dontcache) {
+        (BackendKind::Uring, Some((option, _))) => Err(Error::invalid(format!(
+            "{option} dontcache does not go with --backend uring, which cannot pass RWF_DONTCACHE; \
+             say --backend auto or threads, or {option} dontneed"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod duration;
 mod exit_code;
 mod flags;
 mod interrupt;
+mod numbers;
 mod output;
 mod progress;
 mod text_table;

@@ -87,7 +87,7 @@ fn a_directory_that_cannot_be_used_is_refused() {
             ["--directory", "/proc"],
             "/proc: no file can be created in it",
         ),
-        (["--size", "1KiB"], "at least 1MiB"),
+        (["--size", "1KiB"], "expected 1MiB to 1TiB"),
     ] {
         let output = demo(temp.path(), &arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -89,9 +89,9 @@ fn wrong_usage_ends_with_2_and_says_what_to_do() {
         ),
         (
             &["--shape", "timeseries", "--ttl", "1y"],
-            "is not a span of time",
+            "expected 1s to 7300d",
         ),
-        (&["--overlap", "2"], "overlap 2: a share is from 0 to 1"),
+        (&["--overlap", "2"], "expected 0 to 1"),
         (
             &["--compression", "none", "--chunk-length", "4KiB"],
             "needs --compression lz4",

@@ -4,6 +4,7 @@ mod arm;
 mod place;
 mod summary;
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,13 +19,14 @@ use serde::Serialize;
 
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
+use crate::numbers::within;
 use crate::output::print;
 use place::Place;
 
 /// SSTables that are merged.
 const SSTABLES: u32 = 3;
-/// Less than this is done before anything can be measured.
-const MIN_SIZE: u64 = 1 << 20;
+/// What may be asked for: less is done before anything can be measured.
+const SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 
 /// Merge generated SSTables twice, past the page cache and through it, and show the difference.
 ///
@@ -46,7 +48,13 @@ pub struct Args {
     directory: Option<PathBuf>,
 
     /// Uncompressed bytes of the three SSTables together.
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "256MiB",
+        value_parser = within(SIZE),
+        allow_hyphen_values = true
+    )]
     size: ByteSize,
 
     /// How the comparison is printed on stdout.
@@ -70,11 +78,6 @@ struct Demo {
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = interrupt::flag().context("install signal handlers")?;
-    if args.size.0 < MIN_SIZE {
-        return Err(
-            Error::invalid(format!("--size {}: at least 1MiB is needed", args.size)).into(),
-        );
-    }
     let place = place::choose(args.directory.as_deref())?;
     let temp = tempfile::Builder::new()
         .prefix("compactor-demo-")

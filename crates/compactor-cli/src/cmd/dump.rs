@@ -9,6 +9,8 @@ use compactor::catalog;
 use compactor::dump::{DumpOptions, dump, dump_keys};
 use compactor::io::{Io, IoOptions, ReadMode};
 
+use crate::numbers::moment;
+
 /// Print an SSTable's partitions as JSON, one per line.
 ///
 /// The lines are those of `sstabledump -l`: rows, range tombstones, cells with their timestamps, TTLs
@@ -55,7 +57,12 @@ pub struct Args {
     lines: bool,
 
     /// The moment that "expired" is judged at, in seconds since 1970. Default: the clock.
-    #[arg(long, value_name = "EPOCH")]
+    #[arg(
+        long,
+        value_name = "EPOCH",
+        value_parser = moment,
+        allow_negative_numbers = true
+    )]
     now: Option<i64>,
 
     /// How files are read: auto, direct, buffered, dontneed, dontcache.

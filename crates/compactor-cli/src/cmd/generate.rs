@@ -2,6 +2,7 @@
 
 mod summary;
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,10 +16,17 @@ use compactor::sstable::compression::codec::Codec;
 use compactor::sstable::compression::info::CompressionParams;
 
 use crate::duration::Seconds;
-use crate::flags::{ByteSize, Format};
+use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt;
+use crate::numbers::{GC_GRACE_SECONDS, THREADS, moment, within};
 use crate::output::print;
 use crate::progress::{Progress, ProgressMode};
+
+/// Uncompressed bytes of an SSTable that may be asked for.
+const SIZE: RangeInclusive<ByteSize> = ByteSize(1)..=ByteSize(16 << 40);
+const SHARE: RangeInclusive<f64> = 0.0..=1.0;
+/// Cassandra's limit of TTLs is 20 years (`Attributes.MAX_TTL`).
+const TTL: RangeInclusive<Seconds> = Seconds(1)..=Seconds(20 * 365 * 86_400);
 
 /// Write SSTables of synthetic data, for trying things out and for measuring.
 ///
@@ -53,7 +61,13 @@ pub struct Args {
     shape: ShapeName,
 
     /// Number of SSTables.
-    #[arg(long, value_name = "N", default_value = "3")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "3",
+        value_parser = within(1..=10_000u32),
+        allow_negative_numbers = true
+    )]
     sstables: u32,
 
     /// Uncompressed bytes of each SSTable's Data.db, roughly, in whole partitions.
@@ -61,28 +75,59 @@ pub struct Args {
         long,
         value_name = "SIZE",
         default_value = "64MiB",
-        conflicts_with = "rows"
+        conflicts_with = "rows",
+        value_parser = within(SIZE),
+        allow_hyphen_values = true
     )]
     size: ByteSize,
 
     /// Rows of each SSTable instead of --size, rounded up to whole partitions.
-    #[arg(long, value_name = "N")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = within(1..=1_000_000_000_000u64),
+        allow_negative_numbers = true
+    )]
     rows: Option<u64>,
 
     /// Share of an SSTable's partitions, and of the rows in them, that every other has too.
-    #[arg(long, value_name = "0..1", default_value = "0.5")]
+    #[arg(
+        long,
+        value_name = "0..1",
+        default_value = "0.5",
+        value_parser = within(SHARE),
+        allow_negative_numbers = true
+    )]
     overlap: f64,
 
     /// What everything is derived from.
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        value_parser = within(0..=u64::MAX),
+        allow_negative_numbers = true
+    )]
     seed: u64,
 
     /// Bytes of the blob or text of each row. Default: 1000 for kv, 64 for wide, 16 for timeseries.
-    #[arg(long, help_heading = "Rows", value_name = "BYTES")]
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "BYTES",
+        value_parser = within(1..=16u32 << 20),
+        allow_negative_numbers = true
+    )]
     value_length: Option<u32>,
 
     /// Rows per partition. Default: 1 for kv, otherwise 1000.
-    #[arg(long, help_heading = "Rows", value_name = "N")]
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "N",
+        value_parser = within(1..=i32::MAX as u32),
+        allow_negative_numbers = true
+    )]
     rows_per_partition: Option<u32>,
 
     /// Share of these values that LZ4 saves, roughly: 0 for random bytes.
@@ -90,33 +135,70 @@ pub struct Args {
         long,
         help_heading = "Rows",
         value_name = "0..1",
-        default_value = "0.5"
+        default_value = "0.5",
+        value_parser = within(SHARE),
+        allow_negative_numbers = true
     )]
     compressibility: f64,
 
     /// Shape wide: share of the rows that are deletions of a row. Default: 0.02.
-    #[arg(long, help_heading = "Rows", value_name = "0..1")]
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "0..1",
+        value_parser = within(SHARE),
+        allow_negative_numbers = true
+    )]
     deletions: Option<f64>,
 
     /// Shape wide: share of the rows where a range tombstone of up to 20 rows begins. Default: 0.005.
-    #[arg(long, help_heading = "Rows", value_name = "0..1")]
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "0..1",
+        value_parser = within(SHARE),
+        allow_negative_numbers = true
+    )]
     range_tombstones: Option<f64>,
 
     /// Shape timeseries: TTL of every row, such as 12h or 7d. Default: 7d.
-    #[arg(long, help_heading = "Rows", value_name = "TIME")]
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "TIME",
+        value_parser = within(TTL),
+        allow_hyphen_values = true
+    )]
     ttl: Option<Seconds>,
 
     /// Shape timeseries: share of the rows that have expired. Default: 0.3.
-    #[arg(long, help_heading = "Rows", value_name = "0..1")]
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "0..1",
+        value_parser = within(SHARE),
+        allow_negative_numbers = true
+    )]
     expired: Option<f64>,
 
     /// Shape timeseries: when they have, in seconds since 1970. Default: the clock.
-    #[arg(long, help_heading = "Rows", value_name = "EPOCH")]
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "EPOCH",
+        value_parser = moment,
+        allow_negative_numbers = true
+    )]
     now: Option<i64>,
 
     /// Shapes kv and wide: timestamp of the first SSTable, in microseconds since 1970; each SSTable
     /// is two hours newer than the one before. Default: 2025-01-01.
-    #[arg(long, help_heading = "Rows", value_name = "MICROSECONDS")]
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "MICROSECONDS",
+        allow_negative_numbers = true
+    )]
     first_timestamp: Option<i64>,
 
     /// Keyspace, for the directory and schema.cql.
@@ -137,7 +219,9 @@ pub struct Args {
         long,
         help_heading = "Files",
         value_name = "N",
-        default_value = "864000"
+        default_value = "864000",
+        value_parser = within(GC_GRACE_SECONDS),
+        allow_negative_numbers = true
     )]
     gc_grace_seconds: u32,
 
@@ -155,7 +239,12 @@ pub struct Args {
     compression: Compression,
 
     /// Uncompressed bytes per chunk, a power of two. Default: 16KiB.
-    #[arg(long, help_heading = "Files", value_name = "SIZE")]
+    #[arg(
+        long,
+        help_heading = "Files",
+        value_name = "SIZE",
+        allow_hyphen_values = true
+    )]
     chunk_length: Option<ByteSize>,
 
     /// How files are written: auto, direct, buffered, trickle, dontneed, dontcache.
@@ -176,8 +265,14 @@ pub struct Args {
     )]
     backend: BackendKind,
 
-    /// Threads that compress. Default: one per processor.
-    #[arg(long, help_heading = "Input and output", value_name = "N")]
+    /// Threads that compress, 1 to 1024. Default: one per processor.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "N",
+        value_parser = within(THREADS),
+        allow_negative_numbers = true
+    )]
     threads: Option<usize>,
 
     /// How the summary is printed on stdout.
@@ -206,6 +301,10 @@ enum Compression {
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = interrupt::flag().context("install signal handlers")?;
+    refuse_uring_with_dontcache(
+        args.backend,
+        &[("--write-io", args.write_io == WriteMode::DontCache)],
+    )?;
     let options = options(&args)?;
     // Of rows the length is not known beforehand.
     let (mode, total_bytes) = match options.amount {
@@ -255,7 +354,7 @@ fn options(args: &Args) -> anyhow::Result<GenerateOptions> {
     set(&mut options.expired, args.expired);
     set(&mut options.now_s, args.now);
     set(&mut options.first_timestamp_us, args.first_timestamp);
-    set(&mut options.threads, args.threads.map(|n| n.max(1)));
+    set(&mut options.threads, args.threads);
     Ok(options)
 }
 

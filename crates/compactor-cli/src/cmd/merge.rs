@@ -12,12 +12,14 @@ use compactor::io::{BackendKind, IoOptions, ReadMode, WriteMode, raise_open_file
 use compactor::sstable::Version;
 use compactor::sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
 use compactor::sstable::compression::info::CompressionParams;
-use compactor::sstable::data::deletion_time::MAX_DELETION_TIME;
 use compactor::sstable::schema::CompressionOptions;
 use compactor::{Error, InputCheck, MergeRequest, Observer, OutputCompression, Scope};
 
-use crate::flags::{ByteSize, Format};
+use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt;
+use crate::numbers::{
+    GC_GRACE_SECONDS, MEMORY, READAHEAD, THREADS, moment, moment_or_before_1970, within,
+};
 use crate::output::print;
 use crate::progress::{Progress, ProgressMode};
 use crate::verify_step;
@@ -66,7 +68,8 @@ pub struct Args {
 
     /// Seconds that tombstones must live. Default: schema.cql's, otherwise 864000.
     #[arg(long, help_heading = "Purging", value_name = "N",
-        conflicts_with_all = ["gc_before", "no_purge"])]
+        conflicts_with_all = ["gc_before", "no_purge"],
+        value_parser = within(GC_GRACE_SECONDS), allow_negative_numbers = true)]
     gc_grace_seconds: Option<u32>,
 
     /// Purge tombstones with a local deletion time before this, in seconds since 1970.
@@ -74,7 +77,9 @@ pub struct Args {
         long,
         help_heading = "Purging",
         value_name = "EPOCH",
-        conflicts_with = "no_purge"
+        conflicts_with = "no_purge",
+        value_parser = moment_or_before_1970,
+        allow_negative_numbers = true
     )]
     gc_before: Option<i64>,
 
@@ -83,7 +88,13 @@ pub struct Args {
     no_purge: bool,
 
     /// The moment that expiry is judged at, in seconds since 1970. Default: the clock.
-    #[arg(long, help_heading = "Purging", value_name = "EPOCH")]
+    #[arg(
+        long,
+        help_heading = "Purging",
+        value_name = "EPOCH",
+        value_parser = moment,
+        allow_negative_numbers = true
+    )]
     now: Option<i64>,
 
     /// Version of the output: nb (Cassandra 4), oa (5), pa (6). Default: the newest of the inputs.
@@ -104,7 +115,12 @@ pub struct Args {
     compression_level: Option<i32>,
 
     /// Uncompressed bytes per chunk, a power of two such as 4KiB.
-    #[arg(long, help_heading = "Output", value_name = "SIZE")]
+    #[arg(
+        long,
+        help_heading = "Output",
+        value_name = "SIZE",
+        allow_hyphen_values = true
+    )]
     chunk_length: Option<ByteSize>,
 
     /// How inputs are read: auto, direct, buffered, dontneed, dontcache.
@@ -134,20 +150,34 @@ pub struct Args {
     )]
     backend: BackendKind,
 
-    /// Bytes read ahead per input. Default: up to 2MiB, as --memory allows.
-    #[arg(long, help_heading = "Input and output", value_name = "SIZE")]
-    readahead: Option<ByteSize>,
-
-    /// Threads that decode and compress. Default: one per processor.
-    #[arg(long, help_heading = "Input and output", value_name = "N")]
-    threads: Option<usize>,
-
-    /// Memory for buffers, over all inputs and the output.
+    /// Bytes read ahead per input, 4KiB to 1GiB, as far as --memory allows. Default: 2MiB.
     #[arg(
         long,
         help_heading = "Input and output",
         value_name = "SIZE",
-        default_value = "64MiB"
+        value_parser = within(READAHEAD),
+        allow_hyphen_values = true
+    )]
+    readahead: Option<ByteSize>,
+
+    /// Threads that decode and compress, 1 to 1024. Default: one per processor.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "N",
+        value_parser = within(THREADS),
+        allow_negative_numbers = true
+    )]
+    threads: Option<usize>,
+
+    /// Memory for buffers, over all inputs and the output, 1MiB to 1TiB.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "SIZE",
+        default_value = "64MiB",
+        value_parser = within(MEMORY),
+        allow_hyphen_values = true
     )]
     memory: ByteSize,
 
@@ -204,6 +234,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Two descriptors per input and some: the usual soft limit of 1024 is soon reached.
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
+    refuse_uring_with_dontcache(
+        args.backend,
+        &[
+            ("--read-io", args.read_io == ReadMode::DontCache),
+            ("--write-io", args.write_io == WriteMode::DontCache),
+        ],
+    )?;
     let catalog = catalog::find(&args.inputs)?;
     for note in &catalog.notes {
         eprintln!("note: {note}");
@@ -277,16 +314,6 @@ fn request(args: &Args, catalog: &Catalog) -> anyhow::Result<(MergeRequest, Vec<
     let mut notes = Vec::new();
     let mut request = MergeRequest::new(catalog.sstables.clone(), &args.output);
     let table = catalog.schema.as_ref().map(|(_, table)| table);
-    for (option, seconds) in [("--now", args.now), ("--gc-before", args.gc_before)] {
-        if seconds.is_some_and(|s| s > MAX_DELETION_TIME) {
-            return Err(Error::invalid(format!(
-                "{option} {}: seconds since 1970 are wanted, at most {MAX_DELETION_TIME}; are these \
-                 milliseconds?",
-                seconds.unwrap_or_default()
-            ))
-            .into());
-        }
-    }
     request.now_s = args.now.unwrap_or_else(now_s);
     request.scope = scope(args, catalog)?;
     request.gc_before_s = gc_before_s(args, catalog, request.now_s, &mut notes);
@@ -315,7 +342,7 @@ fn request(args: &Args, catalog: &Catalog) -> anyhow::Result<(MergeRequest, Vec<
     request.read_mode = args.read_io;
     request.write_mode = args.write_io;
     if let Some(threads) = args.threads {
-        request.threads = threads.max(1);
+        request.threads = threads;
     }
     request.memory_bytes = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
     request.readahead_bytes = args

@@ -8,6 +8,7 @@ use compactor::metadata::{self, MetadataOptions, SstableMetadata, text};
 
 use super::dump::{now_s, sstables_of};
 use crate::flags::Format;
+use crate::numbers::{GC_GRACE_SECONDS, moment, within};
 use crate::output::print;
 
 /// Tell what SSTables say of themselves, without reading their data.
@@ -35,12 +36,19 @@ pub struct Args {
         long,
         alias = "gc_grace_seconds",
         value_name = "N",
-        default_value_t = 0
+        default_value_t = 0,
+        value_parser = within(GC_GRACE_SECONDS),
+        allow_negative_numbers = true
     )]
     gc_grace_seconds: u32,
 
     /// The moment that this age is counted back from, in seconds since 1970. Default: the clock.
-    #[arg(long, value_name = "EPOCH")]
+    #[arg(
+        long,
+        value_name = "EPOCH",
+        value_parser = moment,
+        allow_negative_numbers = true
+    )]
     now: Option<i64>,
 
     /// text, or json: an array with an object per SSTable.

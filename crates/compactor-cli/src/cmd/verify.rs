@@ -14,7 +14,7 @@ use compactor::{Observer, catalog};
 use serde::Serialize;
 
 use crate::exit_code;
-use crate::flags::{ByteSize, Format};
+use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt;
 use crate::output::print;
 
@@ -75,6 +75,8 @@ struct Document<'a> {
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut observer = Interrupted(interrupt::flag().context("install signal handlers")?);
+    let reads_dontcache = args.read_io == ReadMode::DontCache;
+    refuse_uring_with_dontcache(args.backend, &[("--read-io", reads_dontcache)])?;
     let paths = paths(&args.inputs)?;
     let io = Io::new(IoOptions {
         backend: args.backend,

@@ -1,0 +1,113 @@
+//! Values of options that are numbers: which are accepted, and what is said of the others.
+//!
+//! An option of a number also takes `allow_negative_numbers`, and one of a size
+//! `allow_hyphen_values`, so that `-1` is refused as a value and not as an option that nobody knows.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use compactor::sstable::data::deletion_time::MAX_DELETION_TIME;
+
+use crate::flags::ByteSize;
+
+/// Threads that may be asked for. Beyond some per processor they only take memory, and the system
+/// soon refuses more.
+pub const THREADS: RangeInclusive<usize> = 1..=1024;
+
+/// Bytes of `--memory` that may be asked for: below, an input has no room for a block.
+pub const MEMORY: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
+
+/// Bytes of `--readahead` that may be asked for.
+pub const READAHEAD: RangeInclusive<ByteSize> = ByteSize(4 << 10)..=ByteSize(1 << 30);
+
+/// Values of `gc_grace_seconds`, an `int` in Cassandra.
+pub const GC_GRACE_SECONDS: RangeInclusive<u32> = 0..=i32::MAX as u32;
+
+/// Parses a value and checks that it lies in a range.
+pub fn within<T>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text| match text.parse() {
+        Ok(value) if range.contains(&value) => Ok(value),
+        _ => Err(format!("expected {} to {}", range.start(), range.end())),
+    }
+}
+
+/// Parses a moment that something is judged at: seconds since 1970.
+pub fn moment(text: &str) -> Result<i64, String> {
+    match text.parse() {
+        Ok(seconds) if (0..=MAX_DELETION_TIME).contains(&seconds) => Ok(seconds),
+        Ok(seconds) if seconds > MAX_DELETION_TIME => Err(too_late()),
+        _ => Err(format!(
+            "expected seconds since 1970, 0 to {MAX_DELETION_TIME}"
+        )),
+    }
+}
+
+/// Parses a moment before which deletions may go. It is a moment less a grace, and so may lie before
+/// 1970: then nothing goes.
+pub fn moment_or_before_1970(text: &str) -> Result<i64, String> {
+    match text.parse() {
+        Ok(seconds) if seconds <= MAX_DELETION_TIME => Ok(seconds),
+        Ok(_) => Err(too_late()),
+        Err(_) => Err(format!(
+            "expected seconds since 1970, at most {MAX_DELETION_TIME}"
+        )),
+    }
+}
+
+fn too_late() -> String {
+    format!("expected seconds since 1970, at most {MAX_DELETION_TIME}; are these milliseconds?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_kept_and_named() {
+        let threads = within(THREADS);
+        assert_eq!((threads("1"), threads("1024")), (Ok(1), Ok(1024)));
+        for text in [
+            "0",
+            "1025",
+            "20000",
+            "-1",
+            "99999999999999999999",
+            "two",
+            "",
+        ] {
+            assert_eq!(
+                threads(text),
+                Err("expected 1 to 1024".to_owned()),
+                "{text}"
+            );
+        }
+        let memory = within(MEMORY);
+        assert_eq!(memory("1MiB"), Ok(ByteSize(1 << 20)));
+        for text in ["0", "1048575", "2TiB", "-1MiB", "99999999999GiB", "1MB"] {
+            assert_eq!(
+                memory(text),
+                Err("expected 1MiB to 1TiB".to_owned()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn moments() {
+        assert_eq!(moment("0"), Ok(0));
+        assert_eq!(moment("4294967293"), Ok(MAX_DELETION_TIME));
+        assert!(moment("-1").is_err());
+        assert_eq!(moment_or_before_1970("-5"), Ok(-5));
+        for parse in [moment, moment_or_before_1970] {
+            assert!(parse("1735689600000").unwrap_err().contains("milliseconds"));
+            assert!(parse("today").unwrap_err().starts_with("expected seconds"));
+            assert!(parse("99999999999999999999").is_err());
+        }
+    }
+}
