@@ -1,8 +1,12 @@
 //! Ends of the pipeline in memory.
 
 use compactor_engine::Result;
-use compactor_engine::partition_writer::{BlockOutput, IndexOutput};
-use compactor_sstable::partitioner::KeyHash;
+use compactor_engine::partition_writer::BlockOutput;
+use compactor_engine::sstable_index::{IndexedPartition, SstableIndex};
+use compactor_sstable::Version;
+use compactor_sstable::big::index_info::{DEFAULT_COLUMN_INDEX_SIZE, PromotedIndexBuilder};
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
 
 /// Length of a block, as files are written.
 const BLOCK_LEN: usize = 256 << 10;
@@ -54,18 +58,47 @@ impl BlockOutput for MemoryBlocks {
 }
 
 /// Takes index entries and keeps their number and size.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct MemoryIndex {
+    promoted: PromotedIndexBuilder,
     /// Entries, one per partition.
     pub entries: u64,
     /// Bytes of promoted indexes.
     pub promoted_bytes: u64,
 }
 
-impl IndexOutput for MemoryIndex {
-    fn add(&mut self, _key: &[u8], _hash: KeyHash, _position: u64, promoted: &[u8]) -> Result<()> {
+impl MemoryIndex {
+    /// An index of the BIG format.
+    pub fn new(version: Version) -> MemoryIndex {
+        MemoryIndex {
+            promoted: PromotedIndexBuilder::new(version, DEFAULT_COLUMN_INDEX_SIZE),
+            entries: 0,
+            promoted_bytes: 0,
+        }
+    }
+}
+
+impl SstableIndex for MemoryIndex {
+    #[inline]
+    fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<()> {
+        self.promoted
+            .add_unfiltered(start, end, kind, body, open_marker);
+        Ok(())
+    }
+
+    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
+        let promoted = self
+            .promoted
+            .finish(partition.header_len, &partition.deletion)?;
         self.entries += 1;
         self.promoted_bytes += promoted.len() as u64;
-        Ok(())
+        Ok(!promoted.is_empty())
     }
 }

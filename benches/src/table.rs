@@ -6,7 +6,6 @@ use std::sync::Arc;
 use compactor_engine::cursor::{Cursor, RowRef};
 use compactor_engine::partition_writer::PartitionWriter;
 use compactor_engine::window::{BlockSource, MemorySource};
-use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
 use compactor_sstable::data::cell::CellView;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
@@ -163,15 +162,8 @@ pub fn writer(
     blocks: MemoryBlocks,
 ) -> PartitionWriter<MemoryBlocks, MemoryIndex> {
     let collector = MetadataCollector::new(CollectorSettings::default());
-    let index = MemoryIndex::default();
-    PartitionWriter::new(
-        Arc::clone(layout),
-        blocks,
-        index,
-        collector,
-        DEFAULT_COLUMN_INDEX_SIZE,
-    )
-    .expect("memory")
+    let index = MemoryIndex::new(layout.version);
+    PartitionWriter::new(Arc::clone(layout), blocks, index, collector).expect("memory")
 }
 
 /// An SSTable's data in memory.

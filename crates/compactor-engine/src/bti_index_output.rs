@@ -1,14 +1,8 @@
-//! The index files of either format on their way out, fed row by row.
+//! `Partitions.db` and `Rows.db` on their way out, and the Bloom filter over the same keys.
 //!
-//! BIG collects a partition's blocks and writes them with its entry once the partition is complete.
-//! BTI writes to `Rows.db` while the partition goes on and refers to it in `Partitions.db`. So that one
-//! writer of partitions serves both, an [`SstableIndex`] is told of each row and marker, and then of
-//! the partition.
-//!
-//! Source: `BtiTableWriter.IndexWriter.append`, `BigTableWriter.IndexWriter.append`.
+//! Source: `BtiTableWriter.IndexWriter.append`.
 
 use compactor_io::{SequentialWriter, WrittenFile};
-use compactor_sstable::big::index_info::PromotedIndexBuilder;
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::paged_output::PagedOutput;
@@ -16,99 +10,13 @@ use compactor_sstable::bti::partitions::{PartitionIndexWriter, PartitionPosition
 use compactor_sstable::bti::rows::RowIndexWriter;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
-use crate::index_output::BigIndexOutput;
-use crate::partition_writer::IndexOutput;
+use crate::sstable_index::{IndexedPartition, SstableIndex};
 
 /// Bytes collected before they go to a file's writer.
 const BATCH_LEN: usize = 64 << 10;
-
-/// A partition that has been written.
-#[derive(Clone, Copy, Debug)]
-pub struct IndexedPartition<'a> {
-    /// Its key.
-    pub key: &'a [u8],
-    /// Token and hashes of the key.
-    pub hash: KeyHash,
-    /// Where it begins in the uncompressed `Data.db`.
-    pub position: u64,
-    /// Bytes of key, deletion and static row.
-    pub header_len: u64,
-    /// Its own deletion.
-    pub deletion: DeletionTime,
-}
-
-/// The index of an SSTable being written.
-pub trait SstableIndex {
-    /// Adds a row or marker that occupies `start..end` of the current partition.
-    ///
-    /// Its name is `kind` and `body`, the bytes that follow the kind in a serialized prefix: of a
-    /// row, the clustering values as Data.db has them; of a marker, count and values. `open_marker`
-    /// is the deletion that is open behind it, or [`DeletionTime::LIVE`].
-    ///
-    /// # Errors
-    /// A failed write, or a clustering that the format cannot index.
-    fn add_unfiltered(
-        &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> Result<()>;
-
-    /// Ends the current partition.
-    ///
-    /// # Errors
-    /// A failed write, or a partition that the format cannot index.
-    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<()>;
-}
-
-/// The BIG index: promoted indexes and `Index.db`.
-#[derive(Debug)]
-pub struct BigIndex {
-    promoted: PromotedIndexBuilder,
-    output: BigIndexOutput,
-}
-
-impl BigIndex {
-    /// Joins the two.
-    pub fn new(promoted: PromotedIndexBuilder, output: BigIndexOutput) -> BigIndex {
-        BigIndex { promoted, output }
-    }
-
-    /// `Index.db` and what belongs to it.
-    pub fn into_output(self) -> BigIndexOutput {
-        self.output
-    }
-}
-
-impl SstableIndex for BigIndex {
-    #[inline]
-    fn add_unfiltered(
-        &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> Result<()> {
-        self.promoted
-            .add_unfiltered(start, end, kind, body, open_marker);
-        Ok(())
-    }
-
-    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<()> {
-        let promoted = self
-            .promoted
-            .finish(partition.header_len, &partition.deletion)?;
-        self.output
-            .add(partition.key, partition.hash, partition.position, promoted)
-    }
-}
 
 /// The BTI index: `Partitions.db`, `Rows.db` and the filter.
 #[derive(Debug)]
@@ -196,7 +104,7 @@ impl SstableIndex for BtiIndexOutput {
         drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)
     }
 
-    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<()> {
+    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
         let IndexedPartition {
             key,
             hash,
@@ -218,7 +126,8 @@ impl SstableIndex for BtiIndexOutput {
             self.partitions.output(),
             &mut self.partitions_file,
             BATCH_LEN,
-        )
+        )?;
+        Ok(matches!(place, PartitionPosition::Rows(_)))
     }
 }
 
@@ -230,40 +139,6 @@ fn drain(output: &mut PagedOutput, file: &mut SequentialWriter, at_least: usize)
         output.clear();
     }
     Ok(())
-}
-
-/// The index of an output whose format is chosen at run time.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "one per output")]
-pub enum FormatIndex {
-    /// BIG.
-    Big(BigIndex),
-    /// BTI.
-    Bti(BtiIndexOutput),
-}
-
-impl SstableIndex for FormatIndex {
-    #[inline]
-    fn add_unfiltered(
-        &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> Result<()> {
-        match self {
-            FormatIndex::Big(index) => index.add_unfiltered(start, end, kind, body, open_marker),
-            FormatIndex::Bti(index) => index.add_unfiltered(start, end, kind, body, open_marker),
-        }
-    }
-
-    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<()> {
-        match self {
-            FormatIndex::Big(index) => index.add_partition(partition),
-            FormatIndex::Bti(index) => index.add_partition(partition),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -323,12 +198,9 @@ mod tests {
         };
         let types = [CqlType::Int32];
         let filter = BloomFilter::for_keys(keys.len() as u64, 0.01).unwrap();
-        let output = BtiIndexOutput::new(create("p"), create("r"), filter, &types, 400).unwrap();
-        let mut index = FormatIndex::Bti(output);
-        write(&mut index, &keys, count);
-        let FormatIndex::Bti(output) = index else {
-            unreachable!()
-        };
+        let mut output =
+            BtiIndexOutput::new(create("p"), create("r"), filter, &types, 400).unwrap();
+        write(&mut output, &keys, count);
         assert_eq!(output.entries(), keys.len() as u64);
         let finished = output.finish().unwrap();
         assert_eq!(finished.first_key, keys[0]);
@@ -375,34 +247,5 @@ mod tests {
             position += 11 + 100 * count(n);
         }
         assert_eq!(entries.next_entry().unwrap(), None);
-    }
-
-    /// The same calls as before this trait: the index of either way is the same.
-    #[test]
-    fn big_is_unchanged() {
-        let directory = tempfile::tempdir().unwrap();
-        let io = Io::new(IoOptions::default()).unwrap();
-        let path = directory.path().join("i");
-        let file = io
-            .create(&path, WriteMode::Buffered, WriterOptions::default())
-            .unwrap();
-        let promoted = PromotedIndexBuilder::new(compactor_sstable::Version::Oa, 400);
-        let mut index = FormatIndex::Big(BigIndex::new(
-            promoted,
-            BigIndexOutput::new(file, None, 128),
-        ));
-        let keys = [b"b".to_vec(), b"c".to_vec()];
-        write(&mut index, &keys, |n| 9 * n as u64);
-        let FormatIndex::Big(big) = index else {
-            unreachable!()
-        };
-        let output = big.into_output();
-        assert_eq!(output.entries(), 2);
-        let finished = output.finish().unwrap();
-        let bytes = std::fs::read(&finished.file.path).unwrap();
-        // No promoted index; three blocks of 4, 4 and 1 rows.
-        assert_eq!(bytes[..5], [0, 1, b'b', 0, 0]);
-        assert_eq!(bytes[5..9], [0, 1, b'c', 11]);
-        assert_eq!(bytes[10..13], [10, 0x80, 3]);
     }
 }

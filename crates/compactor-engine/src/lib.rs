@@ -13,6 +13,7 @@
 //! This crate prints nothing, parses no options and chooses no SSTables.
 #![forbid(unsafe_code)]
 
+pub mod big_index_output;
 pub mod bti_index_output;
 pub mod budget;
 pub mod counter_merge;
@@ -21,7 +22,6 @@ pub mod data_output;
 pub mod decode;
 pub mod error;
 pub mod header_union;
-pub mod index_output;
 pub mod input;
 pub mod merge_job;
 pub mod overlapping;
@@ -31,6 +31,7 @@ pub mod purge;
 pub mod reconcile;
 pub mod row_merge;
 pub mod scan;
+pub mod sstable_index;
 pub mod sstable_writer;
 pub mod staging;
 pub mod tournament;

@@ -25,9 +25,10 @@ use compactor_sstable::partitioner::KeyHash;
 use crate::cursor::{Cursor, PlacesHash, RowRef};
 use crate::error::{Error, Result};
 use crate::header_union::ColumnMap;
-use crate::partition_writer::{BlockOutput, IndexOutput, PartitionWriter, TranscodeError};
+use crate::partition_writer::{BlockOutput, PartitionWriter, TranscodeError};
 use crate::purge::{PurgeLimit, Purger};
 use crate::row_merge::{PurgeCounts, RowContext, RowMerger, VersionError};
+use crate::sstable_index::SstableIndex;
 use crate::tournament::Tournament;
 use crate::window::BlockSource;
 
@@ -172,7 +173,7 @@ pub struct PartitionMerger<S, B, I> {
     prefix: Vec<u8>,
 }
 
-impl<S: BlockSource, B: BlockOutput, I: IndexOutput> PartitionMerger<S, B, I> {
+impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     /// Merges `inputs` into `writer`.
     pub fn new(
         mut inputs: Vec<MergeInput<S>>,

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use compactor_sstable::Error as FormatError;
-use compactor_sstable::big::index_info::PromotedIndexBuilder;
 use compactor_sstable::byte_reader::ByteReader;
 use compactor_sstable::data::cell::{CellView, Liveness};
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
@@ -23,6 +22,7 @@ use compactor_sstable::statistics::collector::MetadataCollector;
 use crate::cursor::RowRef;
 use crate::error::{Error, Result};
 use crate::row_merge::MergedRow;
+use crate::sstable_index::{IndexedPartition, SstableIndex};
 
 /// Takes uncompressed blocks in file order.
 pub trait BlockOutput {
@@ -37,16 +37,6 @@ pub trait BlockOutput {
 
     /// Takes a block over.
     fn put_block(&mut self, block: Vec<u8>);
-}
-
-/// Takes a partition's index entry once the partition is complete.
-pub trait IndexOutput {
-    /// Adds the entry of a partition at an uncompressed `position`. `promoted` is its serialized
-    /// promoted index, empty for a partition of less than two index blocks.
-    ///
-    /// # Errors
-    /// A failed write.
-    fn add(&mut self, key: &[u8], hash: KeyHash, position: u64, promoted: &[u8]) -> Result<()>;
 }
 
 /// Writes partitions.
@@ -70,7 +60,6 @@ pub struct PartitionWriter<B, I> {
     unfiltered_count: u64,
     static_is_empty: bool,
 
-    promoted_index: PromotedIndexBuilder,
     open_marker: DeletionTime,
     /// Some range tombstone of the partition has a timestamp before 1970.
     has_early_range: bool,
@@ -86,7 +75,7 @@ pub struct PartitionWriter<B, I> {
     partitions: u64,
 }
 
-impl<B: BlockOutput, I: IndexOutput> PartitionWriter<B, I> {
+impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
     /// A writer of partitions in the form of `layout`.
     ///
     /// # Errors
@@ -96,10 +85,8 @@ impl<B: BlockOutput, I: IndexOutput> PartitionWriter<B, I> {
         mut blocks: B,
         index: I,
         collector: MetadataCollector,
-        column_index_size: u64,
     ) -> Result<PartitionWriter<B, I>> {
         let out = blocks.take_buffer()?;
-        let version = layout.version;
         Ok(PartitionWriter {
             layout,
             blocks,
@@ -119,7 +106,6 @@ impl<B: BlockOutput, I: IndexOutput> PartitionWriter<B, I> {
             previous: 0,
             unfiltered_count: 0,
             static_is_empty: true,
-            promoted_index: PromotedIndexBuilder::new(version, column_index_size),
             open_marker: DeletionTime::LIVE,
             has_early_range: false,
             last: Vec::new(),
@@ -404,12 +390,16 @@ impl<B: BlockOutput, I: IndexOutput> PartitionWriter<B, I> {
                 self.note_clustering(&layout, false);
             }
         }
-        let promoted = self
-            .promoted_index
-            .finish(self.header_len, &self.deletion)?;
+        let rows_are_indexed = self.index.add_partition(&IndexedPartition {
+            key: &self.key,
+            hash: self.hash,
+            position: self.start,
+            header_len: self.header_len,
+            deletion: self.deletion,
+        })?;
         let version = self.layout.version;
-        if self.has_early_range && !promoted.is_empty() && version.has_uint_deletion_time() {
-            // It may be open at the end of a block, where the sign of its timestamp says that it is
+        if self.has_early_range && rows_are_indexed && version.has_uint_deletion_time() {
+            // It may be open at a border of blocks, where the sign of its timestamp says that it is
             // not a deletion: Cassandra writes that and cannot read it.
             return Err(Error::Refused(format!(
                 "wide partition {} has a range tombstone with a timestamp before 1970, which the \
@@ -417,7 +407,6 @@ impl<B: BlockOutput, I: IndexOutput> PartitionWriter<B, I> {
                 crate::cursor::hex(&self.key)
             )));
         }
-        self.index.add(&self.key, self.hash, self.start, promoted)?;
         self.collector.update_partition_deletion(&self.deletion);
         self.collector.add_key(&self.key);
         self.collector.add_partition(end + 1);
@@ -472,8 +461,8 @@ impl<B: BlockOutput, I: IndexOutput> PartitionWriter<B, I> {
         self.previous = start;
         self.unfiltered_count += 1;
         let body = &self.out[name.start..name.end];
-        self.promoted_index
-            .add_unfiltered(start, end, name.kind, body, &self.open_marker);
+        self.index
+            .add_unfiltered(start, end, name.kind, body, &self.open_marker)?;
         if self.unfiltered_count == 1 {
             name.copy(&self.out, &mut self.partition_first);
         }

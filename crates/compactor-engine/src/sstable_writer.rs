@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use compactor_io::{Io, SequentialWriter, WriteMode, WriterOptions};
+use compactor_sstable::big::index_info::PromotedIndexBuilder;
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::data::layout::Layout;
@@ -16,10 +17,10 @@ use compactor_sstable::statistics::{
 use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, digest};
 
+use crate::big_index_output::BigIndexOutput;
 use crate::data_output::DataOutput;
 use crate::error::Result;
 use crate::header_union::layout_of;
-use crate::index_output::BigIndexOutput;
 use crate::partition_writer::PartitionWriter;
 use crate::staging::Staging;
 use crate::workers::WorkerQueue;
@@ -130,15 +131,11 @@ impl SstableWriter {
             queue,
             cancelled,
         )?;
-        let index = BigIndexOutput::new(index, filter, settings.min_index_interval);
+        let promoted =
+            PromotedIndexBuilder::new(settings.descriptor.version, settings.column_index_size);
+        let index = BigIndexOutput::new(index, promoted, filter, settings.min_index_interval);
         let collector = MetadataCollector::new(settings.collector.clone());
-        let partitions = PartitionWriter::new(
-            Arc::clone(&layout),
-            data,
-            index,
-            collector,
-            settings.column_index_size,
-        )?;
+        let partitions = PartitionWriter::new(Arc::clone(&layout), data, index, collector)?;
         let mode = write.mode;
         Ok((
             SstableWriter {

@@ -27,7 +27,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use compactor_engine::Error as EngineError;
 use compactor_engine::partition_merge::Observer;
-use compactor_engine::partition_writer::{BlockOutput, IndexOutput};
+use compactor_engine::partition_writer::BlockOutput;
+use compactor_engine::sstable_index::SstableIndex;
 use compactor_engine::sstable_writer::{SstableSettings, SstableWriter, WriteSettings};
 use compactor_engine::staging::Staging;
 use compactor_engine::workers::Workers;
@@ -333,7 +334,7 @@ impl Content {
         }
     }
 
-    fn write_partition<B: BlockOutput, I: IndexOutput>(
+    fn write_partition<B: BlockOutput, I: SstableIndex>(
         &mut self,
         number: u64,
         is_shared: bool,

@@ -8,10 +8,14 @@ use compactor_engine::header_union::{HeaderSource, column_map, layout_of, union}
 use compactor_engine::partition_merge::{
     MergeCounts, MergeInput, Observer, PartitionMerger, PurgeLimits,
 };
-use compactor_engine::partition_writer::{BlockOutput, IndexOutput, PartitionWriter};
+use compactor_engine::partition_writer::{BlockOutput, PartitionWriter};
 use compactor_engine::purge::PurgeLimit;
+use compactor_engine::sstable_index::{IndexedPartition, SstableIndex};
 use compactor_engine::window::{Block, BlockSource, HEADROOM};
 use compactor_sstable::Version;
+use compactor_sstable::big::index_info::PromotedIndexBuilder;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::statistics::header::{HeaderColumn, HeaderType};
@@ -85,9 +89,8 @@ pub fn merge(
     let writer = PartitionWriter::new(
         Arc::clone(&layout),
         blocks,
-        MemoryIndex::default(),
+        MemoryIndex::new(settings.output.version, settings.column_index_size),
         MetadataCollector::new(CollectorSettings::default()),
-        settings.column_index_size,
     )?;
     let (writer, counts) = merge_into(schema, inputs, settings, limits, writer, layout)?;
     let (rows, partitions, len) = (writer.rows(), writer.partitions(), writer.position());
@@ -98,13 +101,13 @@ pub fn merge(
         partitioner: Partitioner::Murmur3,
         bloom_filter_fp_chance: 0.01,
         compression_ratio: None,
-        first_key: key_of(index.0.first()).unwrap_or_default(),
-        last_key: key_of(index.0.last()).unwrap_or_default(),
+        first_key: key_of(index.entries.first()).unwrap_or_default(),
+        last_key: key_of(index.entries.last()).unwrap_or_default(),
         header,
     });
     Ok(Output {
         bytes: blocks.bytes,
-        index: index.0,
+        index: index.entries,
         statistics,
         counts,
         rows,
@@ -140,7 +143,7 @@ fn output_header(
 }
 
 /// Merges into a writer of the output, of whatever kind.
-pub fn merge_into<B: BlockOutput, I: IndexOutput>(
+pub fn merge_into<B: BlockOutput, I: SstableIndex>(
     schema: &Schema,
     inputs: &[Input],
     settings: &Settings,
@@ -206,9 +209,8 @@ pub fn merge_raw(
             bytes: Vec::new(),
             block_len: 4096,
         },
-        MemoryIndex::default(),
+        MemoryIndex::new(version, 300),
         MetadataCollector::new(CollectorSettings::default()),
-        300,
     )?;
     let merger = PartitionMerger::new(merge_inputs, writer, layout, now_s, gc_before_s);
     let (writer, _) = merger.run(&Limits(limits), &mut Unobserved)?;
@@ -303,24 +305,50 @@ impl BlockOutput for MemoryBlocks {
     }
 }
 
-#[derive(Default)]
-struct MemoryIndex(Vec<IndexEntry>);
+/// Entries of a BIG index.
+struct MemoryIndex {
+    promoted: PromotedIndexBuilder,
+    entries: Vec<IndexEntry>,
+}
 
-impl IndexOutput for MemoryIndex {
-    fn add(
+impl MemoryIndex {
+    fn new(version: Version, column_index_size: u64) -> MemoryIndex {
+        MemoryIndex {
+            promoted: PromotedIndexBuilder::new(version, column_index_size),
+            entries: Vec::new(),
+        }
+    }
+}
+
+impl SstableIndex for MemoryIndex {
+    fn add_unfiltered(
         &mut self,
-        key: &[u8],
-        hash: KeyHash,
-        position: u64,
-        promoted: &[u8],
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
     ) -> compactor_engine::Result<()> {
-        assert_eq!(hash, Partitioner::Murmur3.hash_key(key));
-        self.0.push(IndexEntry {
+        self.promoted
+            .add_unfiltered(start, end, kind, body, open_marker);
+        Ok(())
+    }
+
+    fn add_partition(
+        &mut self,
+        partition: &IndexedPartition<'_>,
+    ) -> compactor_engine::Result<bool> {
+        let key = partition.key;
+        assert_eq!(partition.hash, Partitioner::Murmur3.hash_key(key));
+        let promoted = self
+            .promoted
+            .finish(partition.header_len, &partition.deletion)?;
+        self.entries.push(IndexEntry {
             key: key.to_vec(),
-            position,
+            position: partition.position,
             promoted: promoted.to_vec(),
         });
-        Ok(())
+        Ok(!promoted.is_empty())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Shape `kv`: one row per partition, no clustering, one blob.
 
-use compactor_engine::partition_writer::{BlockOutput, IndexOutput};
+use compactor_engine::partition_writer::BlockOutput;
+use compactor_engine::sstable_index::SstableIndex;
 use compactor_sstable::data::cell::{Liveness, NO_TTL};
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::statistics::EncodingStats;
@@ -50,7 +51,7 @@ impl KeyValue {
         key.extend_from_slice(&number.to_be_bytes());
     }
 
-    pub(super) fn write_partition<B: BlockOutput, I: IndexOutput>(
+    pub(super) fn write_partition<B: BlockOutput, I: SstableIndex>(
         &mut self,
         number: u64,
         key: &[u8],

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use compactor_engine::Result as EngineResult;
 use compactor_engine::header_union::layout_of;
-use compactor_engine::partition_writer::{BlockOutput, IndexOutput, PartitionWriter};
-use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
-use compactor_sstable::partitioner::KeyHash;
+use compactor_engine::partition_writer::{BlockOutput, PartitionWriter};
+use compactor_engine::sstable_index::{IndexedPartition, SstableIndex};
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::statistics::{CollectorSettings, MetadataCollector};
 
 use super::output::Output;
@@ -26,7 +27,6 @@ pub(super) fn mean_partition_len(options: &GenerateOptions, mut content: Content
         Nowhere,
         Nowhere,
         MetadataCollector::new(CollectorSettings::default()),
-        DEFAULT_COLUMN_INDEX_SIZE,
     )?;
     let mut observer = NoObserver;
     let mut out = Output::new(&mut writer, &mut observer, (0, 0, 0));
@@ -58,14 +58,19 @@ impl BlockOutput for Nowhere {
     fn put_block(&mut self, _block: Vec<u8>) {}
 }
 
-impl IndexOutput for Nowhere {
-    fn add(
+impl SstableIndex for Nowhere {
+    fn add_unfiltered(
         &mut self,
-        _key: &[u8],
-        _hash: KeyHash,
-        _position: u64,
-        _promoted: &[u8],
+        _start: u64,
+        _end: u64,
+        _kind: Kind,
+        _body: &[u8],
+        _open_marker: &DeletionTime,
     ) -> EngineResult<()> {
         Ok(())
+    }
+
+    fn add_partition(&mut self, _partition: &IndexedPartition<'_>) -> EngineResult<bool> {
+        Ok(false)
     }
 }

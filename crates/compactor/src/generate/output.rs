@@ -2,8 +2,9 @@
 
 use compactor_engine::Error as EngineError;
 use compactor_engine::partition_merge::Observer;
-use compactor_engine::partition_writer::{BlockOutput, IndexOutput, PartitionWriter};
+use compactor_engine::partition_writer::{BlockOutput, PartitionWriter};
 use compactor_engine::row_merge::{MergedColumn, MergedRow};
+use compactor_engine::sstable_index::SstableIndex;
 use compactor_sstable::data::cell::{CellView, Liveness, NO_TTL};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
@@ -60,7 +61,7 @@ impl RowBuffer {
     }
 }
 
-impl<'a, B: BlockOutput, I: IndexOutput> Output<'a, B, I> {
+impl<'a, B: BlockOutput, I: SstableIndex> Output<'a, B, I> {
     /// Writes to `writer`. The observer hears of the counts of earlier SSTables (`before`: bytes,
     /// rows, partitions) and this one together.
     pub(super) fn new(

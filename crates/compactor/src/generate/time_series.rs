@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use compactor_engine::partition_writer::{BlockOutput, IndexOutput};
+use compactor_engine::partition_writer::BlockOutput;
+use compactor_engine::sstable_index::SstableIndex;
 use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::statistics::EncodingStats;
 use compactor_sstable::types::CqlType;
@@ -115,7 +116,7 @@ impl TimeSeries {
         EncodingStats::new(timestamp, local_expiration_time, ttl)
     }
 
-    pub(super) fn write_partition<B: BlockOutput, I: IndexOutput>(
+    pub(super) fn write_partition<B: BlockOutput, I: SstableIndex>(
         &mut self,
         number: u64,
         is_shared: bool,

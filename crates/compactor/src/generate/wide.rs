@@ -1,6 +1,7 @@
 //! Shape `wide`: many rows per partition, several columns, row deletions and range tombstones.
 
-use compactor_engine::partition_writer::{BlockOutput, IndexOutput};
+use compactor_engine::partition_writer::BlockOutput;
+use compactor_engine::sstable_index::SstableIndex;
 use compactor_sstable::data::cell::{Liveness, NO_TTL};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
@@ -89,7 +90,7 @@ impl Wide {
         key.extend_from_slice(format!("user-{number:010}").as_bytes());
     }
 
-    pub(super) fn write_partition<B: BlockOutput, I: IndexOutput>(
+    pub(super) fn write_partition<B: BlockOutput, I: SstableIndex>(
         &mut self,
         number: u64,
         is_shared: bool,
@@ -123,7 +124,7 @@ impl Wide {
         out.end_partition()
     }
 
-    fn open_range<B: BlockOutput, I: IndexOutput>(
+    fn open_range<B: BlockOutput, I: SstableIndex>(
         &mut self,
         random: &mut Random,
         row: u32,
@@ -139,7 +140,7 @@ impl Wide {
         })
     }
 
-    fn write_row<B: BlockOutput, I: IndexOutput>(
+    fn write_row<B: BlockOutput, I: SstableIndex>(
         &mut self,
         random: &mut Random,
         number: u64,

@@ -4,19 +4,22 @@
 
 use compactor_io::{SequentialWriter, WrittenFile};
 use compactor_sstable::big::index::write_entry;
+use compactor_sstable::big::index_info::PromotedIndexBuilder;
 use compactor_sstable::big::summary::{Summary, SummaryBuilder};
 use compactor_sstable::bloom_filter::BloomFilter;
-use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
 
 use crate::error::Result;
-use crate::partition_writer::IndexOutput;
+use crate::sstable_index::{IndexedPartition, SstableIndex};
 
 /// Bytes collected before they go to the file's writer.
 const BATCH_LEN: usize = 64 << 10;
 
-/// The BIG partition index being written.
+/// The BIG index being written: promoted indexes in `Index.db`.
 #[derive(Debug)]
 pub struct BigIndexOutput {
+    promoted: PromotedIndexBuilder,
     file: SequentialWriter,
     batch: Vec<u8>,
     /// Position of the next entry in `Index.db`.
@@ -44,13 +47,15 @@ pub struct FinishedIndex {
 }
 
 impl BigIndexOutput {
-    /// Writes entries to `file` and keys to `filter`.
+    /// Writes entries to `file`, with the blocks that `promoted` makes, and keys to `filter`.
     pub fn new(
         file: SequentialWriter,
+        promoted: PromotedIndexBuilder,
         filter: Option<BloomFilter>,
         min_index_interval: u32,
     ) -> BigIndexOutput {
         BigIndexOutput {
+            promoted,
             file,
             batch: Vec::with_capacity(BATCH_LEN + 4096),
             position: 0,
@@ -84,8 +89,29 @@ impl BigIndexOutput {
     }
 }
 
-impl IndexOutput for BigIndexOutput {
-    fn add(&mut self, key: &[u8], hash: KeyHash, position: u64, promoted: &[u8]) -> Result<()> {
+impl SstableIndex for BigIndexOutput {
+    #[inline]
+    fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<()> {
+        self.promoted
+            .add_unfiltered(start, end, kind, body, open_marker);
+        Ok(())
+    }
+
+    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
+        let IndexedPartition {
+            key,
+            hash,
+            position,
+            header_len,
+            deletion,
+        } = *partition;
         if self.entries == 0 {
             self.first_key.extend_from_slice(key);
         }
@@ -97,12 +123,14 @@ impl IndexOutput for BigIndexOutput {
         }
         self.summary.add(key, self.position);
         let before = self.batch.len();
+        let promoted = self.promoted.finish(header_len, &deletion)?;
         write_entry(&mut self.batch, key, position, promoted);
+        let has_blocks = !promoted.is_empty();
         self.position += (self.batch.len() - before) as u64;
         if self.batch.len() >= BATCH_LEN {
             self.file.write_all(&self.batch)?;
             self.batch.clear();
         }
-        Ok(())
+        Ok(has_blocks)
     }
 }
