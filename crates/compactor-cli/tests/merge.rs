@@ -353,3 +353,43 @@ fn output_where_a_node_would_load_it_is_refused() {
         assert_eq!(merged.status.code(), Some(0), "{}", text(&merged.stderr));
     }
 }
+
+/// Versions before `oa` hold no time after January 2038.
+#[test]
+fn expirations_that_the_output_cannot_hold_are_refused() {
+    let dir = Dir::new();
+    let generated = compactor(&[
+        &"generate",
+        &"--shape",
+        &"timeseries",
+        &"--size",
+        &"64KiB",
+        &"--sstables",
+        &"1",
+        &"--now",
+        &"2200000000",
+        &"--output",
+        &dir.path("in"),
+    ]);
+    let stderr = text(&generated.stderr);
+    assert_eq!(generated.status.code(), Some(0), "{stderr}");
+    let mut table = dir.path("in");
+    while let Some(inner) = fs::read_dir(&table)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .find(|p| p.is_dir())
+    {
+        table = inner;
+    }
+    for (version, code) in [("nb", 2), ("oa", 0)] {
+        let out = merge(
+            &[&table],
+            &dir.path(version),
+            &["--sstable-version", version],
+        );
+        let stderr = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(code), "{stderr}");
+        assert_eq!(code == 2, stderr.contains("January 2038"), "{stderr}");
+        assert_eq!(dir.names(version).is_empty(), code == 2);
+    }
+}

@@ -15,7 +15,7 @@ use compactor_sstable::statistics::{
     CollectorSettings, Finish, MetadataCollector, SerializationHeader, Statistics,
 };
 use compactor_sstable::toc::Toc;
-use compactor_sstable::{Component, digest};
+use compactor_sstable::{Component, Error as FormatError, Version, digest};
 
 use crate::big_index_output::BigIndexOutput;
 use crate::data_output::DataOutput;
@@ -172,6 +172,7 @@ impl SstableWriter {
             // Cassandra refuses an SSTable without chunks: there is to be none.
             return Ok(None);
         }
+        refuse_later_deletions(self.settings.descriptor.version, &collector)?;
         let data = data.finish()?;
         let index = index.finish()?;
         let version = self.settings.descriptor.version;
@@ -244,6 +245,22 @@ impl SstableWriter {
         }
         Ok((component, file.finish()?.len))
     }
+}
+
+/// Before `oa` seconds end in 2038: what expires later would be read as something else.
+fn refuse_later_deletions(version: Version, collector: &MetadataCollector) -> Result<()> {
+    let (latest, greatest) = (
+        collector.latest_deletion_time(),
+        version.max_deletion_time(),
+    );
+    if latest <= greatest {
+        return Ok(());
+    }
+    Err(FormatError::unsupported(format!(
+        "version {version} for data that expires or was deleted at {latest} seconds since 1970: it \
+         holds times up to {greatest}, in January 2038; write oa or pa"
+    ))
+    .into())
 }
 
 fn small_file() -> WriterOptions {

@@ -160,6 +160,7 @@ impl MinMax<i32> {
 pub struct MetadataCollector {
     timestamp: MinMax<i64>,
     local_deletion_time: MinMax<i64>,
+    latest_deletion_time: i64,
     ttl: MinMax<i32>,
     tombstone_drop_times: TombstoneHistogramBuilder,
     cells: i64,
@@ -180,6 +181,7 @@ impl MetadataCollector {
         MetadataCollector {
             timestamp: MinMax::<i64>::EMPTY,
             local_deletion_time: MinMax::<i64>::EMPTY,
+            latest_deletion_time: i64::MIN,
             ttl: MinMax::<i32>::EMPTY,
             tombstone_drop_times: TombstoneHistogramBuilder::new(),
             cells: 0,
@@ -208,6 +210,7 @@ impl MetadataCollector {
         self.local_deletion_time.update(local_deletion_time);
         if local_deletion_time != NO_DELETION_TIME {
             self.tombstone_drop_times.add(local_deletion_time);
+            self.latest_deletion_time = self.latest_deletion_time.max(local_deletion_time);
         }
     }
 
@@ -289,6 +292,12 @@ impl MetadataCollector {
             .add(i64::try_from(size).unwrap_or(i64::MAX));
         self.cells_per_partition.add(self.cells);
         self.cells = 0;
+    }
+
+    /// The latest local deletion time of anything that is deleted or expires, seconds; `i64::MIN` if
+    /// nothing is. Not every version can hold it: [`Version::max_deletion_time`](crate::Version::max_deletion_time).
+    pub fn latest_deletion_time(&self) -> i64 {
+        self.latest_deletion_time
     }
 
     /// Rows so far.
