@@ -8,27 +8,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use compactor::catalog::{self, Catalog};
-use compactor::io::{BackendKind, IoOptions, ReadMode, WriteMode, raise_open_files_limit};
-use compactor::sstable::Version;
-use compactor::sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
-use compactor::sstable::compression::info::CompressionParams;
-use compactor::sstable::schema::CompressionOptions;
-use compactor::{Error, InputCheck, MergeRequest, Observer, OutputCompression, Scope};
+use compactor::io::{ReadMode, raise_open_files_limit};
+use compactor::{Error, InputCheck, MergeRequest, Observer, Scope};
 
-use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
+use crate::flags::Format;
 use crate::interrupt;
-use crate::numbers::{
-    GC_GRACE_SECONDS, MEMORY, READAHEAD, THREADS, moment, moment_or_before_1970, within,
-};
+use crate::io_args::IoArgs;
+use crate::numbers::{GC_GRACE_SECONDS, moment, moment_or_before_1970, within};
 use crate::output::print;
+use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
 use crate::verify_step;
 
 /// Cassandra's default, for tables whose schema is not at hand.
 const DEFAULT_GC_GRACE_SECONDS: i64 = 864_000;
-/// Cassandra's default since 4.0, bytes.
-const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
-
 /// Merge SSTables of one table into one, as Cassandra's compaction would.
 ///
 /// Inputs are only read. The output appears whole or not at all. Tombstones and expired data past
@@ -97,89 +90,11 @@ pub struct Args {
     )]
     now: Option<i64>,
 
-    /// Version of the output: nb (Cassandra 4), oa (5), pa (6). Default: the newest of the inputs.
-    #[arg(long, help_heading = "Output", value_name = "VERSION")]
-    sstable_version: Option<Version>,
+    #[command(flatten)]
+    output_form: OutputForm,
 
-    /// Compression of the output. Default: schema.cql's, otherwise the newest input's.
-    #[arg(long, help_heading = "Output", value_enum)]
-    compression: Option<Compression>,
-
-    /// Level of --compression zstd, -131072 to 22. Default: 3.
-    #[arg(
-        long,
-        help_heading = "Output",
-        value_name = "N",
-        allow_negative_numbers = true
-    )]
-    compression_level: Option<i32>,
-
-    /// Uncompressed bytes per chunk, a power of two such as 4KiB.
-    #[arg(
-        long,
-        help_heading = "Output",
-        value_name = "SIZE",
-        allow_hyphen_values = true
-    )]
-    chunk_length: Option<ByteSize>,
-
-    /// How inputs are read: auto, direct, buffered, dontneed, dontcache.
-    #[arg(
-        long,
-        help_heading = "Input and output",
-        value_name = "MODE",
-        default_value = "auto"
-    )]
-    read_io: ReadMode,
-
-    /// How the output is written: auto, direct, buffered, trickle, dontneed, dontcache.
-    #[arg(
-        long,
-        help_heading = "Input and output",
-        value_name = "MODE",
-        default_value = "auto"
-    )]
-    write_io: WriteMode,
-
-    /// What carries reads and writes out: auto, uring, threads.
-    #[arg(
-        long,
-        help_heading = "Input and output",
-        value_name = "BACKEND",
-        default_value = "auto"
-    )]
-    backend: BackendKind,
-
-    /// Bytes read ahead per input, 4KiB to 1GiB, as far as --memory allows. Default: 2MiB.
-    #[arg(
-        long,
-        help_heading = "Input and output",
-        value_name = "SIZE",
-        value_parser = within(READAHEAD),
-        allow_hyphen_values = true
-    )]
-    readahead: Option<ByteSize>,
-
-    /// Threads that decode and compress, 1 to 1024. Default: one per processor.
-    #[arg(
-        long,
-        help_heading = "Input and output",
-        value_name = "N",
-        value_parser = within(THREADS),
-        allow_negative_numbers = true
-    )]
-    threads: Option<usize>,
-
-    /// Memory for buffers, over all inputs and the output, 1MiB to 1TiB.
-    #[arg(
-        long,
-        help_heading = "Input and output",
-        value_name = "SIZE",
-        default_value = "64MiB",
-        value_parser = within(MEMORY),
-        allow_hyphen_values = true
-    )]
-    memory: ByteSize,
+    #[command(flatten)]
+    io: IoArgs,
 
     /// Verify the inputs before, and the output before it is published, as `compactor verify` does:
     /// every byte of every component.
@@ -212,46 +127,19 @@ enum Check {
     Data,
 }
 
-/// Compression of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Compression {
-    /// LZ4Compressor.
-    Lz4,
-    /// SnappyCompressor.
-    Snappy,
-    /// DeflateCompressor.
-    Deflate,
-    /// ZstdCompressor; see --compression-level.
-    Zstd,
-    /// NoopCompressor: chunks with checksums, not compressed.
-    Noop,
-    /// None; a CRC.db is written.
-    None,
-}
-
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Two descriptors per input and some: the usual soft limit of 1024 is soon reached.
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
-    refuse_uring_with_dontcache(
-        args.backend,
-        &[
-            ("--read-io", args.read_io == ReadMode::DontCache),
-            ("--write-io", args.write_io == WriteMode::DontCache),
-        ],
-    )?;
+    args.io.check()?;
     let catalog = catalog::find(&args.inputs)?;
     for note in &catalog.notes {
         eprintln!("note: {note}");
     }
     refuse_output_among_inputs(&args.output, &catalog)?;
     let (request, notes) = request(&args, &catalog)?;
-    let io = IoOptions {
-        backend: args.backend,
-        ..IoOptions::default()
-    };
-    let job = compactor::open_merge(io, request)?;
+    let job = compactor::open_merge(args.io.options(), request)?;
     if args.dry_run {
         return print(&summary::plan(&job, &notes, args.format)?);
     }
@@ -264,12 +152,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         // Those that would be dropped unread as well.
         let inputs = job.inputs().iter().chain(job.fully_expired());
         let inputs: Vec<PathBuf> = inputs.map(|i| i.data_path()).collect();
-        verify_step::inputs(job.io(), &inputs, args.read_io, &progress)?;
+        verify_step::inputs(job.io(), &inputs, args.io.read_io, &progress)?;
     }
     let io = job.io().clone();
     let mut observer = VerifyingObserver {
         progress: &mut progress,
-        verify: args.verify.then_some((io, args.read_io)),
+        verify: args.verify.then_some((io, args.io.read_io)),
     };
     let check = match args.input_check {
         Check::All => InputCheck::AllComponents,
@@ -324,8 +212,8 @@ fn request(args: &Args, catalog: &Catalog) -> anyhow::Result<(MergeRequest, Vec<
                 .to_owned(),
         );
     }
-    request.version = args.sstable_version;
-    request.compression = compression(args, catalog)?;
+    request.version = args.output_form.sstable_version;
+    request.compression = args.output_form.compression(catalog)?;
     if let Some(options) = table.map(|t| &t.options) {
         request.bloom_filter_fp_chance = options.bloom_filter_fp_chance;
         if let Some(interval) = options.min_index_interval {
@@ -339,15 +227,7 @@ fn request(args: &Args, catalog: &Catalog) -> anyhow::Result<(MergeRequest, Vec<
             table.indexes.len()
         ));
     }
-    request.read_mode = args.read_io;
-    request.write_mode = args.write_io;
-    if let Some(threads) = args.threads {
-        request.threads = threads;
-    }
-    request.memory_bytes = usize::try_from(args.memory.0).unwrap_or(usize::MAX);
-    request.readahead_bytes = args
-        .readahead
-        .map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
+    args.io.apply(&mut request);
     Ok((request, notes))
 }
 
@@ -417,113 +297,6 @@ fn gc_before_s(args: &Args, catalog: &Catalog, now_s: i64, notes: &mut Vec<Strin
         }
     };
     Some(now_s - grace)
-}
-
-fn compression(args: &Args, catalog: &Catalog) -> anyhow::Result<OutputCompression> {
-    let chunk_length = args.chunk_length.map(chunk_length).transpose()?;
-    if args.compression_level.is_some() && args.compression != Some(Compression::Zstd) {
-        return Err(Error::invalid("--compression-level needs --compression zstd").into());
-    }
-    let from_schema = catalog.schema.as_ref().and_then(|(path, table)| {
-        table
-            .options
-            .compression
-            .as_ref()
-            .map(|compression| (path, compression))
-    });
-    let params = |codec: Codec, schema: Option<&CompressionOptions>| {
-        let of_table = schema.and_then(|c| c.chunk_length);
-        CompressionParams::new(
-            codec,
-            chunk_length.or(of_table).unwrap_or(DEFAULT_CHUNK_LENGTH),
-        )
-    };
-    if let Some(choice) = args.compression {
-        let Some(codec) = codec(choice, args.compression_level) else {
-            if chunk_length.is_some() {
-                return Err(Error::invalid("--chunk-length needs a --compression").into());
-            }
-            return Ok(OutputCompression::None);
-        };
-        // Levels are checked where all options of compressors are.
-        let params = params(codec, from_schema.map(|(_, c)| c));
-        params.codec().map_err(Error::from)?;
-        return Ok(OutputCompression::Params(params));
-    }
-    match from_schema {
-        Some((_, compression)) if !compression.enabled => match chunk_length {
-            None => Ok(OutputCompression::None),
-            Some(_) => Err(Error::invalid(
-                "the table is not compressed (schema.cql); --chunk-length needs a --compression",
-            )
-            .into()),
-        },
-        Some((path, compression)) => {
-            let class = compression.class.as_deref().unwrap_or("LZ4Compressor");
-            let options: Vec<(String, String)> = compressor_options(compression);
-            let codec = Codec::from_name(class, &options).map_err(|e| {
-                Error::invalid(format!(
-                    "{}: {e}; choose one with --compression, Cassandra reads them all",
-                    path.display()
-                ))
-            })?;
-            let mut params = params(codec, Some(compression));
-            params.compressor = class.rsplit('.').next().unwrap_or(class).to_owned();
-            params.options = options;
-            if let Some(ratio) = compression.min_compress_ratio.filter(|r| *r > 0.0) {
-                params.max_compressed_len =
-                    CompressionParams::max_compressed_len_for_ratio(params.chunk_len, ratio);
-            }
-            Ok(OutputCompression::Params(params))
-        }
-        None if chunk_length.is_some() => Ok(OutputCompression::Params(params(Codec::Lz4, None))),
-        None => Ok(OutputCompression::AsNewestInput),
-    }
-}
-
-fn codec(choice: Compression, level: Option<i32>) -> Option<Codec> {
-    Some(match choice {
-        Compression::Lz4 => Codec::Lz4,
-        Compression::Snappy => Codec::Snappy,
-        Compression::Deflate => Codec::Deflate,
-        Compression::Zstd => Codec::Zstd {
-            level: level.unwrap_or(DEFAULT_ZSTD_LEVEL),
-        },
-        Compression::Noop => Codec::Noop,
-        Compression::None => return None,
-    })
-}
-
-/// The options that are the compressor's own and go into CompressionInfo.db.
-fn compressor_options(compression: &CompressionOptions) -> Vec<(String, String)> {
-    const OF_THE_TABLE: [&str; 8] = [
-        "class",
-        "sstable_compression",
-        "enabled",
-        "chunk_length_in_kb",
-        "chunk_length_kb",
-        "chunk_length",
-        "min_compress_ratio",
-        "crc_check_chance",
-    ];
-    compression
-        .all
-        .iter()
-        .filter(|(key, _)| !OF_THE_TABLE.contains(&key.as_str()))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
-}
-
-/// Checks a chunk length as Cassandra does: a power of two.
-fn chunk_length(size: ByteSize) -> anyhow::Result<u32> {
-    let valid = 1 << 10..=64 << 20;
-    match u32::try_from(size.0) {
-        Ok(bytes) if bytes.is_power_of_two() && valid.contains(&bytes) => Ok(bytes),
-        _ => Err(Error::invalid(format!(
-            "--chunk-length {size}: a power of two from 1KiB to 64MiB is needed, such as 16KiB"
-        ))
-        .into()),
-    }
 }
 
 /// An output beside its inputs would be loaded together with them.

@@ -1,0 +1,103 @@
+//! Options of the commands that read and write SSTables: how the bytes move.
+
+use compactor::io::{BackendKind, IoOptions, ReadMode, WriteMode};
+use compactor::{Error, MergeRequest};
+
+use crate::flags::{ByteSize, refuse_uring_with_dontcache};
+use crate::numbers::{MEMORY, READAHEAD, THREADS, within};
+
+/// How inputs are read and outputs written.
+#[derive(Debug, clap::Args)]
+pub struct IoArgs {
+    /// How inputs are read: auto, direct, buffered, dontneed, dontcache.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "MODE",
+        default_value = "auto"
+    )]
+    pub read_io: ReadMode,
+
+    /// How the output is written: auto, direct, buffered, trickle, dontneed, dontcache.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "MODE",
+        default_value = "auto"
+    )]
+    pub write_io: WriteMode,
+
+    /// What carries reads and writes out: auto, uring, threads.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "BACKEND",
+        default_value = "auto"
+    )]
+    pub backend: BackendKind,
+
+    /// Bytes read ahead per input, 4KiB to 1GiB, as far as --memory allows. Default: 2MiB.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "SIZE",
+        value_parser = within(READAHEAD),
+        allow_hyphen_values = true
+    )]
+    pub readahead: Option<ByteSize>,
+
+    /// Threads that decode and compress, 1 to 1024. Default: one per processor.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "N",
+        value_parser = within(THREADS),
+        allow_negative_numbers = true
+    )]
+    pub threads: Option<usize>,
+
+    /// Memory for buffers, over all inputs and the output, 1MiB to 1TiB.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "SIZE",
+        default_value = "64MiB",
+        value_parser = within(MEMORY),
+        allow_hyphen_values = true
+    )]
+    pub memory: ByteSize,
+}
+
+impl IoArgs {
+    /// Refuses what cannot work together, before anything is opened.
+    pub fn check(&self) -> Result<(), Error> {
+        refuse_uring_with_dontcache(
+            self.backend,
+            &[
+                ("--read-io", self.read_io == ReadMode::DontCache),
+                ("--write-io", self.write_io == WriteMode::DontCache),
+            ],
+        )
+    }
+
+    /// Options of the I/O layer.
+    pub fn options(&self) -> IoOptions {
+        IoOptions {
+            backend: self.backend,
+            ..IoOptions::default()
+        }
+    }
+
+    /// Sets the fields of a request that these options are about.
+    pub fn apply(&self, request: &mut MergeRequest) {
+        request.read_mode = self.read_io;
+        request.write_mode = self.write_io;
+        if let Some(threads) = self.threads {
+            request.threads = threads;
+        }
+        request.memory_bytes = usize::try_from(self.memory.0).unwrap_or(usize::MAX);
+        request.readahead_bytes = self
+            .readahead
+            .map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
+    }
+}
