@@ -6,6 +6,7 @@ mod dump;
 mod generate;
 mod merge;
 mod metadata;
+mod upgrade;
 mod verify;
 
 use std::process::ExitCode;
@@ -16,6 +17,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Merge(merge::Args),
+    Upgrade(upgrade::Args),
     Dump(dump::Args),
     Metadata(metadata::Args),
     Verify(verify::Args),
@@ -29,6 +31,7 @@ impl Command {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Command::Merge(args) => merge::run(args),
+            Command::Upgrade(args) => upgrade::run(args),
             Command::Dump(args) => dump::run(args),
             Command::Metadata(args) => metadata::run(args),
             Command::Verify(args) => verify::run(args),

@@ -23,16 +23,22 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         .map(compactor::Error::kind);
     if kind == Some(ErrorKind::Cancelled) {
         eprintln!("compactor: interrupted; nothing was written");
-        return ExitCode::from(130);
+        return of(ErrorKind::Cancelled);
     }
     eprintln!("compactor: {error:#}");
     if let Some(remedy) = kind.and_then(remedy) {
         eprintln!("  {remedy}");
     }
+    kind.map_or(ExitCode::FAILURE, of)
+}
+
+/// The exit code for a kind of error.
+pub fn of(kind: ErrorKind) -> ExitCode {
     ExitCode::from(match kind {
-        Some(ErrorKind::Corrupt) => CORRUPT,
-        Some(ErrorKind::Unsupported | ErrorKind::InvalidInput) => 2,
-        Some(ErrorKind::Refused) => 4,
+        ErrorKind::Corrupt => CORRUPT,
+        ErrorKind::Unsupported | ErrorKind::InvalidInput => 2,
+        ErrorKind::Refused => 4,
+        ErrorKind::Cancelled => 130,
         _ => 1,
     })
 }

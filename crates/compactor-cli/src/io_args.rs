@@ -44,7 +44,7 @@ pub struct IoArgs {
         value_parser = within(READAHEAD),
         allow_hyphen_values = true
     )]
-    pub readahead: Option<ByteSize>,
+    readahead: Option<ByteSize>,
 
     /// Threads that decode and compress, 1 to 1024. Default: one per processor.
     #[arg(
@@ -54,7 +54,7 @@ pub struct IoArgs {
         value_parser = within(THREADS),
         allow_negative_numbers = true
     )]
-    pub threads: Option<usize>,
+    threads: Option<usize>,
 
     /// Memory for buffers, over all inputs and the output, 1MiB to 1TiB.
     #[arg(
@@ -65,7 +65,7 @@ pub struct IoArgs {
         value_parser = within(MEMORY),
         allow_hyphen_values = true
     )]
-    pub memory: ByteSize,
+    memory: ByteSize,
 }
 
 impl IoArgs {
@@ -88,14 +88,23 @@ impl IoArgs {
         }
     }
 
+    /// Threads that decode and compress.
+    pub fn threads(&self) -> usize {
+        self.threads
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// Bytes of buffers.
+    pub fn memory_bytes(&self) -> usize {
+        usize::try_from(self.memory.0).unwrap_or(usize::MAX)
+    }
+
     /// Sets the fields of a request that these options are about.
     pub fn apply(&self, request: &mut MergeRequest) {
         request.read_mode = self.read_io;
         request.write_mode = self.write_io;
-        if let Some(threads) = self.threads {
-            request.threads = threads;
-        }
-        request.memory_bytes = usize::try_from(self.memory.0).unwrap_or(usize::MAX);
+        request.threads = self.threads();
+        request.memory_bytes = self.memory_bytes();
         request.readahead_bytes = self
             .readahead
             .map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));

@@ -10,8 +10,10 @@ mod interrupt;
 mod io_args;
 mod numbers;
 mod output;
+mod output_directory;
 mod output_form;
 mod progress;
+mod shared_progress;
 mod text_table;
 mod verify_step;
 

@@ -15,6 +15,9 @@ use crate::flags::ByteSize;
 /// soon refuses more.
 pub const THREADS: RangeInclusive<usize> = 1..=1024;
 
+/// SSTables that may be rewritten at a time.
+pub const CONCURRENT: RangeInclusive<usize> = 1..=256;
+
 /// Bytes of `--memory` that may be asked for: below, an input has no room for a block.
 pub const MEMORY: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 

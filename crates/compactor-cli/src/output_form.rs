@@ -43,6 +43,11 @@ pub struct OutputForm {
 }
 
 impl OutputForm {
+    /// Whether nothing is asked for but what the input is.
+    pub fn is_as_input(&self) -> bool {
+        self.sstable_version.is_none() && self.compression.is_none() && self.chunk_length.is_none()
+    }
+
     /// Compression by option, else by the schema, else that of the newest input.
     ///
     /// # Errors

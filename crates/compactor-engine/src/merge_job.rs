@@ -69,6 +69,9 @@ pub struct MergeOptions {
     pub gc_before_s: Option<i64>,
     /// Version of the output; `None` for the newest of the inputs.
     pub version: Option<Version>,
+    /// Id of the output; `None` for one behind those of the inputs and of what lies around them and
+    /// in the output directory.
+    pub id: Option<SstableId>,
     /// Compression of the output.
     pub compression: OutputCompression,
     /// False positive chance of the output's Bloom filter; `None` for the newest input's.
@@ -100,6 +103,7 @@ impl MergeOptions {
             now_s: unix_now().as_secs() as i64,
             gc_before_s: None,
             version: None,
+            id: None,
             compression: OutputCompression::AsNewestInput,
             bloom_filter_fp_chance: None,
             min_index_interval: DEFAULT_MIN_INDEX_INTERVAL,
@@ -463,7 +467,7 @@ fn decide_settings(
         descriptor: Descriptor::new(
             &options.output_directory,
             version,
-            next_id(options, inputs)?,
+            options.id.map_or_else(|| next_id(options, inputs), Ok)?,
         ),
         header,
         compression,

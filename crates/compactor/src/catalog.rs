@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use compactor_engine::input::parse_data_name;
 use compactor_sstable::Component;
+use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::{Descriptor, NameError, TableDirectory};
 use compactor_sstable::schema::{Schema, Table};
 
@@ -180,6 +181,19 @@ fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// Uncompressed length of a `Data.db`, as far as it is to be had without opening the SSTable: for the
+/// total of a progress.
+pub fn roughly_uncompressed_bytes(data_path: &Path) -> u64 {
+    let stored = fs::metadata(data_path).map_or(0, |metadata| metadata.len());
+    let uncompressed = || {
+        let descriptor = Descriptor::parse(data_path).ok()?.descriptor;
+        let info = fs::read(descriptor.path(Component::CompressionInfo)).ok()?;
+        let info = CompressionInfo::parse(&info, descriptor.version, stored).ok()?;
+        Some(info.data_len)
+    };
+    uncompressed().unwrap_or(stored)
 }
 
 fn read_schema(path: &Path) -> Result<Option<(PathBuf, Table)>> {

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod concurrent;
 pub mod dump;
 pub mod error;
 pub mod generate;

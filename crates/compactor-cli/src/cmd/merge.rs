@@ -16,6 +16,7 @@ use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{GC_GRACE_SECONDS, moment, moment_or_before_1970, within};
 use crate::output::print;
+use crate::output_directory;
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
 use crate::verify_step;
@@ -137,7 +138,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for note in &catalog.notes {
         eprintln!("note: {note}");
     }
-    refuse_output_among_inputs(&args.output, &catalog)?;
+    output_directory::check(&args.output, &catalog)?;
     let (request, notes) = request(&args, &catalog)?;
     let job = compactor::open_merge(args.io.options(), request)?;
     if args.dry_run {
@@ -297,50 +298,4 @@ fn gc_before_s(args: &Args, catalog: &Catalog, now_s: i64, notes: &mut Vec<Strin
         }
     };
     Some(now_s - grace)
-}
-
-/// An output beside its inputs would be loaded together with them.
-fn refuse_output_among_inputs(output: &Path, catalog: &Catalog) -> anyhow::Result<()> {
-    let Ok(output) = output.canonicalize() else {
-        return Ok(());
-    };
-    for input in catalog.sstables.iter().chain(&catalog.siblings) {
-        let Some(directory) = input
-            .canonicalize()
-            .ok()
-            .and_then(|p| p.parent().map(Path::to_owned))
-        else {
-            continue;
-        };
-        if directory == output {
-            return Err(Error::refused(format!(
-                "--output {} is where inputs lie: a node would load both. Choose another directory, \
-                 and put the output in the place of the inputs while the node is stopped",
-                output.display()
-            ))
-            .into());
-        }
-        if table_directory_above(&directory) == Some(output.as_path()) {
-            return Err(Error::refused(format!(
-                "--output {} is the table's own directory, and the inputs are a snapshot or backup \
-                 of it: a node would load the output beside what it was made from. Choose another \
-                 directory, and bring the output in with `nodetool import`",
-                output.display()
-            ))
-            .into());
-        }
-    }
-    Ok(())
-}
-
-/// `TABLE` of `TABLE/snapshots/NAME` and `TABLE/backups` (`Directories`).
-fn table_directory_above(directory: &Path) -> Option<&Path> {
-    let parent = directory.parent()?;
-    if directory.ends_with("backups") {
-        return Some(parent);
-    }
-    parent
-        .ends_with("snapshots")
-        .then(|| parent.parent())
-        .flatten()
 }

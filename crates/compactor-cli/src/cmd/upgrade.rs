@@ -1,0 +1,269 @@
+//! `compactor upgrade`: each SSTable rewritten alone, in another form.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Context;
+use compactor::catalog::{self, Catalog};
+use compactor::concurrent::run_merges;
+use compactor::io::{Io, raise_open_files_limit};
+use compactor::report::SstableReport;
+use compactor::sstable::descriptor::Descriptor;
+use compactor::{Error, InputCheck, MergeReport, MergeRequest};
+use serde::Serialize;
+
+use crate::exit_code;
+use crate::flags::{ByteSize, Format};
+use crate::interrupt;
+use crate::io_args::IoArgs;
+use crate::numbers::{CONCURRENT, within};
+use crate::output::print;
+use crate::output_directory;
+use crate::output_form::OutputForm;
+use crate::progress::{Progress, ProgressMode};
+use crate::shared_progress::SharedProgress;
+use crate::text_table::counted;
+
+/// Rewrite each SSTable alone to another version, compressor or chunk length.
+///
+/// What `nodetool upgradesstables -a` and `sstableupgrade` do, outside the node: rows, tombstones,
+/// repair state, level and id stay as they are; nothing is purged, and what has expired becomes a
+/// tombstone. Inputs are only read. Each output appears whole or not at all, in a directory that must
+/// not hold SSTables of the same ids.
+///
+/// An SSTable that is damaged is named and left out; the others are written, and the exit code is 3.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  Everything in a snapshot for Cassandra 5:
+    compactor upgrade /data/ks/t-1c6a.../snapshots/before --output out --sstable-version oa
+
+  Chunks of 4KiB for a table that is read at random, eight SSTables at a time:
+    compactor upgrade snapshot --output out --compression lz4 --chunk-length 4KiB --concurrent 8")]
+pub struct Args {
+    /// A table or snapshot directory, or Data.db files.
+    #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
+    inputs: Vec<PathBuf>,
+
+    /// Directory of the outputs; made if missing. Not one that holds inputs.
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// SSTables rewritten at a time, 1 to 256; they share --threads and --memory. Default: one per
+    /// thread.
+    #[arg(long, value_name = "N", value_parser = within(CONCURRENT), allow_negative_numbers = true)]
+    concurrent: Option<usize>,
+
+    #[command(flatten)]
+    output_form: OutputForm,
+
+    #[command(flatten)]
+    io: IoArgs,
+
+    /// Verify each output before it is published, as `compactor verify` does.
+    #[arg(long, help_heading = "Checking")]
+    verify: bool,
+
+    /// How progress is shown on stderr.
+    #[arg(long, value_enum, default_value = "auto")]
+    progress: ProgressMode,
+
+    /// How the summary is printed on stdout.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// Bytes of buffers that a rewrite needs at least.
+const MIN_MEMORY: usize = 1 << 20;
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let _ = raise_open_files_limit();
+    let interrupted = interrupt::flag().context("install signal handlers")?;
+    args.io.check()?;
+    if args.output_form.is_as_input() {
+        return Err(Error::invalid(
+            "say what is to change: --sstable-version, --compression or --chunk-length",
+        )
+        .into());
+    }
+    let catalog = catalog::find(&args.inputs)?;
+    for note in &catalog.notes {
+        eprintln!("note: {note}");
+    }
+    output_directory::check(&args.output, &catalog)?;
+    let requests = requests(&args, &catalog)?;
+    let total_bytes = catalog
+        .sstables
+        .iter()
+        .map(|path| catalog::roughly_uncompressed_bytes(path))
+        .sum();
+    let io = Io::new(args.io.options()).map_err(Error::from)?;
+    let progress = SharedProgress::new(
+        Progress::new(args.progress, total_bytes, interrupted),
+        requests.len(),
+        args.verify.then(|| (io.clone(), args.io.read_io)),
+    );
+    let started = Instant::now();
+    let concurrent = concurrent(&args, requests.len());
+    let results = run_merges(
+        &io,
+        requests,
+        concurrent,
+        InputCheck::AllComponents,
+        &progress,
+    );
+    progress.finish();
+    let mut upgraded = Vec::new();
+    let mut worst: Option<Error> = None;
+    for result in results.into_iter().flatten() {
+        match result {
+            Ok(report) => upgraded.push(report),
+            Err(error) => {
+                eprintln!("compactor: {error}");
+                worst.get_or_insert(error);
+            }
+        }
+    }
+    let summary = Summary::new(&catalog, &upgraded, started.elapsed().as_secs_f64());
+    print(&summary.show(args.format)?)?;
+    Ok(worst.map_or(ExitCode::SUCCESS, |error| exit_code::of(error.kind())))
+}
+
+fn concurrent(args: &Args, sstables: usize) -> usize {
+    let threads = args.io.threads();
+    let memory = args.io.memory_bytes() / MIN_MEMORY;
+    args.concurrent
+        .unwrap_or(threads)
+        .min(memory)
+        .clamp(1, sstables.max(1))
+}
+
+/// A request per SSTable, each with its share of threads and memory and the id that it has.
+fn requests(args: &Args, catalog: &Catalog) -> anyhow::Result<Vec<MergeRequest>> {
+    let compression = args.output_form.compression(catalog)?;
+    let concurrent = concurrent(args, catalog.sstables.len());
+    let taken = ids_in(&args.output);
+    let mut ids = BTreeSet::new();
+    let mut requests = Vec::with_capacity(catalog.sstables.len());
+    for path in &catalog.sstables {
+        let id = Descriptor::parse(path)
+            .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?
+            .descriptor
+            .id;
+        if taken.contains(&id.to_string()) {
+            return Err(Error::refused(format!(
+                "{} has an SSTable {id} already; name another --output directory",
+                args.output.display()
+            ))
+            .into());
+        }
+        if !ids.insert(id.to_string()) {
+            return Err(Error::invalid(format!(
+                "two SSTables have the id {id}; upgrade one directory at a time",
+            ))
+            .into());
+        }
+        let mut request = MergeRequest::new(vec![path.clone()], &args.output);
+        request.id = Some(id);
+        request.version = args.output_form.sstable_version;
+        request.compression = compression.clone();
+        if let Some(options) = catalog.schema.as_ref().map(|(_, table)| &table.options) {
+            request.bloom_filter_fp_chance = options.bloom_filter_fp_chance;
+            if let Some(interval) = options.min_index_interval {
+                request.min_index_interval = interval.max(1);
+            }
+        }
+        args.io.apply(&mut request);
+        request.threads = (args.io.threads() / concurrent).max(1);
+        request.memory_bytes = args.io.memory_bytes() / concurrent;
+        requests.push(request);
+    }
+    Ok(requests)
+}
+
+/// Ids of the SSTables in a directory, if there is one.
+fn ids_in(directory: &Path) -> BTreeSet<String> {
+    std::fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Descriptor::parse(&entry.path()).ok())
+        .map(|file| file.descriptor.id.to_string())
+        .collect()
+}
+
+/// What was rewritten.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    sstables: usize,
+    upgraded: Vec<Upgraded<'a>>,
+    input_bytes: u64,
+    output_bytes: u64,
+    rows: u64,
+    elapsed_s: f64,
+    warnings: BTreeSet<&'a String>,
+}
+
+/// One SSTable, before and after.
+#[derive(Debug, Serialize)]
+struct Upgraded<'a> {
+    input: &'a SstableReport,
+    output: &'a SstableReport,
+}
+
+impl<'a> Summary<'a> {
+    fn new(catalog: &Catalog, reports: &'a [MergeReport], elapsed_s: f64) -> Summary<'a> {
+        Summary {
+            sstables: catalog.sstables.len(),
+            upgraded: reports
+                .iter()
+                .filter_map(|r| {
+                    let input = r.inputs.first()?;
+                    r.output.as_ref().map(|output| Upgraded { input, output })
+                })
+                .collect(),
+            input_bytes: reports.iter().map(|r| r.input_bytes).sum(),
+            output_bytes: reports.iter().map(|r| r.output_bytes).sum(),
+            rows: reports.iter().map(|r| r.rows_written).sum(),
+            elapsed_s,
+            warnings: reports
+                .iter()
+                .flat_map(|r| r.io.fallbacks.iter().chain(&r.warnings))
+                .collect(),
+        }
+    }
+
+    fn show(&self, format: Format) -> anyhow::Result<String> {
+        if format == Format::Json {
+            return Ok(serde_json::to_string_pretty(self)?);
+        }
+        let mut text = String::new();
+        for Upgraded { input, output } in &self.upgraded {
+            writeln!(
+                text,
+                "{} -> {}  {} -> {}",
+                input.data_path.display(),
+                output.data_path.display(),
+                ByteSize(input.bytes),
+                ByteSize(output.bytes)
+            )?;
+        }
+        writeln!(
+            text,
+            "upgraded {} of {} in {:.2} s: {}, {} -> {} on disk",
+            self.upgraded.len(),
+            counted(self.sstables as u64, "SSTable"),
+            self.elapsed_s,
+            counted(self.rows, "row"),
+            ByteSize(self.input_bytes),
+            ByteSize(self.output_bytes)
+        )?;
+        for note in &self.warnings {
+            writeln!(text, "note: {note}")?;
+        }
+        Ok(text)
+    }
+}
