@@ -48,13 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("read {read}, written {write}:");
         for file in [&source, &target] {
             let found = residency(file)?;
-            println!(
-                "  {} of {} pages resident by {}: {}",
-                found.pages_resident,
-                found.pages_total,
-                found.method,
-                file.display()
-            );
+            println!("  {found} (by {}): {}", found.method, file.display());
         }
     }
     for fallback in io.fallbacks() {

@@ -72,13 +72,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         match compactor::run_merge(job, InputCheck::AllComponents, &mut watcher) {
             Ok(report) => {
                 println!(
-                    "{} rows of {} stay, {} tombstones purged, {:.0} MB/s, {} pages left in the cache",
+                    "{} rows of {} stay, {} tombstones purged, {:.0} MB/s, pages left in the cache: {:?}",
                     report.rows_written,
                     report.rows_read,
                     report.purged.total,
                     report.input_uncompressed_bytes_per_s / 1e6,
-                    report.page_cache.input_pages_resident
-                        + report.page_cache.output_pages_resident
+                    report.page_cache.pages_resident()
                 );
                 if let Some(sstable) = report.output {
                     println!("{}", sstable.data_path.display());

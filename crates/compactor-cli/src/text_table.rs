@@ -13,6 +13,11 @@ pub fn count(number: u64) -> String {
     out
 }
 
+/// A number, or `unknown`.
+pub fn known(number: Option<u64>) -> String {
+    number.map_or_else(|| "unknown".to_owned(), count)
+}
+
 /// A number of things: `1 row`, `2 rows`.
 pub fn counted(number: u64, noun: &str) -> String {
     format!(

@@ -99,7 +99,7 @@ fn report(
     let cpu = cpu_ms() - cpu;
     match result {
         Ok(()) => {
-            let pages = residency(path).unwrap().pages_resident;
+            let pages = residency(path).unwrap().pages_resident.unwrap();
             let rate = mib as f64 / seconds;
             println!("{backend:8} {direction:6} {mode:10} {rate:7.0} {cpu:9} {pages:8}");
         }

@@ -54,8 +54,9 @@ pub fn rename_no_replace(from: &Path, to: &Path) -> Result<(), IoError> {
             to,
             Errno::EXIST.into(),
         )),
-        // Not supported by the file system or the kernel.
-        Err(Errno::INVAL | Errno::NOSYS) => {
+        // Not supported by the file system or the kernel, or not known to a sandbox. A right that is
+        // missing is missing for the plain rename, too.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
             if fs::symlink_metadata(to).is_ok() {
                 return Err(IoError::system(
                     IoOperation::Rename,

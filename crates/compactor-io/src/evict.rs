@@ -100,12 +100,13 @@ fn later(
     });
 }
 
-/// Writes back and drops the pages of a page-aligned range.
+/// Writes back and drops the pages of a page-aligned range. Fails if they cannot be written.
 pub(crate) fn drop_pages(file: &FileHandle, start: u64, end: u64) -> io::Result<()> {
     let Some(len) = NonZeroU64::new(end.saturating_sub(start)) else {
         return Ok(());
     };
     sync_file_range::write_back(file, start, len.get())?;
-    fadvise(file, start, Some(len), Advice::DontNeed)?;
+    // An advice: pages that stay harm nobody, and `residency` shows them.
+    let _ = fadvise(file, start, Some(len), Advice::DontNeed);
     Ok(())
 }

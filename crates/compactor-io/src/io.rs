@@ -204,6 +204,14 @@ impl Io {
         lock(&self.shared.fallbacks).values().cloned().collect()
     }
 
+    /// What `auto` could not have so far, and why, in sentences: the backend, then the modes.
+    pub fn notes(&self) -> Vec<String> {
+        let backend = (self.shared.used.fallback_reason.iter())
+            .map(|reason| format!("backend auto uses {}: {reason}", self.shared.used.kind));
+        let modes = self.fallbacks().into_iter().map(|mode| mode.to_string());
+        backend.chain(modes).collect()
+    }
+
     /// Opens a regular file for reading.
     ///
     /// # Errors

@@ -41,7 +41,7 @@
 //!
 //! assert_eq!(written.len, 10);
 //! assert_eq!(std::fs::read(&target)?, b"some bytes");
-//! println!("{} pages of the copy are resident", residency(&target)?.pages_resident);
+//! println!("of the copy, {}", residency(&target)?);
 //! for fallback in io.fallbacks() {
 //!     println!("{fallback}");
 //! }

@@ -2,7 +2,11 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io;
 use std::path::Path;
+
+use rustix::fs::{Access, AtFlags, CWD, Stat, accessat, fstat};
+use rustix::process::geteuid;
 
 use crate::error::{IoError, IoOperation};
 use crate::sys::{cachestat, mincore};
@@ -13,9 +17,10 @@ use crate::sys::{cachestat, mincore};
 pub enum ResidencyMethod {
     /// `cachestat(2)`, Linux 6.5.
     Cachestat,
-    /// `mincore(2)`, which knows nothing of dirty pages and tells the truth only to those who own
-    /// the file or may write to it.
+    /// `mincore(2)`, which knows nothing of dirty pages.
     Mincore,
+    /// Not at all: the kernel tells only the owner of a file and those who may write to it.
+    Refused,
 }
 
 impl fmt::Display for ResidencyMethod {
@@ -23,6 +28,7 @@ impl fmt::Display for ResidencyMethod {
         f.write_str(match self {
             ResidencyMethod::Cachestat => "cachestat",
             ResidencyMethod::Mincore => "mincore",
+            ResidencyMethod::Refused => "refused",
         })
     }
 }
@@ -33,8 +39,8 @@ impl fmt::Display for ResidencyMethod {
 pub struct Residency {
     /// Pages that the file's length makes up.
     pub pages_total: u64,
-    /// Pages of it in the page cache.
-    pub pages_resident: u64,
+    /// Pages of it in the page cache; `None` where the kernel does not tell the caller.
+    pub pages_resident: Option<u64>,
     /// Of these, pages that are dirty; `None` where the method cannot tell.
     pub dirty: Option<u64>,
     /// Of these, pages that are being written; `None` where the method cannot tell.
@@ -43,7 +49,23 @@ pub struct Residency {
     pub method: ResidencyMethod,
 }
 
+impl fmt::Display for Residency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pages_resident {
+            Some(resident) => write!(f, "{resident} of {} pages resident", self.pages_total),
+            None => write!(
+                f,
+                "unknown how many of {} pages are resident",
+                self.pages_total
+            ),
+        }
+    }
+}
+
 /// Counts the pages of a file that are in the page cache.
+///
+/// The kernel tells only the owner of a file, and those who may write to it: others could watch what
+/// somebody reads. They get `None`.
 ///
 /// # Errors
 ///
@@ -51,26 +73,56 @@ pub struct Residency {
 pub fn residency(path: &Path) -> Result<Residency, IoError> {
     let failed = |error| IoError::system(IoOperation::Residency, path, error);
     let file = File::open(path).map_err(failed)?;
-    let len = file.metadata().map_err(failed)?.len();
-    let pages_total = len.div_ceil(rustix::param::page_size() as u64);
-    match cachestat::cachestat(&file) {
+    of_file(&file, path).map_err(failed)
+}
+
+/// As [`residency`], of a file that is open; `path` leads to it.
+pub(crate) fn of_file(file: &File, path: &Path) -> io::Result<Residency> {
+    match cachestat::cachestat(file) {
         Ok(stat) => Ok(Residency {
-            pages_total,
-            pages_resident: stat.cached,
+            pages_total: pages_of(&fstat(file)?),
+            pages_resident: Some(stat.cached),
             dirty: Some(stat.dirty),
             writeback: Some(stat.writeback),
             method: ResidencyMethod::Cachestat,
         }),
-        // Before 6.5, under a seccomp profile that does not know it, or for a file that the caller
-        // may only read.
-        Err(_) => Ok(Residency {
-            pages_total,
-            pages_resident: mincore::resident_pages(&file, len).map_err(failed)?,
-            dirty: None,
-            writeback: None,
-            method: ResidencyMethod::Mincore,
-        }),
+        // Before 6.5, under a seccomp profile that does not know it, or for a file that is none of
+        // the caller's business.
+        Err(_) => by_mincore(file, path),
     }
+}
+
+fn by_mincore(file: &File, path: &Path) -> io::Result<Residency> {
+    let facts = fstat(file)?;
+    let pages_total = pages_of(&facts);
+    let resident = mincore::resident_pages(file, len_of(&facts))?;
+    // To all others the kernel says that every page is resident (since 5.2). It can be seen that it
+    // did not, but not that it did.
+    let is_true = resident < pages_total || facts.st_uid == geteuid().as_raw() || may_write(path);
+    let (pages_resident, method) = match is_true {
+        true => (Some(resident), ResidencyMethod::Mincore),
+        false => (None, ResidencyMethod::Refused),
+    };
+    Ok(Residency {
+        pages_total,
+        pages_resident,
+        dirty: None,
+        writeback: None,
+        method,
+    })
+}
+
+fn may_write(path: &Path) -> bool {
+    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+}
+
+fn pages_of(facts: &Stat) -> u64 {
+    len_of(facts).div_ceil(rustix::param::page_size() as u64)
+}
+
+/// No file has a negative length.
+fn len_of(facts: &Stat) -> u64 {
+    u64::try_from(facts.st_size).unwrap_or(0)
 }
 
 /// Syncs a file and drops all of its pages from the page cache, whoever uses them: for tests,
@@ -86,4 +138,45 @@ pub fn drop_clean_pages(path: &Path) -> Result<(), IoError> {
     file.sync_data().map_err(failed)?;
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
         .map_err(|errno| failed(errno.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Every page of somebody else's file called resident, which it is not.
+    #[test]
+    fn of_a_file_that_one_may_only_read_nothing_is_claimed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        std::fs::write(&path, vec![1; 300_000]).unwrap();
+        let mine = by_mincore(&File::open(&path).unwrap(), &path).unwrap();
+        assert_eq!(mine.pages_resident, Some(mine.pages_total));
+        for (place, mode) in [(directory.path(), 0o755), (&path, 0o644)] {
+            std::fs::set_permissions(place, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let as_somebody_else = std::thread::spawn(move || {
+            let nobody = rustix::process::Uid::from_raw(65_534);
+            // Of this thread alone, and with it go the capabilities.
+            if rustix::thread::set_thread_res_uid(nobody, nobody, nobody).is_err() {
+                eprintln!("SKIPPED: no right to become another user");
+                return;
+            }
+            let Ok(file) = File::open(&path) else {
+                eprintln!("SKIPPED: another user does not get at {}", path.display());
+                return;
+            };
+            let theirs = by_mincore(&file, &path).unwrap();
+            assert_eq!(theirs.pages_resident, None, "{theirs:?}");
+            assert_eq!(theirs.method, ResidencyMethod::Refused);
+            assert_eq!(theirs.pages_total, 74);
+            // An older kernel's cachestat tells everybody; no kernel's tells something false.
+            let found = residency(&path).unwrap();
+            let told = found.method == ResidencyMethod::Cachestat;
+            assert_eq!(found.pages_resident.is_some(), told, "{found:?}");
+        });
+        as_somebody_else.join().unwrap();
+    }
 }

@@ -13,6 +13,7 @@ use crate::dio;
 use crate::error::{IoError, IoOperation};
 use crate::io::{Io, IoOptions};
 use crate::mode::{BackendKind, ReadMode, WriteMode};
+use crate::page_cache;
 use crate::process_limits::{ProcessLimit, locked_memory_limit, open_files_limit};
 use crate::sys::cachestat;
 
@@ -80,6 +81,9 @@ pub struct Probe {
     pub io_uring: Support,
     /// `cachestat(2)`; without it `mincore(2)` is used.
     pub cachestat: Support,
+    /// Whether the kernel tells how much of a file that is there is in the page cache; of files that
+    /// the caller neither owns nor may write to it does not.
+    pub page_counts: Support,
     /// `RLIMIT_MEMLOCK`.
     pub locked_memory_bytes: ProcessLimit,
     /// `RLIMIT_NOFILE`.
@@ -103,24 +107,27 @@ pub struct Probe {
 pub fn probe(directory: &Path) -> Result<Probe, IoError> {
     let failed = |error| IoError::system(IoOperation::Open, directory, error);
     let opened = File::open(directory).map_err(failed)?;
-    if !opened.metadata().map_err(failed)?.is_dir() {
+    let facts = rustix::fs::fstat(&opened).map_err(|errno| failed(errno.into()))?;
+    if !rustix::fs::FileType::from_raw_mode(facts.st_mode).is_dir() {
         return Err(failed(rustix::io::Errno::NOTDIR.into()));
     }
     let mount = mount::of_file(&opened);
     let device = mount.as_ref().and_then(device::of_mount);
     let created = create_unnamed(directory);
     let writable = Support::of(created.as_ref());
-    let trial = match created {
-        Ok(file) => Ok(file),
-        Err(error) => first_regular_file(directory).ok_or_else(|| {
-            format!("no file can be created in the directory ({error}) and none is there")
-        }),
+    let found = first_regular_file(directory);
+    let page_counts = match (&found, &created) {
+        (Some((path, file)), _) => page_counts(file, path),
+        (None, Ok(file)) => page_counts(file, directory),
+        (None, Err(_)) => Support::Unknown("no file is there".to_owned()),
+    };
+    let trial = match (created, found) {
+        (Ok(file), _) | (Err(_), Some((_, file))) => Ok(file),
+        (Err(error), None) => Err(format!(
+            "no file can be created in the directory ({error}) and none is there"
+        )),
     };
     let (direct, alignment, dontcache) = try_modes(trial.as_ref());
-    let cachestat = match &trial {
-        Ok(file) => Support::of(cachestat::cachestat(file)),
-        Err(reason) => Support::Unknown(reason.clone()),
-    };
     let uring = Io::new(IoOptions {
         backend: BackendKind::Uring,
         queue_depth: 1,
@@ -156,11 +163,31 @@ pub fn probe(directory: &Path) -> Result<Probe, IoError> {
         alignment,
         dontcache,
         io_uring,
-        cachestat,
+        cachestat: try_cachestat(),
+        page_counts,
         locked_memory_bytes: locked_memory_limit(),
         open_files: open_files_limit(),
         mglru: mglru(),
     })
+}
+
+/// On a file in memory, which is ours: of other files the kernel may refuse to tell.
+fn try_cachestat() -> Support {
+    match rustix::fs::memfd_create(c"cachestat", rustix::fs::MemfdFlags::CLOEXEC) {
+        Ok(file) => Support::of(cachestat::cachestat(&file)),
+        Err(error) => Support::Unknown(format!("memfd_create: {error}")),
+    }
+}
+
+fn page_counts(file: &File, path: &Path) -> Support {
+    match page_cache::of_file(file, path).map(|found| found.pages_resident) {
+        Ok(Some(_)) => Support::Works,
+        Ok(None) => Support::Fails(format!(
+            "the kernel tells only the owner of {} and who may write to it",
+            path.display()
+        )),
+        Err(error) => Support::Fails(error.to_string()),
+    }
 }
 
 fn choose<M>(direct: &Support, with: M, without: M) -> Choice<M> {
@@ -229,12 +256,12 @@ fn create_unnamed(directory: &Path) -> io::Result<File> {
     }
 }
 
-fn first_regular_file(directory: &Path) -> Option<File> {
+fn first_regular_file(directory: &Path) -> Option<(PathBuf, File)> {
     fs::read_dir(directory)
         .ok()?
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-        .find_map(|entry| File::open(entry.path()).ok())
+        .find_map(|entry| Some((entry.path(), File::open(entry.path()).ok()?)))
 }
 
 /// Bit 0 of the mask that the kernel shows is the main switch.

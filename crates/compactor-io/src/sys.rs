@@ -3,6 +3,7 @@
 pub(crate) mod cachestat;
 pub(crate) mod mincore;
 pub(crate) mod sync_file_range;
+pub(crate) mod uring_trial;
 
 use rustix::io::ReadWriteFlags;
 

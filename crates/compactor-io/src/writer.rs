@@ -348,7 +348,7 @@ impl SequentialWriter {
         }
         self.sync_data()?;
         if matches!(self.shared.mode, WriteMode::Direct | WriteMode::DontNeed) {
-            drop_all_pages(file).map_err(|error| self.error(IoOperation::Evict, error))?;
+            drop_all_pages(file);
         }
         Ok(WrittenFile {
             path: self.path().to_owned(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use compactor_engine::input::InputSstable;
 use compactor_engine::merge_job::{MergeJob, MergeOutcome};
 use compactor_engine::sstable_writer::WrittenSstable;
-use compactor_io::{Io, residency};
+use compactor_io::{Io, IoErrorKind, residency};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use serde::Serialize;
@@ -118,26 +118,38 @@ pub struct IoReport {
     pub fallbacks: Vec<String>,
 }
 
-/// Pages of 4 KiB.
+/// Pages of files.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct PageCacheReport {
+    /// Length of a page in bytes.
+    pub page_bytes: u64,
     /// Pages of the inputs, all components.
     pub input_pages: u64,
-    /// Of these, resident before the merge.
-    pub input_pages_resident_before: u64,
-    /// Of these, resident after it.
-    pub input_pages_resident: u64,
+    /// Of these, resident before the merge; `None` where the kernel does not tell: it does so only to
+    /// the owner of a file and to those who may write to it.
+    pub input_pages_resident_before: Option<u64>,
+    /// Of these, resident after it, likewise.
+    pub input_pages_resident: Option<u64>,
     /// Pages of the output, all components.
     pub output_pages: u64,
-    /// Of these, resident after the merge.
-    pub output_pages_resident: u64,
+    /// Of these, resident after the merge, likewise.
+    pub output_pages_resident: Option<u64>,
+}
+
+impl PageCacheReport {
+    /// Pages of inputs and output that are resident after the merge; `None` where the kernel does not
+    /// tell.
+    pub fn pages_resident(&self) -> Option<u64> {
+        Some(self.input_pages_resident? + self.output_pages_resident?)
+    }
 }
 
 impl MergeReport {
     /// What is known before the merge.
     pub(crate) fn before(job: &MergeJob) -> MergeReport {
         let settings = job.settings();
-        let (input_pages, input_pages_resident_before) = pages_of_inputs(job.inputs());
+        let (input_pages, input_pages_resident_before) =
+            pages(job.inputs().iter().map(|input| &input.descriptor));
         let mut warnings = Vec::new();
         for input in job.inputs() {
             let indexes: Vec<&String> = input
@@ -191,6 +203,7 @@ impl MergeReport {
                 ..IoReport::default()
             },
             page_cache: PageCacheReport {
+                page_bytes: rustix::param::page_size() as u64,
                 input_pages,
                 input_pages_resident_before,
                 ..PageCacheReport::default()
@@ -229,17 +242,17 @@ impl MergeReport {
         self.peak_rss_bytes = usage.peak_rss_bytes;
         self.peak_io_buffer_bytes = io.pool().gauge().peak_bytes();
         self.io.backend = io.backend_used().kind.to_string();
-        self.io.fallbacks = io.fallbacks().iter().map(ToString::to_string).collect();
-        for input in &self.inputs {
-            if let Ok(file) = Descriptor::parse(&input.data_path) {
-                self.page_cache.input_pages_resident += pages(&file.descriptor).1;
-            }
-        }
+        self.io.fallbacks = io.notes();
+        let inputs: Vec<Descriptor> = (self.inputs.iter())
+            .filter_map(|input| Some(Descriptor::parse(&input.data_path).ok()?.descriptor))
+            .collect();
+        self.page_cache.input_pages_resident = pages(&inputs).1;
+        self.page_cache.output_pages_resident = Some(0);
         if let Some(output) = &outcome.output {
             self.rows_written = output.rows;
             self.partitions_written = output.partitions;
             self.io.write_mode = Some(output.mode.to_string());
-            let (total, resident) = pages(&output.descriptor);
+            let (total, resident) = pages([&output.descriptor]);
             self.page_cache.output_pages = total;
             self.page_cache.output_pages_resident = resident;
             let report = SstableReport::of_output(output);
@@ -270,22 +283,21 @@ impl SstableReport {
     }
 }
 
-fn pages_of_inputs(inputs: &[InputSstable]) -> (u64, u64) {
-    inputs
-        .iter()
-        .map(|i| pages(&i.descriptor))
-        .fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
-}
-
-/// Pages of all components, and how many of them are resident.
-fn pages(descriptor: &Descriptor) -> (u64, u64) {
+/// Pages of all components, and how many of them are resident, if the kernel tells.
+fn pages<'a>(sstables: impl IntoIterator<Item = &'a Descriptor>) -> (u64, Option<u64>) {
     let mut total = 0;
-    let mut resident = 0;
-    for component in Component::ALL {
-        // A file that is not there has no pages.
-        if let Ok(found) = residency(&descriptor.path(component)) {
-            total += found.pages_total;
-            resident += found.pages_resident;
+    let mut resident = Some(0);
+    for descriptor in sstables {
+        for component in Component::ALL {
+            match residency(&descriptor.path(component)) {
+                Ok(found) => {
+                    total += found.pages_total;
+                    resident = resident.zip(found.pages_resident).map(|(a, b)| a + b);
+                }
+                // A file that is not there has no pages.
+                Err(error) if error.kind() == IoErrorKind::NotFound => {}
+                Err(_) => resident = None,
+            }
         }
     }
     (total, resident)

@@ -101,12 +101,11 @@ impl Demo {
     fn keeps_its_word(&self) -> bool {
         self.outputs_are_identical
             && !self.verified.is_damaged()
-            && !(self.place.direct && self.pages_left_by_direct() > 0)
+            && !(self.place.direct && self.pages_left_by_direct().is_some_and(|pages| pages > 0))
     }
 
-    fn pages_left_by_direct(&self) -> u64 {
-        let cache = &self.direct.page_cache;
-        cache.input_pages_resident + cache.output_pages_resident
+    fn pages_left_by_direct(&self) -> Option<u64> {
+        self.direct.page_cache.pages_resident()
     }
 }
 

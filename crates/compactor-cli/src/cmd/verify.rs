@@ -106,8 +106,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         };
         print(&serde_json::to_string_pretty(&document)?)?;
     }
-    for fallback in io.fallbacks() {
-        eprintln!("note: {fallback}");
+    for note in io.notes() {
+        eprintln!("note: {note}");
     }
     Ok(if damaged > 0 {
         ExitCode::from(exit_code::CORRUPT)

@@ -33,6 +33,7 @@ use super::{IoBackend, Operation, Outcome, Request, enter_io_thread};
 use crate::buffer::AlignedBuffer;
 use crate::file::FileHandle;
 use crate::mode::BackendKind;
+use crate::sys::uring_trial::try_ring;
 
 /// The most operations in flight per I/O thread: the ring gets as many entries, its completion
 /// queue twice that. The kernel's own limit on entries is 32768.
@@ -65,6 +66,8 @@ impl UringBackend {
         queue_depth: usize,
         blocking: Arc<dyn IoBackend>,
     ) -> io::Result<UringBackend> {
+        // A runtime whose ring does not work waits for ever.
+        try_ring()?;
         let mut backend = UringBackend {
             senders: Vec::new(),
             threads: Vec::new(),
@@ -150,15 +153,8 @@ fn run_thread(
             return;
         }
     };
-    runtime.block_on(async {
-        // A profile may allow the ring and forbid to enter it: one operation shows that.
-        let works = tokio_uring::no_op().await;
-        let failed = works.is_err();
-        drop(report.send(works));
-        if !failed {
-            serve(receiver, depth).await;
-        }
-    });
+    drop(report.send(Ok(())));
+    runtime.block_on(serve(receiver, depth));
 }
 
 type Files = RefCell<HashMap<u64, Rc<tokio_uring::fs::File>>>;

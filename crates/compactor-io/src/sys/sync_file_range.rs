@@ -26,8 +26,12 @@ pub(crate) fn write_back(file: impl AsFd, offset: u64, len: u64) -> io::Result<(
     }
 }
 
+/// The call needs no right: `EPERM` comes from a sandbox that does not know it.
 fn is_missing(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EOPNOTSUPP))
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOSYS | libc::EOPNOTSUPP | libc::EPERM)
+    )
 }
 
 fn sync_file_range(file: impl AsFd, offset: u64, len: u64, flags: libc::c_uint) -> io::Result<()> {

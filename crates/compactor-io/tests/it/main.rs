@@ -14,4 +14,5 @@ mod matrix;
 mod no_space;
 mod probing;
 mod reading;
+mod sandbox;
 mod support;

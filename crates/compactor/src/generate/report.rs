@@ -125,7 +125,7 @@ impl GenerateReport {
 
     pub(super) fn complete(&mut self, io: &Io, usage: Usage, elapsed: Duration) {
         self.compression_ratio = self.data_bytes as f64 / (self.uncompressed_bytes.max(1)) as f64;
-        self.fallbacks = io.fallbacks().iter().map(ToString::to_string).collect();
+        self.fallbacks = io.notes();
         self.elapsed_s = elapsed.as_secs_f64();
         self.uncompressed_bytes_per_s = self.uncompressed_bytes as f64 / self.elapsed_s.max(1e-9);
         self.cpu_s = usage.cpu.as_secs_f64();

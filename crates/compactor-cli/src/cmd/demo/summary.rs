@@ -6,9 +6,7 @@ use compactor::MergeReport;
 
 use super::Demo;
 use crate::flags::{ByteSize, Format};
-use crate::text_table::{aligned, count, counted, wrapped};
-
-const PAGE_BYTES: u64 = 4096;
+use crate::text_table::{aligned, count, counted, known, wrapped};
 
 /// The comparison.
 pub fn report(demo: &Demo, format: Format) -> anyhow::Result<String> {
@@ -112,13 +110,20 @@ fn meaning(demo: &Demo, text: &mut String) -> std::fmt::Result {
              read.\nName a directory on a disk with --directory."
         );
     }
-    let cache = &demo.buffered.page_cache;
-    let left = ByteSize((cache.input_pages_resident + cache.output_pages_resident) * PAGE_BYTES);
+    let of_pages = |pages: Option<u64>| match pages {
+        Some(pages) => ByteSize(pages * demo.direct.page_cache.page_bytes).to_string(),
+        None => "an unknown number of pages".to_owned(),
+    };
+    let left = of_pages(demo.buffered.page_cache.pages_resident());
     let pages = demo.pages_left_by_direct();
     let name = &demo.direct.io.read_mode;
     match (demo.place.direct, pages) {
-        (true, 0) => writeln!(text, "The direct merge left nothing in the page cache.")?,
-        (true, _) => writeln!(
+        (true, Some(0)) => writeln!(text, "The direct merge left nothing in the page cache.")?,
+        (true, None) => writeln!(
+            text,
+            "The kernel does not tell here what is in the page cache."
+        )?,
+        (true, Some(pages)) => writeln!(
             text,
             "The direct merge left {} in the page cache, which should be none: this is a bug, \
              please report it.",
@@ -128,7 +133,7 @@ fn meaning(demo: &Demo, text: &mut String) -> std::fmt::Result {
             text,
             "Direct I/O does not work here, so the first merge used {name}: through the page cache,\n\
              dropping pages behind it. It left {} there.",
-            ByteSize(pages * PAGE_BYTES)
+            of_pages(pages)
         )?,
     }
     writeln!(
@@ -139,6 +144,6 @@ fn meaning(demo: &Demo, text: &mut String) -> std::fmt::Result {
     )
 }
 
-fn of(part: u64, all: u64) -> String {
-    format!("{} of {}", count(part), count(all))
+fn of(part: Option<u64>, all: u64) -> String {
+    format!("{} of {}", known(part), count(all))
 }

@@ -57,8 +57,15 @@ pub fn advice(findings: &Findings) -> Vec<String> {
     }
     if findings.cachestat.status == Status::Fails {
         advice.push(
-            "cachestat is missing (Linux 6.5): page counts in reports come from mincore, which tells \
-             the truth only of files that you own or may write to"
+            "cachestat is missing (Linux 6.5) or blocked: page counts in reports come from mincore, \
+             which tells nothing of dirty pages"
+                .to_owned(),
+        );
+    }
+    if findings.page_counts.status == Status::Fails {
+        advice.push(
+            "there are files that you neither own nor may write to: how much of them is in the page \
+             cache is \"unknown\" in reports (null in JSON); merges do not depend on it"
                 .to_owned(),
         );
     }
@@ -119,6 +126,7 @@ mod tests {
             io_uring: finding(Status::Works),
             dontcache: finding(Status::Works),
             cachestat: finding(Status::Works),
+            page_counts: finding(Status::Works),
             locked_memory_bytes: limit,
             open_files: limit,
             multi_generational_lru: None,
@@ -139,7 +147,7 @@ mod tests {
     #[test]
     fn each_lack_has_its_sentence() {
         type Change = fn(&mut Findings);
-        let cases: [(Change, &str); 7] = [
+        let cases: [(Change, &str); 8] = [
             (|f| f.direct_io.status = Status::Fails, "auto uses dontneed"),
             (
                 |f| f.direct_io.status = Status::Unknown,
@@ -149,6 +157,7 @@ mod tests {
             (|f| f.io_uring.status = Status::Fails, "--backend threads"),
             (|f| f.dontcache.status = Status::Fails, "6.14"),
             (|f| f.cachestat.status = Status::Fails, "mincore"),
+            (|f| f.page_counts.status = Status::Fails, "unknown"),
             (|f| f.open_files.hard = Some(1024), "limited to 1024"),
         ];
         for (change, part) in cases {

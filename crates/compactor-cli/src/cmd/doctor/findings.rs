@@ -30,6 +30,8 @@ pub struct Findings {
     pub dontcache: Finding,
     /// `cachestat(2)`.
     pub cachestat: Finding,
+    /// Whether the kernel tells how much of a file that is there is in the page cache.
+    pub page_counts: Finding,
     /// `RLIMIT_MEMLOCK`, bytes.
     pub locked_memory_bytes: Limit,
     /// `RLIMIT_NOFILE`.
@@ -154,6 +156,7 @@ impl Findings {
             io_uring: probe.io_uring.into(),
             dontcache: probe.dontcache.into(),
             cachestat: probe.cachestat.into(),
+            page_counts: probe.page_counts.into(),
             locked_memory_bytes: probe.locked_memory_bytes.into(),
             open_files: probe.open_files.into(),
             multi_generational_lru: probe.mglru,

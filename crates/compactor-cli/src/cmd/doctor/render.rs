@@ -65,6 +65,11 @@ pub fn text(findings: &Findings) -> String {
         "cachestat",
         &told(&f.cachestat, "works"),
     );
+    line(
+        mark(&f.page_counts),
+        "page counts",
+        &told(&f.page_counts, "are told"),
+    );
     let bytes = |bytes: u64| ByteSize(bytes).to_string();
     line(
         "",

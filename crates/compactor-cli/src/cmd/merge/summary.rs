@@ -5,7 +5,7 @@ use std::fmt::Write;
 use compactor::{MergeJob, MergeReport, Scope};
 
 use crate::flags::{ByteSize, Format};
-use crate::text_table::{count, counted};
+use crate::text_table::{count, counted, known};
 
 /// Width of the labels.
 const LABEL: usize = 12;
@@ -108,10 +108,10 @@ pub fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
         "page cache",
         format!(
             "{} of {} input pages resident ({} before), {} of {} output pages",
-            count(cache.input_pages_resident),
+            known(cache.input_pages_resident),
             count(cache.input_pages),
-            count(cache.input_pages_resident_before),
-            count(cache.output_pages_resident),
+            known(cache.input_pages_resident_before),
+            known(cache.output_pages_resident),
             count(cache.output_pages)
         ),
     )?;
