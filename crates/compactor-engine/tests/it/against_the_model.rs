@@ -1,7 +1,7 @@
 //! Merges of random tables against the naive model: bytes, index, statistics and counts.
 
 use crate::case::{Case, PurgePlan, case};
-use crate::choices::check;
+use crate::choices::{Choices, check};
 use crate::encode::{Encoded, encode};
 use crate::engine::Output;
 use crate::expected_statistics::ExpectedStatistics;
@@ -30,33 +30,45 @@ fn inputs_are_read_as_they_were_meant() {
     );
 }
 
-/// The main property: what the engine writes is what the model comes to, to the byte.
+/// The main property.
 #[test]
 fn merges_are_what_the_model_says() {
-    let verify = |case: &Case| {
-        let output = case.run()?;
-        let expected = case.expected();
-        let header = &case.settings.output;
-        let encoded = encode(&case.schema, header, &expected, None);
-        let found = case.read(header, &output.bytes, 4096)?;
-        same_partitions(case, &stored(&expected, header), &found)?;
-        if output.bytes != encoded.bytes {
-            let (expected, found) = (hex(&encoded.bytes), hex(&output.bytes));
-            return Err(format!(
-                "bytes differ:\nexpected {expected}\nfound    {found}"
-            ));
-        }
-        check_index(case, &expected, &encoded, &output)?;
-        ExpectedStatistics::of(&case.schema, &expected).compare(&encoded, &output)?;
-        check_counts(case, &output)
-    };
     check(
         "merges",
         600,
         |choices| case(choices, 6),
-        verify,
+        merge_is_what_the_model_says,
         Case::simpler,
     );
+}
+
+/// As a fuzzer chooses them.
+#[test]
+fn merges_that_bytes_choose() {
+    for length in [0, 1, 50, 500, 5000] {
+        let bytes: Vec<u8> = (0..length).map(|n: u32| (n * n / 3) as u8).collect();
+        let case = case(&mut Choices::from_bytes(&bytes), 6);
+        merge_is_what_the_model_says(&case).unwrap();
+    }
+}
+
+/// What the engine writes is what the model comes to, to the byte.
+pub fn merge_is_what_the_model_says(case: &Case) -> Result<(), String> {
+    let output = case.run()?;
+    let expected = case.expected();
+    let header = &case.settings.output;
+    let encoded = encode(&case.schema, header, &expected, None);
+    let found = case.read(header, &output.bytes, 4096)?;
+    same_partitions(case, &stored(&expected, header), &found)?;
+    if output.bytes != encoded.bytes {
+        let (expected, found) = (hex(&encoded.bytes), hex(&output.bytes));
+        return Err(format!(
+            "bytes differ:\nexpected {expected}\nfound    {found}"
+        ));
+    }
+    check_index(case, &expected, &encoded, &output)?;
+    ExpectedStatistics::of(&case.schema, &expected).compare(&encoded, &output)?;
+    check_counts(case, &output)
 }
 
 /// Compares what was meant with what a cursor shows, which leaves out what Cassandra's reader drops.

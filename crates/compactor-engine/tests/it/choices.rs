@@ -9,18 +9,34 @@ use std::time::{Duration, Instant};
 
 /// Random choices; the first of several options is the simplest.
 #[derive(Clone, Debug)]
-pub struct Choices {
-    state: u64,
+pub struct Choices(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Seed(u64),
+    /// What is left, from behind. At the end everything is zero, the simplest.
+    Bytes(Vec<u8>),
 }
 
 impl Choices {
     pub fn from_seed(seed: u64) -> Choices {
-        Choices { state: seed }
+        Choices(Source::Seed(seed))
+    }
+
+    /// Choices that a fuzzer makes.
+    pub fn from_bytes(bytes: &[u8]) -> Choices {
+        Choices(Source::Bytes(bytes.iter().rev().copied().collect()))
     }
 
     /// A number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
-        (self.number() >> 33) as usize % end.max(1)
+        match &mut self.0 {
+            // One byte a choice, where that will do, so that what a byte means stays local.
+            Source::Bytes(bytes) if end <= 256 => {
+                usize::from(bytes.pop().unwrap_or(0)) % end.max(1)
+            }
+            _ => (self.number() >> 33) as usize % end.max(1),
+        }
     }
 
     /// True in `percent` of 100 cases.
@@ -33,14 +49,23 @@ impl Choices {
         options[self.below(options.len())]
     }
 
-    /// Any number (SplitMix64).
+    /// Any number.
     pub fn number(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        match &mut self.0 {
+            Source::Seed(state) => split_mix_64(state),
+            Source::Bytes(bytes) => (0..8).fold(0, |number, _| {
+                number << 8 | u64::from(bytes.pop().unwrap_or(0))
+            }),
+        }
     }
+}
+
+fn split_mix_64(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// The number of cases to run where `cases` are the default.
