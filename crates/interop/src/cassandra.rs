@@ -334,6 +334,11 @@ impl Cassandra {
         self.one("hashes", table, data)
     }
 
+    /// Any request.
+    pub(crate) fn request(&mut self, request: Value) -> Result<Value> {
+        self.server.call(request)
+    }
+
     /// A request about one SSTable.
     pub(crate) fn one(&mut self, operation: &str, table: &Table, data: &Path) -> Result<Value> {
         self.server.call(

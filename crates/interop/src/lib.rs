@@ -12,6 +12,8 @@ mod cassandra;
 pub mod compare;
 pub mod findings;
 pub mod ours;
+pub mod random;
+mod rng;
 pub mod scenarios;
 mod server;
 pub mod skip;

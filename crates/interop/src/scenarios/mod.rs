@@ -8,7 +8,6 @@ mod columns;
 mod deletions;
 mod expiry;
 mod random;
-mod rng;
 mod shapes;
 mod types;
 mod values;

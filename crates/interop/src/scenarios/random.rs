@@ -1,7 +1,7 @@
 //! Seeded random mutations of everything at once, with few distinct timestamps so that ties are common.
 
-use super::rng::Rng;
 use super::{Input, Scenario, T0};
+use crate::rng::Rng;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut every: Vec<Scenario> = (1..=6).map(mixed).collect();

@@ -1,7 +1,7 @@
 //! Shapes of tables and files: keys, compression, sizes, numbers of inputs.
 
-use super::rng::Rng;
 use super::{Scenario, T0};
+use crate::rng::Rng;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![

@@ -1,7 +1,7 @@
 //! Partitions of several column index blocks (64 KiB each), so that outputs have promoted indexes.
 
-use super::rng::Rng;
 use super::{Input, Scenario, T0};
+use crate::rng::Rng;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![

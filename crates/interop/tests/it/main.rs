@@ -3,5 +3,6 @@
 mod compression;
 mod damage;
 mod mixed;
+mod random;
 mod scenario;
 mod support;

@@ -63,7 +63,7 @@ final class Bulk
         return moveOut(descriptor, Path.of(Operations.text(request, "out")), request.get("generation").intValue());
     }
 
-    private static String moveOut(Descriptor descriptor, Path directory, int generation) throws Exception
+    static String moveOut(Descriptor descriptor, Path directory, int generation) throws Exception
     {
         Files.createDirectories(directory);
         String own = descriptor.baseFile().name() + "-";

@@ -66,6 +66,9 @@ final class Node
     {
         String keyspace = Operations.text(request, "keyspace");
         String table = Operations.text(request, "table");
+        ColumnFamilyStore offline = OfflineTable.find(table);
+        if (offline != null)
+            return offline;
         ColumnFamilyStore cfs = Keyspace.open(keyspace).getColumnFamilyStore(table);
         cfs.disableAutoCompaction();
         return cfs;

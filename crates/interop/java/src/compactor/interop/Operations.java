@@ -44,6 +44,15 @@ final class Operations
             case "sstabledump":
                 Export.run(Node.table(request), text(request, "data"), text(request, "out"));
                 return result;
+            case "offline_table":
+                OfflineTable.create(request);
+                return result;
+            case "offline_write":
+                result.put("data", OfflineWrite.run(Node.table(request), request));
+                return result;
+            case "offline_drop":
+                OfflineTable.drop(request);
+                return result;
             case "bulk":
                 result.put("data", Bulk.run(Node.table(request), request));
                 return result;

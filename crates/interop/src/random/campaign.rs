@@ -1,0 +1,212 @@
+//! Many plans, on one or more servers at once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use super::plan::Plan;
+use super::run::{Runner, scratch};
+use crate::cassandra::Mode;
+
+/// How plans are run.
+#[derive(Debug, Clone)]
+pub struct Campaign {
+    /// Servers at once.
+    pub jobs: usize,
+    /// Where the plans and files of failures go.
+    pub keep: Option<PathBuf>,
+    /// Failing plans are made smaller first.
+    pub minimise: bool,
+}
+
+/// What came of all plans.
+#[derive(Debug)]
+pub struct Report {
+    /// Plans that were run.
+    pub done: usize,
+    /// Those of which the merge left something.
+    pub outputs: usize,
+    /// Inputs of all of them.
+    pub inputs: usize,
+    /// Seeds that differ.
+    pub failed: Vec<u64>,
+    /// Time for all of them.
+    pub elapsed: Duration,
+}
+
+#[derive(Debug)]
+struct Work {
+    waiting: Vec<Plan>,
+    total: usize,
+    started: Instant,
+    report: Report,
+}
+
+impl Campaign {
+    /// Runs the plans; progress and differences go to stderr.
+    ///
+    /// # Errors
+    /// A server that does not start, or a directory that cannot be written.
+    pub fn run(&self, plans: Vec<Plan>) -> Result<Report> {
+        let started = Instant::now();
+        let work = Mutex::new(Work {
+            total: plans.len(),
+            waiting: plans,
+            started,
+            report: Report {
+                done: 0,
+                outputs: 0,
+                inputs: 0,
+                failed: Vec::new(),
+                elapsed: Duration::ZERO,
+            },
+        });
+        std::thread::scope(|scope| {
+            let jobs: Vec<_> = (0..self.jobs)
+                .map(|_| scope.spawn(|| self.job(&work)))
+                .collect();
+            jobs.into_iter().try_for_each(|job| match job.join() {
+                Ok(result) => result,
+                Err(_) => bail!("a job panicked"),
+            })
+        })?;
+        let work = work
+            .into_inner()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut report = work.report;
+        report.elapsed = started.elapsed();
+        report.failed.sort_unstable();
+        Ok(report)
+    }
+
+    /// Takes the plans of one mode after those of the other: a server can only write one version.
+    fn job(&self, work: &Mutex<Work>) -> Result<()> {
+        let place = tempfile::Builder::new()
+            .prefix("interop-random-")
+            .tempdir_in(scratch())?;
+        let mut runner: Option<Runner> = None;
+        while let Some(plan) = next(work, runner.as_ref().map(Runner::mode))? {
+            let mode = plan.mode()?;
+            if runner.as_ref().map(Runner::mode) != Some(mode) {
+                drop(runner.take());
+            }
+            let server = match &mut runner {
+                Some(server) => server,
+                none => none.insert(Runner::start(mode)?),
+            };
+            let attempt = Attempt::of(server, &plan, &place.path().join("case"));
+            if !attempt.differences.is_empty() {
+                self.explain(server, &plan, &attempt.differences, place.path())?;
+                if !server.is_alive() {
+                    runner = None;
+                }
+            }
+            record(work, &plan, &attempt);
+        }
+        Ok(())
+    }
+
+    fn explain(
+        &self,
+        server: &mut Runner,
+        plan: &Plan,
+        differences: &[String],
+        place: &Path,
+    ) -> Result<()> {
+        show(plan, differences);
+        let mut smallest = plan.clone();
+        if self.minimise {
+            let scratch = place.join("smaller");
+            smallest = super::minimise(smallest, |plan| {
+                !Attempt::of(server, plan, &scratch).differences.is_empty()
+            });
+            let attempt = Attempt::of(server, &smallest, &scratch);
+            eprintln!("minimised to {} mutations:", smallest.mutations());
+            show(&smallest, &attempt.differences);
+            eprintln!("{}", serde_json::to_string(&smallest)?);
+        }
+        if let Some(keep) = &self.keep {
+            let keep = keep.join(plan.seed.to_string());
+            fs::create_dir_all(&keep)?;
+            let text = serde_json::to_string_pretty(&smallest)?;
+            fs::write(keep.join("plan.json"), text)?;
+            Attempt::of(server, &smallest, &keep.join("files"));
+        }
+        Ok(())
+    }
+}
+
+/// A plan that was run; a failure to run it counts as a difference.
+struct Attempt {
+    output: bool,
+    inputs: usize,
+    differences: Vec<String>,
+}
+
+impl Attempt {
+    fn of(server: &mut Runner, plan: &Plan, place: &Path) -> Attempt {
+        let _ = fs::remove_dir_all(place);
+        match server.run(plan, place) {
+            Ok(outcome) => Attempt {
+                output: outcome.output,
+                inputs: outcome.inputs,
+                differences: outcome.differences,
+            },
+            Err(error) => Attempt {
+                output: false,
+                inputs: 0,
+                differences: vec![format!("{error:#}")],
+            },
+        }
+    }
+}
+
+fn next(work: &Mutex<Work>, mode: Option<Mode>) -> Result<Option<Plan>> {
+    let mut work = lock(work);
+    let mut at = 0;
+    for (n, plan) in work.waiting.iter().enumerate() {
+        if mode.is_none() || mode == Some(plan.mode()?) {
+            at = n;
+            break;
+        }
+    }
+    Ok((!work.waiting.is_empty()).then(|| work.waiting.remove(at)))
+}
+
+fn record(work: &Mutex<Work>, plan: &Plan, attempt: &Attempt) {
+    let mut work = lock(work);
+    let (total, seconds) = (work.total, work.started.elapsed().as_secs_f64());
+    let report = &mut work.report;
+    report.done += 1;
+    report.outputs += usize::from(attempt.output);
+    report.inputs += attempt.inputs;
+    if !attempt.differences.is_empty() {
+        report.failed.push(plan.seed);
+    }
+    if report.done.is_multiple_of(100) {
+        let (done, failed) = (report.done, report.failed.len());
+        let rate = done as f64 / seconds;
+        eprintln!("{done} of {total} seeds, {failed} failed, {rate:.1} a second");
+    }
+}
+
+fn lock(work: &Mutex<Work>) -> MutexGuard<'_, Work> {
+    work.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn show(plan: &Plan, differences: &[String]) {
+    eprintln!(
+        "seed {} ({} from {} inputs) differs; to repeat: cargo run -p interop --bin interop-random -- --seeds {}..{}",
+        plan.seed,
+        plan.output,
+        plan.inputs.len(),
+        plan.seed,
+        plan.seed + 1
+    );
+    for difference in differences.iter().take(12) {
+        eprintln!("  {difference}");
+    }
+}

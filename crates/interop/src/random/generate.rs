@@ -1,0 +1,345 @@
+//! From a seed to a plan: mutations of few rows at few timestamps, most of them edges.
+
+use super::counters;
+use super::plan::{Bound, Cell, Deletion, Hex, Input, Mutation, Partition, Plan};
+use super::table::{Kind, Shape, Table, Values, compression};
+use crate::cassandra::Mode;
+use crate::rng::Rng;
+use crate::scenarios::T0;
+
+/// What the last seconds of a 32-bit clock leave for a deletion time: the next one means none.
+const LAST_OF_2038: i64 = 2_147_483_646;
+
+/// Beyond 2038, which versions since oa can hold, but not as far as they could: Cassandra writes the distance from the
+/// least deletion time as a 32-bit number, and reads back another one when it does not fit.
+const FAR: i64 = 3_200_000_000;
+
+/// The most that CQL accepts, 20 years.
+const LONGEST_TTL: i32 = 630_720_000;
+
+/// Liveness with this TTL is expired from the start: only views write it.
+const EXPIRED_TTL: i32 = i32::MAX;
+
+/// The plan of a seed.
+#[must_use]
+pub fn plan(seed: u64) -> Plan {
+    let mut rng = Rng::new(seed.wrapping_mul(0x5851_F42D_4C95_7F2D));
+    let mode = *rng.pick(&[Mode::Nb, Mode::Oa, Mode::Pa, Mode::Pa]);
+    let versions: &[&str] = match mode {
+        Mode::Nb => &["nb-big"],
+        Mode::Oa => &["oa-big", "oa-big", "nb-big"],
+        _ => &["pa-big", "pa-big", "oa-big", "nb-big"],
+    };
+    let table = Table::generate(&mut rng);
+    let now_s = T0 + 1000;
+    let gc_before_s = match rng.below(6) {
+        0 => None,
+        1 | 2 => Some(now_s),
+        3 => Some(now_s - 864_000),
+        _ => Some(now_s - 500),
+    };
+    let times = Times::generate(&mut rng, now_s, gc_before_s, table.shape);
+    let most = if rng.one_in(3) { 7 } else { 3 };
+    let count = 2 + rng.below(most);
+    let one_version = rng.one_in(3);
+    let first = *rng.pick(versions);
+    let one_compression = rng.one_in(2).then(|| compression(&mut rng));
+    let mut inputs = Vec::new();
+    for _ in 0..count {
+        let version = if one_version {
+            first
+        } else {
+            *rng.pick(versions)
+        };
+        let mut schema = table.schema.clone();
+        schema.compression = one_compression
+            .clone()
+            .unwrap_or_else(|| compression(&mut rng));
+        let mut writer = Writer {
+            rng: &mut rng,
+            table: &table,
+            times: &times,
+            latest: if version.starts_with('n') {
+                LAST_OF_2038
+            } else {
+                times.latest
+            },
+        };
+        let partitions = writer.partitions();
+        inputs.push(Input {
+            version: version.to_owned(),
+            schema,
+            partitions,
+        });
+    }
+    let mut schema = table.schema;
+    if let Some(newest) = inputs.last() {
+        schema.compression = newest.schema.compression.clone();
+    }
+    Plan {
+        seed,
+        output: mode.version().to_owned(),
+        now_s,
+        gc_before_s,
+        schema,
+        inputs,
+        others: usize::from(count > 2 && rng.one_in(8)),
+    }
+}
+
+/// The few moments of one plan.
+#[derive(Debug)]
+struct Times {
+    timestamps: Vec<i64>,
+    /// Of shadowable deletions: never those of row deletions, since of equal ones the first read stays, and Cassandra's
+    /// order of inputs is that of a hash set.
+    shadowable: Vec<i64>,
+    seconds: Vec<i64>,
+    latest: i64,
+    ttls: Vec<i32>,
+}
+
+impl Times {
+    fn generate(rng: &mut Rng, now_s: i64, gc_before_s: Option<i64>, shape: Shape) -> Times {
+        let micros = T0 * 1_000_000;
+        let styles: [&[i64]; 4] = [
+            &[10, 12, 14, 16],
+            &[micros, micros + 2, micros + 4, micros + 1_000_000],
+            &[-4, -2, 0, 2],
+            &[i64::MIN + 1, -1, 0, 1, micros, i64::MAX - 1, i64::MAX],
+        ];
+        let style = match shape {
+            // An open deletion in a promoted index can no more be negative than a partition deletion.
+            Shape::Wide => rng.below(2),
+            Shape::View => rng.below(3),
+            _ => rng.below(4),
+        };
+        let timestamps = styles[usize::try_from(style).unwrap_or_default()].to_vec();
+        let shadowable = timestamps
+            .iter()
+            .map(|timestamp| timestamp.saturating_add(1))
+            .collect();
+        let mut seconds = vec![now_s - 1, now_s, now_s + 1, T0, T0 + 1];
+        if let Some(gc_before) = gc_before_s {
+            seconds.extend([gc_before - 1, gc_before, gc_before + 1]);
+        }
+        let mut latest = FAR;
+        match rng.below(8) {
+            0 => {
+                latest = LAST_OF_2038;
+                seconds.extend([1, LAST_OF_2038]);
+            }
+            1 => seconds.extend([LAST_OF_2038, LAST_OF_2038 + 1, FAR]),
+            _ => {}
+        }
+        Times {
+            timestamps,
+            shadowable,
+            seconds,
+            latest,
+            ttls: vec![1, 60, 500, 500, 501, LONGEST_TTL],
+        }
+    }
+}
+
+struct Writer<'a> {
+    rng: &'a mut Rng,
+    table: &'a Table,
+    times: &'a Times,
+    latest: i64,
+}
+
+impl Writer<'_> {
+    fn partitions(&mut self) -> Vec<Partition> {
+        let mut partitions: Vec<Partition> = Vec::new();
+        let count = match self.table.shape {
+            Shape::Wide => 60 + self.rng.below(120),
+            _ if self.table.keys.len() > 20 => self.table.keys.len() as u64,
+            _ => 1 + self.rng.below(40),
+        };
+        for _ in 0..count {
+            let key = self.rng.pick(&self.table.keys).clone();
+            let mutation = self.mutation();
+            match partitions.iter_mut().find(|partition| partition.key == key) {
+                Some(partition) => partition.mutations.push(mutation),
+                None => partitions.push(Partition {
+                    key,
+                    mutations: vec![mutation],
+                }),
+            }
+        }
+        partitions
+    }
+
+    fn mutation(&mut self) -> Mutation {
+        let table = self.table;
+        let wide = table.shape == Shape::Wide;
+        match self.rng.below(20) {
+            0 if !wide || self.rng.one_in(20) => {
+                let (timestamp, second) = self.deletion();
+                // Since oa the sign of a partition deletion's timestamp says that there is none.
+                Mutation::Partition {
+                    deletion: (timestamp.max(0), second),
+                }
+            }
+            1..=4 if !self.table.clusterings.is_empty() => Mutation::Range {
+                start: self.bound(),
+                end: self.bound(),
+                deletion: self.deletion(),
+            },
+            5 | 6 => self.row_deletion(),
+            7 | 8 if !self.table.statics.is_empty() => self.cells(None, &table.statics),
+            _ => {
+                let clustering = Some(self.clustering());
+                self.cells(clustering, &table.regulars)
+            }
+        }
+    }
+
+    fn row_deletion(&mut self) -> Mutation {
+        let mut deletion = self.deletion();
+        let shadowable = self.table.shape == Shape::View && self.rng.one_in(2);
+        if shadowable {
+            deletion.0 = *self.rng.pick(&self.times.shadowable);
+        }
+        Mutation::Row {
+            clustering: Some(self.clustering()),
+            liveness: None,
+            deletion: Some(deletion),
+            shadowable,
+            complex: Vec::new(),
+            cells: Vec::new(),
+        }
+    }
+
+    /// Liveness and some cells, or deletions of whole columns: a batch that does both is two of these.
+    fn cells(&mut self, clustering: Option<Vec<Option<Hex>>>, columns: &[Values]) -> Mutation {
+        let mut complex = Vec::new();
+        let mut cells = Vec::new();
+        let deleting = self.rng.one_in(6);
+        let few = 1 + columns.len() as u64 / 3;
+        for column in columns {
+            if !self.rng.one_in(few) {
+                continue;
+            }
+            match &column.kind {
+                Kind::MultiCell(_) if deleting => {
+                    let (timestamp, second) = self.deletion();
+                    complex.push((column.name.clone(), timestamp, second));
+                }
+                Kind::MultiCell(items) => {
+                    for (path, values) in items {
+                        if self.rng.one_in(2) {
+                            let cell = self.cell(&column.name, Some(path.clone()), values);
+                            cells.push(cell);
+                        }
+                    }
+                }
+                Kind::Simple(values) => cells.push(self.cell(&column.name, None, values)),
+                Kind::Counter => cells.push(self.counter(&column.name)),
+            }
+        }
+        let is_row = clustering.is_some() && self.table.shape != Shape::Counter;
+        let liveness = (is_row && (cells.is_empty() || !self.rng.one_in(3)) && complex.is_empty())
+            .then(|| self.liveness());
+        Mutation::Row {
+            clustering,
+            liveness,
+            deletion: None,
+            shadowable: false,
+            complex,
+            cells,
+        }
+    }
+
+    fn cell(&mut self, name: &str, path: Option<Hex>, values: &[Hex]) -> Cell {
+        let timestamp = *self.rng.pick(&self.times.timestamps);
+        let value = self.rng.pick(values).clone();
+        match self.rng.below(6) {
+            0 => {
+                let second = self.second();
+                let none = Hex(Vec::new());
+                (name.to_owned(), path, timestamp, 0, Some(second), none)
+            }
+            1 | 2 => {
+                let (ttl, expiry) = self.expiry();
+                (name.to_owned(), path, timestamp, ttl, Some(expiry), value)
+            }
+            _ => (name.to_owned(), path, timestamp, 0, None, value),
+        }
+    }
+
+    fn counter(&mut self, name: &str) -> Cell {
+        let timestamp = *self.rng.pick(&self.times.timestamps);
+        if self.rng.one_in(8) {
+            let second = self.second();
+            let none = Hex(Vec::new());
+            return (name.to_owned(), None, timestamp, 0, Some(second), none);
+        }
+        let context = Hex(counters::context(self.rng));
+        (name.to_owned(), None, timestamp, 0, None, context)
+    }
+
+    fn liveness(&mut self) -> (i64, i32, i64) {
+        let timestamp = *self.rng.pick(&self.times.timestamps);
+        if self.table.shape == Shape::View && self.rng.one_in(4) {
+            return (timestamp, EXPIRED_TTL, self.second());
+        }
+        if self.rng.one_in(3) {
+            let (ttl, expiry) = self.expiry();
+            return (timestamp, ttl, expiry);
+        }
+        (timestamp, 0, 0)
+    }
+
+    /// A TTL and when it ends: at an edge, or begun at one.
+    fn expiry(&mut self) -> (i32, i64) {
+        let ttl = *self.rng.pick(&self.times.ttls);
+        let second = self.second();
+        let begun = if self.rng.one_in(2) {
+            second
+        } else {
+            second - i64::from(ttl)
+        };
+        (ttl, (begun.max(0) + i64::from(ttl)).min(self.latest))
+    }
+
+    fn deletion(&mut self) -> Deletion {
+        (*self.rng.pick(&self.times.timestamps), self.second())
+    }
+
+    fn second(&mut self) -> i64 {
+        (*self.rng.pick(&self.times.seconds)).min(self.latest)
+    }
+
+    fn clustering(&mut self) -> Vec<Option<Hex>> {
+        let columns = self.table.clusterings.iter();
+        let mut values: Vec<Option<Hex>> = columns
+            .map(|pool| Some(self.rng.pick(pool).clone()))
+            .collect();
+        if self.table.shape == Shape::Dense && self.rng.one_in(3) {
+            let from = 1 + self.rng.size(values.len() as u64);
+            for value in values.iter_mut().skip(from) {
+                *value = None;
+            }
+        }
+        values
+    }
+
+    /// Mostly of one clustering column: whole ranges of a partition hide everything else.
+    fn bound(&mut self) -> Bound {
+        let columns = self.table.clusterings.len() as u64;
+        let length = if self.rng.one_in(8) {
+            0
+        } else {
+            1 + self.rng.size(columns)
+        };
+        Bound {
+            values: self.table.clusterings[..length]
+                .iter()
+                .map(|pool| self.rng.pick(pool).clone())
+                .collect(),
+            inclusive: self.rng.one_in(2),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Random schemas and mutations: Cassandra writes the inputs and compacts them, and our merge of the same files must
+//! pass the verifier and hold the same rows and statistics.
+//!
+//! A seed decides everything ([`plan`]). The tables are in no schema and the mutations are given cell by cell, so that
+//! what CQL cannot say is said too: deletions at the timestamp of liveness, expiries apart from TTLs, counter shards of
+//! old kinds, rows as views write them.
+//!
+//! Where Cassandra itself decides by the order of a hash set of inputs, the generator avoids the question: values that
+//! compare equal but differ in bytes, and row deletions at the timestamp of a shadowable one.
+
+mod campaign;
+mod counters;
+mod generate;
+mod minimise;
+mod plan;
+mod run;
+mod table;
+mod types;
+
+pub use campaign::{Campaign, Report};
+pub use generate::plan;
+pub use minimise::minimise;
+pub use plan::{
+    Bound, Cell, Column, Compression, Deletion, Dropped, Hex, Input, Mutation, Partition, Plan,
+    Schema,
+};
+pub use run::{Outcome, Runner, scratch};

@@ -1,0 +1,198 @@
+//! A test case as data: what the seed decided, and what the server is sent.
+
+use std::fmt;
+
+use anyhow::{Context, Result};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::cassandra::Mode;
+
+/// Bytes that JSON carries as hex digits.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Hex(pub Vec<u8>);
+
+impl fmt::Debug for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{}", digits(&self.0))
+    }
+}
+
+impl Serialize for Hex {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&digits(&self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Hex {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let pairs = text.as_bytes().chunks(2);
+        let bytes: Option<Vec<u8>> = pairs
+            .map(|pair| {
+                let pair = std::str::from_utf8(pair).ok()?;
+                u8::from_str_radix(pair, 16).ok()
+            })
+            .collect();
+        bytes
+            .map(Hex)
+            .ok_or_else(|| D::Error::custom("expected hex digits"))
+    }
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// One case: a table, the SSTables to merge, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The seed that it comes from.
+    pub seed: u64,
+    /// SSTable version of both outputs, hence the server.
+    pub output: String,
+    /// The merge's clock.
+    pub now_s: i64,
+    /// The merge's gc_before; `None` purges nothing.
+    pub gc_before_s: Option<i64>,
+    /// The table as it is when it is merged.
+    pub schema: Schema,
+    /// Oldest first.
+    pub inputs: Vec<Input>,
+    /// How many of the last inputs exist beside the merge but take no part in it.
+    pub others: usize,
+}
+
+impl Plan {
+    /// The mode of the server that writes the output's version.
+    pub fn mode(&self) -> Result<Mode> {
+        Mode::of_version(&self.output)
+            .with_context(|| format!("no server writes version {}", self.output))
+    }
+
+    /// Number of mutations in all inputs.
+    #[must_use]
+    pub fn mutations(&self) -> usize {
+        let partitions = self.inputs.iter().flat_map(|input| &input.partitions);
+        partitions.map(|partition| partition.mutations.len()).sum()
+    }
+}
+
+/// A table in the terms of Cassandra's `TableMetadata`; types by class name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Schema {
+    /// Types of the partition key.
+    pub partition: Vec<String>,
+    /// Types of the clustering columns, `ReversedType` where descending.
+    pub clustering: Vec<String>,
+    /// Static columns.
+    #[serde(rename = "static")]
+    pub statics: Vec<Column>,
+    /// Regular columns.
+    pub regular: Vec<Column>,
+    /// Columns that the table no longer has.
+    pub dropped: Vec<Dropped>,
+    /// Of `COMPOUND`, `DENSE`, `COUNTER`.
+    pub flags: Vec<String>,
+    /// As the table option of this name.
+    pub bloom_filter_fp_chance: f64,
+    /// Options of the compression, as CQL gives them.
+    pub compression: Compression,
+}
+
+/// Options of a compressor, as CQL gives them.
+pub type Compression = std::collections::BTreeMap<String, String>;
+
+/// A static or regular column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Name.
+    pub name: String,
+    /// Class name of its type.
+    #[serde(rename = "type")]
+    pub class: String,
+}
+
+/// A column that was dropped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Name.
+    pub name: String,
+    /// Class name of the type it had.
+    #[serde(rename = "type")]
+    pub class: String,
+    /// Whether it was static.
+    pub is_static: bool,
+    /// Microseconds.
+    pub dropped_at: i64,
+}
+
+/// One SSTable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// Version and format, such as `nb-big`.
+    pub version: String,
+    /// The table as it was when this was written.
+    pub schema: Schema,
+    /// What is in it.
+    pub partitions: Vec<Partition>,
+}
+
+/// The mutations of one partition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Partition {
+    /// The serialized key.
+    pub key: Hex,
+    /// In any order: they are merged as in a memtable.
+    pub mutations: Vec<Mutation>,
+}
+
+/// A deletion's timestamp and local deletion time.
+pub type Deletion = (i64, i64);
+
+/// Column, path, timestamp, TTL (0 for none), expiry or local deletion time, value.
+pub type Cell = (String, Option<Hex>, i64, i32, Option<i64>, Hex);
+
+/// One change to a partition.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Mutation {
+    /// A partition deletion.
+    Partition {
+        /// When.
+        deletion: Deletion,
+    },
+    /// A range tombstone.
+    Range {
+        /// Where it starts.
+        start: Bound,
+        /// Where it ends.
+        end: Bound,
+        /// When.
+        deletion: Deletion,
+    },
+    /// Part of a row.
+    Row {
+        /// `None` for the static row; a value may be absent in compact tables.
+        clustering: Option<Vec<Option<Hex>>>,
+        /// Timestamp, TTL (0 for none), expiry.
+        liveness: Option<(i64, i32, i64)>,
+        /// Row deletion.
+        deletion: Option<Deletion>,
+        /// The deletion is one that newer liveness lifts.
+        shadowable: bool,
+        /// Deletions of whole multi-cell columns.
+        complex: Vec<(String, i64, i64)>,
+        /// Cells, tombstones too.
+        cells: Vec<Cell>,
+    },
+}
+
+/// One end of a range: a prefix of the clustering, open when empty.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// The prefix.
+    pub values: Vec<Hex>,
+    /// Whether rows of this prefix are inside.
+    pub inclusive: bool,
+}

@@ -1,0 +1,255 @@
+//! A plan carried out, and what is wrong with the result.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use super::plan::Plan;
+use crate::cassandra::{Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Table};
+use crate::compare;
+use crate::ours::{self, MergeRequest};
+
+const KEYSPACE: &str = "interop_random";
+
+/// How a plan ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// What differs; nothing when all is well.
+    pub differences: Vec<String>,
+    /// Inputs that were written: mutations may leave nothing.
+    pub inputs: usize,
+    /// Whether the merge left something.
+    pub output: bool,
+}
+
+/// A server and a place for files.
+#[derive(Debug)]
+pub struct Runner {
+    cassandra: Cassandra,
+    tables: u64,
+}
+
+impl Runner {
+    /// Starts a server that writes this version.
+    ///
+    /// # Errors
+    /// A server that does not start.
+    pub fn start(mode: Mode) -> Result<Self> {
+        let options = Options {
+            home_parent: Some(scratch()),
+            ..Options::default()
+        };
+        Ok(Self {
+            cassandra: Cassandra::start(mode, &options)?,
+            tables: 0,
+        })
+    }
+
+    /// The version that the server writes.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.cassandra.mode()
+    }
+
+    /// Whether the server still answers.
+    pub fn is_alive(&mut self) -> bool {
+        self.cassandra.set_now(0).is_ok()
+    }
+
+    /// Runs a plan with its files in `place`, which is made.
+    ///
+    /// # Errors
+    /// A request that fails, other than those that judge our output; the server is of no more use then only if it died.
+    pub fn run(&mut self, plan: &Plan, place: &Path) -> Result<Outcome> {
+        self.tables += 1;
+        let table = Table {
+            keyspace: KEYSPACE.to_owned(),
+            name: format!("t{}", self.tables),
+        };
+        self.cassandra.request(json!({
+            "op": "offline_table", "keyspace": table.keyspace, "table": table.name, "schema": plan.schema,
+        }))?;
+        let outcome = self.with_table(plan, &table, place);
+        self.cassandra.request(
+            json!({"op": "offline_drop", "keyspace": table.keyspace, "table": table.name}),
+        )?;
+        outcome
+    }
+
+    fn with_table(&mut self, plan: &Plan, table: &Table, place: &Path) -> Result<Outcome> {
+        self.cassandra.set_now(plan.now_s)?;
+        let mut inputs = Vec::new();
+        let mut others = Vec::new();
+        let merged = plan.inputs.len().saturating_sub(plan.others);
+        for (n, input) in plan.inputs.iter().enumerate() {
+            let reply = self.cassandra.request(json!({
+                "op": "offline_write", "keyspace": table.keyspace, "table": table.name, "version": input.version,
+                "schema": input.schema, "partitions": input.partitions,
+                "out": place.join("inputs").join((n + 1).to_string()), "generation": n + 1,
+            }))?;
+            let Some(data) = reply["data"].as_str() else {
+                continue;
+            };
+            let inputs = if n < merged { &mut inputs } else { &mut others };
+            inputs.push(PathBuf::from(data));
+        }
+        if inputs.is_empty() {
+            return Ok(Outcome {
+                differences: Vec::new(),
+                inputs: 0,
+                output: false,
+            });
+        }
+        let case = Merge {
+            plan,
+            table,
+            inputs,
+            others,
+        };
+        let compacted = case.compact(&mut self.cassandra, &place.join("cassandra"))?;
+        let theirs = compacted.outputs.first();
+        let differences = case.judge(&mut self.cassandra, &place.join("ours"), theirs)?;
+        Ok(Outcome {
+            differences,
+            inputs: case.inputs.len(),
+            output: theirs.is_some(),
+        })
+    }
+}
+
+/// Where files live that nobody keeps: in memory where that is to be had.
+#[must_use]
+pub fn scratch() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() {
+        memory.to_owned()
+    } else {
+        std::env::temp_dir()
+    }
+}
+
+struct Merge<'a> {
+    plan: &'a Plan,
+    table: &'a Table,
+    inputs: Vec<PathBuf>,
+    others: Vec<PathBuf>,
+}
+
+impl Merge<'_> {
+    fn compact(&self, cassandra: &mut Cassandra, output: &Path) -> Result<Compacted> {
+        let request = CompactRequest {
+            inputs: &self.inputs,
+            others: &self.others,
+            output: Some(output),
+            generation: 1,
+            now_s: self.plan.now_s,
+            gc_before_s: self.plan.gc_before_s,
+            pipeline: Pipeline::Iterator,
+            access: None,
+        };
+        cassandra
+            .compact(self.table, &request)
+            .context("Cassandra's own compaction")
+    }
+
+    fn judge(
+        &self,
+        cassandra: &mut Cassandra,
+        directory: &Path,
+        theirs: Option<&PathBuf>,
+    ) -> Result<Vec<String>> {
+        let request = MergeRequest {
+            version: self.plan.output.clone(),
+            now_s: self.plan.now_s,
+            gc_before_s: self.plan.gc_before_s,
+            complete: self.others.is_empty(),
+            others: self.others.clone(),
+            compression: None,
+        };
+        let ours = match ours::merge(&self.inputs, directory, &request) {
+            Ok(ours) => ours,
+            Err(error) => return Ok(vec![format!("our merge failed: {error:#}")]),
+        };
+        let (theirs, ours) = match (theirs, ours) {
+            (None, None) => return Ok(Vec::new()),
+            (Some(theirs), Some(ours)) => (theirs, ours),
+            (theirs, _) => {
+                let (with, without) = if theirs.is_some() {
+                    ("Cassandra", "ours")
+                } else {
+                    ("ours", "Cassandra")
+                };
+                return Ok(vec![format!("an output of {with} but not of {without}")]);
+            }
+        };
+        let mut differences: Vec<String> = cassandra
+            .verify(self.table, &ours)?
+            .iter()
+            .map(|finding| format!("verifier: {finding}"))
+            .collect();
+        let expected = cassandra.dump(self.table, theirs)?;
+        match cassandra.dump(self.table, &ours) {
+            Ok(found) => differences
+                .extend(compare::lines(&expected, &found).map(|text| format!("rows: {text}"))),
+            Err(error) => differences.push(format!("our output cannot be read: {error:#}")),
+        }
+        differences.extend(self.metadata(cassandra, theirs, &ours)?);
+        if differences.is_empty() {
+            differences.extend(files(theirs, &ours)?);
+        }
+        Ok(differences)
+    }
+
+    /// Differences of Statistics.db and of the compression's parameters.
+    fn metadata(
+        &self,
+        cassandra: &mut Cassandra,
+        theirs: &Path,
+        ours: &Path,
+    ) -> Result<Vec<String>> {
+        let mut both = Vec::new();
+        for data in [theirs, ours] {
+            let mut metadata = cassandra.metadata(self.table, data)?;
+            // Two encoders do not find the same matches.
+            if let Some(stats) = metadata["stats"].as_object_mut() {
+                stats.remove("compression_ratio");
+            }
+            // Ours is that of the newest input that is merged; Cassandra's that of the table.
+            if let Some(all) = metadata.as_object_mut() {
+                all.remove("compression");
+            }
+            both.push(metadata);
+        }
+        let mut differences = Vec::new();
+        compare::json("metadata", &both[0], &both[1], &mut differences);
+        Ok(differences)
+    }
+}
+
+/// Components that are the same to the byte when the rows are: what leads to them, and they themselves where nothing is
+/// compressed.
+fn files(theirs: &Path, ours: &Path) -> Result<Vec<String>> {
+    let mut names = vec!["Index.db", "Summary.db", "Filter.db"];
+    if !sibling(theirs, "CompressionInfo.db").exists()
+        && !sibling(ours, "CompressionInfo.db").exists()
+    {
+        names.extend(["Data.db", "Digest.crc32", "CRC.db"]);
+    }
+    let mut differences = Vec::new();
+    for name in names {
+        let (expected, found) = (sibling(theirs, name), sibling(ours, name));
+        if expected.exists() != found.exists() {
+            differences.push(format!("{name} exists on one side only"));
+        } else if expected.exists() && fs::read(&expected)? != fs::read(&found)? {
+            differences.push(format!("{name} has other bytes"));
+        }
+    }
+    Ok(differences)
+}
+
+fn sibling(data: &Path, component: &str) -> PathBuf {
+    let name = data.file_name().unwrap_or_default().to_string_lossy();
+    data.with_file_name(name.replace("Data.db", component))
+}
