@@ -5,12 +5,17 @@
 //!
 //! Source: `SerializationHeader.make`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::layout::{ColumnLayout, Layout, check_column_order};
-use compactor_sstable::statistics::header::{EncodingStats, HeaderColumn, SerializationHeader};
+use compactor_sstable::schema::agreement::has_more_fields;
+use compactor_sstable::schema::{Column, ColumnKind, Table};
+use compactor_sstable::statistics::header::{
+    EncodingStats, HeaderColumn, HeaderType, SerializationHeader,
+};
+use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
 use crate::error::{Error, Result};
@@ -96,6 +101,73 @@ pub fn union(
         static_columns: union_columns(sources, |h| &h.static_columns)?,
         regular_columns: union_columns(sources, |h| &h.regular_columns)?,
     })
+}
+
+/// Checks that a source is of the table.
+///
+/// # Errors
+/// Invalid input, naming the first contradiction between schema and header.
+pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
+    table.check_header(source.header).map_err(|disagreement| {
+        let name = match &table.keyspace {
+            Some(keyspace) => format!("{keyspace}.{}", table.name),
+            None => table.name.clone(),
+        };
+        Error::InvalidInput(format!(
+            "{} is not of table {name} as the schema has it: {disagreement}. Give the schema.cql of \
+             this table, and of now",
+            source.path.display()
+        ))
+    })
+}
+
+/// Gives a header the types that its columns have in the schema now, or had when they were dropped,
+/// as a node that compacts does. Where the values of a dropped column would be read otherwise it keeps
+/// its type.
+pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
+    let set = |header_type: &mut HeaderType, cql_type: &Option<CqlType>| {
+        if let Some(cql_type) = cql_type
+            && header_type.cql_type != *cql_type
+            // The schema may be older than the SSTable.
+            && !has_more_fields(&header_type.cql_type, cql_type)
+        {
+            *header_type = HeaderType::new(cql_type.clone());
+        }
+    };
+    if table.view_of.is_some() || table.compact_storage {
+        return;
+    }
+    set(&mut header.key_type, &table.partition_key_type());
+    let clustering = table.columns_of(ColumnKind::Clustering);
+    for (header_type, column) in header.clustering_types.iter_mut().zip(clustering) {
+        set(header_type, &column.cql_type);
+    }
+    let dropped: HashMap<&[u8], &CqlType> = table
+        .dropped_columns
+        .iter()
+        .filter_map(|column| Some((column.name.as_bytes(), column.cql_type.as_ref()?)))
+        .collect();
+    for (kind, columns) in [
+        (ColumnKind::Static, &mut header.static_columns),
+        (ColumnKind::Regular, &mut header.regular_columns),
+    ] {
+        let declared: HashMap<&[u8], &Column> = table
+            .columns
+            .iter()
+            .filter(|column| column.kind == kind)
+            .map(|column| (column.name.as_bytes(), column))
+            .collect();
+        for column in columns {
+            if let Some(declared) = declared.get(&column.name[..]) {
+                set(&mut column.column_type, &declared.cql_type);
+            } else if let Some(dropped) = dropped.get(&column.name[..])
+                && dropped.is_multi_cell() == column.column_type.cql_type.is_multi_cell()
+                && dropped.fixed_len() == column.column_type.cql_type.fixed_len()
+            {
+                set(&mut column.column_type, &Some((*dropped).clone()));
+            }
+        }
+    }
 }
 
 /// Maps an input's columns to the output's.

@@ -20,6 +20,7 @@ pub mod counter_merge;
 pub mod cursor;
 pub mod data_output;
 pub mod decode;
+pub mod dropped_columns;
 pub mod error;
 pub mod header_union;
 pub mod input;

@@ -10,6 +10,7 @@ use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
 use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::schema::Table;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{
     CollectorSettings, EncodingStats, HyperLogLogPlus, StatsMetadata,
@@ -19,8 +20,9 @@ use compactor_sstable::{Component, Error as FormatError, Version};
 use crate::budget::Budget;
 use crate::cursor::{Cursor, ExpectedPartitions};
 use crate::decode::{DecodedBlocks, Encoding};
+use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
-use crate::header_union::{HeaderSource, column_map, union};
+use crate::header_union::{HeaderSource, check_schema, column_map, types_of_schema, union};
 use crate::input::InputSstable;
 use crate::overlapping::{OverlappingSstable, Surroundings};
 use crate::partition_merge::{
@@ -67,6 +69,9 @@ pub struct MergeOptions {
     pub now_s: i64,
     /// Deletions with a local deletion time before this many seconds may be purged; `None` keeps all.
     pub gc_before_s: Option<i64>,
+    /// The table's schema: inputs must agree with it, the output has its types, and what was dropped
+    /// with a column goes. `None` where it is not known.
+    pub table: Option<Table>,
     /// Version of the output; `None` for the newest of the inputs.
     pub version: Option<Version>,
     /// Id of the output; `None` for one behind those of the inputs and of what lies around them and
@@ -102,6 +107,7 @@ impl MergeOptions {
             scope: Scope::Unknown,
             now_s: unix_now().as_secs() as i64,
             gc_before_s: None,
+            table: None,
             version: None,
             id: None,
             compression: OutputCompression::AsNewestInput,
@@ -126,6 +132,7 @@ pub struct MergeJob {
     expired: Vec<InputSstable>,
     surroundings: Surroundings,
     settings: SstableSettings,
+    drops: DropTimes,
     budget: Budget,
 }
 
@@ -186,6 +193,18 @@ impl MergeJob {
                 decide_settings(&options, &inputs, inherited)?
             }
         };
+        let drops = match &options.table {
+            None => DropTimes::default(),
+            Some(table) => {
+                // Where the columns of the union come from is told by the first that has one.
+                for input in &inputs {
+                    let path = input.descriptor.path(Component::Statistics);
+                    DropTimes::of(table, input.header(), &path)?;
+                }
+                let path = settings.descriptor.path(Component::Statistics);
+                DropTimes::of(table, &settings.header, &path)?
+            }
+        };
         let block_unit = inputs.iter().map(block_unit).max().unwrap_or(0);
         let budget = Budget::divide(
             options.memory_bytes,
@@ -205,6 +224,7 @@ impl MergeJob {
             expired,
             surroundings,
             settings,
+            drops,
             budget,
         })
     }
@@ -306,13 +326,18 @@ impl MergeJob {
                 first_key: stats.first_key.clone(),
                 last_key: stats.last_key.clone(),
             });
-            merge_inputs.push(MergeInput::new(
+            let merge_input = MergeInput::new(
                 cursor,
                 map,
                 &layout,
                 input.statistics.stats.min_local_deletion_time,
                 self.options.now_s,
-            ));
+            );
+            let may_be_dropped = self.drops.may_cover(input.statistics.stats.min_timestamp);
+            merge_inputs.push(match may_be_dropped {
+                true => merge_input.with_dropped_cells(),
+                false => merge_input,
+            });
         }
         let merger = PartitionMerger::new(
             merge_inputs,
@@ -320,7 +345,8 @@ impl MergeJob {
             layout,
             self.options.now_s,
             self.options.gc_before_s.unwrap_or(i64::MIN),
-        );
+        )
+        .with_drops(std::mem::take(&mut self.drops));
         let Merged {
             inputs,
             writer: partitions,
@@ -446,7 +472,13 @@ fn decide_settings(
         .map(|(path, header)| HeaderSource { path, header })
         .collect();
     let stats: Vec<&StatsMetadata> = inputs.iter().map(|i| &i.statistics.stats).collect();
-    let header = union(&sources, EncodingStats::merge(stats.iter().copied()))?;
+    let mut header = union(&sources, EncodingStats::merge(stats.iter().copied()))?;
+    if let Some(table) = &options.table {
+        for source in &sources {
+            check_schema(table, source)?;
+        }
+        types_of_schema(table, &mut header);
+    }
     let newest = &inputs[0];
     let newest_version = inputs.iter().map(|i| i.descriptor.version).max();
     let version = options

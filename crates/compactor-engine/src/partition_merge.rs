@@ -23,6 +23,7 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::KeyHash;
 
 use crate::cursor::{Cursor, PlacesHash, RowRef};
+use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::header_union::ColumnMap;
 use crate::partition_writer::{BlockOutput, PartitionWriter, TranscodeError};
@@ -43,6 +44,8 @@ pub struct MergeInput<S> {
     min_local_deletion_time_s: i64,
     /// By its statistics nothing in it has expired or can be past its grace.
     nothing_to_purge: bool,
+    /// By its statistics nothing in it was dropped with its column.
+    nothing_dropped: bool,
     /// The range tombstone open in this input at the merge's position.
     open: DeletionTime,
 }
@@ -63,8 +66,16 @@ impl<S: BlockSource> MergeInput<S> {
             same_clustering,
             min_local_deletion_time_s,
             nothing_to_purge: min_local_deletion_time_s > now_s,
+            nothing_dropped: true,
             open: DeletionTime::LIVE,
         }
+    }
+
+    /// Something in it may have been dropped with its column.
+    #[must_use]
+    pub fn with_dropped_cells(mut self) -> MergeInput<S> {
+        self.nothing_dropped = false;
+        self
     }
 
     /// The cursor, for counters.
@@ -158,6 +169,7 @@ pub struct PartitionMerger<S, B, I> {
     inputs: Vec<MergeInput<S>>,
     writer: PartitionWriter<B, I>,
     output: Arc<Layout>,
+    drops: DropTimes,
     purger: Purger,
     rows: RowMerger,
     counts: MergeCounts,
@@ -195,6 +207,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             inputs,
             writer,
             output,
+            drops: DropTimes::default(),
             purger: Purger {
                 now_s,
                 gc_before_s,
@@ -210,6 +223,14 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             bound: Vec::new(),
             prefix: Vec::new(),
         }
+    }
+
+    /// Leaves out what was dropped with its column, in inputs that say that they may have some. Times
+    /// are those of the output's columns.
+    #[must_use]
+    pub fn with_drops(mut self, drops: DropTimes) -> Self {
+        self.drops = drops;
+        self
     }
 
     /// Runs to the end and gives the writer back.
@@ -342,6 +363,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 inputs: group.len(),
                 purger: &self.purger,
                 output: &self.output,
+                drops: &self.drops,
             };
             let merged = self
                 .rows
@@ -480,6 +502,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             flags::HAS_DELETION | flags::HAS_COMPLEX_DELETION | flags::EXTENSION_FLAG;
         if members.len() == 1
             && first.nothing_to_purge
+            && first.nothing_dropped
             && first.same_clustering
             && active.is_live()
             && !self.has_counters
@@ -518,6 +541,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             inputs: members.len(),
             purger: &self.purger,
             output: &self.output,
+            drops: &self.drops,
         };
         self.rows
             .merge(versions, &context, &mut self.counts.purged, |row| {

@@ -27,6 +27,7 @@ use compactor_sstable::data::row::RowBody;
 
 use crate::counter_merge::{Contexts, CounterCell};
 use crate::cursor::RowRef;
+use crate::dropped_columns::{ColumnDrop, DropTimes};
 use crate::purge::{Purged, Purger};
 use crate::reconcile::reconcile;
 
@@ -112,10 +113,13 @@ pub struct PurgeCounts {
     pub expired: u64,
     /// Range tombstone bounds, a boundary counting as two.
     pub range_bounds: u64,
+    /// Cells, and deletions of complex columns, that were dropped with their column. These are no
+    /// tombstones, and not in [`total`](PurgeCounts::total).
+    pub of_dropped_columns: u64,
 }
 
 impl PurgeCounts {
-    /// All of them.
+    /// All tombstones and expired data.
     pub fn total(&self) -> u64 {
         self.partition_deletions
             + self.row_deletions
@@ -179,6 +183,8 @@ pub struct RowContext<'c> {
     pub purger: &'c Purger,
     /// Layout of the output.
     pub output: &'c Layout,
+    /// When its columns were dropped.
+    pub drops: &'c DropTimes,
 }
 
 impl RowMerger {
@@ -216,11 +222,13 @@ impl RowMerger {
             inputs,
             purger,
             output,
+            drops,
         } = *context;
         let mut merge = Merge {
             versions: &mut versions,
             row: &mut row,
             purger,
+            drops: drops.of_kind(is_static),
             counts,
         };
         merge.run(active, inputs, output.columns(is_static))?;
@@ -242,6 +250,8 @@ struct Merge<'m, 'a> {
     versions: &'m mut Vec<Version<'a>>,
     row: &'m mut MergedRow<'a>,
     purger: &'m Purger,
+    /// Of the output's columns of this kind; empty if none was ever dropped.
+    drops: &'m [ColumnDrop],
     counts: &'m mut PurgeCounts,
 }
 
@@ -336,12 +346,19 @@ impl<'a> Merge<'_, 'a> {
         }
     }
 
+    /// When a column was dropped.
+    #[inline]
+    fn drop_of(&self, index: u32) -> ColumnDrop {
+        self.drops.get(index as usize).copied().unwrap_or_default()
+    }
+
     fn simple_column(
         &mut self,
         index: u32,
         active: DeletionTime,
         is_alone: bool,
     ) -> Result<(), VersionError> {
+        let dropped = self.drop_of(index);
         let mut merged: Option<CellView<'a>> = None;
         for version in self.versions.iter_mut() {
             let Some((column, output)) = version.column else {
@@ -350,7 +367,7 @@ impl<'a> Merge<'_, 'a> {
             if output != index {
                 continue;
             }
-            let cell = version.simple_cell(column)?;
+            let cell = version.simple_cell(column, dropped, self.counts)?;
             version.next_column()?;
             if let Some(cell) = cell
                 && (is_alone || !active.deletes(cell.timestamp))
@@ -372,6 +389,7 @@ impl<'a> Merge<'_, 'a> {
         active: DeletionTime,
         is_alone: bool,
     ) -> Result<(), VersionError> {
+        let dropped = self.drop_of(index);
         let mut merged: Option<CounterCell<'a>> = None;
         for version in self.versions.iter_mut() {
             let Some((column, output)) = version.column else {
@@ -380,7 +398,7 @@ impl<'a> Merge<'_, 'a> {
             if output != index {
                 continue;
             }
-            let cell = version.simple_cell(column)?;
+            let cell = version.simple_cell(column, dropped, self.counts)?;
             version.next_column()?;
             let Some(cell) = cell.filter(|c| is_alone || !active.deletes(c.timestamp)) else {
                 continue;
@@ -423,12 +441,17 @@ impl<'a> Merge<'_, 'a> {
         mut active: DeletionTime,
         is_alone: bool,
     ) -> Result<(), VersionError> {
+        let dropped = self.drop_of(index);
         let mut deletion = DeletionTime::LIVE;
         for version in self.versions.iter_mut() {
             if version.column.is_some_and(|(_, output)| output == index) {
                 let own = version.complex_header()?;
-                deletion = deletion.max(own);
-                version.next_cell(column)?;
+                if !dropped.covers(own.marked_for_delete_at) {
+                    deletion = deletion.max(own);
+                } else if !own.is_live() {
+                    self.counts.of_dropped_columns += 1;
+                }
+                version.next_cell(column, dropped, self.counts)?;
             }
         }
         if is_alone {
@@ -473,6 +496,7 @@ impl<'a> Merge<'_, 'a> {
         active: DeletionTime,
         is_alone: bool,
     ) -> Result<Option<Option<CellView<'a>>>, VersionError> {
+        let dropped = self.drop_of(index);
         let takes_part = |v: &Version<'a>| v.column.is_some_and(|(_, output)| output == index);
         let mut least: Option<&'a [u8]> = None;
         for version in self.versions.iter().filter(|v| takes_part(v)) {
@@ -491,7 +515,7 @@ impl<'a> Merge<'_, 'a> {
             if column.cql_type.compare_paths(cell.path, path) != Ordering::Equal {
                 continue;
             }
-            version.next_cell(column)?;
+            version.next_cell(column, dropped, self.counts)?;
             if is_alone || !active.deletes(cell.timestamp) {
                 merged = Some(merged.map_or(cell, |best| reconcile(best, cell)));
             }
@@ -535,9 +559,19 @@ impl<'a> Version<'a> {
     }
 
     #[inline]
-    fn simple_cell(&mut self, column: usize) -> Result<Option<CellView<'a>>, VersionError> {
+    fn simple_cell(
+        &mut self,
+        column: usize,
+        dropped: ColumnDrop,
+        counts: &mut PurgeCounts,
+    ) -> Result<Option<CellView<'a>>, VersionError> {
         let layout = self.body.column(column);
-        self.body.simple_cell(layout).map_err(self.fail())
+        let cell = self.body.simple_cell(layout).map_err(self.fail())?;
+        if cell.is_some_and(|cell| dropped.covers(cell.timestamp)) {
+            counts.of_dropped_columns += 1;
+            return Ok(None);
+        }
+        Ok(cell)
     }
 
     fn complex_header(&mut self) -> Result<DeletionTime, VersionError> {
@@ -547,8 +581,14 @@ impl<'a> Version<'a> {
         Ok(deletion)
     }
 
-    /// Moves to the next cell that no deletion of its own row covers.
-    fn next_cell(&mut self, column: &ColumnLayout) -> Result<(), VersionError> {
+    /// Moves to the next cell that neither a deletion of its own row covers nor the drop of the
+    /// column.
+    fn next_cell(
+        &mut self,
+        column: &ColumnLayout,
+        dropped: ColumnDrop,
+        counts: &mut PurgeCounts,
+    ) -> Result<(), VersionError> {
         let previous = self.cell.take();
         while self.cells_left > 0 {
             self.cells_left -= 1;
@@ -569,6 +609,10 @@ impl<'a> Version<'a> {
                         String::from_utf8_lossy(&column.name)
                     ),
                 )));
+            }
+            if dropped.covers(cell.timestamp) {
+                counts.of_dropped_columns += 1;
+                continue;
             }
             self.cell = Some(cell);
             return Ok(());

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::types::CqlType;
 
+pub mod agreement;
 mod build;
 mod cursor;
 mod lexer;
@@ -21,7 +22,7 @@ mod statement;
 
 pub use options::{CompressionOptions, OptionValue, TableOptions};
 
-/// Longest text accepted, in bytes; real ones have some KiB.
+/// Longest text accepted, in bytes; real ones have some KiB, those of a whole cluster some MiB.
 pub const MAX_TEXT_LEN: usize = 1 << 26;
 
 /// The tables, views and indexes of a text.

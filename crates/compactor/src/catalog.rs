@@ -18,18 +18,56 @@ pub struct Catalog {
     pub sstables: Vec<PathBuf>,
     /// `Data.db` of SSTables that lie beside a named one, in the same directory, unnamed.
     pub siblings: Vec<PathBuf>,
-    /// The first `schema.cql` found beside them.
+    /// The `schema.cql` beside them, or the file that was named instead.
     pub schema: Option<(PathBuf, Table)>,
     /// What was left out, and why, in sentences.
     pub notes: Vec<String>,
 }
 
-/// Finds the SSTables that `paths` name: each a `Data.db`, or a directory that holds some.
+/// Finds the SSTables that `paths` name, each a `Data.db` or a directory that holds some, and their
+/// schema.
 ///
 /// # Errors
-/// A path that does not exist, a directory without SSTables, a file that is no `Data.db`, a schema
-/// that cannot be read.
+/// A path that does not exist, a directory without SSTables, a file that is no `Data.db`, a
+/// `schema.cql` that cannot be read, or two that differ.
 pub fn find(paths: &[PathBuf]) -> Result<Catalog> {
+    find_with_schema(paths, None)
+}
+
+/// As [`find`], but takes the schema from this file, which may describe other tables too. A
+/// `schema.cql` beside the SSTables is not read then.
+///
+/// # Errors
+/// As [`find`]; or no table in the file is that of the SSTables.
+pub fn find_with_schema(paths: &[PathBuf], schema: Option<&Path>) -> Result<Catalog> {
+    let (mut catalog, directories) = find_files(paths)?;
+    if let Some(path) = schema {
+        let table = choose_table(path, &catalog.sstables)?;
+        catalog.schema = Some((path.to_owned(), table));
+        return Ok(catalog);
+    }
+    for directory in &directories {
+        let Some(found) = read_schema_beside(&directory.join("schema.cql"))? else {
+            continue;
+        };
+        match &catalog.schema {
+            None => catalog.schema = Some(found),
+            Some(first) => refuse_two_schemas(first, &found)?,
+        }
+    }
+    Ok(catalog)
+}
+
+/// As [`find`], but looks for no schema.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_sstables(paths: &[PathBuf]) -> Result<Catalog> {
+    Ok(find_files(paths)?.0)
+}
+
+/// The SSTables, and the directories that they are in.
+fn find_files(paths: &[PathBuf]) -> Result<(Catalog, Vec<PathBuf>)> {
     let mut catalog = Catalog::default();
     let mut directories = Vec::new();
     for path in paths {
@@ -80,11 +118,8 @@ pub fn find(paths: &[PathBuf]) -> Result<Catalog> {
                 catalog.siblings.push(path);
             }
         }
-        if catalog.schema.is_none() {
-            catalog.schema = read_schema(&directory.join("schema.cql"))?;
-        }
     }
-    Ok(catalog)
+    Ok((catalog, directories))
 }
 
 /// SSTables that lie in directories of different tables. Files copied out of these directories do not
@@ -196,14 +231,62 @@ pub fn roughly_uncompressed_bytes(data_path: &Path) -> u64 {
     uncompressed().unwrap_or(stored)
 }
 
-fn read_schema(path: &Path) -> Result<Option<(PathBuf, Table)>> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+fn read_schema_beside(path: &Path) -> Result<Option<(PathBuf, Table)>> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => return Err(not_a_schema(path, "it is not a file")),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(Error::file("read", path)(e)),
-    };
-    let invalid = |e| Error::invalid(format!("{}: {e}", path.display()));
-    let schema = Schema::parse(&text).map_err(invalid)?;
-    let table = schema.only_table().map_err(invalid)?;
+    }
+    let schema = read_schema(path)?;
+    let table = schema.only_table().map_err(|e| not_a_schema(path, e))?;
     Ok(Some((path.to_owned(), table.clone())))
+}
+
+fn read_schema(path: &Path) -> Result<Schema> {
+    let bytes = fs::read(path).map_err(Error::file("read", path))?;
+    let text = String::from_utf8(bytes).map_err(|e| not_a_schema(path, e.utf8_error()))?;
+    Schema::parse(&text).map_err(|e| not_a_schema(path, e))
+}
+
+fn not_a_schema(path: &Path, why: impl std::fmt::Display) -> Error {
+    Error::invalid(format!(
+        "{}: {why}; give the table's schema with --schema, as `schema.cql` of a snapshot has it",
+        path.display()
+    ))
+}
+
+/// Columns and drops decide what is left of the data: there must be no doubt of them.
+fn refuse_two_schemas(first: &(PathBuf, Table), other: &(PathBuf, Table)) -> Result<()> {
+    let same = (&first.1.columns, &first.1.dropped_columns, &first.1.options)
+        == (&other.1.columns, &other.1.dropped_columns, &other.1.options);
+    if same {
+        return Ok(());
+    }
+    Err(Error::refused(format!(
+        "{} and {} differ; say with --schema which of them is the table's schema now",
+        first.0.display(),
+        other.0.display()
+    )))
+}
+
+/// The table of a schema that the SSTables are of, by the name of their directory where there are
+/// several.
+fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<Table> {
+    let schema = read_schema(path)?;
+    if let [only] = &schema.tables[..] {
+        return Ok(only.clone());
+    }
+    let directory = sstables
+        .iter()
+        .filter_map(|sstable| TableDirectory::parse(sstable.canonicalize().ok()?.parent()?))
+        .find(|directory| directory.table_id.is_some());
+    let of_directory = directory.and_then(|d| schema.table(&d.keyspace, &d.table).cloned());
+    match of_directory {
+        Some(table) => Ok(table),
+        None => {
+            schema.only_table().map_err(|e| not_a_schema(path, e))?;
+            Err(not_a_schema(path, "no table of the SSTables' directory"))
+        }
+    }
 }

@@ -103,6 +103,8 @@ pub struct PurgedReport {
     pub expired: u64,
     /// All of them.
     pub total: u64,
+    /// Cells, and deletions of collections, that went with their dropped column; not in `total`.
+    pub of_dropped_columns: u64,
 }
 
 /// Ways of input and output.
@@ -234,6 +236,7 @@ impl MergeReport {
             cell_tombstones: purged.cell_tombstones,
             expired: purged.expired,
             total: purged.total(),
+            of_dropped_columns: purged.of_dropped_columns,
         };
         self.elapsed_s = elapsed.as_secs_f64();
         self.input_uncompressed_bytes_per_s =

@@ -17,6 +17,8 @@ pub struct Case {
     pub inputs: Vec<PathBuf>,
     /// Data.db of the SSTables that stay outside.
     pub others: Vec<PathBuf>,
+    /// The table's `schema.cql` at the time of the merge, as Cassandra puts it into snapshots.
+    pub schema: PathBuf,
     /// The merge's clock.
     pub now_s: i64,
     /// The merge's gc_before; `None` purges nothing.
@@ -65,11 +67,16 @@ impl Case {
                     .with_context(|| format!("{}: input {n}", scenario.name))?,
             );
         }
+        let after: Vec<String> = scenario.after.iter().map(|s| scenario.fill(s)).collect();
+        cassandra.cql(&after)?;
+        let schema = directory.join("schema.cql");
+        cassandra.schema(&table, &schema)?;
         let others = flushed.split_off(flushed.len() - scenario.others);
         Ok(Self {
             table,
             inputs: flushed,
             others,
+            schema,
             now_s: scenario.now_s,
             gc_before_s: scenario.gc_before_s,
         })
@@ -85,6 +92,8 @@ impl Case {
                 cassandra.cql(&[scenario.fill(statement)])?;
             }
         }
+        let after: Vec<String> = scenario.after.iter().map(|s| scenario.fill(s)).collect();
+        cassandra.cql(&after)?;
         Ok(scenario.table())
     }
 

@@ -278,6 +278,15 @@ impl Cassandra {
         path(&reply["data"])
     }
 
+    /// Writes the table's `schema.cql` as a snapshot has it.
+    pub fn schema(&mut self, table: &Table, path: &Path) -> Result<()> {
+        let reply = self.server.call(json!({
+            "op": "schema", "keyspace": table.keyspace, "table": table.name,
+        }))?;
+        let text = reply["cql"].as_str().context("no cql in the reply")?;
+        Ok(std::fs::write(path, text)?)
+    }
+
     /// Runs one compaction and empties the table.
     pub fn compact(&mut self, table: &Table, request: &CompactRequest<'_>) -> Result<Compacted> {
         let reply = self.server.call(json!({

@@ -9,6 +9,7 @@ use compactor::dump::DumpOptions;
 use compactor::io::{Io, IoOptions};
 use compactor::sstable::compression::codec::Codec;
 use compactor::sstable::compression::info::CompressionParams;
+use compactor::sstable::schema::Schema;
 use compactor::{NoObserver, OutputCompression, Scope};
 
 /// What a merge is asked to do.
@@ -24,6 +25,8 @@ pub struct MergeRequest {
     pub complete: bool,
     /// SSTables outside the merge that hold back purging.
     pub others: Vec<PathBuf>,
+    /// The table's schema.cql.
+    pub schema: Option<PathBuf>,
     /// LZ4 chunk length in KiB, or no compression; the inputs' choice when absent.
     pub compression: Option<Compression>,
 }
@@ -85,6 +88,10 @@ fn by_library(inputs: &[PathBuf], output_dir: &Path, request: &MergeRequest) -> 
     } else {
         Scope::Overlapping(request.others.clone())
     };
+    if let Some(path) = &request.schema {
+        let schema = Schema::parse(&std::fs::read_to_string(path)?)?;
+        options.table = Some(schema.only_table()?.clone());
+    }
     options.compression = match request.compression {
         None => OutputCompression::AsNewestInput,
         Some(Compression::None) => OutputCompression::None,
@@ -119,6 +126,9 @@ fn by_command(
     };
     if request.complete {
         command.arg("--complete");
+    }
+    if let Some(path) = &request.schema {
+        command.arg("--schema").arg(path);
     }
     for other in &request.others {
         command.arg("--overlapping").arg(other);

@@ -114,7 +114,7 @@ pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::
     for path in paths {
         let found = std::fs::metadata(path).map_err(compactor::Error::file("open", path))?;
         if found.is_dir() {
-            let found = catalog::find(std::slice::from_ref(path))?;
+            let found = catalog::find_sstables(std::slice::from_ref(path))?;
             for note in &found.notes {
                 eprintln!("note: {note}");
             }

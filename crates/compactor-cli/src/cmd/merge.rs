@@ -29,8 +29,9 @@ const DEFAULT_GC_GRACE_SECONDS: i64 = 864_000;
 /// gc_grace_seconds are purged only where that is safe: with --complete, or where --overlapping names
 /// what else the table has; otherwise every tombstone is kept.
 ///
-/// A schema.cql beside the inputs, as snapshots have, supplies gc_grace_seconds, compression and the
-/// Bloom filter's chance; options go before it.
+/// A schema.cql beside the inputs, as snapshots have, or one named by --schema supplies
+/// gc_grace_seconds, compression, the Bloom filter's chance and the summary's interval; options go
+/// before it. Inputs must agree with it, and cells of dropped columns go, as in the node.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   A snapshot that is the whole table on this node, purging what has passed gc_grace_seconds:
@@ -50,6 +51,11 @@ pub struct Args {
     /// Directory of the output; made if missing. Not one that holds inputs.
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
+
+    /// The table's schema as CQL: types, dropped columns and options. Default: schema.cql beside the
+    /// inputs.
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
 
     /// The inputs are all that the table has on this node, so tombstones may be purged.
     #[arg(long, help_heading = "Purging", conflicts_with = "overlapping")]
@@ -134,7 +140,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;
-    let catalog = catalog::find(&args.inputs)?;
+    let catalog = catalog::find_with_schema(&args.inputs, args.schema.as_deref())?;
     for note in &catalog.notes {
         eprintln!("note: {note}");
     }
@@ -215,6 +221,7 @@ fn request(args: &Args, catalog: &Catalog) -> anyhow::Result<(MergeRequest, Vec<
     }
     request.version = args.output_form.sstable_version;
     request.compression = args.output_form.compression(catalog)?;
+    request.table = table.cloned();
     if let Some(options) = table.map(|t| &t.options) {
         request.bloom_filter_fp_chance = options.bloom_filter_fp_chance;
         if let Some(interval) = options.min_index_interval {
@@ -254,7 +261,7 @@ fn scope(args: &Args, catalog: &Catalog) -> anyhow::Result<Scope> {
     if args.overlapping.is_empty() {
         return Ok(Scope::Unknown);
     }
-    let others = catalog::find(&args.overlapping)?.sstables;
+    let others = catalog::find_sstables(&args.overlapping)?.sstables;
     let named = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     let inputs: Vec<PathBuf> = catalog.sstables.iter().map(named).collect();
     // Naming the table's whole directory is convenient: inputs do not overlap themselves.

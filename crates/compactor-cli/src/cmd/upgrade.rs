@@ -169,6 +169,7 @@ fn requests(args: &Args, catalog: &Catalog) -> anyhow::Result<Vec<MergeRequest>>
         let mut request = MergeRequest::new(vec![path.clone()], &args.output);
         request.id = Some(id);
         request.version = args.output_form.sstable_version;
+        request.table = catalog.schema.as_ref().map(|(_, table)| table.clone());
         request.compression = compression.clone();
         if let Some(options) = catalog.schema.as_ref().map(|(_, table)| &table.options) {
             request.bloom_filter_fp_chance = options.bloom_filter_fp_chance;

@@ -133,7 +133,7 @@ fn paths(inputs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
         paths.extend(left_over);
     }
     if !named.is_empty() {
-        let catalog = catalog::find(&named)?;
+        let catalog = catalog::find_sstables(&named)?;
         for note in &catalog.notes {
             eprintln!("note: {note}");
         }

@@ -3,6 +3,8 @@
 //! Types are looked up at the end, so that it does not matter where in the text a UDT is created or
 //! changed.
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -19,26 +21,58 @@ pub(super) fn build(text: &str, statements: Vec<Statement>) -> Result<Schema> {
         text,
         keyspace: None,
         types: Vec::new(),
+        types_by_name: HashMap::new(),
         tables: Vec::new(),
+        tables_by_name: HashMap::new(),
+        indexes: Vec::new(),
+        indexes_by_name: HashMap::new(),
     };
     for statement in statements {
         builder.apply(statement)?;
     }
-    let mut resolver = Resolver::new(&builder.types);
+    for (table, index) in builder.indexes.into_iter().flatten() {
+        if let Some(Some(table)) = builder.tables.get_mut(table) {
+            table.indexes.push(index);
+        }
+    }
+    let types: Vec<RawUserType> = builder
+        .types
+        .into_iter()
+        .flatten()
+        .map(|draft| draft.raw)
+        .collect();
+    let mut resolver = Resolver::new(&types);
     let tables: Result<Vec<Table>> = builder
         .tables
         .into_iter()
-        .map(|draft| draft.finish(text, &mut resolver))
+        .flatten()
+        .map(|draft| draft.finish(&mut resolver))
         .collect();
     Ok(Schema { tables: tables? })
 }
 
+/// Keyspace and name.
+type FullName = (Option<String>, String);
+
+/// Everything is found by name in a map, and what is dropped leaves an empty place, so that the time
+/// a text takes grows with its length alone.
 struct Builder<'a> {
     text: &'a str,
     /// Set by `USE`.
     keyspace: Option<String>,
-    types: Vec<RawUserType>,
-    tables: Vec<Draft>,
+    types: Vec<Option<TypeDraft>>,
+    types_by_name: HashMap<FullName, usize>,
+    tables: Vec<Option<Draft>>,
+    tables_by_name: HashMap<FullName, usize>,
+    /// With the place of the table in `tables`.
+    indexes: Vec<Option<(usize, Index)>>,
+    indexes_by_name: HashMap<String, usize>,
+}
+
+/// A UDT whose types are as written.
+struct TypeDraft {
+    raw: RawUserType,
+    fields_by_name: HashMap<String, usize>,
 }
 
 /// A table whose types are as written.
@@ -46,9 +80,14 @@ struct Draft {
     keyspace: Option<String>,
     name: String,
     view_of: Option<String>,
-    columns: Vec<RawColumn>,
-    partition_key: Vec<Name>,
-    clustering: Vec<Name>,
+    columns: Vec<Option<RawColumn>>,
+    columns_by_name: HashMap<String, usize>,
+    /// Places in `columns`.
+    partition_key: Vec<usize>,
+    /// Places in `columns`, and whether each descends.
+    clustering: Vec<(usize, bool)>,
+    /// The places of both.
+    key: HashSet<usize>,
     dropped: Vec<(RawDropped, Option<i64>)>,
     properties: Properties,
     indexes: Vec<Index>,
@@ -61,17 +100,40 @@ struct RawDropped {
 }
 
 impl Builder<'_> {
-    fn keyspace_of(&self, name: &QualifiedName) -> Option<String> {
-        name.keyspace.clone().or_else(|| self.keyspace.clone())
+    fn full_name(&self, name: &QualifiedName) -> FullName {
+        let keyspace = name.keyspace.clone().or_else(|| self.keyspace.clone());
+        (keyspace, name.name.text.clone())
     }
 
-    fn table(&mut self, name: &QualifiedName) -> Result<&mut Draft> {
-        let keyspace = self.keyspace_of(name);
-        let text = self.text;
-        self.tables
-            .iter_mut()
-            .find(|table| table.name == name.name.text && table.keyspace == keyspace)
-            .ok_or_else(|| error_at(text, name.name.offset, "a table that the text creates", ""))
+    fn table_place(&self, name: &QualifiedName) -> Result<usize> {
+        self.tables_by_name
+            .get(&self.full_name(name))
+            .copied()
+            .ok_or_else(|| {
+                error_at(
+                    self.text,
+                    name.name.offset,
+                    "a table that the text creates",
+                    "",
+                )
+            })
+    }
+
+    fn add_table(&mut self, name: &QualifiedName, draft: Draft) -> Result<()> {
+        let place = self.tables.len();
+        match self.tables_by_name.entry(self.full_name(name)) {
+            Entry::Occupied(_) => Err(error_at(
+                self.text,
+                name.name.offset,
+                "a table that is not there yet",
+                "",
+            )),
+            Entry::Vacant(vacant) => {
+                vacant.insert(place);
+                self.tables.push(Some(draft));
+                Ok(())
+            }
+        }
     }
 
     fn apply(&mut self, statement: Statement) -> Result<()> {
@@ -79,55 +141,63 @@ impl Builder<'_> {
             Statement::Use(keyspace) => self.keyspace = Some(keyspace),
             Statement::CreateType(mut udt) => {
                 udt.keyspace = udt.keyspace.or_else(|| self.keyspace.clone());
-                self.types
-                    .retain(|t| t.name != udt.name || t.keyspace != udt.keyspace);
-                self.types.push(udt);
+                let name = (udt.keyspace.clone(), udt.name.clone());
+                let place = self.types.len();
+                self.types.push(Some(TypeDraft::new(udt)));
+                if let Some(replaced) = self.types_by_name.insert(name, place) {
+                    self.types[replaced] = None;
+                }
             }
             Statement::AlterType { name, change } => {
-                let keyspace = self.keyspace_of(&name);
-                self.types
-                    .iter_mut()
-                    .filter(|udt| udt.name == name.name.text && udt.keyspace == keyspace)
-                    .for_each(|udt| change_type(udt, &change));
+                let place = self.types_by_name.get(&self.full_name(&name));
+                if let Some(Some(draft)) = place.and_then(|place| self.types.get_mut(*place)) {
+                    draft.change(change);
+                }
             }
             Statement::DropType(name) => {
-                let keyspace = self.keyspace_of(&name);
-                self.types
-                    .retain(|t| t.name != name.name.text || t.keyspace != keyspace);
+                if let Some(place) = self.types_by_name.remove(&self.full_name(&name)) {
+                    self.types[place] = None;
+                }
             }
             Statement::CreateTable(create) => {
-                let keyspace = self.keyspace_of(&create.name);
-                self.tables.push(Draft::table(keyspace, create));
+                let (keyspace, _) = self.full_name(&create.name);
+                let name = create.name.clone();
+                let draft = Draft::table(self.text, keyspace, create)?;
+                self.add_table(&name, draft)?;
             }
             Statement::CreateView {
                 name,
                 base,
                 properties,
             } => {
-                let keyspace = self.keyspace_of(&name);
-                self.tables
-                    .push(Draft::view(keyspace, name, base, properties));
+                let (keyspace, _) = self.full_name(&name);
+                let draft = Draft::view(keyspace, name.name.text.clone(), base, properties);
+                self.add_table(&name, draft)?;
             }
             Statement::AlterTable { name, changes } => {
-                let text = self.text;
-                let table = self.table(&name)?;
-                for change in changes {
-                    table.change(text, change)?;
+                let place = self.table_place(&name)?;
+                if let Some(Some(table)) = self.tables.get_mut(place) {
+                    for change in changes {
+                        table.change(self.text, change)?;
+                    }
                 }
             }
             Statement::DropTable(name) => {
-                let keyspace = self.keyspace_of(&name);
-                self.tables
-                    .retain(|t| t.name != name.name.text || t.keyspace != keyspace);
+                if let Some(place) = self.tables_by_name.remove(&self.full_name(&name)) {
+                    self.tables[place] = None;
+                }
             }
             Statement::CreateIndex { name, table, using } => {
-                self.table(&table)?.indexes.push(Index { name, using });
+                let place = self.table_place(&table)?;
+                if let Some(name) = &name {
+                    self.indexes_by_name
+                        .insert(name.clone(), self.indexes.len());
+                }
+                self.indexes.push(Some((place, Index { name, using })));
             }
             Statement::DropIndex(name) => {
-                for table in &mut self.tables {
-                    table
-                        .indexes
-                        .retain(|index| index.name.as_ref() != Some(&name.name.text));
+                if let Some(place) = self.indexes_by_name.remove(&name.name.text) {
+                    self.indexes[place] = None;
                 }
             }
         }
@@ -135,13 +205,36 @@ impl Builder<'_> {
     }
 }
 
-fn change_type(udt: &mut RawUserType, change: &TypeChange) {
-    match change {
-        TypeChange::Add(fields) => udt.fields.extend(fields.iter().cloned()),
-        TypeChange::Rename(renamed) => {
-            for (field, _) in &mut udt.fields {
-                if let Some((_, to)) = renamed.iter().find(|(from, _)| from == field) {
-                    field.clone_from(to);
+impl TypeDraft {
+    fn new(raw: RawUserType) -> TypeDraft {
+        let mut draft = TypeDraft {
+            fields_by_name: HashMap::new(),
+            raw: RawUserType {
+                fields: Vec::new(),
+                ..raw
+            },
+        };
+        draft.add(raw.fields);
+        draft
+    }
+
+    fn add(&mut self, fields: Vec<(String, RawType)>) {
+        for field in fields {
+            let place = self.raw.fields.len();
+            self.fields_by_name.insert(field.0.clone(), place);
+            self.raw.fields.push(field);
+        }
+    }
+
+    fn change(&mut self, change: TypeChange) {
+        match change {
+            TypeChange::Add(fields) => self.add(fields),
+            TypeChange::Rename(renamed) => {
+                for (from, to) in renamed {
+                    if let Some(place) = self.fields_by_name.remove(&from) {
+                        self.raw.fields[place].0.clone_from(&to);
+                        self.fields_by_name.insert(to, place);
+                    }
                 }
             }
         }
@@ -149,36 +242,80 @@ fn change_type(udt: &mut RawUserType, change: &TypeChange) {
 }
 
 impl Draft {
-    fn table(keyspace: Option<String>, create: CreateTable) -> Draft {
-        Draft {
+    fn table(text: &str, keyspace: Option<String>, create: CreateTable) -> Result<Draft> {
+        let mut draft = Draft {
             keyspace,
             name: create.name.name.text,
             view_of: None,
-            columns: create.columns,
-            partition_key: create.partition_key,
-            clustering: create.clustering,
+            columns: Vec::with_capacity(create.columns.len()),
+            columns_by_name: HashMap::with_capacity(create.columns.len()),
+            partition_key: Vec::new(),
+            clustering: Vec::new(),
+            key: HashSet::new(),
             dropped: Vec::new(),
             properties: create.properties,
             indexes: Vec::new(),
+        };
+        for column in create.columns {
+            draft.add_column(text, column)?;
         }
+        for name in &create.partition_key {
+            let place = draft.column_place(text, name)?;
+            draft.partition_key.push(place);
+            draft.key.insert(place);
+        }
+        let order: HashMap<String, bool> = draft.properties.clustering_order.drain(..).collect();
+        for name in &create.clustering {
+            let place = draft.column_place(text, name)?;
+            let descends = order.get(name.text.as_str()).is_some_and(|d| *d);
+            draft.clustering.push((place, descends));
+            draft.key.insert(place);
+        }
+        Ok(draft)
     }
 
     fn view(
         keyspace: Option<String>,
-        name: QualifiedName,
+        name: String,
         base: QualifiedName,
         properties: Properties,
     ) -> Draft {
         Draft {
             keyspace,
-            name: name.name.text,
+            name,
             view_of: Some(base.name.text),
             columns: Vec::new(),
+            columns_by_name: HashMap::new(),
             partition_key: Vec::new(),
             clustering: Vec::new(),
+            key: HashSet::new(),
             dropped: Vec::new(),
             properties,
             indexes: Vec::new(),
+        }
+    }
+
+    fn column_place(&self, text: &str, name: &Name) -> Result<usize> {
+        self.columns_by_name
+            .get(&name.text)
+            .copied()
+            .ok_or_else(|| error_at(text, name.offset, "a column of the table", ""))
+    }
+
+    fn add_column(&mut self, text: &str, column: RawColumn) -> Result<()> {
+        let place = self.columns.len();
+        match self.columns_by_name.entry(column.name.text.clone()) {
+            Entry::Occupied(_) => Err(error_at(
+                text,
+                column.name.offset,
+                "a column that is not there yet",
+                "",
+            )),
+            Entry::Vacant(vacant) => {
+                vacant.insert(place);
+                self.columns.push(Some(column));
+                Ok(())
+            }
         }
     }
 
@@ -186,39 +323,30 @@ impl Draft {
         match change {
             TableChange::Add(columns) => {
                 for column in columns {
-                    if self
-                        .columns
-                        .iter()
-                        .any(|other| other.name.text == column.name.text)
-                    {
-                        return Err(error_at(
-                            text,
-                            column.name.offset,
-                            "a column that is not there yet",
-                            "",
-                        ));
-                    }
-                    self.columns.push(column);
+                    self.add_column(text, column)?;
                 }
             }
             TableChange::Drop { names, at_micros } => {
                 for name in names {
-                    let dropped = self.drop_column(name);
+                    let dropped = self.drop_column(text, name)?;
                     self.dropped.push((dropped, at_micros));
                 }
             }
             TableChange::Rename(renamed) => {
-                let columns = self.columns.iter_mut().map(|column| &mut column.name);
-                let keys = self.partition_key.iter_mut().chain(&mut self.clustering);
-                let order = self
-                    .properties
-                    .clustering_order
-                    .iter_mut()
-                    .map(|(name, _)| name);
-                let names = columns.chain(keys).map(|name| &mut name.text).chain(order);
-                for name in names {
-                    if let Some((_, to)) = renamed.iter().find(|(from, _)| from.text == *name) {
-                        name.clone_from(&to.text);
+                for (from, to) in renamed {
+                    let Some(place) = self.columns_by_name.remove(&from.text) else {
+                        continue;
+                    };
+                    if let Some(Some(column)) = self.columns.get_mut(place) {
+                        column.name.text.clone_from(&to.text);
+                    }
+                    if self.columns_by_name.insert(to.text, place).is_some() {
+                        return Err(error_at(
+                            text,
+                            to.offset,
+                            "a column that is not there yet",
+                            "",
+                        ));
                     }
                 }
             }
@@ -230,12 +358,18 @@ impl Draft {
     }
 
     /// A column dropped twice has been dropped before it was declared again.
-    fn drop_column(&mut self, name: Name) -> RawDropped {
-        let index = self
-            .columns
-            .iter()
-            .position(|column| column.name.text == name.text);
-        match index.map(|index| self.columns.remove(index)) {
+    fn drop_column(&mut self, text: &str, name: Name) -> Result<RawDropped> {
+        let place = self.columns_by_name.remove(&name.text);
+        if place.is_some_and(|place| self.key.contains(&place)) {
+            return Err(error_at(
+                text,
+                name.offset,
+                "a column that is not of the primary key",
+                "",
+            ));
+        }
+        let column = place.and_then(|place| self.columns[place].take());
+        Ok(match column {
             Some(column) => RawDropped {
                 name: name.text,
                 raw_type: Some(column.raw_type),
@@ -246,69 +380,61 @@ impl Draft {
                 raw_type: None,
                 is_static: false,
             },
-        }
+        })
     }
 
-    fn finish(self, text: &str, resolver: &mut Resolver<'_>) -> Result<Table> {
+    fn finish(mut self, resolver: &mut Resolver<'_>) -> Result<Table> {
         let keyspace = self.keyspace.as_deref();
         let mut columns = Vec::with_capacity(self.columns.len());
-        for (names, kind) in [
-            (&self.partition_key, ColumnKind::PartitionKey),
-            (&self.clustering, ColumnKind::Clustering),
-        ] {
-            for name in names {
-                let Some(raw) = self
-                    .columns
+        let keys = self
+            .partition_key
+            .iter()
+            .map(|place| (*place, ColumnKind::PartitionKey, false))
+            .chain(
+                self.clustering
                     .iter()
-                    .find(|column| column.name.text == name.text)
-                else {
-                    return Err(error_at(text, name.offset, "a column of the table", ""));
-                };
-                let mut cql_type = resolver.resolve(&raw.raw_type, keyspace)?;
-                let descends = self
-                    .properties
-                    .clustering_order
-                    .iter()
-                    .any(|(column, descending)| *descending && *column == name.text);
-                if descends && kind == ColumnKind::Clustering {
-                    cql_type = cql_type.map(|base| CqlType::Reversed(Arc::new(base)));
-                }
-                columns.push(Column {
-                    name: name.text.clone(),
-                    cql_type,
-                    is_multi_cell: raw.raw_type.is_multi_cell(),
-                    kind,
-                });
-            }
-        }
-        for raw in &self.columns {
-            if columns.iter().any(|column| column.name == raw.name.text) {
+                    .map(|(place, descends)| (*place, ColumnKind::Clustering, *descends)),
+            );
+        for (place, kind, descends) in keys {
+            // A column that is twice in the key is there once.
+            let Some(raw) = self.columns.get_mut(place).and_then(Option::take) else {
                 continue;
+            };
+            let mut cql_type = resolver.resolve(&raw.raw_type, keyspace)?;
+            if descends {
+                cql_type = cql_type.map(|base| CqlType::Reversed(Arc::new(base)));
             }
+            columns.push(Column {
+                cql_type,
+                is_multi_cell: raw.raw_type.is_multi_cell(),
+                name: raw.name.text,
+                kind,
+            });
+        }
+        for raw in self.columns.into_iter().flatten() {
             let kind = if raw.is_static {
                 ColumnKind::Static
             } else {
                 ColumnKind::Regular
             };
-            let cql_type = resolver.resolve(&raw.raw_type, keyspace)?;
             columns.push(Column {
-                name: raw.name.text.clone(),
-                cql_type,
+                cql_type: resolver.resolve(&raw.raw_type, keyspace)?,
                 is_multi_cell: raw.raw_type.is_multi_cell(),
+                name: raw.name.text,
                 kind,
             });
         }
         let mut dropped_columns = Vec::with_capacity(self.dropped.len());
-        for (raw, dropped_at_micros) in &self.dropped {
+        for (raw, dropped_at_micros) in self.dropped {
             let cql_type = match &raw.raw_type {
                 Some(raw) => resolver.resolve(raw, keyspace)?,
                 None => None,
             };
             dropped_columns.push(DroppedColumn {
-                name: raw.name.clone(),
+                name: raw.name,
                 cql_type,
                 is_static: raw.is_static,
-                dropped_at_micros: *dropped_at_micros,
+                dropped_at_micros,
             });
         }
         Ok(Table {

@@ -74,7 +74,10 @@ impl RawType {
     }
 
     fn parse_parameterized(cursor: &mut Cursor<'_>, word: &str, depth: usize) -> Result<RawType> {
-        let unknown = cursor.error("frozen, list, set, map, tuple or vector before '<'");
+        // Errors count lines from the start of the text: made only where they are needed.
+        if !["frozen", "list", "set", "map", "tuple", "vector"].contains(&word) {
+            return Err(cursor.error("frozen, list, set, map, tuple or vector before '<'"));
+        }
         cursor.advance();
         cursor.expect_symbol('<')?;
         let next = |cursor: &mut Cursor<'_>| RawType::parse_at(cursor, depth);
@@ -94,7 +97,7 @@ impl RawType {
                 }
                 RawType::Tuple(types)
             }
-            "vector" => {
+            _ => {
                 let element = next(cursor)?;
                 cursor.expect_symbol(',')?;
                 let dimension = match cursor.peek() {
@@ -107,7 +110,6 @@ impl RawType {
                 cursor.advance();
                 RawType::Vector(Box::new(element), dimension as u32)
             }
-            _ => return Err(unknown),
         };
         cursor.expect_symbol('>')?;
         Ok(parsed)
@@ -156,8 +158,21 @@ const MAX_EXPANDED: u64 = 100_000;
 /// Replaces the names of UDTs by their fields.
 pub(super) struct Resolver<'a> {
     declared: &'a [RawUserType],
-    /// Frozen types by index in `declared`, with the number of types that they consist of.
-    resolved: HashMap<usize, (Arc<UserType>, u64)>,
+    /// Index in `declared` by keyspace and name, and of the first of a name.
+    by_full_name: HashMap<(Option<&'a str>, &'a str), usize>,
+    by_name: HashMap<&'a str, usize>,
+    /// By index in `declared`.
+    resolved: HashMap<usize, Resolved>,
+}
+
+/// A UDT with all its types.
+#[derive(Clone)]
+struct Resolved {
+    frozen: Arc<UserType>,
+    /// The same, not frozen; shared by all columns that have it.
+    multi_cell: Arc<UserType>,
+    /// Number of types that it consists of.
+    size: u64,
 }
 
 enum Unresolved {
@@ -175,8 +190,19 @@ struct Context<'k> {
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(declared: &'a [RawUserType]) -> Resolver<'a> {
+        let mut by_full_name = HashMap::with_capacity(declared.len());
+        let mut by_name = HashMap::with_capacity(declared.len());
+        for (index, udt) in declared.iter().enumerate() {
+            let name = udt.name.as_str();
+            by_full_name
+                .entry((udt.keyspace.as_deref(), name))
+                .or_insert(index);
+            by_name.entry(name).or_insert(index);
+        }
         Resolver {
             declared,
+            by_full_name,
+            by_name,
             resolved: HashMap::new(),
         }
     }
@@ -256,17 +282,13 @@ impl<'a> Resolver<'a> {
             },
             RawType::User { keyspace, name } => {
                 let owner = keyspace.as_deref().or(context.keyspace);
-                let (udt, udt_size) = self.user_type(name, owner, inner)?;
-                size += udt_size;
-                let udt = if multi_cell {
-                    Arc::new(UserType {
-                        multi_cell,
-                        ..udt.as_ref().clone()
-                    })
+                let udt = self.user_type(name, owner, inner)?;
+                size += udt.size;
+                CqlType::Udt(if multi_cell {
+                    udt.multi_cell
                 } else {
-                    udt
-                };
-                CqlType::Udt(udt)
+                    udt.frozen
+                })
             }
         };
         if size > MAX_EXPANDED {
@@ -281,20 +303,21 @@ impl<'a> Resolver<'a> {
         name: &Name,
         keyspace: Option<&str>,
         context: Context<'_>,
-    ) -> Result<(Arc<UserType>, u64), Unresolved> {
-        let matches = |udt: &RawUserType| {
-            let same_keyspace = match (udt.keyspace.as_deref(), keyspace) {
-                (Some(declared), Some(wanted)) => declared == wanted,
-                // A text that names its keyspace only here and there has but one.
-                _ => true,
-            };
-            udt.name == name.text && same_keyspace
+    ) -> Result<Resolved, Unresolved> {
+        let wanted = name.text.as_str();
+        let index = match keyspace {
+            Some(keyspace) => self
+                .by_full_name
+                .get(&(Some(keyspace), wanted))
+                .or_else(|| self.by_full_name.get(&(None, wanted))),
+            // A text that names its keyspace only here and there has but one.
+            None => self.by_name.get(wanted),
         };
-        let Some(index) = self.declared.iter().position(matches) else {
+        let Some(&index) = index else {
             return Err(Unresolved::UnknownType);
         };
-        if let Some((udt, size)) = self.resolved.get(&index) {
-            return Ok((udt.clone(), *size));
+        if let Some(resolved) = self.resolved.get(&index) {
+            return Ok(resolved.clone());
         }
         let declared = &self.declared[index];
         let keyspace = declared.keyspace.as_deref().or(keyspace);
@@ -311,13 +334,22 @@ impl<'a> Resolver<'a> {
             size += field_size;
             fields.push((field.as_bytes().to_vec(), resolved));
         }
-        let udt = Arc::new(UserType {
+        let frozen = UserType {
             keyspace: keyspace.unwrap_or_default().to_owned(),
             name: declared.name.as_bytes().to_vec(),
             fields,
             multi_cell: false,
+        };
+        let multi_cell = Arc::new(UserType {
+            multi_cell: true,
+            ..frozen.clone()
         });
-        self.resolved.insert(index, (udt.clone(), size));
-        Ok((udt, size))
+        let resolved = Resolved {
+            frozen: Arc::new(frozen),
+            multi_cell,
+            size,
+        };
+        self.resolved.insert(index, resolved.clone());
+        Ok(resolved)
     }
 }

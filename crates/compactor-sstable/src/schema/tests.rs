@@ -361,6 +361,18 @@ fn errors_name_line_and_column() {
             "CREATE TABLE t (k int PRIMARY KEY); ALTER TABLE t DROP a USING TIMESTAMP x",
             "timestamp",
         ),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY); ALTER TABLE t DROP k USING TIMESTAMP 1",
+            "not of the primary key",
+        ),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY, k text)",
+            "not there yet",
+        ),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY); CREATE TABLE t (k int PRIMARY KEY)",
+            "a table that is not there yet",
+        ),
         ("CREATE MATERIALIZED VIEW v AS SELECT 1;", "FROM"),
         (
             "CREATE MATERIALIZED VIEW v AS SELECT * FROM t;",
@@ -405,4 +417,49 @@ fn truncated_texts_are_errors_or_less() {
             let _ = Schema::parse(&text[..end]);
         }
     }
+}
+
+/// Each of these takes minutes where a name is looked for from the start every time.
+#[test]
+fn long_texts_take_time_in_proportion() {
+    const MANY: usize = 20_000;
+    let each = |text: fn(usize) -> String| (0..MANY).map(text).collect::<String>();
+    let texts = [
+        format!(
+            "CREATE TABLE t (k int PRIMARY KEY{});{}{}{}",
+            each(|n| format!(", c{n} list<int>")),
+            each(|n| format!("ALTER TABLE t RENAME c{n} TO d{n};")),
+            each(|n| format!("ALTER TABLE t DROP d{n} USING TIMESTAMP {n};")),
+            each(|n| format!("ALTER TABLE t ADD d{n} list<int>;")),
+        ),
+        format!(
+            "CREATE TABLE t (k0 int{}, PRIMARY KEY (k0{})) WITH CLUSTERING ORDER BY (k0 DESC{});",
+            each(|n| format!(", c{n} int")),
+            each(|n| format!(", c{n}")),
+            each(|n| format!(", c{n} DESC")),
+        ),
+        format!(
+            "{}{}CREATE TABLE t (k frozen<t0> PRIMARY KEY{});{}",
+            each(|n| format!("CREATE TYPE t{n} (x int);")),
+            each(|n| format!("ALTER TYPE t0 ADD f{n} int; ALTER TYPE t0 RENAME f{n} TO g{n};")),
+            each(|n| format!(", c{n} t{n}, d{n} t0")),
+            each(|n| format!("DROP TYPE t{n};")),
+        ),
+        format!(
+            "CREATE TABLE t (k int PRIMARY KEY);{}{}{}",
+            each(|n| format!("CREATE INDEX i{n} ON t (k);")),
+            each(|n| format!("CREATE TABLE t{n} (k int PRIMARY KEY);")),
+            each(|n| format!("DROP INDEX i{n}; DROP TABLE t{n};")),
+        ),
+    ];
+    let started = std::time::Instant::now();
+    for text in &texts {
+        parse(text);
+    }
+    let table = only(&texts[0]);
+    assert_eq!(
+        (table.columns.len(), table.dropped_columns.len()),
+        (MANY + 1, MANY)
+    );
+    assert!(started.elapsed().as_secs() < 60, "{:?}", started.elapsed());
 }

@@ -166,6 +166,7 @@ impl Merge<'_> {
             gc_before_s: self.plan.gc_before_s,
             complete: self.others.is_empty(),
             others: self.others.clone(),
+            schema: None,
             compression: None,
         };
         let ours = match ours::merge(&self.inputs, directory, &request) {

@@ -6,6 +6,7 @@
 mod collections;
 mod columns;
 mod deletions;
+mod dropped;
 mod expiry;
 mod random;
 mod shapes;
@@ -98,6 +99,8 @@ pub struct Scenario {
     pub schema: Vec<String>,
     /// One SSTable each, oldest first.
     pub inputs: Vec<Input>,
+    /// Schema changes after the last input and before the merge.
+    pub after: Vec<String>,
     /// How many of the last inputs exist beside the merge but take no part in it.
     pub others: usize,
     /// The merge's clock.
@@ -111,6 +114,8 @@ pub struct Scenario {
     /// Clusterings and elements that compare equal have different bytes, and any of them will do: Cassandra keeps those
     /// of the input that its hash set of inputs puts first.
     pub any_spelling: bool,
+    /// Through the schema of now Cassandra does not show all that the inputs hold: they are not looked at on their own.
+    pub hides_cells: bool,
 }
 
 impl Scenario {
@@ -121,12 +126,14 @@ impl Scenario {
             about: about.into(),
             schema: Vec::new(),
             inputs: Vec::new(),
+            after: Vec::new(),
             others: 0,
             now_s: T0 + 1000,
             gc_before_s: Some(T0 + 1000 - 864_000),
             modes: Mode::ALL.to_vec(),
             empty: false,
             any_spelling: false,
+            hides_cells: false,
         }
     }
 
@@ -144,6 +151,13 @@ impl Scenario {
         input.at(T0);
         fill(&mut input);
         self.inputs.push(input);
+        self
+    }
+
+    /// Adds a schema change between the last input and the merge.
+    #[must_use]
+    pub fn after(mut self, statement: impl Into<String>) -> Self {
+        self.after.push(statement.into());
         self
     }
 
@@ -240,6 +254,7 @@ pub fn all() -> Vec<Scenario> {
     every.extend(collections::scenarios());
     every.extend(columns::scenarios());
     every.extend(deletions::scenarios());
+    every.extend(dropped::scenarios());
     every.extend(expiry::scenarios());
     every.extend(wide::scenarios());
     every.extend(random::scenarios());

@@ -85,6 +85,15 @@ pub fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
         ),
     )?;
     line("purged", purged(r))?;
+    if r.purged.of_dropped_columns > 0 {
+        line(
+            "",
+            format!(
+                "{} cells of dropped columns",
+                count(r.purged.of_dropped_columns)
+            ),
+        )?;
+    }
     line(
         "throughput",
         format!(

@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
+import java.util.stream.Collectors;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.google.common.collect.ImmutableSet;
@@ -13,6 +14,7 @@ import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.cql3.QueryProcessor;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.Keyspace;
+import org.apache.cassandra.db.SchemaCQLHelper;
 import org.apache.cassandra.db.SystemKeyspace;
 import org.apache.cassandra.db.commitlog.CommitLog;
 import org.apache.cassandra.db.compaction.OperationType;
@@ -89,6 +91,13 @@ final class Node
         Path data = Stage.copyOut(reader, Path.of(out), generation);
         empty(cfs);
         return data.toString();
+    }
+
+    /** What a snapshot's schema.cql says of the table. */
+    static String schema(ColumnFamilyStore cfs)
+    {
+        return SchemaCQLHelper.reCreateStatementsForSchemaCql(cfs.metadata(), cfs.keyspace.getMetadata())
+                              .collect(Collectors.joining("\n"));
     }
 
     /** Drops every SSTable of the table and waits until the files are gone. */

@@ -1,0 +1,159 @@
+//! Columns that were dropped: what was written into them before is dead.
+//!
+//! SSTables are not rewritten when a column is dropped. Whoever reads them leaves out its cells, and
+//! deletions of a complex column as a whole, up to the time of the drop; what is newer was written
+//! after the column had been added again. Rows that have nothing else are then as if they had never
+//! been.
+//!
+//! Source: `DeserializationHelper.isDropped`, `DeserializationHelper.isDroppedComplexDeletion`.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use compactor_sstable::schema::Table;
+use compactor_sstable::statistics::header::{HeaderColumn, SerializationHeader};
+
+use crate::error::{Error, Result};
+
+/// When one column was dropped, if ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ColumnDrop(Option<i64>);
+
+impl ColumnDrop {
+    /// A column dropped at this many microseconds since 1970.
+    pub fn at(micros: i64) -> ColumnDrop {
+        ColumnDrop(Some(micros))
+    }
+
+    /// What was written at `timestamp` is dead.
+    #[inline]
+    pub fn covers(self, timestamp: i64) -> bool {
+        self.0.is_some_and(|dropped_at| timestamp <= dropped_at)
+    }
+}
+
+/// When the columns of a header were dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DropTimes {
+    /// In header order; empty if none was dropped.
+    static_columns: Vec<ColumnDrop>,
+    regular_columns: Vec<ColumnDrop>,
+}
+
+impl DropTimes {
+    /// The times for the columns of `header`, which `path` has, by the table's schema.
+    ///
+    /// # Errors
+    /// Refused, if one of them was dropped and the schema does not say when.
+    pub fn of(table: &Table, header: &SerializationHeader, path: &Path) -> Result<DropTimes> {
+        if table.dropped_columns.is_empty() {
+            return Ok(DropTimes::default());
+        }
+        let times = table.drop_times_micros();
+        let timeless: HashSet<&str> = table
+            .dropped_columns
+            .iter()
+            .filter(|column| column.dropped_at_micros.is_none())
+            .map(|column| column.name.as_str())
+            .collect();
+        let of = |columns: &[HeaderColumn]| -> Result<Vec<ColumnDrop>> {
+            let mut drops = Vec::with_capacity(columns.len());
+            for column in columns {
+                let name = String::from_utf8_lossy(&column.name);
+                if timeless.contains(&*name) {
+                    return Err(Error::Refused(format!(
+                        "column {name:?}, which {} has, was dropped, but the schema does not say \
+                         when: add USING TIMESTAMP and the microseconds to its ALTER TABLE ... DROP, \
+                         as schema.cql of a snapshot has it",
+                        path.display()
+                    )));
+                }
+                drops.push(ColumnDrop(times.get(&*name).copied()));
+            }
+            if drops.iter().all(|drop| drop.0.is_none()) {
+                drops.clear();
+            }
+            Ok(drops)
+        };
+        Ok(DropTimes {
+            static_columns: of(&header.static_columns)?,
+            regular_columns: of(&header.regular_columns)?,
+        })
+    }
+
+    /// Of the static or the regular columns.
+    #[inline]
+    pub fn of_kind(&self, is_static: bool) -> &[ColumnDrop] {
+        if is_static {
+            &self.static_columns
+        } else {
+            &self.regular_columns
+        }
+    }
+
+    /// An SSTable whose least timestamp is this may hold something that was dropped.
+    pub fn may_cover(&self, min_timestamp: i64) -> bool {
+        let drops = self.static_columns.iter().chain(&self.regular_columns);
+        drops.into_iter().any(|drop| drop.covers(min_timestamp))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use compactor_sstable::schema::Schema;
+    use compactor_sstable::statistics::header::{EncodingStats, HeaderType};
+    use compactor_sstable::types::CqlType;
+
+    fn header(regular: &[&str]) -> SerializationHeader {
+        let columns = |names: &[&str]| {
+            let column = |name: &&str| HeaderColumn {
+                name: name.as_bytes().to_vec(),
+                column_type: HeaderType::new(CqlType::Int32),
+            };
+            names.iter().map(column).collect()
+        };
+        SerializationHeader {
+            encoding_stats: EncodingStats::default(),
+            key_type: HeaderType::new(CqlType::Int32),
+            clustering_types: Vec::new(),
+            static_columns: columns(&["s"]),
+            regular_columns: columns(regular),
+        }
+    }
+
+    fn times(text: &str, regular: &[&str]) -> Result<DropTimes> {
+        let schema = Schema::parse(text).unwrap();
+        let table = schema.only_table().unwrap();
+        DropTimes::of(table, &header(regular), Path::new("nb-1-big-Statistics.db"))
+    }
+
+    const TABLE: &str = "CREATE TABLE t (k int PRIMARY KEY, a int, b int);";
+
+    #[test]
+    fn the_last_drop_counts_up_to_its_own_microsecond() {
+        let text = format!(
+            "{TABLE} ALTER TABLE t DROP b USING TIMESTAMP -7; ALTER TABLE t ADD b int;
+             ALTER TABLE t DROP b USING TIMESTAMP 9; ALTER TABLE t ADD b int;"
+        );
+        let times = times(&text, &["a", "b"]).unwrap();
+        assert!(times.of_kind(true).is_empty());
+        let [a, b] = times.of_kind(false) else {
+            panic!("{times:?}");
+        };
+        assert!(!a.covers(i64::MIN));
+        assert!(b.covers(i64::MIN) && b.covers(9) && !b.covers(10));
+        assert!(times.may_cover(9) && !times.may_cover(10));
+    }
+
+    #[test]
+    fn a_drop_without_a_time_is_refused_where_it_matters() {
+        let text = format!("{TABLE} ALTER TABLE t DROP b;");
+        let error = times(&text, &["a", "b"]).unwrap_err().to_string();
+        assert!(
+            error.contains("\"b\"") && error.contains("USING TIMESTAMP"),
+            "{error}"
+        );
+        assert_eq!(times(&text, &["a"]).unwrap(), DropTimes::default());
+    }
+}

@@ -1,0 +1,404 @@
+//! Whether an SSTable can be of the table that a schema describes.
+//!
+//! A header keeps the types of the day it was written. Since then a UDT may have grown fields and, in
+//! old releases, a column may have got a type that reads the same bytes.
+//!
+//! Source: `SerializationHeader.Component.toHeader`, `AbstractType.isSerializationCompatibleWith`.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::schema::{ColumnKind, DroppedColumn, Table};
+use crate::statistics::header::{HeaderColumn, SerializationHeader};
+use crate::types::CqlType;
+
+/// Where schema and SSTable contradict one another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disagreement {
+    /// Of what: a column, the partition key.
+    pub subject: String,
+    /// What the schema says.
+    pub schema: String,
+    /// What the SSTable's header says.
+    pub sstable: String,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} is {} in the schema but {} in the SSTable",
+            self.subject, self.schema, self.sstable
+        )
+    }
+}
+
+impl Table {
+    /// Checks that the SSTable with this header can be of this table: same key, each column known
+    /// now or as a dropped one, and types that read the same bytes.
+    ///
+    /// Of a view nothing is known, and of a table with compact storage only the partition key: it has
+    /// columns that CQL does not show.
+    ///
+    /// # Errors
+    /// The first contradiction.
+    pub fn check_header(&self, header: &SerializationHeader) -> Result<(), Disagreement> {
+        if self.view_of.is_some() {
+            return Ok(());
+        }
+        let check = |subject: String, schema: &CqlType, sstable: &CqlType, same: Same| {
+            if agree(schema, sstable, same) {
+                return Ok(());
+            }
+            Err(Disagreement {
+                subject,
+                schema: schema.cql_name(),
+                sstable: sstable.cql_name(),
+            })
+        };
+        if let Some(key) = self.partition_key_type() {
+            let found = &header.key_type.cql_type;
+            check("the partition key".to_owned(), &key, found, Same::Values)?;
+        }
+        if self.compact_storage {
+            return Ok(());
+        }
+        let clustering = self.columns_of(ColumnKind::Clustering);
+        if clustering.len() != header.clustering_types.len() {
+            return Err(Disagreement {
+                subject: "the number of clustering columns".to_owned(),
+                schema: clustering.len().to_string(),
+                sstable: header.clustering_types.len().to_string(),
+            });
+        }
+        for (column, found) in clustering.iter().zip(&header.clustering_types) {
+            if let Some(declared) = &column.cql_type {
+                let subject = format!("clustering column {:?}", column.name);
+                check(subject, declared, &found.cql_type, Same::Order)?;
+            }
+        }
+        let dropped: HashMap<&[u8], &DroppedColumn> = self
+            .dropped_columns
+            .iter()
+            .map(|dropped| (dropped.name.as_bytes(), dropped))
+            .collect();
+        for (kind, found) in [
+            (ColumnKind::Static, &header.static_columns),
+            (ColumnKind::Regular, &header.regular_columns),
+        ] {
+            let declared: HashMap<&[u8], _> = self
+                .columns
+                .iter()
+                .filter(|column| column.kind == kind)
+                .map(|column| (column.name.as_bytes(), column))
+                .collect();
+            for found in found {
+                match declared.get(&found.name[..]) {
+                    Some(column) => {
+                        if let Some(cql_type) = &column.cql_type {
+                            let found_type = &found.column_type.cql_type;
+                            check(subject(found), cql_type, found_type, Same::Values)?;
+                        } else if column.is_multi_cell != found.column_type.cql_type.is_multi_cell()
+                        {
+                            return Err(Disagreement {
+                                subject: subject(found),
+                                schema: frozen_or_not(column.is_multi_cell).to_owned(),
+                                sstable: found.column_type.cql_type.cql_name(),
+                            });
+                        }
+                    }
+                    // Its type is whatever it was: the cells are read by the header's.
+                    None if dropped.contains_key(&found.name[..]) => {}
+                    None => {
+                        return Err(Disagreement {
+                            subject: subject(found),
+                            schema: "neither a column of that kind nor a dropped one".to_owned(),
+                            sstable: match kind {
+                                ColumnKind::Static => "a static column",
+                                _ => "a regular column",
+                            }
+                            .to_owned(),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn subject(column: &HeaderColumn) -> String {
+    format!("column {:?}", String::from_utf8_lossy(&column.name))
+}
+
+fn frozen_or_not(is_multi_cell: bool) -> &'static str {
+    if is_multi_cell {
+        "not frozen"
+    } else {
+        "frozen"
+    }
+}
+
+/// True if values of `a` may have fields that those of `b` have not yet: of two types that agree, it
+/// is the newer one.
+pub fn has_more_fields(a: &CqlType, b: &CqlType) -> bool {
+    count_types(a) > count_types(b)
+}
+
+fn count_types(cql_type: &CqlType) -> usize {
+    use CqlType::{Composite, List, Map, Reversed, Set, Tuple, Udt, Vector};
+    1 + match cql_type {
+        Reversed(inner)
+        | List { element: inner, .. }
+        | Set { element: inner, .. }
+        | Vector { element: inner, .. } => count_types(inner),
+        Map { key, value, .. } => count_types(key) + count_types(value),
+        Tuple(types) | Composite(types) => types.iter().map(count_types).sum(),
+        Udt(udt) => udt.fields.iter().map(|(_, field)| count_types(field)).sum(),
+        _ => 0,
+    }
+}
+
+/// What must be the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Same {
+    /// How values are read.
+    Values,
+    /// How they sort, too.
+    Order,
+}
+
+/// Values written as `sstable` are read, and sort where that is wanted, as those of `schema` do.
+fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
+    use CqlType::{
+        Ascii, Bytes, Composite, Int32, Integer, LegacyDate, LegacyTimeUuid, LexicalUuid, List,
+        Long, Map, Reversed, Set, SimpleDate, Time, TimeUuid, Timestamp, Tuple, Udt, Utf8, Uuid,
+        Vector,
+    };
+    match (schema, sstable) {
+        (Reversed(a), Reversed(b)) => agree(a, b, same),
+        (List { element: a, .. }, List { element: b, .. })
+        | (Set { element: a, .. }, Set { element: b, .. }) => {
+            schema.is_multi_cell() == sstable.is_multi_cell() && agree(a, b, same)
+        }
+        (
+            Map {
+                key: ka, value: va, ..
+            },
+            Map {
+                key: kb, value: vb, ..
+            },
+        ) => {
+            schema.is_multi_cell() == sstable.is_multi_cell()
+                && agree(ka, kb, same)
+                && agree(va, vb, same)
+        }
+        (
+            Vector {
+                element: a,
+                dimension: m,
+            },
+            Vector {
+                element: b,
+                dimension: n,
+            },
+        ) => m == n && agree(a, b, same),
+        // One may have fields that the other has not yet: a schema is as old as its snapshot.
+        (Tuple(a), Tuple(b)) => a.iter().zip(b.iter()).all(|(a, b)| agree(a, b, same)),
+        (Udt(a), Udt(b)) => {
+            let mut fields = a.fields.iter().zip(&b.fields);
+            a.multi_cell == b.multi_cell && fields.all(|((_, a), (_, b))| agree(a, b, same))
+        }
+        (Composite(a), Composite(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| agree(a, b, same))
+        }
+        (a, b) if a == b => true,
+        (a, b) if a.fixed_len() != b.fixed_len() || a.is_multi_cell() || b.is_multi_cell() => false,
+        (Utf8, Ascii) | (Bytes, Utf8 | Ascii) => true,
+        (Timestamp, LegacyDate) | (LegacyDate, Timestamp) => true,
+        _ if same == Same::Order => false,
+        (Uuid, TimeUuid | LegacyTimeUuid | LexicalUuid)
+        | (Long, Timestamp | LegacyDate)
+        | (Timestamp | LegacyDate, Long)
+        | (Integer, Int32 | Long)
+        | (SimpleDate, Int32)
+        | (Time, Long)
+        | (Bytes, _) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::Schema;
+    use crate::statistics::header::{EncodingStats, HeaderType};
+
+    fn table(text: &str) -> Table {
+        Schema::parse(text).unwrap().only_table().unwrap().clone()
+    }
+
+    fn header(
+        key: &str,
+        clustering: &[&str],
+        statics: &[(&str, &str)],
+        regular: &[(&str, &str)],
+    ) -> SerializationHeader {
+        let header_type = |text: &str| HeaderType::new(CqlType::parse(text).unwrap());
+        let columns = |columns: &[(&str, &str)]| -> Vec<HeaderColumn> {
+            columns
+                .iter()
+                .map(|(name, text)| HeaderColumn {
+                    name: name.as_bytes().to_vec(),
+                    column_type: header_type(text),
+                })
+                .collect()
+        };
+        SerializationHeader {
+            encoding_stats: EncodingStats::default(),
+            key_type: header_type(key),
+            clustering_types: clustering.iter().map(|text| header_type(text)).collect(),
+            static_columns: columns(statics),
+            regular_columns: columns(regular),
+        }
+    }
+
+    const TABLE: &str = "CREATE TYPE ks.u (a int, b text);
+        CREATE TABLE ks.t (k int, c text, s int static, gone blob, v text, w u, x frozen<u>, b blob,
+            PRIMARY KEY (k, c)) WITH CLUSTERING ORDER BY (c DESC);
+        ALTER TABLE ks.t DROP gone USING TIMESTAMP 5;";
+
+    fn check(
+        key: &str,
+        clustering: &[&str],
+        statics: &[(&str, &str)],
+        regular: &[(&str, &str)],
+    ) -> Result<(), String> {
+        table(TABLE)
+            .check_header(&header(key, clustering, statics, regular))
+            .map_err(|e| e.to_string())
+    }
+
+    const DESC: &[&str] = &["ReversedType(UTF8Type)"];
+
+    #[test]
+    fn what_has_changed_since_may_differ() {
+        let grown = "UserType(ks,75,61:Int32Type,62:AsciiType,63:Int32Type)";
+        let small = "FrozenType(UserType(ks,75,61:Int32Type))";
+        let found = check(
+            "Int32Type",
+            DESC,
+            &[("s", "Int32Type")],
+            &[
+                ("b", "DecimalType"),
+                // A dropped column is what it was.
+                ("gone", "Int32Type"),
+                ("v", "AsciiType"),
+                ("x", small),
+                ("w", grown),
+            ],
+        );
+        assert_eq!(found, Ok(()));
+        assert_eq!(check("Int32Type", DESC, &[], &[]), Ok(()));
+    }
+
+    #[test]
+    fn contradictions_name_what_and_both_sides() {
+        for (key, clustering, statics, regular, expected) in [
+            (
+                "LongType",
+                DESC,
+                &[][..],
+                &[][..],
+                "the partition key is int in the schema but bigint",
+            ),
+            (
+                "Int32Type",
+                &[],
+                &[],
+                &[],
+                "number of clustering columns is 1 in the schema but 0",
+            ),
+            (
+                "Int32Type",
+                &["UTF8Type"],
+                &[],
+                &[],
+                "clustering column \"c\" is",
+            ),
+            (
+                "Int32Type",
+                DESC,
+                &[("s", "FloatType")],
+                &[],
+                "column \"s\" is int in the schema but float",
+            ),
+            (
+                "Int32Type",
+                DESC,
+                &[],
+                &[("s", "Int32Type")],
+                "column \"s\" is neither",
+            ),
+            (
+                "Int32Type",
+                DESC,
+                &[],
+                &[("new", "Int32Type")],
+                "column \"new\" is neither",
+            ),
+            (
+                "Int32Type",
+                DESC,
+                &[],
+                &[("v", "BytesType")],
+                "column \"v\" is text in the schema but blob",
+            ),
+            (
+                "Int32Type",
+                DESC,
+                &[],
+                &[("b", "Int32Type")],
+                "column \"b\" is blob in the schema but int",
+            ),
+            (
+                "Int32Type",
+                DESC,
+                &[],
+                &[("w", "FrozenType(UserType(ks,75,61:Int32Type))")],
+                "column \"w\"",
+            ),
+            (
+                "Int32Type",
+                DESC,
+                &[],
+                &[("x", "UserType(ks,75,61:Int32Type)")],
+                "column \"x\"",
+            ),
+        ] {
+            let found = check(key, clustering, statics, regular).unwrap_err();
+            assert!(found.contains(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn types_that_the_text_forgot_and_columns_that_it_hides() {
+        let forgotten = table("CREATE TABLE t (k int PRIMARY KEY, v \"Outer\")");
+        let with = |text| header("Int32Type", &[], &[], &[("v", text)]);
+        let udt = "UserType(ks,75,61:Int32Type)";
+        assert!(forgotten.check_header(&with(udt)).is_ok());
+        let frozen = format!("FrozenType({udt})");
+        assert!(forgotten.check_header(&with(&frozen)).is_err());
+
+        let compact = table("CREATE TABLE t (k int PRIMARY KEY, v int) WITH COMPACT STORAGE");
+        let dense = header("Int32Type", &["UTF8Type"], &[("v", "Int32Type")], &[]);
+        assert!(compact.check_header(&dense).is_ok());
+        let other = header("UTF8Type", &[], &[], &[]);
+        assert!(compact.check_header(&other).is_err());
+
+        let view = table(
+            "CREATE MATERIALIZED VIEW v AS SELECT * FROM t WHERE k IS NOT NULL PRIMARY KEY (k)",
+        );
+        assert!(view.check_header(&other).is_ok());
+    }
+}
