@@ -27,6 +27,18 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether the command writes files.
+    pub fn writes(&self) -> bool {
+        match self {
+            Command::Merge(_) | Command::Upgrade(_) | Command::Generate(_) | Command::Demo(_) => {
+                true
+            }
+            Command::Dump(_) | Command::Metadata(_) | Command::Verify(_) | Command::Doctor(_) => {
+                false
+            }
+        }
+    }
+
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self {

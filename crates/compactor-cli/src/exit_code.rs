@@ -3,8 +3,8 @@
 //! | Code | Meaning |
 //! |---|---|
 //! | 0 | done |
-//! | 1 | failed: I/O, a full disk, a bug |
-//! | 2 | wrong usage: options or paths that make no sense, something not supported |
+//! | 1 | failed: I/O, a full disk, a file of a kind that is not supported, a bug |
+//! | 2 | wrong usage: options or paths that make no sense |
 //! | 3 | an input is damaged |
 //! | 4 | refused, since it might lose data |
 //! | 130 | interrupted |
@@ -13,21 +13,27 @@ use std::process::ExitCode;
 
 use compactor::ErrorKind;
 
+use crate::output::say;
+
 /// An input is damaged.
 pub const CORRUPT: u8 = 3;
 
-/// Prints the error on stderr, with a remedy where there is one, and chooses the exit code.
-pub fn report(error: &anyhow::Error) -> ExitCode {
+/// Prints the error on stderr, with a remedy where there is one, and chooses the exit code. `writes`:
+/// whether the command writes files, so that one may ask what became of them.
+pub fn report(error: &anyhow::Error, writes: bool) -> ExitCode {
     let kind = error
         .downcast_ref::<compactor::Error>()
         .map(compactor::Error::kind);
     if kind == Some(ErrorKind::Cancelled) {
-        eprintln!("compactor: interrupted; nothing was written");
+        say(match writes {
+            true => format_args!("compactor: interrupted; nothing was written"),
+            false => format_args!("compactor: interrupted"),
+        });
         return of(ErrorKind::Cancelled);
     }
-    eprintln!("compactor: {error:#}");
-    if let Some(remedy) = kind.and_then(remedy) {
-        eprintln!("  {remedy}");
+    say(format_args!("compactor: {error:#}"));
+    if let Some(remedy) = kind.and_then(|kind| remedy(kind, writes)) {
+        say(format_args!("  {remedy}"));
     }
     kind.map_or(ExitCode::FAILURE, of)
 }
@@ -36,21 +42,25 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 pub fn of(kind: ErrorKind) -> ExitCode {
     ExitCode::from(match kind {
         ErrorKind::Corrupt => CORRUPT,
-        ErrorKind::Unsupported | ErrorKind::InvalidInput => 2,
+        ErrorKind::InvalidInput => 2,
         ErrorKind::Refused => 4,
         ErrorKind::Cancelled => 130,
         _ => 1,
     })
 }
 
-fn remedy(kind: ErrorKind) -> Option<&'static str> {
+fn remedy(kind: ErrorKind, writes: bool) -> Option<&'static str> {
     Some(match kind {
-        ErrorKind::Corrupt => {
+        ErrorKind::Corrupt if writes => {
             "The input is damaged and nothing was written. Take this SSTable from another replica, \
              an older snapshot or a backup, or leave it out; `compactor verify` lists all damage."
         }
-        ErrorKind::NoSpace => {
-            "The output needs at most as much room as its inputs. Nothing of it was left behind."
+        ErrorKind::Corrupt => {
+            "The SSTable is damaged; `compactor verify` lists all damage. It can be taken from another \
+             replica, an older snapshot or a backup."
+        }
+        ErrorKind::NoSpace if writes => {
+            "A merge needs at most as much room as its inputs have. Nothing was left behind."
         }
         ErrorKind::Internal => "This is a bug in compactor; please report it.",
         _ => return None,

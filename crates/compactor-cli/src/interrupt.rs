@@ -1,9 +1,9 @@
-//! Ctrl-C: the first asks the job to stop and clean up, the second ends the process at once.
+//! Signals. Ctrl-C: the first asks the job to stop and clean up, the second ends the process at once.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
 /// A flag that SIGINT and SIGTERM set.
@@ -18,4 +18,14 @@ pub fn flag() -> std::io::Result<Arc<AtomicBool>> {
         flag::register(signal, Arc::clone(&interrupted))?;
     }
     Ok(interrupted)
+}
+
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) fail with `EFBIG`, as any other write
+/// fails, and not end the process.
+///
+/// # Errors
+/// If the system refuses the handler.
+pub fn survive_file_size_limit() -> std::io::Result<()> {
+    flag::register(SIGXFSZ, Arc::default())?;
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Results on stdout.
+//! Results on stdout, messages on stderr.
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -20,4 +20,9 @@ pub fn print(text: &str) -> anyhow::Result<ExitCode> {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(e) => Err(anyhow::Error::new(e).context("write to stdout")),
     }
+}
+
+/// A line on stderr. Nobody may be listening, and no work fails for that.
+pub fn say(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -80,7 +80,7 @@ impl OutputForm {
             };
             // Levels are checked where all options of compressors are.
             let params = params(codec, from_schema.map(|(_, c)| c));
-            params.codec().map_err(Error::from)?;
+            params.codec().map_err(|e| Error::invalid(e.to_string()))?;
             return Ok(OutputCompression::Params(params));
         }
         match from_schema {

@@ -1,6 +1,6 @@
 //! Progress on stderr: a bar on a terminal, lines elsewhere, JSON lines for programs.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use compactor::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::flags::ByteSize;
+use crate::output::say;
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -137,9 +138,4 @@ impl Observer for Progress {
             }
         }
     }
-}
-
-/// A line on stderr; nobody may be listening.
-fn say(line: std::fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -7,6 +7,7 @@ use compactor::sstable::Error as FormatError;
 use compactor::verify::{Finding, Severity, VerifyOptions, verify};
 use compactor::{EngineError, EngineResult, NoObserver, Observer};
 
+use crate::output::say;
 use crate::progress::Progress;
 
 /// Checks every component of the inputs; all damage goes to stderr.
@@ -28,7 +29,7 @@ pub fn inputs(
             .iter()
             .filter(|f| f.severity == Severity::Damage)
         {
-            eprintln!("damage: {finding}");
+            say(format_args!("damage: {finding}"));
             first.get_or_insert_with(|| error(finding));
         }
     }

@@ -183,3 +183,56 @@ fn droppable_tombstones_follow_grace_and_clock() {
     assert_eq!(droppable("0"), Some(1.35));
     assert_eq!(droppable("864000"), Some(0.0));
 }
+
+/// Versions whose names are known and whose data is not read: not damage, whatever is in the file.
+#[test]
+fn a_version_that_is_not_supported_is_not_called_damaged() {
+    let source = case("nb_range_touching");
+    let mut unsupported = 0;
+    for version in ["ma", "mc", "md", "me", "na", "oa", "pa", "da", "db"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        for entry in std::fs::read_dir(&source).expect("testdata") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy();
+            let name = name.replacen("nb-", &format!("{version}-"), 1);
+            std::fs::copy(&path, directory.path().join(name)).expect("copied");
+        }
+        let data = directory.path().join(format!("{version}-1-big-Data.db"));
+        let dump = run(&["dump"], &[&data]);
+        if !stderr(&dump).contains("not supported") {
+            continue;
+        }
+        unsupported += 1;
+        for command in ["dump", "metadata", "verify"] {
+            let output = run(&[command], &[&data]);
+            let message = stderr(&output);
+            assert!(
+                matches!(output.status.code(), Some(0 | 1)),
+                "{command} {version}: {:?} {message}",
+                output.status
+            );
+            assert!(!message.contains("damaged"), "{message}");
+        }
+    }
+    eprintln!("{unsupported} versions are not supported");
+}
+
+/// Nobody who only looks asks whether something was written.
+#[test]
+fn damage_that_is_read_says_nothing_of_writing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for entry in std::fs::read_dir(case("oa_ttl_edges")).expect("testdata") {
+        let path = entry.expect("an entry").path();
+        let copy = directory.path().join(path.file_name().expect("a name"));
+        std::fs::copy(&path, copy).expect("copied");
+    }
+    let statistics = directory.path().join("oa-1-big-Statistics.db");
+    std::fs::write(&statistics, b"not statistics").expect("Statistics.db");
+    for command in ["dump", "metadata"] {
+        let output = run(&[command], &[directory.path()]);
+        assert_eq!(output.status.code(), Some(3));
+        let message = stderr(&output);
+        assert!(message.contains("compactor verify"), "{message}");
+        assert!(!message.contains("written"), "{message}");
+    }
+}

@@ -17,12 +17,12 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
-use compactor_engine::input::read_small;
+use compactor_engine::input::{READABLE, read_small};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::{Descriptor, TableDirectory};
 use compactor_sstable::statistics::Statistics;
-use compactor_sstable::{Component, Error as FormatError};
+use compactor_sstable::{Component, Error as FormatError, Version};
 use serde::Serialize;
 
 pub use components::{
@@ -35,7 +35,7 @@ pub use stats::{
     BoundMetadata, CommitLogInterval, CommitLogPlace, CoveredClusterings, StatsSummary,
 };
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 
 /// What is asked besides the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,15 +113,41 @@ pub struct SstableMetadata {
 ///
 /// # Errors
 /// A name that is not a component's, a failed read, damage in a component that is read.
+///
+/// Some versions that this release does not merge are told of nevertheless. What cannot be understood
+/// in one of those is not damage but [unsupported](crate::ErrorKind::Unsupported).
 pub fn read(io: &Io, path: &Path, options: &MetadataOptions) -> Result<SstableMetadata> {
     let descriptor = Descriptor::parse(path)
         .map_err(FormatError::from)?
         .descriptor;
-    let components = components::list(&descriptor)?;
+    read_all(io, path, &descriptor, options).map_err(|error| match error.kind() {
+        ErrorKind::Corrupt if !READABLE.contains(&descriptor.version) => {
+            let version = descriptor.version;
+            let what = format!(
+                "SSTable version {version}; this release reads {}, and could not make out this file \
+                 of {version} ({error})",
+                READABLE.map(Version::name).join(", ")
+            );
+            let file = descriptor.path(Component::Statistics);
+            FormatError::unsupported(what)
+                .with_file(&file, Component::Statistics)
+                .into()
+        }
+        _ => error,
+    })
+}
+
+fn read_all(
+    io: &Io,
+    path: &Path,
+    descriptor: &Descriptor,
+    options: &MetadataOptions,
+) -> Result<SstableMetadata> {
+    let components = components::list(descriptor)?;
     let files = Files {
         io,
         mode: options.read_mode,
-        descriptor: &descriptor,
+        descriptor,
         components,
     };
     let statistics = files.statistics()?;

@@ -2,6 +2,7 @@
 
 mod arm;
 mod place;
+mod scratch;
 mod summary;
 
 use std::ops::RangeInclusive;
@@ -20,8 +21,9 @@ use serde::Serialize;
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::numbers::within;
-use crate::output::print;
+use crate::output::{print, say};
 use place::Place;
+use scratch::Scratch;
 
 /// SSTables that are merged.
 const SSTABLES: u32 = 3;
@@ -33,7 +35,8 @@ const SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 /// Generates three SSTables that share half of their partitions, merges them with direct I/O, verifies
 /// the result, merges them again with buffered I/O, and shows both side by side. Before each merge the
 /// inputs are dropped from the page cache. Everything happens in a temporary directory, which is
-/// removed at the end; it takes some seconds.
+/// removed at the end, also on Ctrl-C, or by the next demonstration there if this one is killed; it
+/// takes some seconds.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   In the first of the current directory, $TMPDIR and /var/tmp where direct I/O works:
@@ -79,15 +82,14 @@ struct Demo {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = interrupt::flag().context("install signal handlers")?;
     let place = place::choose(args.directory.as_deref())?;
-    let temp = tempfile::Builder::new()
-        .prefix("compactor-demo-")
-        .tempdir_in(&place.directory)
-        .map_err(Error::file("create a directory in", &place.directory))?;
+    let scratch = Scratch::create(&place.directory)?;
     if cfg!(debug_assertions) {
-        say("note: this is a debug build, many times slower than one with --release");
+        say(format_args!(
+            "note: this is a debug build, many times slower than one with --release"
+        ));
     }
-    let demo = show(&args, place, temp.path(), interrupted)?;
-    temp.close().context("remove the temporary directory")?;
+    let demo = show(&args, place, scratch.path(), interrupted)?;
+    scratch.remove()?;
     let code = print(&summary::report(&demo, args.format)?)?;
     Ok(if demo.keeps_its_word() {
         code
@@ -120,7 +122,7 @@ fn show(
     options.keyspace = "demo".to_owned();
     options.sstables = SSTABLES;
     options.amount = Amount::Bytes(args.size.0 / u64::from(SSTABLES));
-    say(&format!(
+    say(format_args!(
         "generating {SSTABLES} SSTables, {} in all, in {}",
         args.size,
         place.describe()
@@ -136,7 +138,7 @@ fn show(
         true => (ReadMode::Direct, WriteMode::Direct),
         false => (ReadMode::Auto, WriteMode::Auto),
     };
-    say(&format!(
+    say(format_args!(
         "merging them with {} I/O",
         if place.direct { "direct" } else { "dontneed" }
     ));
@@ -154,11 +156,11 @@ fn show(
         .data_path
         .clone();
 
-    say("verifying every byte of the result");
+    say(format_args!("verifying every byte of the result"));
     let io = Io::new(IoOptions::default()).map_err(Error::from)?;
     let verified = verify(&io, &output, &VerifyOptions::default(), &mut observer)?;
 
-    say("merging them again with buffered I/O");
+    say(format_args!("merging them again with buffered I/O"));
     let (read, write) = (ReadMode::Buffered, WriteMode::Buffered);
     let buffered = arm::run(
         &inputs,
@@ -181,12 +183,6 @@ fn show(
         buffered,
         outputs_are_identical,
     })
-}
-
-/// What goes on, on stderr; nobody may be listening.
-fn say(line: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Stops everything when the person asks to.

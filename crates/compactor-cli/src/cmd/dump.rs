@@ -10,6 +10,7 @@ use compactor::dump::{DumpOptions, dump, dump_keys};
 use compactor::io::{Io, IoOptions, ReadMode};
 
 use crate::numbers::moment;
+use crate::output::say;
 
 /// Print an SSTable's partitions as JSON, one per line.
 ///
@@ -102,7 +103,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     for key in missing.unwrap_or_default() {
-        eprintln!("compactor: no partition with key {key:?}; --enumerate-keys lists the keys");
+        say(format_args!(
+            "compactor: no partition with key {key:?}; --enumerate-keys lists the keys"
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -116,7 +119,7 @@ pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::
         if found.is_dir() {
             let found = catalog::find_sstables(std::slice::from_ref(path))?;
             for note in &found.notes {
-                eprintln!("note: {note}");
+                say(format_args!("note: {note}"));
             }
             sstables.extend(found.sstables);
         } else {

@@ -15,7 +15,7 @@ use crate::flags::Format;
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{GC_GRACE_SECONDS, moment, moment_or_before_1970, within};
-use crate::output::print;
+use crate::output::{print, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
@@ -142,7 +142,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     args.io.check()?;
     let catalog = catalog::find_with_schema(&args.inputs, args.schema.as_deref())?;
     for note in &catalog.notes {
-        eprintln!("note: {note}");
+        say(format_args!("note: {note}"));
     }
     output_directory::check(&args.output, &catalog)?;
     let (request, notes) = request(&args, &catalog)?;

@@ -20,7 +20,7 @@ use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, within};
-use crate::output::print;
+use crate::output::{print, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
@@ -91,7 +91,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let catalog = catalog::find(&args.inputs)?;
     for note in &catalog.notes {
-        eprintln!("note: {note}");
+        say(format_args!("note: {note}"));
     }
     output_directory::check(&args.output, &catalog)?;
     let requests = requests(&args, &catalog)?;
@@ -122,7 +122,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         match result {
             Ok(report) => upgraded.push(report),
             Err(error) => {
-                eprintln!("compactor: {error}");
+                say(format_args!("compactor: {error}"));
                 worst.get_or_insert(error);
             }
         }

@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::exit_code;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt;
-use crate::output::print;
+use crate::output::{print, say};
 
 /// Check every byte of SSTables, and every component against the others.
 ///
@@ -107,7 +107,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         print(&serde_json::to_string_pretty(&document)?)?;
     }
     for note in io.notes() {
-        eprintln!("note: {note}");
+        say(format_args!("note: {note}"));
     }
     Ok(if damaged > 0 {
         ExitCode::from(exit_code::CORRUPT)
@@ -135,7 +135,7 @@ fn paths(inputs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     if !named.is_empty() {
         let catalog = catalog::find_sstables(&named)?;
         for note in &catalog.notes {
-            eprintln!("note: {note}");
+            say(format_args!("note: {note}"));
         }
         paths.extend(catalog.sstables);
     }

@@ -1,0 +1,141 @@
+//! Ends that nobody planned: signals, limits, readers that go away.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+const COMPACTOR: &str = env!("CARGO_BIN_EXE_compactor");
+
+/// A directory on a disk, which /tmp need not be.
+fn disk_directory() -> TempDir {
+    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+/// A demonstration that is in the middle of its work, and its messages.
+fn demo_at_work(directory: &Path) -> (Child, BufReader<std::process::ChildStderr>) {
+    let mut child = Command::new(COMPACTOR)
+        .args(["demo", "--size", "64MiB"])
+        .current_dir(directory)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("generating") {
+        line.clear();
+        assert!(messages.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    (child, messages)
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args(["-s", name, &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+#[test]
+fn a_demo_that_is_interrupted_ends_with_130_and_leaves_nothing() {
+    for name in ["INT", "TERM"] {
+        let directory = disk_directory();
+        let (mut child, mut messages) = demo_at_work(directory.path());
+        signal(&child, name);
+        let mut rest = String::new();
+        messages.read_to_string(&mut rest).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{name}: {rest}");
+        assert!(rest.contains("interrupted"), "{rest}");
+        assert_eq!(names(directory.path()), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn what_a_killed_demo_leaves_goes_with_the_next() {
+    let directory = disk_directory();
+    let (mut child, _messages) = demo_at_work(directory.path());
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    assert_eq!(names(directory.path()).len(), 1);
+    let next = Command::new(COMPACTOR)
+        .args(["demo", "--size", "1MiB"])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert!(next.status.success(), "{next:?}");
+    assert_eq!(names(directory.path()), [""; 0]);
+}
+
+/// Beyond `ulimit -f` the kernel sends a signal whose default is death.
+#[test]
+fn a_limit_of_file_sizes_is_an_error_like_any_other() {
+    let directory = disk_directory();
+    let generate = ["generate", "--output", "data", "--size", "4MiB"];
+    let made = Command::new(COMPACTOR)
+        .args(generate)
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    for arguments in [
+        "demo --size 12MiB",
+        "generate --output small --size 4MiB",
+        "merge data/generated/kv-* --output small --read-io buffered --write-io buffered",
+        "merge data/generated/kv-* --output small --backend uring",
+        "merge data/generated/kv-* --output small --backend threads --write-io trickle",
+    ] {
+        // In units of 512 or 1024 bytes, as the shell pleases.
+        let script = format!("ulimit -f 1000; exec {COMPACTOR} {arguments}");
+        let output = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {stderr}");
+        if stderr.contains("io_uring does not work here") {
+            continue;
+        }
+        assert!(stderr.contains("ulimit -f"), "{arguments}: {stderr}");
+        assert_eq!(names(directory.path()), ["data"], "{arguments}");
+    }
+}
+
+/// `2>&1 | head` closes stderr as well.
+#[test]
+fn nobody_listening_is_no_failure() {
+    let directory = disk_directory();
+    for (arguments, code) in [
+        ("demo --size 1MiB", 0),
+        ("doctor", 0),
+        ("generate --output data --rows 10", 0),
+        ("merge data/generated/kv-* --output merged", 0),
+        ("verify data/generated/kv-*", 0),
+        ("metadata data/generated/kv-*", 0),
+        ("dump data/generated/kv-* -k nothing", 0),
+        ("--help", 0),
+        ("merge nowhere --output x", 2),
+        ("merge --threads 0 nowhere --output x", 2),
+    ] {
+        // The reader has gone before anything is written.
+        let script = format!("(sleep 0.1; {COMPACTOR} {arguments}; echo $? > code) 2>&1 | true");
+        let ran = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(directory.path())
+            .output();
+        assert!(ran.unwrap().status.success(), "{arguments}");
+        let found = std::fs::read_to_string(directory.path().join("code")).unwrap();
+        assert_eq!(found.trim(), code.to_string(), "{arguments}");
+    }
+}
