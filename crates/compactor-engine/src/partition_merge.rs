@@ -400,8 +400,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             self.step(observer)?;
             let input = &self.inputs[only];
             if input.cursor.row().is_some() {
-                let active = active_deletion(input.open, deletion);
-                self.merge_rows(&[only as u32], active)?;
+                // Cassandra merges no rows of such a partition, whatever is active: a complex deletion
+                // equal to its row's stays.
+                self.merge_rows(&[only as u32], DeletionTime::LIVE)?;
             } else if let Some(marker) = input.cursor.marker() {
                 self.counts.markers_read += 1;
                 let before = effective(input.open, deletion);
@@ -648,11 +649,6 @@ fn effective(open: DeletionTime, partition: DeletionTime) -> DeletionTime {
     } else {
         DeletionTime::LIVE
     }
-}
-
-#[inline]
-fn active_deletion(open: DeletionTime, partition: DeletionTime) -> DeletionTime {
-    partition.max(open)
 }
 
 #[inline]

@@ -157,7 +157,13 @@ fn merge_partition(schema: &Schema, versions: &[&Partition], purge: &Purge) -> P
                 .iter()
                 .filter_map(|p| row_at(schema, p, values))
                 .collect();
-            let row = purge.row(merge_rows(schema, &rows, newest([deletion, open])));
+            // A partition of one input is not merged.
+            let active = if versions.len() == 1 {
+                DeletionTime::LIVE
+            } else {
+                newest([deletion, open])
+            };
+            let row = purge.row(merge_rows(schema, &rows, active));
             if !row.is_empty() {
                 unfiltereds.push(Unfiltered::Row {
                     clustering: values.clone(),

@@ -143,6 +143,56 @@ fn a_static_row_is_not_alone_in_a_partition_of_two_inputs() {
     );
 }
 
+/// Under a range tombstone a row of a single input was merged with nothing, which took away the deletion
+/// of a column that its row's deletion equals; Cassandra takes such rows as they are.
+#[test]
+fn a_row_of_one_input_stays_as_it_was_under_a_range() {
+    let schema = Schema {
+        clustering: vec![ClusteringColumn {
+            base: Base::Int,
+            is_reversed: false,
+        }],
+        columns: vec![column("m", ColumnType::Map(Base::Int, Base::Int), false)],
+    };
+    let at = |number: u8| -> Values { vec![Some(vec![0, 0, 0, number])] };
+    let (early, late) = (deletion(4, NOW_S), deletion(5, NOW_S));
+    let row = Row {
+        deletion: late,
+        columns: [(
+            0,
+            ColumnData {
+                deletion: late,
+                cells: Vec::new(),
+            },
+        )]
+        .into(),
+        ..Row::empty()
+    };
+    let written = partition(
+        Row::empty(),
+        vec![
+            Unfiltered::Marker {
+                kind: Kind::InclStartBound,
+                bound: at(1),
+                close: DeletionTime::LIVE,
+                open: early,
+            },
+            Unfiltered::Row {
+                clustering: at(2),
+                row,
+            },
+            Unfiltered::Marker {
+                kind: Kind::InclEndBound,
+                bound: at(3),
+                close: early,
+                open: DeletionTime::LIVE,
+            },
+        ],
+    );
+    let case = case(schema, vec![source(header(&[0]), written.clone())]);
+    expect(case, Some(written));
+}
+
 /// Of bounds that are equal but differ in their bytes the first input's was written, so that the order
 /// of inputs mattered.
 #[test]
