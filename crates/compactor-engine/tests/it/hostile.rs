@@ -300,7 +300,9 @@ fn mutated_files() {
                 Err(error) => {
                     refused += 1;
                     let message = error.to_string();
-                    assert!(message.contains("-big-Data.db"), "{message}");
+                    // A mutated deletion time may be one that the output's version cannot hold.
+                    let names_cause = ["-big-Data.db", "version nb"];
+                    assert!(names_cause.iter().any(|c| message.contains(c)), "{message}");
                 }
             }
             assert!(!output.exists(), "{:?}", contents(&output).keys());
