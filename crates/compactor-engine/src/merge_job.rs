@@ -1,6 +1,7 @@
 //! One merge from opened inputs to a published output.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,7 +14,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::schema::Table;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{
-    CollectorSettings, EncodingStats, HyperLogLogPlus, StatsMetadata,
+    CollectorSettings, EncodingStats, SerializationHeader, StatsMetadata,
 };
 use compactor_sstable::{Component, Error as FormatError, Version};
 
@@ -24,11 +25,16 @@ use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, check_schema, column_map, types_of_schema, union};
 use crate::input::InputSstable;
+use crate::key_estimate::{estimate_keys, partition_count};
+use crate::output_id::{id_behind, next_id};
 use crate::overlapping::{OverlappingSstable, Surroundings};
 use crate::partition_merge::{
     InputRead, MergeCounts, MergeInput, Merged, Observer, PartitionMerger,
 };
-use crate::sstable_writer::{SstableSettings, SstableWriter, WriteSettings, WrittenSstable};
+use crate::repair_group::RepairGroup;
+use crate::sstable_writer::{
+    SstableSettings, SstableWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
+};
 use crate::staging::Staging;
 use crate::workers::Workers;
 
@@ -151,6 +157,39 @@ pub struct MergeOutcome {
     pub elapsed: Duration,
 }
 
+/// A merge that is done but for the publication of its output.
+#[derive(Debug)]
+pub struct StagedMerge {
+    output: Option<StagedSstable>,
+    outcome: MergeOutcome,
+}
+
+/// Publishes the outputs of merges into one directory, all or none of them.
+///
+/// # Errors
+/// A failed sync or rename. Nothing of any output stays then.
+pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
+    let started = Instant::now();
+    let mut outcomes = Vec::with_capacity(merges.len());
+    let mut staged = Vec::with_capacity(merges.len());
+    let mut with_output = Vec::with_capacity(merges.len());
+    for merge in merges {
+        if let Some(output) = merge.output {
+            with_output.push(outcomes.len());
+            staged.push(output);
+        }
+        outcomes.push(merge.outcome);
+    }
+    let written = publish_together(staged)?;
+    for outcome in &mut outcomes {
+        outcome.elapsed += started.elapsed();
+    }
+    for (index, written) in with_output.into_iter().zip(written) {
+        outcomes[index].output = Some(written);
+    }
+    Ok(outcomes)
+}
+
 impl MergeJob {
     /// Opens the inputs and decides everything that does not need their data.
     ///
@@ -167,9 +206,75 @@ impl MergeJob {
             .iter()
             .map(|path| InputSstable::open(&io, path, options.read_mode))
             .collect::<Result<Vec<_>>>()?;
-        // Newest first, as Cassandra visits them to make the header.
-        inputs.sort_by_key(|input| std::cmp::Reverse(input.descriptor.id));
+        newest_first(&mut inputs);
         refuse_mixed_repair(&inputs)?;
+        MergeJob::decide(io, options, inputs)
+    }
+
+    /// As [`MergeJob::open`], but makes a job of each [`RepairGroup`] among the inputs, in the order of
+    /// the groups. To each the inputs of the others are SSTables that the table has besides: nothing is
+    /// purged that may shadow data in them.
+    ///
+    /// # Errors
+    /// As [`MergeJob::open`]; or there are several groups but one id.
+    pub fn open_groups(io: Io, options: MergeOptions) -> Result<Vec<MergeJob>> {
+        if options.inputs.is_empty() {
+            return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
+        }
+        refuse_duplicates(&options.inputs)?;
+        let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
+        let mut inputs = options
+            .inputs
+            .iter()
+            .map(|path| InputSstable::open(&io, path, options.read_mode))
+            .collect::<Result<Vec<_>>>()?;
+        newest_first(&mut inputs);
+        // All are to be of one table.
+        union_of(&inputs)?;
+        let next = next_id(&options.output_directory, &inputs)?;
+        for input in inputs {
+            let group = RepairGroup::of(&input.statistics.stats);
+            groups.entry(group).or_default().push(input);
+        }
+        if groups.len() == 1 {
+            let inputs = groups.into_values().flatten().collect();
+            return Ok(vec![MergeJob::decide(io, options, inputs)?]);
+        }
+        if options.id.is_some() {
+            return Err(Error::InvalidInput(
+                "inputs of several repair states make several outputs, which cannot have one id"
+                    .to_owned(),
+            ));
+        }
+        let paths: Vec<(RepairGroup, PathBuf)> = groups
+            .iter()
+            .flat_map(|(group, inputs)| inputs.iter().map(|i| (*group, i.data_path())))
+            .collect();
+        let mut id = next;
+        let mut jobs = Vec::with_capacity(groups.len());
+        for (group, inputs) in groups {
+            let others = paths.iter().filter(|(other, _)| *other != group);
+            let others = others.map(|(_, path)| path.clone());
+            let options = MergeOptions {
+                inputs: inputs.iter().map(InputSstable::data_path).collect(),
+                scope: match &options.scope {
+                    Scope::Unknown => Scope::Unknown,
+                    Scope::Complete => Scope::Overlapping(others.collect()),
+                    Scope::Overlapping(known) => {
+                        Scope::Overlapping(known.iter().cloned().chain(others).collect())
+                    }
+                },
+                id: Some(id),
+                ..options.clone()
+            };
+            jobs.push(MergeJob::decide(io.clone(), options, inputs)?);
+            id = id_behind(id)?;
+        }
+        Ok(jobs)
+    }
+
+    /// Decides everything that does not need the inputs' data. They come newest first.
+    fn decide(io: Io, options: MergeOptions, inputs: Vec<InputSstable>) -> Result<MergeJob> {
         let inherited = inherited_settings(&inputs)?;
         let surroundings = match &options.scope {
             Scope::Unknown => Surroundings::Unknown,
@@ -264,11 +369,31 @@ impl MergeJob {
         self.inputs.iter().map(InputSstable::data_len).sum()
     }
 
+    /// What the repair of the inputs, and so of the output, has come to.
+    pub fn repair_group(&self) -> RepairGroup {
+        let any = self.inputs.first().or(self.expired.first());
+        any.map_or_else(RepairGroup::default, |input| {
+            RepairGroup::of(&input.statistics.stats)
+        })
+    }
+
     /// Merges and publishes.
     ///
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
-    pub fn run(mut self, observer: &mut dyn Observer) -> Result<MergeOutcome> {
+    pub fn run(self, observer: &mut dyn Observer) -> Result<MergeOutcome> {
+        let staged = self.stage(observer)?;
+        let mut outcomes = publish(vec![staged])?;
+        outcomes
+            .pop()
+            .ok_or_else(|| Error::Internal("a merge without an outcome".to_owned()))
+    }
+
+    /// Merges, and leaves the output where nobody sees it until it is published.
+    ///
+    /// # Errors
+    /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
+    pub fn stage(mut self, observer: &mut dyn Observer) -> Result<StagedMerge> {
         let started = Instant::now();
         let cancelled = Arc::new(AtomicBool::new(false));
         let staging = Staging::create(&self.options.output_directory)?;
@@ -287,7 +412,7 @@ impl MergeJob {
         workers: &Workers,
         cancelled: &Arc<AtomicBool>,
         started: Instant,
-    ) -> Result<MergeOutcome> {
+    ) -> Result<StagedMerge> {
         let uncompressed_bytes_read = self.uncompressed_bytes();
         let stored_bytes_read = self.inputs.iter().map(|i| i.data.len()).sum();
         let write = WriteSettings {
@@ -363,13 +488,19 @@ impl MergeJob {
         // Windows and readahead are not needed any more.
         drop(inputs);
         observer.inputs_read(&read)?;
-        let output = sstable.finish(partitions, |path| observer.before_publish(path))?;
-        Ok(MergeOutcome {
+        let output = sstable.stage(partitions)?;
+        if let Some(output) = &output {
+            observer.before_publish(&output.data_path())?;
+        }
+        Ok(StagedMerge {
             output,
-            counts,
-            stored_bytes_read,
-            uncompressed_bytes_read,
-            elapsed: started.elapsed(),
+            outcome: MergeOutcome {
+                output: None,
+                counts,
+                stored_bytes_read,
+                uncompressed_bytes_read,
+                elapsed: started.elapsed(),
+            },
         })
     }
 
@@ -458,24 +589,40 @@ fn set_fully_expired_apart(
     })
 }
 
+/// The header over all inputs, newest first.
+fn union_of(inputs: &[InputSstable]) -> Result<SerializationHeader> {
+    let paths: Vec<PathBuf> = inputs
+        .iter()
+        .map(|i| i.descriptor.path(Component::Statistics))
+        .collect();
+    let sources: Vec<HeaderSource<'_>> = paths
+        .iter()
+        .zip(inputs)
+        .map(|(path, input)| HeaderSource {
+            path,
+            header: input.header(),
+        })
+        .collect();
+    let stats = inputs.iter().map(|i| &i.statistics.stats);
+    union(&sources, EncodingStats::merge(stats))
+}
+
 fn decide_settings(
     options: &MergeOptions,
     inputs: &[InputSstable],
     collector: CollectorSettings,
 ) -> Result<SstableSettings> {
-    let sources: Vec<(PathBuf, _)> = inputs
-        .iter()
-        .map(|i| (i.descriptor.path(Component::Statistics), i.header()))
-        .collect();
-    let sources: Vec<HeaderSource<'_>> = sources
-        .iter()
-        .map(|(path, header)| HeaderSource { path, header })
-        .collect();
-    let stats: Vec<&StatsMetadata> = inputs.iter().map(|i| &i.statistics.stats).collect();
-    let mut header = union(&sources, EncodingStats::merge(stats.iter().copied()))?;
+    let mut header = union_of(inputs)?;
     if let Some(table) = &options.table {
-        for source in &sources {
-            check_schema(table, source)?;
+        for input in inputs {
+            let path = input.descriptor.path(Component::Statistics);
+            check_schema(
+                table,
+                &HeaderSource {
+                    path: &path,
+                    header: input.header(),
+                },
+            )?;
         }
         types_of_schema(table, &mut header);
     }
@@ -499,7 +646,9 @@ fn decide_settings(
         descriptor: Descriptor::new(
             &options.output_directory,
             version,
-            options.id.map_or_else(|| next_id(options, inputs), Ok)?,
+            options
+                .id
+                .map_or_else(|| next_id(&options.output_directory, inputs), Ok)?,
         ),
         header,
         compression,
@@ -513,117 +662,22 @@ fn decide_settings(
     })
 }
 
-/// Repaired, unrepaired, pending and transient data must not share an output: their repair state
-/// would be lost or, worse, claimed for data that does not have it.
 fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {
-    let class = |i: &InputSstable| {
-        let stats = &i.statistics.stats;
-        match (
-            &stats.pending_repair,
-            stats.is_transient,
-            stats.repaired_at != 0,
-        ) {
-            (Some(session), _, _) => {
-                format!("in pending repair {}", crate::cursor::hex(session))
-            }
-            (None, true, _) => "transient".to_owned(),
-            (None, false, true) => "repaired".to_owned(),
-            (None, false, false) => "unrepaired".to_owned(),
-        }
-    };
-    let first = class(&inputs[0]);
-    match inputs.iter().find(|i| class(i) != first) {
+    let group = |i: &InputSstable| RepairGroup::of(&i.statistics.stats);
+    let first = group(&inputs[0]);
+    match inputs.iter().find(|i| group(i) != first) {
         None => Ok(()),
         Some(other) => Err(Error::Refused(format!(
             "{} is {first} but {} is {}: merged into one SSTable they would lose their repair \
              state. Merge each kind on its own",
             inputs[0].data_path().display(),
             other.data_path().display(),
-            class(other)
+            group(other)
         ))),
     }
 }
 
-/// The output's id: behind those of the inputs and of what the directory has.
-fn next_id(options: &MergeOptions, inputs: &[InputSstable]) -> Result<SstableId> {
-    if inputs
-        .iter()
-        .any(|i| matches!(i.descriptor.id, SstableId::Uuid { .. }))
-    {
-        return new_uuid_id();
-    }
-    let mut taken: Vec<SstableId> = inputs.iter().map(|i| i.descriptor.id).collect();
-    taken.extend(ids_in(&options.output_directory)?);
-    // What lies beside the inputs, or in the table that they are a snapshot of, is not to be
-    // overwritten when the output is put there.
-    for input in inputs {
-        let Ok(data) = input.data_path().canonicalize() else {
-            continue;
-        };
-        for directory in data.ancestors().skip(1).take(3) {
-            taken.extend(ids_in(directory).unwrap_or_default());
-        }
-    }
-    SstableId::next_sequence(taken)
-        .ok_or_else(|| Error::InvalidInput("no SSTable id is left".to_owned()))
-}
-
-fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
-    let entries = match std::fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::file("list", directory)(e)),
-    };
-    let mut ids = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(Error::file("list", directory))?;
-        if let Ok(file) = Descriptor::parse(&entry.path()) {
-            ids.push(file.descriptor.id);
-        }
-    }
-    Ok(ids)
-}
-
-/// A version-1 UUID from the clock; node and sequence are random, as RFC 4122 allows.
-fn new_uuid_id() -> Result<SstableId> {
-    use std::hash::{BuildHasher, Hasher, RandomState};
-    let now = unix_now();
-    let ticks = SstableId::ticks_from_unix(now.as_secs() as i64, now.subsec_nanos());
-    // A new `RandomState` is keyed from the system's randomness.
-    let mut hasher = RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    // Variant bits 10, and the multicast bit that tells a random node from a hardware address.
-    let lsb = (hasher.finish() & 0x3fff_ffff_ffff_ffff) | 0x8000_0100_0000_0000;
-    SstableId::from_uuid_parts(ticks, lsb as i64)
-        .map_err(|e| Error::Internal(format!("make an SSTable id: {e}")))
-}
-
-/// How many partitions the inputs have together, from the cardinality that each carries; where one
-/// does not, from its rows (`SSTableReader.getApproximateKeyCount`).
-fn estimate_keys(inputs: &[InputSstable]) -> u64 {
-    let mut merged: Option<HyperLogLogPlus> = None;
-    for input in inputs {
-        let cardinality = input
-            .statistics
-            .compaction
-            .as_ref()
-            .and_then(|c| c.cardinality().ok());
-        let Some(cardinality) = cardinality else {
-            return inputs
-                .iter()
-                .map(|i| partition_count(&i.statistics.stats))
-                .sum::<u64>()
-                .max(1);
-        };
-        match &mut merged {
-            None => merged = Some(cardinality),
-            Some(merged) => merged.merge(&cardinality),
-        }
-    }
-    merged.map_or(1, |m| m.cardinality().max(1).unsigned_abs())
-}
-
-/// Each partition has one entry in the histogram of sizes.
-fn partition_count(stats: &StatsMetadata) -> u64 {
-    stats.partition_sizes.count().max(0).unsigned_abs()
+/// The order in which Cassandra visits them to make the header.
+fn newest_first(inputs: &mut [InputSstable]) {
+    inputs.sort_by_key(|input| std::cmp::Reverse(input.descriptor.id));
 }

@@ -1,6 +1,6 @@
 //! All components of one output.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -22,7 +22,7 @@ use crate::data_output::DataOutput;
 use crate::error::Result;
 use crate::header_union::layout_of;
 use crate::partition_writer::PartitionWriter;
-use crate::staging::Staging;
+use crate::staging::{Staging, publish_all};
 use crate::workers::WorkerQueue;
 
 /// A writer of partitions that leads to files.
@@ -91,6 +91,43 @@ pub struct WrittenSstable {
     pub mode: WriteMode,
     /// Its statistics.
     pub statistics: Statistics,
+}
+
+/// A complete output that nobody sees yet.
+#[derive(Debug)]
+pub struct StagedSstable {
+    staging: Staging,
+    written: WrittenSstable,
+}
+
+impl StagedSstable {
+    /// `Data.db` in the staging directory, its other components beside it.
+    pub fn data_path(&self) -> PathBuf {
+        self.staging.path(&self.written.descriptor, Component::Data)
+    }
+}
+
+/// Publishes outputs of one directory together.
+///
+/// # Errors
+/// A failed sync or rename. Nothing of any output stays then.
+pub fn publish_together(staged: Vec<StagedSstable>) -> Result<Vec<WrittenSstable>> {
+    let (stagings, written): (Vec<Staging>, Vec<WrittenSstable>) = staged
+        .into_iter()
+        .map(|staged| (staged.staging, staged.written))
+        .unzip();
+    let names: Vec<Vec<Component>> = written
+        .iter()
+        .map(|written| written.components.iter().map(|(c, _)| *c).collect())
+        .collect();
+    let outputs = stagings
+        .into_iter()
+        .zip(&written)
+        .zip(&names)
+        .map(|((staging, written), names)| (staging, &written.descriptor, &names[..]))
+        .collect();
+    publish_all(outputs)?;
+    Ok(written)
 }
 
 impl SstableWriter {
@@ -165,6 +202,19 @@ impl SstableWriter {
         partitions: FilePartitionWriter,
         before_publish: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<Option<WrittenSstable>> {
+        let Some(staged) = self.stage(partitions)? else {
+            return Ok(None);
+        };
+        before_publish(&staged.data_path())?;
+        Ok(publish_together(vec![staged])?.pop())
+    }
+
+    /// Writes the remaining components, unless there is no partition. All of it is in the staging
+    /// directory then, and goes if it is not published.
+    ///
+    /// # Errors
+    /// A failed write or sync. Nothing of the output stays then.
+    pub fn stage(self, partitions: FilePartitionWriter) -> Result<Option<StagedSstable>> {
         let (rows, partition_count) = (partitions.rows(), partitions.partitions());
         let data_len = partitions.position();
         let (data, index, collector) = partitions.finish();
@@ -219,21 +269,17 @@ impl SstableWriter {
         bytes.clear();
         Toc::of(listed).write(&mut bytes);
         components.push(self.write(Component::Toc, &[&bytes])?);
-        let names: Vec<Component> = components.iter().map(|(c, _)| *c).collect();
-        before_publish(
-            &self
-                .staging
-                .path(&self.settings.descriptor, Component::Data),
-        )?;
-        self.staging.publish(&self.settings.descriptor, &names)?;
-        Ok(Some(WrittenSstable {
-            descriptor: self.settings.descriptor,
-            components,
-            data_len,
-            rows,
-            partitions: partition_count,
-            mode,
-            statistics,
+        Ok(Some(StagedSstable {
+            staging: self.staging,
+            written: WrittenSstable {
+                descriptor: self.settings.descriptor,
+                components,
+                data_len,
+                rows,
+                partitions: partition_count,
+                mode,
+                statistics,
+            },
         }))
     }
 

@@ -73,36 +73,64 @@ impl Staging {
         self.directory.join(descriptor.file_name(component))
     }
 
-    /// Steps 3 to 6. The components must be synced. Returns the path of `Data.db`.
+    /// Steps 3 to 6 for one output. Returns the path of `Data.db`.
     ///
     /// # Errors
-    /// A failed sync or rename, or a file that is there already. Nothing of the output stays.
-    pub fn publish(mut self, descriptor: &Descriptor, components: &[Component]) -> Result<PathBuf> {
+    /// As [`publish_all`].
+    pub fn publish(self, descriptor: &Descriptor, components: &[Component]) -> Result<PathBuf> {
+        let data = self.target.join(descriptor.file_name(Component::Data));
+        publish_all(vec![(self, descriptor, components)])?;
+        Ok(data)
+    }
+
+    fn sync(&self) -> Result<()> {
         sync_directory(&self.directory)?;
         for made in &self.made {
             // The parent of a relative path of one name is the empty path: the current directory.
             sync_directory(made.parent().unwrap_or(Path::new("")))?;
         }
-        // Nobody may take what is moved already for what a killed run left.
-        let _guard = lock_directory(&self.target)?;
-        for component in components.iter().filter(|c| **c != Component::Data) {
-            self.move_to_target(descriptor, *component)?;
-        }
-        sync_directory(&self.target)?;
-        let data = self.move_to_target(descriptor, Component::Data)?;
-        sync_directory(&self.target)?;
-        self.moved.clear();
-        self.made.clear();
-        Ok(data)
+        Ok(())
     }
 
-    fn move_to_target(&mut self, descriptor: &Descriptor, component: Component) -> Result<PathBuf> {
+    fn move_to_target(&mut self, descriptor: &Descriptor, component: Component) -> Result<()> {
         let name = descriptor.file_name(component);
         let target = self.target.join(&name);
         rename_no_replace(&self.directory.join(&name), &target)?;
-        self.moved.push(target.clone());
-        Ok(target)
+        self.moved.push(target);
+        Ok(())
     }
+}
+
+/// Steps 3 to 6 for outputs of one directory, together: each step is taken for all before the next is
+/// for any, so that they appear as close to one another as renames can be. The components must be
+/// synced.
+///
+/// # Errors
+/// A failed sync or rename, or a file that is there already. Nothing of any output stays.
+pub fn publish_all(mut outputs: Vec<(Staging, &Descriptor, &[Component])>) -> Result<()> {
+    for (staging, ..) in &outputs {
+        staging.sync()?;
+    }
+    let Some(target) = outputs.first().map(|(staging, ..)| staging.target.clone()) else {
+        return Ok(());
+    };
+    // Nobody may take what is moved already for what a killed run left.
+    let _guard = lock_directory(&target)?;
+    for (staging, descriptor, components) in &mut outputs {
+        for component in components.iter().filter(|c| **c != Component::Data) {
+            staging.move_to_target(descriptor, *component)?;
+        }
+    }
+    sync_directory(&target)?;
+    for (staging, descriptor, _) in &mut outputs {
+        staging.move_to_target(descriptor, Component::Data)?;
+    }
+    sync_directory(&target)?;
+    for (staging, ..) in &mut outputs {
+        staging.moved.clear();
+        staging.made.clear();
+    }
+    Ok(())
 }
 
 impl Drop for Staging {

@@ -36,7 +36,10 @@ pub use compactor_engine::{Error as EngineError, Result as EngineResult, cursor,
 pub use compactor_io as io;
 pub use compactor_sstable as sstable;
 pub use error::{Error, ErrorKind, Result};
-pub use merge::{InputCheck, MergeRequest, NoObserver, merge, open_merge, run_merge};
+pub use merge::{
+    InputCheck, MergeRequest, NoObserver, merge, open_merge, open_merge_groups, run_merge,
+    run_merges_together,
+};
 pub use report::MergeReport;
 
 /// The examples of README.md, compiled.

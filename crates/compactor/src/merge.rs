@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
-use std::time::Instant;
 
-use compactor_engine::merge_job::{MergeJob, MergeOptions};
+use compactor_engine::merge_job::{self, MergeJob, MergeOptions, StagedMerge};
 use compactor_engine::partition_merge::{InputRead, Observer};
 use compactor_engine::{Error as EngineError, Result as EngineResult};
 use compactor_io::{Io, IoOptions, ReadMode};
@@ -61,6 +60,16 @@ pub fn open_merge(io: IoOptions, request: MergeRequest) -> Result<MergeJob> {
     Ok(MergeJob::open(io, request)?)
 }
 
+/// As [`open_merge`], but inputs of several repair states are allowed: a job for each, to be run with
+/// [`run_merges_together`].
+///
+/// # Errors
+/// As [`open_merge`].
+pub fn open_merge_groups(io: IoOptions, request: MergeRequest) -> Result<Vec<MergeJob>> {
+    let io = Io::new(io)?;
+    Ok(MergeJob::open_groups(io, request)?)
+}
+
 /// Runs an opened merge and reports on it.
 ///
 /// # Errors
@@ -70,12 +79,92 @@ pub fn run_merge(
     check: InputCheck,
     observer: &mut dyn Observer,
 ) -> Result<MergeReport> {
-    let before = Usage::now();
-    let started = Instant::now();
-    let mut report = MergeReport::before(&job);
+    let mut reports = run_merges_together(vec![job], check, observer)?;
+    let report = reports.pop();
+    report.ok_or_else(|| EngineError::Internal("a merge without a report".to_owned()).into())
+}
+
+/// Runs merges into one directory, one after the other, and publishes their outputs when all are
+/// complete: all or none. The observer sees them as one.
+///
+/// # Errors
+/// As [`merge`], from any of them.
+pub fn run_merges_together(
+    jobs: Vec<MergeJob>,
+    check: InputCheck,
+    observer: &mut dyn Observer,
+) -> Result<Vec<MergeReport>> {
+    let mut reports = Vec::with_capacity(jobs.len());
+    let mut staged = Vec::with_capacity(jobs.len());
+    let mut done = Progressed::default();
+    for job in jobs {
+        let before = Usage::now();
+        let report = MergeReport::before(&job);
+        let io = job.io().clone();
+        let mut observer = AfterOthers {
+            inner: &mut *observer,
+            done,
+            reached: done,
+        };
+        staged.push(stage(job, check, &mut observer)?);
+        done = observer.reached;
+        reports.push((report, io, Usage::now().since(&before)));
+    }
+    let outcomes = merge_job::publish(staged)?;
+    let reports = reports.into_iter().zip(outcomes);
+    Ok(reports
+        .map(|((mut report, io, usage), outcome)| {
+            let elapsed = outcome.elapsed;
+            report.complete(&io, outcome, usage, elapsed);
+            report
+        })
+        .collect())
+}
+
+/// What merges have come to together.
+#[derive(Clone, Copy, Default)]
+struct Progressed {
+    read_bytes: u64,
+    rows: u64,
+    partitions: u64,
+}
+
+/// Adds what the merges before have come to.
+struct AfterOthers<'a> {
+    inner: &'a mut dyn Observer,
+    done: Progressed,
+    reached: Progressed,
+}
+
+impl Observer for AfterOthers<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.inner.is_cancelled()
+    }
+
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        self.reached = Progressed {
+            read_bytes: self.done.read_bytes + read_bytes,
+            rows: self.done.rows + rows,
+            partitions: self.done.partitions + partitions,
+        };
+        let reached = self.reached;
+        self.inner
+            .progress(reached.read_bytes, reached.rows, reached.partitions);
+    }
+
+    fn inputs_read(&mut self, inputs: &[InputRead]) -> EngineResult<()> {
+        self.inner.inputs_read(inputs)
+    }
+
+    fn before_publish(&mut self, data_path: &Path) -> EngineResult<()> {
+        self.inner.before_publish(data_path)
+    }
+}
+
+fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Result<StagedMerge> {
     let io = job.io().clone();
-    let outcome = match check {
-        InputCheck::DataOnly => job.run(observer)?,
+    match check {
+        InputCheck::DataOnly => Ok(job.stage(observer)?),
         InputCheck::AllComponents => {
             let inputs = InputsToCheck::of(&job);
             let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -87,20 +176,17 @@ pub fn run_merge(
                     failed: &failed,
                     error: None,
                 };
-                let outcome = job.run(&mut checking);
+                let staged = job.stage(&mut checking);
                 stop.store(true, Ordering::Relaxed);
                 checking.join();
-                match (checking.error.take(), outcome) {
+                match (checking.error.take(), staged) {
                     // The merge was stopped because of it, or failed on the same damage.
                     (Some(error), Err(_)) if failed.load(Ordering::Relaxed) => Err(error),
-                    (_, outcome) => outcome.map_err(Into::into),
+                    (_, staged) => staged.map_err(Into::into),
                 }
-            })?
+            })
         }
-    };
-    let usage = Usage::now().since(&before);
-    report.complete(&io, outcome, usage, started.elapsed());
-    Ok(report)
+    }
 }
 
 /// The inputs of a job, as far as the check of their components needs them.

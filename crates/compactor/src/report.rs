@@ -21,6 +21,8 @@ pub struct MergeReport {
     pub inputs: Vec<SstableReport>,
     /// SSTables that were dropped unread, since all that they hold is past its grace.
     pub fully_expired: Vec<SstableReport>,
+    /// What repair had come to for the inputs, and so for the output.
+    pub repair: RepairReport,
     /// The output; `None` if nothing was left to write.
     pub output: Option<SstableReport>,
     /// Version of the output.
@@ -65,6 +67,16 @@ pub struct MergeReport {
     pub page_cache: PageCacheReport,
     /// What a person should know besides.
     pub warnings: Vec<String>,
+}
+
+/// What repair has come to. Data of different states is never mixed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RepairReport {
+    /// `unrepaired`, `repaired`, or `in pending repair` and the session; `transient, ` before it where
+    /// a transient replica holds the data.
+    pub state: String,
+    /// When it was repaired, milliseconds since 1970; the earliest of the inputs.
+    pub repaired_at_ms: Option<i64>,
 }
 
 /// One SSTable of a merge.
@@ -175,6 +187,13 @@ impl MergeReport {
                 .iter()
                 .map(SstableReport::of_input)
                 .collect(),
+            repair: RepairReport {
+                state: job.repair_group().to_string(),
+                repaired_at_ms: match settings.collector.repaired_at {
+                    0 => None,
+                    repaired_at => Some(repaired_at),
+                },
+            },
             output: None,
             output_version: settings.descriptor.version.to_string(),
             output_compression: settings

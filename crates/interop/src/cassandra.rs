@@ -103,6 +103,17 @@ pub struct Table {
     pub name: String,
 }
 
+/// What repair has come to.
+#[derive(Debug, Clone, Default)]
+pub struct Repair {
+    /// Milliseconds; 0 for never.
+    pub repaired_at: i64,
+    /// Session, a time UUID.
+    pub pending: Option<String>,
+    /// Held by a transient replica.
+    pub transient: bool,
+}
+
 /// Which of Cassandra's two compaction implementations runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pipeline {
@@ -276,6 +287,16 @@ impl Cassandra {
             "out": directory, "generation": generation,
         }))?;
         path(&reply["data"])
+    }
+
+    /// Gives an SSTable another repair state, in place.
+    pub fn set_repair(&mut self, table: &Table, data: &Path, repair: &Repair) -> Result<()> {
+        self.server
+            .call(json!({
+                "op": "repair", "keyspace": table.keyspace, "table": table.name, "data": data,
+                "repaired_at": repair.repaired_at, "pending": repair.pending, "transient": repair.transient,
+            }))
+            .map(drop)
     }
 
     /// Writes the table's `schema.cql` as a snapshot has it.

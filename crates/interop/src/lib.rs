@@ -21,5 +21,5 @@ mod toolchain;
 pub mod usage;
 
 pub use cassandra::{
-    Access, Bulk, Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Table,
+    Access, Bulk, Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Repair, Table,
 };

@@ -10,7 +10,7 @@ use compactor::io::{Io, IoOptions};
 use compactor::sstable::compression::codec::Codec;
 use compactor::sstable::compression::info::CompressionParams;
 use compactor::sstable::schema::Schema;
-use compactor::{NoObserver, OutputCompression, Scope};
+use compactor::{InputCheck, NoObserver, OutputCompression, Scope};
 
 /// What a merge is asked to do.
 #[derive(Debug, Clone)]
@@ -73,7 +73,31 @@ pub fn merge(
     Ok(found.pop())
 }
 
+/// Merges inputs of several repair states; returns each state with its output's Data.db.
+pub fn merge_groups(
+    inputs: &[PathBuf],
+    output_dir: &Path,
+    request: &MergeRequest,
+) -> Result<Vec<(String, Option<PathBuf>)>> {
+    let options = options(inputs, output_dir, request)?;
+    let jobs = compactor::open_merge_groups(IoOptions::default(), options)?;
+    let reports = compactor::run_merges_together(jobs, InputCheck::AllComponents, &mut NoObserver)?;
+    Ok(reports
+        .into_iter()
+        .map(|report| (report.repair.state, report.output.map(|o| o.data_path)))
+        .collect())
+}
+
 fn by_library(inputs: &[PathBuf], output_dir: &Path, request: &MergeRequest) -> Result<()> {
+    compactor::merge(options(inputs, output_dir, request)?, &mut NoObserver)?;
+    Ok(())
+}
+
+fn options(
+    inputs: &[PathBuf],
+    output_dir: &Path,
+    request: &MergeRequest,
+) -> Result<compactor::MergeRequest> {
     let mut options = compactor::MergeRequest::new(inputs.to_vec(), output_dir);
     options.now_s = request.now_s;
     options.gc_before_s = request.gc_before_s;
@@ -99,8 +123,7 @@ fn by_library(inputs: &[PathBuf], output_dir: &Path, request: &MergeRequest) -> 
             OutputCompression::Params(CompressionParams::new(Codec::Lz4, chunk_kib * 1024))
         }
     };
-    compactor::merge(options, &mut NoObserver)?;
-    Ok(())
+    Ok(options)
 }
 
 fn by_command(

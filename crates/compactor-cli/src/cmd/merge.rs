@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use compactor::catalog::{self, Catalog};
 use compactor::io::{ReadMode, raise_open_files_limit};
-use compactor::{Error, InputCheck, MergeRequest, Observer, Scope};
+use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope};
 
 use crate::flags::Format;
 use crate::interrupt;
@@ -25,7 +25,8 @@ use crate::verify_step;
 const DEFAULT_GC_GRACE_SECONDS: i64 = 864_000;
 /// Merge SSTables of one table into one, as Cassandra's compaction would.
 ///
-/// Inputs are only read. The output appears whole or not at all. Tombstones and expired data past
+/// Inputs are only read. The output appears whole or not at all. Repaired, unrepaired and pending
+/// inputs are not mixed: each kind gets an output of its own, and all of them appear together. Tombstones and expired data past
 /// gc_grace_seconds are purged only where that is safe: with --complete, or where --overlapping names
 /// what else the table has; otherwise every tombstone is kept.
 ///
@@ -146,35 +147,40 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     output_directory::check(&args.output, &catalog)?;
     let (request, notes) = request(&args, &catalog)?;
-    let job = compactor::open_merge(args.io.options(), request)?;
+    let jobs = compactor::open_merge_groups(args.io.options(), request)?;
     if args.dry_run {
-        return print(&summary::plan(&job, &notes, args.format)?);
+        return print(&summary::plan(&jobs, &notes, args.format)?);
     }
     let mut progress = Progress::new(
         args.progress,
-        job.uncompressed_bytes(),
+        jobs.iter().map(MergeJob::uncompressed_bytes).sum(),
         std::sync::Arc::clone(&interrupted),
     );
-    if args.verify {
+    let io = jobs.first().map(|job| job.io().clone());
+    let verify = io.filter(|_| args.verify).map(|io| (io, args.io.read_io));
+    if let Some((io, mode)) = &verify {
         // Those that would be dropped unread as well.
-        let inputs = job.inputs().iter().chain(job.fully_expired());
+        let inputs = jobs
+            .iter()
+            .flat_map(|job| job.inputs().iter().chain(job.fully_expired()));
         let inputs: Vec<PathBuf> = inputs.map(|i| i.data_path()).collect();
-        verify_step::inputs(job.io(), &inputs, args.io.read_io, &progress)?;
+        verify_step::inputs(io, &inputs, *mode, &progress)?;
     }
-    let io = job.io().clone();
     let mut observer = VerifyingObserver {
         progress: &mut progress,
-        verify: args.verify.then_some((io, args.io.read_io)),
+        verify,
     };
     let check = match args.input_check {
         Check::All => InputCheck::AllComponents,
         Check::Data => InputCheck::DataOnly,
     };
-    let result = compactor::run_merge(job, check, &mut observer);
+    let result = compactor::run_merges_together(jobs, check, &mut observer);
     progress.finish();
-    let mut report = result?;
-    report.warnings.extend(notes);
-    print(&summary::report(&report, args.format)?)
+    let mut reports = result?;
+    if let Some(first) = reports.first_mut() {
+        first.warnings.extend(notes);
+    }
+    print(&summary::reports(&reports, args.format)?)
 }
 
 /// Progress, and a check of the output before it is published.

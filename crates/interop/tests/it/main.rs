@@ -4,5 +4,6 @@ mod compression;
 mod damage;
 mod mixed;
 mod random;
+mod repair;
 mod scenario;
 mod support;

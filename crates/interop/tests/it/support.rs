@@ -1,6 +1,6 @@
 //! What the modules share.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use interop::cases::Case;
@@ -91,6 +91,16 @@ pub(crate) fn ours(
         Ok(output) => output,
         Err(error) => return Ok(vec![format!("ours: merge failed: {error:#}")]),
     };
+    hold(cassandra, case, output, expected)
+}
+
+/// Lists everything that Cassandra finds wrong with an output of ours.
+pub(crate) fn hold(
+    cassandra: &mut Cassandra,
+    case: &Case,
+    output: Option<PathBuf>,
+    expected: Option<&Expected<'_>>,
+) -> Result<Vec<String>> {
     let (output, expected) = match (output, expected) {
         (None, None) => return Ok(Vec::new()),
         (Some(_), None) => {

@@ -10,8 +10,31 @@ use crate::text_table::{count, counted, known};
 /// Width of the labels.
 const LABEL: usize = 12;
 
-/// The summary of a merge.
-pub fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
+/// The summary of a merge: one report, or one for each repair state of the inputs.
+pub fn reports(reports: &[MergeReport], format: Format) -> anyhow::Result<String> {
+    if let [only] = reports {
+        return report(only, format);
+    }
+    if format == Format::Json {
+        let total = |of: fn(&MergeReport) -> u64| -> u64 { reports.iter().map(of).sum() };
+        return Ok(serde_json::to_string_pretty(&serde_json::json!({
+            "groups": reports,
+            "input_bytes": total(|r| r.input_bytes),
+            "output_bytes": total(|r| r.output_bytes),
+            "rows_read": total(|r| r.rows_read),
+            "rows_written": total(|r| r.rows_written),
+            "elapsed_s": reports.iter().map(|r| r.elapsed_s).sum::<f64>(),
+        }))?);
+    }
+    let mut text = String::new();
+    for group in reports {
+        writeln!(text, "{}:", group.repair.state)?;
+        text.push_str(&report(group, format)?);
+    }
+    Ok(text)
+}
+
+fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
     if format == Format::Json {
         return Ok(serde_json::to_string_pretty(report)?);
     }
@@ -131,7 +154,33 @@ pub fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
 }
 
 /// What a merge would do.
-pub fn plan(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<String> {
+pub fn plan(jobs: &[MergeJob], notes: &[String], format: Format) -> anyhow::Result<String> {
+    if let [only] = jobs {
+        return plan_of(only, notes, format);
+    }
+    if format == Format::Json {
+        let groups = jobs
+            .iter()
+            .map(|job| Ok(serde_json::from_str(&plan_of(job, &[], format)?)?))
+            .collect::<anyhow::Result<Vec<serde_json::Value>>>()?;
+        return Ok(serde_json::to_string_pretty(&serde_json::json!({
+            "dry_run": true,
+            "groups": groups,
+            "notes": notes,
+        }))?);
+    }
+    let mut text = String::new();
+    for job in jobs {
+        writeln!(text, "{}:", job.repair_group())?;
+        text.push_str(&plan_of(job, &[], format)?);
+    }
+    for note in notes {
+        writeln!(text, "note: {note}")?;
+    }
+    Ok(text)
+}
+
+fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<String> {
     let settings = job.settings();
     let options = job.options();
     let scope = match &options.scope {
@@ -154,6 +203,7 @@ pub fn plan(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<
             .collect();
         return Ok(serde_json::to_string_pretty(&serde_json::json!({
             "dry_run": true,
+            "repair": job.repair_group().to_string(),
             "inputs": inputs,
             "fully_expired": job.fully_expired().iter().map(|i| i.data_path().display().to_string()).collect::<Vec<_>>(),
             "output": settings.descriptor.path(compactor::sstable::Component::Data).display().to_string(),

@@ -36,6 +36,9 @@ final class Operations
             case "flush":
                 result.put("data", Node.flush(Node.table(request), text(request, "out"), request.get("generation").intValue()));
                 return result;
+            case "repair":
+                Repair.set(request);
+                return result;
             case "schema":
                 result.put("cql", Node.schema(Node.table(request)));
                 return result;

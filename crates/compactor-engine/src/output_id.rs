@@ -1,0 +1,81 @@
+//! Ids of outputs.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::sstable_id::SstableId;
+
+use crate::error::{Error, Result};
+use crate::input::InputSstable;
+
+/// The output's id: behind those of the inputs and of what the directory has.
+///
+/// # Errors
+/// A directory that cannot be listed, or no id is left.
+pub fn next_id(output_directory: &Path, inputs: &[InputSstable]) -> Result<SstableId> {
+    if inputs
+        .iter()
+        .any(|i| matches!(i.descriptor.id, SstableId::Uuid { .. }))
+    {
+        return new_uuid_id();
+    }
+    let mut taken: Vec<SstableId> = inputs.iter().map(|i| i.descriptor.id).collect();
+    taken.extend(ids_in(output_directory)?);
+    // What lies beside the inputs, or in the table that they are a snapshot of, is not to be
+    // overwritten when the output is put there.
+    for input in inputs {
+        let Ok(data) = input.data_path().canonicalize() else {
+            continue;
+        };
+        for directory in data.ancestors().skip(1).take(3) {
+            taken.extend(ids_in(directory).unwrap_or_default());
+        }
+    }
+    SstableId::next_sequence(taken)
+        .ok_or_else(|| Error::InvalidInput("no SSTable id is left".to_owned()))
+}
+
+fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::file("list", directory)(e)),
+    };
+    let mut ids = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(Error::file("list", directory))?;
+        if let Ok(file) = Descriptor::parse(&entry.path()) {
+            ids.push(file.descriptor.id);
+        }
+    }
+    Ok(ids)
+}
+
+/// A version-1 UUID from the clock; node and sequence are random, as RFC 4122 allows.
+fn new_uuid_id() -> Result<SstableId> {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let ticks = SstableId::ticks_from_unix(now.as_secs() as i64, now.subsec_nanos());
+    // A new `RandomState` is keyed from the system's randomness.
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    // Variant bits 10, and the multicast bit that tells a random node from a hardware address.
+    let lsb = (hasher.finish() & 0x3fff_ffff_ffff_ffff) | 0x8000_0100_0000_0000;
+    SstableId::from_uuid_parts(ticks, lsb as i64)
+        .map_err(|e| Error::Internal(format!("make an SSTable id: {e}")))
+}
+
+/// The id of the output after the one with this id.
+///
+/// # Errors
+/// No id is left.
+pub fn id_behind(id: SstableId) -> Result<SstableId> {
+    match id {
+        SstableId::Uuid { .. } => new_uuid_id(),
+        sequence => SstableId::next_sequence([sequence])
+            .ok_or_else(|| Error::InvalidInput("no SSTable id is left".to_owned())),
+    }
+}

@@ -1,0 +1,146 @@
+//! Inputs of several repair states in one merge: each state gets what Cassandra's compaction of these inputs leaves while
+//! the others are there too.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use interop::cases::Case;
+use interop::ours::{self, MergeRequest};
+use interop::scenarios::Scenario;
+use interop::{Cassandra, Mode, Repair};
+
+use crate::support::{self, Expected, server};
+
+const SESSION_A: &str = "5b925f90-a4c0-11ef-8b25-0123456789ab";
+const SESSION_B: &str = "6c036ea0-a4c0-11ef-8b25-0123456789ab";
+
+/// State of each input, and what ours calls it.
+fn states() -> Vec<(&'static str, Repair)> {
+    let pending = |session: &str, transient| Repair {
+        pending: Some(session.to_owned()),
+        transient,
+        ..Repair::default()
+    };
+    let repaired = |repaired_at| Repair {
+        repaired_at,
+        ..Repair::default()
+    };
+    vec![
+        ("unrepaired", Repair::default()),
+        ("repaired", repaired(1_700_000_000_123)),
+        (
+            "in pending repair 5b925f90-a4c0-11ef-8b25-0123456789ab",
+            pending(SESSION_A, false),
+        ),
+        (
+            "in pending repair 6c036ea0-a4c0-11ef-8b25-0123456789ab",
+            pending(SESSION_B, false),
+        ),
+        (
+            "transient, in pending repair 6c036ea0-a4c0-11ef-8b25-0123456789ab",
+            pending(SESSION_B, true),
+        ),
+        ("unrepaired", Repair::default()),
+        ("repaired", repaired(1_600_000_000_456)),
+        (
+            "in pending repair 5b925f90-a4c0-11ef-8b25-0123456789ab",
+            pending(SESSION_A, false),
+        ),
+    ]
+}
+
+/// Each input deletes what others hold, and holds what others delete: of every kind, at timestamps that rise and fall
+/// with the inputs.
+fn scenario() -> Scenario {
+    let mut scenario = Scenario::new("repair_groups", "inputs of several repair states")
+        .schema("CREATE TABLE $t (k int, c int, v int, m map<int, int>, s int static, PRIMARY KEY (k, c))")
+        .purge_all();
+    let count = states().len() as i32;
+    for n in 0..count {
+        scenario = scenario.input(|i| {
+            let ts = 100 + n * 10;
+            for k in 0..12 {
+                let other = (k + n) % 6;
+                match (k + n) % 7 {
+                    0 => i.cql(format!("DELETE FROM $t USING TIMESTAMP {ts} WHERE k = {k}")),
+                    1 => i.cql(format!("DELETE FROM $t USING TIMESTAMP {} WHERE k = {k} AND c = {other}", 185 - ts)),
+                    2 => i.cql(format!("DELETE FROM $t USING TIMESTAMP {ts} WHERE k = {k} AND c > 1 AND c < 4")),
+                    3 => i.cql(format!("DELETE v FROM $t USING TIMESTAMP {ts} WHERE k = {k} AND c = {other}")),
+                    4 => i.cql(format!("DELETE m, s FROM $t USING TIMESTAMP {ts} WHERE k = {k} AND c = {other}")),
+                    5 => i.cql(format!("INSERT INTO $t (k, c, v) VALUES ({k}, {other}, {n}) USING TIMESTAMP {ts} AND TTL 10")),
+                    _ => i.cql(format!("INSERT INTO $t (k, c, v, m, s) VALUES ({k}, {other}, {n}, {{1: {n}}}, {n}) USING TIMESTAMP {ts}")),
+                };
+            }
+            // Partitions that only one state has: everything in them may go.
+            i.cql(format!("DELETE FROM $t USING TIMESTAMP {ts} WHERE k = {}", 100 + n));
+        });
+    }
+    scenario
+}
+
+#[test]
+fn each_state_gets_its_own_output() {
+    for mode in Mode::ALL {
+        let Some(mut cassandra) = server(mode) else {
+            return;
+        };
+        let failures = run(&mut cassandra).expect("the groups are merged");
+        assert!(failures.is_empty(), "{mode}:\n{}", failures.join("\n"));
+    }
+}
+
+fn run(cassandra: &mut Cassandra) -> Result<Vec<String>> {
+    let place = tempfile::tempdir()?;
+    let scenario = scenario();
+    let case = Case::prepare(cassandra, &scenario, &place.path().join("inputs"))?;
+    let mut groups: BTreeMap<&str, Vec<PathBuf>> = BTreeMap::new();
+    for (input, (name, repair)) in case.inputs.iter().cloned().zip(states()) {
+        cassandra.set_repair(&case.table, &input, &repair)?;
+        groups.entry(name).or_default().push(input);
+    }
+    let request = MergeRequest {
+        version: cassandra.mode().version().to_owned(),
+        now_s: case.now_s,
+        gc_before_s: case.gc_before_s,
+        complete: true,
+        others: Vec::new(),
+        schema: Some(case.schema.clone()),
+        compression: None,
+    };
+    let ours = ours::merge_groups(&case.inputs, &place.path().join("ours"), &request)?;
+    ensure!(
+        ours.len() == groups.len(),
+        "{} outputs of {} groups",
+        ours.len(),
+        groups.len()
+    );
+    let mut failures = Vec::new();
+    for (number, (state, output)) in ours.into_iter().enumerate() {
+        let inputs = groups.get(&*state).with_context(|| state.clone())?;
+        let group = Case {
+            inputs: inputs.clone(),
+            others: case
+                .inputs
+                .iter()
+                .filter(|i| !inputs.contains(i))
+                .cloned()
+                .collect(),
+            table: case.table.clone(),
+            schema: case.schema.clone(),
+            ..case
+        };
+        let directory = place.path().join(format!("cassandra-{number}"));
+        let compacted = group.compact(cassandra, &directory)?;
+        let data = compacted.outputs.first().context("no output")?;
+        let expected = Expected {
+            data,
+            rows: cassandra.dump(&case.table, data)?,
+            metadata: true,
+            any_spelling: false,
+        };
+        let found = support::hold(cassandra, &group, output, Some(&expected))?;
+        failures.extend(found.into_iter().map(|line| format!("{state}: {line}")));
+    }
+    Ok(failures)
+}
