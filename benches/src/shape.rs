@@ -7,7 +7,7 @@ use compactor_sstable::Version;
 use compactor_sstable::data::cell::{CellView, Liveness};
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
-use compactor_sstable::data::layout::{ColumnLayout, Layout};
+use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use compactor_sstable::types::CqlType;
 
 use crate::random::Random;
@@ -123,6 +123,7 @@ impl Shape {
         Layout {
             version: Version::Oa,
             min_timestamp,
+            timestamp_deltas: TimestampDeltas::ANY,
             min_local_deletion_time: MIN_DELETION_TIME_S,
             min_ttl: if self == Shape::TimeSeriesTtl {
                 TTL_S

@@ -29,24 +29,24 @@ pub fn report(error: &anyhow::Error, writes: bool) -> ExitCode {
             true => format_args!("compactor: interrupted; nothing was written"),
             false => format_args!("compactor: interrupted"),
         });
-        return of(ErrorKind::Cancelled);
+        return ExitCode::from(of(ErrorKind::Cancelled));
     }
     say(format_args!("compactor: {error:#}"));
     if let Some(remedy) = kind.and_then(|kind| remedy(kind, writes)) {
         say(format_args!("  {remedy}"));
     }
-    kind.map_or(ExitCode::FAILURE, of)
+    ExitCode::from(kind.map_or(1, of))
 }
 
 /// The exit code for a kind of error.
-pub fn of(kind: ErrorKind) -> ExitCode {
-    ExitCode::from(match kind {
+pub fn of(kind: ErrorKind) -> u8 {
+    match kind {
         ErrorKind::Corrupt => CORRUPT,
         ErrorKind::InvalidInput => 2,
         ErrorKind::Refused => 4,
         ErrorKind::Cancelled => 130,
         _ => 1,
-    })
+    }
 }
 
 fn remedy(kind: ErrorKind, writes: bool) -> Option<&'static str> {

@@ -29,7 +29,7 @@ pub fn inputs(
             .iter()
             .filter(|f| f.severity == Severity::Damage)
         {
-            say(format_args!("damage: {finding}"));
+            say(format_args!("{finding}"));
             first.get_or_insert_with(|| error(finding));
         }
     }

@@ -123,6 +123,142 @@ fn each_sstable_has_its_own_line_and_one_damaged_one_decides() {
     );
 }
 
+/// One that is not readable, or not even of a known version, says nothing about the others.
+#[test]
+fn every_sstable_of_a_directory_is_looked_at() {
+    let copy = Copy::of("oa-ttl_ties/inputs/1");
+    let at = |name: &str| copy.directory().join(name);
+    let data = copy.file("-Data.db");
+    // Sorted before, between and behind the good one.
+    fs::copy(&data, at("ka-1-big-Data.db")).unwrap();
+    fs::write(at("oa-8-big-Statistics.db"), "no Data.db beside it").unwrap();
+    fs::copy(&data, at("zz-1-big-Data.db")).unwrap();
+    let output = verify(&[&copy.directory()]);
+    assert_eq!(output.status.code(), DAMAGED, "{output:?}");
+    let (text, errors) = (stdout(&output), String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("oa-1-big-Data.db: OK: "), "{text}");
+    assert!(text.contains("oa-8-big-Data.db: DAMAGED: "), "{text}");
+    for unreadable in ["ka-1-big", "zz-1-big"] {
+        assert!(errors.contains(unreadable), "{errors}");
+    }
+
+    fs::remove_file(at("oa-8-big-Statistics.db")).unwrap();
+    let output = verify(&[&copy.directory(), &"--format", &"json"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["sstables"].as_array().unwrap().len(), 1);
+    assert_eq!(document["unreadable"].as_array().unwrap().len(), 2);
+}
+
+/// A FIFO would wait for a writer that never comes.
+#[test]
+fn a_component_that_is_no_regular_file_is_named() {
+    let copy = Copy::of("oa-ttl_ties/inputs/1");
+    let components = [
+        "-Data.db",
+        "-Index.db",
+        "-Statistics.db",
+        "-CompressionInfo.db",
+        "-Summary.db",
+        "-Filter.db",
+        "-Digest.crc32",
+        "-TOC.txt",
+    ];
+    let temp = tempfile::tempdir().unwrap();
+    for (round, suffix) in components.into_iter().enumerate() {
+        let path = copy.file(suffix);
+        let kept = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        if round % 2 == 0 {
+            let made = Command::new("mkfifo").arg(&path).status().unwrap();
+            assert!(made.success());
+        } else {
+            fs::create_dir(&path).unwrap();
+        }
+        let data = copy.file("-Data.db");
+        let out = temp.path().join("out");
+        for args in [
+            &[&"verify" as &dyn AsRef<OsStr>, &data][..],
+            &[&"metadata", &data],
+            &[&"merge", &data, &"--output", &out],
+        ] {
+            // `timeout` ends with 124 what still waits.
+            let mut command = Command::new("timeout");
+            command.arg("20").arg(env!("CARGO_BIN_EXE_compactor"));
+            let output = command
+                .args(args.iter().map(|a| a.as_ref()))
+                .output()
+                .unwrap();
+            let is_read = args[0].as_ref() != "metadata"
+                || !["-Data.db", "-Index.db", "-Digest.crc32", "-TOC.txt"].contains(&suffix);
+            let errors = String::from_utf8_lossy(&output.stderr);
+            let what = args[0].as_ref().display();
+            assert_ne!(output.status.code(), Some(124), "{what} {suffix}");
+            if is_read {
+                assert_ne!(output.status.code(), Some(0), "{what} {suffix}: {output:?}");
+                assert!(
+                    errors.contains("not a regular file"),
+                    "{what} {suffix}: {errors}"
+                );
+                assert!(
+                    errors.contains(path.to_str().unwrap()),
+                    "{what} {suffix}: {errors}"
+                );
+            }
+            assert!(!out.exists() || fs::read_dir(&out).unwrap().count() == 0);
+        }
+        match fs::remove_file(&path) {
+            Ok(()) => {}
+            Err(_) => fs::remove_dir(&path).unwrap(),
+        }
+        fs::write(&path, kept).unwrap();
+    }
+}
+
+#[test]
+fn names_that_are_not_utf8_do_not_cost_the_json() {
+    use std::os::unix::ffi::OsStrExt;
+    let copy = Copy::of("oa-ttl_ties/inputs/1");
+    let directory = copy.directory().join(OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&directory).unwrap();
+    for entry in fs::read_dir(copy.directory()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::rename(&path, directory.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    fs::remove_file(directory.join("oa-1-big-Filter.db")).unwrap();
+    for (command, code) in [("verify", DAMAGED), ("metadata", Some(0))] {
+        let output = Command::new(env!("CARGO_BIN_EXE_compactor"))
+            .args([OsStr::new(command), directory.as_os_str()])
+            .args(["--format", "json"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), code, "{output:?}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(document.to_string().contains("caf\u{fffd}"), "{document}");
+    }
+}
+
+#[test]
+fn a_merge_that_verifies_first_says_damage_once() {
+    let copy = Copy::of("oa-ttl_ties/inputs/1");
+    let temp = tempfile::tempdir().unwrap();
+    copy.edit("-Data.db", |bytes| bytes[20] ^= 1);
+    let output = Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .arg("merge")
+        .arg(copy.file("-Data.db"))
+        .arg("--output")
+        .arg(temp.path().join("out"))
+        .arg("--verify")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), DAMAGED, "{output:?}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("damage: "), "{errors}");
+    assert!(!errors.contains("damage: damage"), "{errors}");
+}
+
 #[test]
 fn json_is_one_document() {
     let copy = Copy::of("pa-incompressible_chunks/inputs/1");

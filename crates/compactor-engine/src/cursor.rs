@@ -58,6 +58,8 @@ pub struct Cursor<S> {
     previous: PreviousClustering,
     open: DeletionTime,
     partitions: u64,
+    rows: RowCounts,
+    static_is_empty: bool,
     places: PlacesHash,
     expected: Option<ExpectedPartitions>,
 }
@@ -75,6 +77,15 @@ impl PlacesHash {
         let place = hash.h1 ^ position.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = (self.0.rotate_left(23) ^ place).wrapping_mul(0xff51_afd7_ed55_8ccd);
     }
+}
+
+/// Rows of an input, as its statistics count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowCounts {
+    /// Rows, static ones that are not empty included.
+    pub rows: u64,
+    /// Static rows that are empty, which a partition of a table with static columns has, too.
+    pub empty_static_rows: u64,
 }
 
 /// What the statistics say of an SSTable's partitions. A `Statistics.db` of another SSTable would
@@ -128,6 +139,8 @@ impl<S: BlockSource> Cursor<S> {
             previous: PreviousClustering::default(),
             open: DeletionTime::LIVE,
             partitions: 0,
+            rows: RowCounts::default(),
+            static_is_empty: false,
             places: PlacesHash::default(),
             expected: None,
         }
@@ -136,6 +149,17 @@ impl<S: BlockSource> Cursor<S> {
     /// Hash over keys and positions of the partitions so far.
     pub fn places(&self) -> PlacesHash {
         self.places
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> RowCounts {
+        self.rows
+    }
+
+    /// The current partition has a static row, and something is in it.
+    #[inline]
+    pub fn has_static_content(&self) -> bool {
+        self.layout.has_static() && !self.static_is_empty
     }
 
     /// Makes reading fail where the partitions are not those that the statistics speak of.
@@ -242,6 +266,13 @@ impl<S: BlockSource> Cursor<S> {
                 parse_static_head(bytes, remaining)
             })?;
             self.place = Place::StaticRow(head);
+            // One that cannot be parsed is an error to whoever reads it.
+            let is_empty = |row: RowRef<'_>| row.body().is_ok_and(|body| body.is_empty());
+            self.static_is_empty = self.static_row().is_some_and(is_empty);
+            match self.static_is_empty {
+                true => self.rows.empty_static_rows += 1,
+                false => self.rows.rows += 1,
+            }
         }
         Ok(true)
     }
@@ -282,6 +313,7 @@ impl<S: BlockSource> Cursor<S> {
         })?;
         match head {
             UnfilteredHead::Row(head) => {
+                self.rows.rows += 1;
                 self.place = Place::Row(head);
                 self.check_order(Kind::Clustering)
             }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use compactor_sstable::data::clustering::ClusteringComparator;
-use compactor_sstable::data::layout::{ColumnLayout, Layout, check_column_order};
+use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas, check_column_order};
 use compactor_sstable::schema::agreement::has_more_fields;
 use compactor_sstable::schema::{Column, ColumnKind, Table};
 use compactor_sstable::statistics::header::{
@@ -70,6 +70,7 @@ pub fn layout_of(header: &SerializationHeader, version: Version) -> Result<Layou
     Ok(Layout {
         version,
         min_timestamp: header.encoding_stats.min_timestamp,
+        timestamp_deltas: TimestampDeltas::ANY,
         min_local_deletion_time: header.encoding_stats.min_local_deletion_time,
         min_ttl: header.encoding_stats.min_ttl,
         clustering: ClusteringComparator::new(&clustering)?,
@@ -196,7 +197,7 @@ pub fn column_map(input: &Layout, output: &Layout) -> Result<ColumnMap> {
 fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()> {
     let differ = |what: &str, a: String, b: String| {
         Err(Error::InvalidInput(format!(
-            "inputs are not of one table: {what} is {a} in {} and {b} in {}",
+            "these SSTables are not of one table: {what} is {a} in {} and {b} in {}",
             newest.path.display(),
             source.path.display()
         )))

@@ -1,6 +1,5 @@
 //! An SSTable opened for reading: its statistics, how its data is stored, and its file.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,13 +7,15 @@ use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::info::CompressionInfo;
-use compactor_sstable::data::layout::Layout;
+use compactor_sstable::data::layout::{Layout, TimestampDeltas};
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
 use compactor_sstable::statistics::{SerializationHeader, Statistics};
 use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
+use crate::component_list::ComponentList;
 use crate::decode::Encoding;
 use crate::error::{Error, Result};
 use crate::header_union::layout_of;
@@ -64,8 +65,10 @@ impl InputSstable {
                 .with_file(path, Component::Data),
             ));
         }
-        let (components, foreign_components) = list_components(&descriptor)?;
-        check_toc(io, mode, &descriptor, &components)?;
+        let ComponentList {
+            present: components,
+            foreign: foreign_components,
+        } = list_components(io, mode, &descriptor)?;
         let statistics = read_statistics(io, mode, &descriptor)?;
         let at_statistics = |e: FormatError| {
             e.with_file(
@@ -109,6 +112,34 @@ impl InputSstable {
             Some(Encoding::Compressed { info, .. }) => Some(info),
             _ => None,
         }
+    }
+
+    /// A layout that accepts only timestamps which the statistics cover. Those of another SSTable
+    /// decode every timestamp wrongly, some beyond what they say themselves.
+    pub fn bounded_layout(&self) -> Arc<Layout> {
+        // Writers before 4.0 are not known well enough.
+        if !self.descriptor.version.has_metadata_checksum() {
+            return Arc::clone(&self.layout);
+        }
+        let stats = &self.statistics.stats;
+        let base = self.layout.min_timestamp;
+        Arc::new(Layout {
+            timestamp_deltas: TimestampDeltas::between(
+                base,
+                stats.min_timestamp,
+                stats.max_timestamp,
+            ),
+            ..Layout::clone(&self.layout)
+        })
+    }
+
+    /// The statistics tell the compression ratio that these chunks come to. Those of another SSTable
+    /// hardly do.
+    pub fn has_its_ratio(&self) -> bool {
+        let ratio = self
+            .compression_info()
+            .map_or(NO_COMPRESSION_RATIO, CompressionInfo::compression_ratio);
+        self.statistics.stats.compression_ratio.to_bits() == ratio.to_bits()
     }
 
     /// The header as found.
@@ -157,109 +188,25 @@ pub fn read_small(io: &Io, mode: ReadMode, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Known components with their lengths, and the suffixes of others.
-type ComponentFiles = (Vec<(Component, u64)>, Vec<String>);
-
-/// Components of `descriptor` in its directory, with lengths, and the suffixes of others.
-fn list_components(descriptor: &Descriptor) -> Result<ComponentFiles> {
-    let directory = if descriptor.directory.as_os_str().is_empty() {
-        Path::new(".")
+/// The components there are, if they are those that should be.
+fn list_components(io: &Io, mode: ReadMode, descriptor: &Descriptor) -> Result<ComponentList> {
+    let list = ComponentList::read(descriptor)?;
+    let toc = if list.has(Component::Toc) {
+        let path = descriptor.path(Component::Toc);
+        let parsed = Toc::parse(&read_small(io, mode, &path)?);
+        Some(parsed.map_err(|e| e.with_file(&path, Component::Toc))?)
     } else {
-        &descriptor.directory
+        None
     };
-    let mut components = Vec::new();
-    for component in Component::ALL {
-        let path = descriptor.path(component);
-        match std::fs::metadata(&path) {
-            Ok(metadata) => components.push((component, metadata.len())),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(Error::file("look up", path)(e)),
+    let findings = list.check(descriptor, toc.as_ref());
+    match findings.into_iter().find(|finding| finding.is_damage) {
+        None => Ok(list),
+        Some(damage) => {
+            let error = FormatError::corrupt(damage.structure, 0, damage.expected, damage.found);
+            let path = descriptor.path(damage.component);
+            Err(Error::Format(error.with_file(&path, damage.component)))
         }
     }
-    let prefix = format!("{}-", descriptor.base_name());
-    let mut foreign = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(Error::file("list", directory))? {
-        let entry = entry.map_err(Error::file("list", directory))?;
-        let name = entry.file_name();
-        if let Some(suffix) = name.to_str().and_then(|n| n.strip_prefix(&prefix))
-            && Component::from_file_suffix(suffix).is_none()
-        {
-            foreign.push(suffix.to_owned());
-        }
-    }
-    foreign.sort();
-    Ok((components, foreign))
-}
-
-fn missing(descriptor: &Descriptor, component: Component, why: &str) -> Error {
-    let path = descriptor.path(component);
-    Error::Format(
-        FormatError::corrupt(
-            "sstable",
-            0,
-            format!("a file {component}, {why}"),
-            "no such file",
-        )
-        .with_file(&path, component),
-    )
-}
-
-fn check_toc(
-    io: &Io,
-    mode: ReadMode,
-    descriptor: &Descriptor,
-    components: &[(Component, u64)],
-) -> Result<()> {
-    let has = |component| components.iter().any(|(c, _)| *c == component);
-    for required in [Component::Data, Component::Statistics, Component::Index] {
-        if !has(required) {
-            return Err(missing(
-                descriptor,
-                required,
-                "without which there is no SSTable",
-            ));
-        }
-    }
-    if !has(Component::Toc) {
-        // Cassandra makes a new one from the files that exist.
-        return Ok(());
-    }
-    let path = descriptor.path(Component::Toc);
-    let toc = Toc::parse(&read_small(io, mode, &path)?)
-        .map_err(|e| e.with_file(&path, Component::Toc))?;
-    for listed in toc.components() {
-        if !has(listed) {
-            return Err(missing(descriptor, listed, "which TOC.txt lists"));
-        }
-    }
-    for listed in toc.unknown() {
-        let listed_path = descriptor.directory.join(descriptor.file_name_of(listed));
-        if !listed_path.exists() {
-            return Err(Error::Format(
-                FormatError::corrupt(
-                    "toc",
-                    0,
-                    "names of files that exist",
-                    format!("{listed:?}, of which there is no file"),
-                )
-                .with_file(&path, Component::Toc),
-            ));
-        }
-    }
-    for found in [Component::CompressionInfo, Component::Crc] {
-        if has(found) && !toc.contains(found) {
-            return Err(Error::Format(
-                FormatError::corrupt(
-                    "toc",
-                    0,
-                    format!("a line {found}, since that file exists"),
-                    format!("{:?}", toc.names),
-                )
-                .with_file(&path, Component::Toc),
-            ));
-        }
-    }
-    Ok(())
 }
 
 fn read_statistics(io: &Io, mode: ReadMode, descriptor: &Descriptor) -> Result<Statistics> {

@@ -16,6 +16,7 @@
 pub mod big_index_output;
 pub mod bti_index_output;
 pub mod budget;
+pub mod component_list;
 pub mod counter_merge;
 pub mod cursor;
 pub mod data_output;

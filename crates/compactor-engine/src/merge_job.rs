@@ -287,6 +287,8 @@ impl MergeJob {
             ),
         };
         let settings = decide_settings(&options, &inputs, inherited)?;
+        let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
+        surroundings.refuse_other_table(&header_sources(&inputs, &paths))?;
         let (expired, inputs) = match options.gc_before_s {
             Some(gc_before_s) => set_fully_expired_apart(inputs, gc_before_s, &surroundings),
             None => (Vec::new(), inputs),
@@ -444,7 +446,7 @@ impl MergeJob {
                 workers.queue(),
                 Arc::clone(cancelled),
             );
-            let mut cursor = Cursor::new(blocks, Arc::clone(&input.layout), input.data_path());
+            let mut cursor = Cursor::new(blocks, input.bounded_layout(), input.data_path());
             let stats = &input.statistics.stats;
             cursor.expect(ExpectedPartitions {
                 count: partition_count(stats),
@@ -482,6 +484,7 @@ impl MergeJob {
             .map(|input| InputRead {
                 data_path: input.cursor().path().clone(),
                 places: input.cursor().places(),
+                rows: input.cursor().rows(),
                 digest: input.cursor().source().digest(),
             })
             .collect();
@@ -585,26 +588,31 @@ fn set_fully_expired_apart(
     }
     inputs.into_iter().partition(|input| {
         let stats = &input.statistics.stats;
-        stats.max_local_deletion_time < gc_before_s && stats.max_timestamp < min_timestamp
+        // Nothing of the data is read then: the statistics had better be its own.
+        input.has_its_ratio()
+            && stats.max_local_deletion_time < gc_before_s
+            && stats.max_timestamp < min_timestamp
     })
 }
 
 /// The header over all inputs, newest first.
 fn union_of(inputs: &[InputSstable]) -> Result<SerializationHeader> {
-    let paths: Vec<PathBuf> = inputs
-        .iter()
-        .map(|i| i.descriptor.path(Component::Statistics))
-        .collect();
-    let sources: Vec<HeaderSource<'_>> = paths
-        .iter()
-        .zip(inputs)
-        .map(|(path, input)| HeaderSource {
-            path,
-            header: input.header(),
-        })
-        .collect();
+    let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
     let stats = inputs.iter().map(|i| &i.statistics.stats);
-    union(&sources, EncodingStats::merge(stats))
+    union(&header_sources(inputs, &paths), EncodingStats::merge(stats))
+}
+
+fn statistics_path(input: &InputSstable) -> PathBuf {
+    input.descriptor.path(Component::Statistics)
+}
+
+fn header_sources<'a>(inputs: &'a [InputSstable], paths: &'a [PathBuf]) -> Vec<HeaderSource<'a>> {
+    let pairs = inputs.iter().zip(paths);
+    let source = |(input, path): (&'a InputSstable, &'a PathBuf)| HeaderSource {
+        path,
+        header: input.header(),
+    };
+    pairs.map(source).collect()
 }
 
 fn decide_settings(

@@ -6,17 +6,18 @@
 //!
 //! Source: `CompactionController.getPurgeEvaluator`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::big::summary::Summary;
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
-use compactor_sstable::statistics::Statistics;
+use compactor_sstable::statistics::{EncodingStats, SerializationHeader, Statistics};
 use compactor_sstable::{Component, Error as FormatError};
 
 use crate::error::{Error, Result};
+use crate::header_union::{HeaderSource, union};
 use crate::input::{parse_data_name, read_small};
 use crate::partition_merge::PurgeLimits;
 use crate::purge::PurgeLimit;
@@ -40,6 +41,8 @@ pub struct OverlappingSstable {
     filter: Option<BloomFilter>,
     min_timestamp: i64,
     max_local_deletion_time_s: i64,
+    statistics_path: PathBuf,
+    header: SerializationHeader,
 }
 
 impl OverlappingSstable {
@@ -76,6 +79,8 @@ impl OverlappingSstable {
             filter,
             min_timestamp: statistics.stats.min_timestamp,
             max_local_deletion_time_s: statistics.stats.max_local_deletion_time,
+            statistics_path: descriptor.path(Component::Statistics),
+            header: statistics.header,
         })
     }
 
@@ -97,6 +102,25 @@ impl OverlappingSstable {
                 .filter
                 .as_ref()
                 .is_none_or(|f| f.may_contain(hash.h1, hash.h2))
+    }
+}
+
+impl Surroundings {
+    /// Refuses SSTables that cannot be of the inputs' table: what they do not hold says nothing about
+    /// what may be purged.
+    ///
+    /// # Errors
+    /// Those of [`union`].
+    pub fn refuse_other_table(&self, inputs: &[HeaderSource<'_>]) -> Result<()> {
+        let Surroundings::Overlapping(sstables) = self else {
+            return Ok(());
+        };
+        let others = sstables.iter().map(|sstable| HeaderSource {
+            path: &sstable.statistics_path,
+            header: &sstable.header,
+        });
+        let all: Vec<HeaderSource<'_>> = inputs.iter().copied().chain(others).collect();
+        union(&all, EncodingStats::default()).map(drop)
     }
 }
 

@@ -22,7 +22,7 @@ use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::KeyHash;
 
-use crate::cursor::{Cursor, PlacesHash, RowRef};
+use crate::cursor::{Cursor, PlacesHash, RowCounts};
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::header_union::ColumnMap;
@@ -121,6 +121,8 @@ pub struct InputRead {
     pub data_path: PathBuf,
     /// Hash over keys and positions of its partitions.
     pub places: PlacesHash,
+    /// Its rows.
+    pub rows: RowCounts,
     /// CRC32 of the file as stored.
     pub digest: u32,
 }
@@ -378,10 +380,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             }
         }
         // Every partition of a table with static columns has a static row: empty ones do not count.
-        let is_counted = |row: RowRef<'_>| row.body().is_ok_and(|body| !body.is_empty());
-        let counted = with_static()
-            .filter_map(|i| i.cursor.static_row())
-            .filter(|r| is_counted(*r));
+        let counted = with_static().filter(|i| i.cursor.has_static_content());
         self.counts.rows_read += counted.count() as u64;
         if !is_written? {
             self.writer.add_empty_static_row();

@@ -23,13 +23,12 @@ const OFFSET_ALIGNMENT_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct FileFacts {
     pub(crate) len: u64,
-    pub(crate) is_regular: bool,
     /// The alignment of direct I/O, or why there is none.
     pub(crate) direct: Result<Alignment, String>,
 }
 
 pub(crate) fn file_facts(file: impl AsFd) -> io::Result<FileFacts> {
-    let wanted = StatxFlags::TYPE | StatxFlags::SIZE | StatxFlags::DIOALIGN;
+    let wanted = StatxFlags::SIZE | StatxFlags::DIOALIGN;
     let found = match statx(&file, c"", AtFlags::EMPTY_PATH, wanted) {
         Ok(found) => found,
         // Of an open file that needs no right: a sandbox is in the way, which knows the older call.
@@ -38,7 +37,6 @@ pub(crate) fn file_facts(file: impl AsFd) -> io::Result<FileFacts> {
             return Ok(FileFacts {
                 // No file has a negative length.
                 len: u64::try_from(found.st_size).unwrap_or(0),
-                is_regular: found.st_mode & libc::S_IFMT == libc::S_IFREG,
                 direct: Err(format!(
                     "statx, which tells whether direct I/O works, is not allowed or missing here: \
                      {}",
@@ -56,7 +54,6 @@ pub(crate) fn file_facts(file: impl AsFd) -> io::Result<FileFacts> {
     };
     Ok(FileFacts {
         len: found.stx_size,
-        is_regular: u32::from(found.stx_mode) & libc::S_IFMT == libc::S_IFREG,
         direct,
     })
 }

@@ -1,13 +1,44 @@
 //! An open file as the backends see it.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File, FileType};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::backend::IoBackend;
+use crate::error::{IoError, IoErrorKind, IoOperation};
+
+/// Opens a regular file for reading; symbolic links are followed.
+///
+/// # Errors
+///
+/// The system's; [`Unsupported`](IoErrorKind::Unsupported) for anything but a regular file. Such a
+/// thing is not even opened: a FIFO would wait for a writer, and a device may act on it.
+pub fn open_regular(path: &Path) -> Result<File, IoError> {
+    let failed = |error| IoError::system(IoOperation::Open, path, error);
+    let kind = fs::metadata(path).map_err(failed)?.file_type();
+    if !kind.is_file() {
+        let reason = format!("it is {}, not a regular file", name_of(kind));
+        let kind = IoErrorKind::Unsupported;
+        return Err(IoError::found(IoOperation::Open, kind, path, reason));
+    }
+    File::open(path).map_err(failed)
+}
+
+fn name_of(kind: FileType) -> &'static str {
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a FIFO"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
 
 /// An open file and the backend that its operations go to. Operations in flight share it, so the
 /// descriptor stays open until the last of them has completed.

@@ -14,7 +14,7 @@ use crate::backend::uring::UringBackend;
 use crate::dio;
 use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::evict::ReadEvictor;
-use crate::file::FileHandle;
+use crate::file::{FileHandle, open_regular};
 use crate::input::{InputFile, InputShared};
 use crate::lock;
 use crate::mode::{BackendKind, Mode, ReadMode, WriteMode};
@@ -222,14 +222,8 @@ impl Io {
         let asked = Mode::Read(mode);
         let backend =
             self.backend_for(IoOperation::Open, path, asked, mode == ReadMode::DontCache)?;
-        let file = File::open(path)
-            .map_err(|error| IoError::system(IoOperation::Open, path, error).in_mode(asked))?;
+        let file = open_regular(path).map_err(|error| error.in_mode(asked))?;
         let facts = file_facts(&file, path, asked)?;
-        if !facts.is_regular {
-            let reason = "it is not a regular file".to_owned();
-            let kind = IoErrorKind::Unsupported;
-            return Err(IoError::found(IoOperation::Open, kind, path, reason).in_mode(asked));
-        }
         let resolved = dio::resolve_read(&file, path, mode, &facts)?;
         if let Some(reason) = resolved.fallback {
             self.record_fallback(path, asked, Mode::Read(resolved.mode), reason);

@@ -87,7 +87,7 @@ pub use buffer::AlignedBuffer;
 pub use durable::{remove_if_exists, rename, rename_no_replace, sync_directory};
 pub use error::{IoError, IoErrorKind, IoOperation};
 pub use extent::Extent;
-pub use file::FileHandle;
+pub use file::{FileHandle, open_regular};
 pub use input::InputFile;
 pub use io::{BackendUsed, Fallback, Io, IoOptions};
 pub use mode::{BackendKind, Mode, ReadMode, UnknownName, WriteMode};

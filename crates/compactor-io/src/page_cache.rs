@@ -9,6 +9,7 @@ use rustix::fs::{Access, AtFlags, CWD, Stat, accessat, fstat};
 use rustix::process::geteuid;
 
 use crate::error::{IoError, IoOperation};
+use crate::file::open_regular;
 use crate::sys::{cachestat, mincore};
 
 /// How a [`Residency`] was found.
@@ -72,7 +73,7 @@ impl fmt::Display for Residency {
 /// Where the file cannot be opened, or neither `cachestat` nor `mincore` works.
 pub fn residency(path: &Path) -> Result<Residency, IoError> {
     let failed = |error| IoError::system(IoOperation::Residency, path, error);
-    let file = File::open(path).map_err(failed)?;
+    let file = open_regular(path)?;
     of_file(&file, path).map_err(failed)
 }
 
@@ -133,7 +134,7 @@ fn len_of(facts: &Stat) -> u64 {
 /// The system's.
 pub fn drop_clean_pages(path: &Path) -> Result<(), IoError> {
     let failed = |error| IoError::system(IoOperation::Evict, path, error);
-    let file = File::open(path).map_err(failed)?;
+    let file = open_regular(path)?;
     // Dirty pages stay in the cache: they have to be clean first.
     file.sync_data().map_err(failed)?;
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)

@@ -26,16 +26,24 @@ impl Toc {
     /// Parses a TOC; blank lines are ignored.
     ///
     /// # Errors
-    /// Corruption if it is not text or a line is no file name.
+    /// Corruption if a byte is none of a component's name, or a line is no file name.
     pub fn parse(bytes: &[u8]) -> Result<Toc> {
-        let text = std::str::from_utf8(bytes).map_err(|error| {
-            Error::corrupt(
-                "toc",
-                error.valid_up_to() as u64,
-                "UTF-8 text",
-                "other bytes",
-            )
-        })?;
+        let is_odd = |byte: &u8| !byte.is_ascii_graphic() && !b" \r\n".contains(byte);
+        let odd = bytes.iter().position(is_odd);
+        let text = match (odd, std::str::from_utf8(bytes)) {
+            (None, Ok(text)) => text,
+            _ => {
+                let at = odd.unwrap_or(0);
+                return Err(Error::corrupt(
+                    "toc",
+                    at as u64,
+                    "names of components in ASCII, one a line",
+                    bytes
+                        .get(at)
+                        .map_or(String::new(), |b| format!("byte {b:02x}")),
+                ));
+            }
+        };
         let mut names = Vec::new();
         let mut offset = 0;
         for line in text.split('\n') {
@@ -117,6 +125,9 @@ mod tests {
     #[test]
     fn refuses_other_bytes() {
         assert!(Toc::parse(b"Data.db\n\xff").is_err());
+        // A line feed with a flipped bit.
+        let error = Toc::parse(b"Data.db\nTOC.txt\x0b").unwrap_err();
+        assert!(error.to_string().contains("offset 15"), "{error}");
         let error = Toc::parse(b"Data.db\n../../etc/passwd\n")
             .unwrap_err()
             .to_string();

@@ -18,7 +18,7 @@ use compactor_sstable::compression::{
 };
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix};
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::data::layout::{ColumnLayout, Layout};
+use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use compactor_sstable::data::partition::PartitionHead;
 use compactor_sstable::data::row::RowBody;
 use compactor_sstable::data::unfiltered::{RowHead, UnfilteredHead, parse_head, parse_static_head};
@@ -131,6 +131,7 @@ impl Table {
         Layout {
             version: self.version(),
             min_timestamp: header.encoding_stats.min_timestamp,
+            timestamp_deltas: TimestampDeltas::ANY,
             min_local_deletion_time: header.encoding_stats.min_local_deletion_time,
             min_ttl: header.encoding_stats.min_ttl,
             clustering: comparator(header),

@@ -1,5 +1,6 @@
 //! Finding SSTables: a `Data.db`, a table directory, a snapshot.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -124,7 +125,10 @@ fn find_files(paths: &[PathBuf]) -> Result<(Catalog, Vec<PathBuf>)> {
 
 /// SSTables that lie in directories of different tables. Files copied out of these directories do not
 /// say what they are of; their columns and key are compared later.
-fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
+///
+/// # Errors
+/// Names two that are of different tables.
+pub fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
     let mut first: Option<(&PathBuf, TableDirectory)> = None;
     for path in sstables {
         let directory = path
@@ -161,9 +165,25 @@ fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
+/// Why these may be of two tables although nothing contradicts it: they lie in several directories,
+/// some of which do not say what table they are of.
+pub fn doubt_one_table(sstables: &[PathBuf]) -> Option<String> {
+    let directory = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
+    let directories: BTreeSet<PathBuf> = sstables.iter().filter_map(directory).collect();
+    let is_named = |d: &PathBuf| TableDirectory::parse(d).is_some_and(|t| t.table_id.is_some());
+    let bare = directories.iter().find(|d| !is_named(d))?;
+    let other = directories.iter().find(|d| *d != bare)?;
+    Some(format!(
+        "{} and {} are taken for one table's: their types agree, but not both are named \
+         KEYSPACE/TABLE-ID. Make sure that they are",
+        bare.display(),
+        other.display()
+    ))
+}
+
 /// A node that is compacting here, or was cut off, has left a `*_txn_*.log`: some SSTables may be half
 /// written or already replaced (`LogFile`).
-fn refuse_transaction_log(path: &Path) -> Result<()> {
+pub(crate) fn refuse_transaction_log(path: &Path) -> Result<()> {
     let name = path.file_name().map(|n| n.to_string_lossy());
     if name.is_some_and(|n| n.ends_with(".log") && n.contains("txn_")) {
         return Err(Error::refused(format!(

@@ -14,6 +14,8 @@ use compactor_sstable::{Component, Error as FormatError};
 use crate::error::Result;
 use crate::process::Usage;
 use crate::report::MergeReport;
+use crate::verify::Severity;
+use crate::verify::binding::{self, RowsSeen};
 use crate::verify::companions::{self, Companions};
 
 /// What to merge and how; see [`MergeOptions`] for the fields.
@@ -23,7 +25,11 @@ pub type MergeRequest = MergeOptions;
 /// row and order of `Data.db`, `Statistics.db`, `CompressionInfo.db` or `CRC.db`, and `TOC.txt`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputCheck {
-    /// `Index.db`, `Summary.db`, `Filter.db` and `Digest.crc32` too, beside the merge.
+    /// `Index.db`, `Summary.db`, `Filter.db` and `Digest.crc32` too, beside the merge, and whether
+    /// `Statistics.db` is that of the data. What is damage here is damage to
+    /// [`verify`](crate::verify::verify) and the other way round, but for what only that one reads:
+    /// names, deletions and inner bounds of the blocks in a promoted index, and values, which may not
+    /// be of their type.
     #[default]
     AllComponents,
     /// Nothing beyond.
@@ -191,11 +197,25 @@ fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Resul
 
 /// The inputs of a job, as far as the check of their components needs them.
 struct InputsToCheck {
-    inputs: Vec<(PathBuf, u64)>,
+    inputs: Vec<InputToCheck>,
     mode: ReadMode,
 }
 
-type Checked = Result<Vec<(PathBuf, Companions)>>;
+struct InputToCheck {
+    data_path: PathBuf,
+    data_len: u64,
+    /// That its statistics should tell.
+    compression_ratio: f64,
+}
+
+/// An input whose other components were looked at.
+struct CheckedInput {
+    data_path: PathBuf,
+    compression_ratio: f64,
+    companions: Companions,
+}
+
+type Checked = Result<Vec<CheckedInput>>;
 
 impl InputsToCheck {
     fn of(job: &MergeJob) -> InputsToCheck {
@@ -203,7 +223,13 @@ impl InputsToCheck {
         // more reason to hold these against something.
         let inputs = job.inputs().iter().chain(job.fully_expired());
         InputsToCheck {
-            inputs: inputs.map(|i| (i.data_path(), i.data_len())).collect(),
+            inputs: inputs
+                .map(|input| InputToCheck {
+                    data_path: input.data_path(),
+                    data_len: input.data_len(),
+                    compression_ratio: binding::ratio_of(input.compression_info()),
+                })
+                .collect(),
             mode: job.options().read_mode,
         }
     }
@@ -211,9 +237,13 @@ impl InputsToCheck {
     /// One input after the other: the merge has the processors and the disk to itself otherwise.
     fn check(&self, io: &Io, stop: &AtomicBool, failed: &AtomicBool) -> Checked {
         let mut checked = Vec::with_capacity(self.inputs.len());
-        for (path, data_len) in &self.inputs {
-            match companions::check(io, path, *data_len, self.mode, stop) {
-                Ok(companions) => checked.push((path.clone(), companions)),
+        for input in &self.inputs {
+            match companions::check(io, &input.data_path, input.data_len, self.mode, stop) {
+                Ok(companions) => checked.push(CheckedInput {
+                    data_path: input.data_path.clone(),
+                    compression_ratio: input.compression_ratio,
+                    companions,
+                }),
                 Err(error) => {
                     if !stop.load(Ordering::Relaxed) {
                         failed.store(true, Ordering::Relaxed);
@@ -237,7 +267,7 @@ struct Checking<'a, 'scope> {
 
 impl Checking<'_, '_> {
     /// Waits for the check; what went wrong stays in `error`.
-    fn join(&mut self) -> Option<Vec<(PathBuf, Companions)>> {
+    fn join(&mut self) -> Option<Vec<CheckedInput>> {
         let checked = match self.thread.take()?.join() {
             Ok(checked) => checked,
             Err(_) => {
@@ -262,11 +292,11 @@ impl Observer for Checking<'_, '_> {
         let Some(checked) = self.join() else {
             return Err(EngineError::Cancelled);
         };
-        for (path, companions) in checked {
-            let Some(read) = inputs.iter().find(|i| i.data_path == path) else {
+        for input in checked {
+            let Some(read) = inputs.iter().find(|i| i.data_path == input.data_path) else {
                 continue;
             };
-            if let Err(error) = agree(&path, &companions, read) {
+            if let Err(error) = agree(&input, read) {
                 self.failed.store(true, Ordering::Relaxed);
                 self.error = Some(error.into());
                 return Err(EngineError::Cancelled);
@@ -281,7 +311,12 @@ impl Observer for Checking<'_, '_> {
 }
 
 /// What the other components say of `Data.db` against what it was.
-fn agree(path: &Path, companions: &Companions, read: &InputRead) -> Result<(), FormatError> {
+fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
+    let CheckedInput {
+        data_path: path,
+        compression_ratio,
+        companions,
+    } = input;
     let beside = |component: Component| match Descriptor::parse(path) {
         Ok(file) => file.descriptor.path(component),
         Err(_) => path.to_owned(),
@@ -304,5 +339,25 @@ fn agree(path: &Path, companions: &Companions, read: &InputRead) -> Result<(), F
         )
         .with_file(&beside(Component::Index), Component::Index));
     }
-    Ok(())
+    let seen = RowsSeen {
+        rows: read.rows.rows,
+        empty_static_rows: read.rows.empty_static_rows,
+    };
+    let mismatches = companions
+        .binding
+        .map(|binding| binding.check(*compression_ratio, seen))
+        .unwrap_or_default();
+    match mismatches
+        .into_iter()
+        .find(|m| m.severity == Severity::Damage)
+    {
+        None => Ok(()),
+        Some(m) => Err(FormatError::corrupt(
+            "stats",
+            0,
+            format!("{}: {}, as of the data", m.field, m.expected),
+            m.found,
+        )
+        .with_file(&beside(Component::Statistics), Component::Statistics)),
+    }
 }

@@ -63,7 +63,9 @@ impl MetadataOptions {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SstableMetadata {
-    /// Directory, version, id and format: the name that all components begin with.
+    /// Directory, version, id and format: the name that all components begin with. In JSON, bytes
+    /// that are not UTF-8 are replaced.
+    #[serde(serialize_with = "crate::report::lossy")]
     pub sstable: PathBuf,
     /// Version, such as `oa`.
     pub version: String,

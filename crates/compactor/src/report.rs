@@ -94,7 +94,7 @@ pub struct SstableReport {
 }
 
 /// A report that was earned must not fail for the name of a file.
-fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }
 
@@ -165,6 +165,15 @@ impl MergeReport {
         let (input_pages, input_pages_resident_before) =
             pages(job.inputs().iter().map(|input| &input.descriptor));
         let mut warnings = Vec::new();
+        for input in job.inputs().iter().chain(job.fully_expired()) {
+            if !input.has(Component::Toc) {
+                warnings.push(format!(
+                    "{} has no TOC.txt: Cassandra makes one of the files that exist, but whether \
+                     these are all cannot be told",
+                    input.data_path().display()
+                ));
+            }
+        }
         for input in job.inputs() {
             let indexes: Vec<&String> = input
                 .foreign_components

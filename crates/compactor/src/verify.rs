@@ -20,6 +20,8 @@
 //! # }
 //! ```
 
+pub(crate) mod binding;
+mod blocks;
 mod chunks;
 pub(crate) mod companions;
 mod content;
@@ -47,7 +49,7 @@ use compactor_sstable::big::Summary;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::data::layout::Layout;
-use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::descriptor::{Descriptor, NameError};
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::Statistics;
 use compactor_sstable::{Component, Error as FormatError, Version};
@@ -93,7 +95,8 @@ impl Default for VerifyOptions {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// `Data.db` of the SSTable.
+    /// `Data.db` of the SSTable. In JSON, bytes that are not UTF-8 are replaced.
+    #[serde(serialize_with = "crate::report::lossy")]
     pub data_path: PathBuf,
     /// Version of the SSTable.
     pub version: String,
@@ -199,20 +202,26 @@ pub fn verify(
     Ok(report)
 }
 
-/// `Data.db` of SSTables in a directory that have other components, but no `Data.db`.
+/// `Data.db` of every SSTable that a directory has any component of: also of those whose `Data.db`
+/// is missing, and of names that only [`verify`] can say something about.
 ///
 /// # Errors
-/// If the directory cannot be listed.
-pub fn find_without_data(directory: &Path) -> Result<Vec<PathBuf>> {
+/// If the directory cannot be listed, or a node is at work in it.
+pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(directory).map_err(Error::file("list", directory))? {
         let path = entry.map_err(Error::file("list", directory))?.path();
-        if let Ok(file) = Descriptor::parse(&path)
-            && file.component.is_some()
-        {
-            let data = file.descriptor.path(Component::Data);
-            if !data.exists() {
-                found.insert(data);
+        crate::catalog::refuse_transaction_log(&path)?;
+        match Descriptor::parse(&path) {
+            Ok(file) if file.component.is_some() => {
+                found.insert(file.descriptor.path(Component::Data));
+            }
+            Ok(_) | Err(NameError::NotAnSstable(_)) => {}
+            Err(_) => {
+                let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+                if name.ends_with(Component::Data.file_suffix().as_bytes()) {
+                    found.insert(path);
+                }
             }
         }
     }
@@ -321,6 +330,7 @@ impl<'a> Verification<'a> {
                     .as_ref()
                     .map_or(&no_clustering, |layout| &layout.clustering),
                 compression_ratio: open.as_ref().and_then(|open| open.compression_ratio),
+                is_compressed: files.has(Component::CompressionInfo),
             };
             check.alone();
             if let Some((first, last)) = ends {

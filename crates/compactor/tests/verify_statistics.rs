@@ -8,7 +8,7 @@ use compactor::io::{BackendKind, Io, IoOptions};
 use compactor::sstable::Component;
 use compactor::sstable::data::clustering::Kind;
 use compactor::sstable::data::deletion_time::NO_DELETION_TIME;
-use compactor::sstable::descriptor::Descriptor;
+use compactor::sstable::statistics::stats::NO_COMPRESSION_RATIO;
 use compactor::sstable::statistics::{CoveredClustering, Statistics};
 use compactor::verify::{Severity, VerifyOptions, VerifyReport, verify};
 use support::damage::Copy;
@@ -34,13 +34,7 @@ fn check(copy: &Copy) -> VerifyReport {
 /// Verifies a copy with other statistics, whose checksums are right.
 fn with(place: &str, edit: Edit) -> VerifyReport {
     let copy = Copy::of(&sstable(place));
-    let version = Descriptor::parse(&copy.data()).unwrap().descriptor.version;
-    copy.edit(Component::Statistics, |bytes| {
-        let mut statistics = Statistics::parse(bytes, version).unwrap();
-        edit(&mut statistics);
-        bytes.clear();
-        statistics.write(bytes, version).unwrap();
-    });
+    copy.edit_statistics(edit);
     check(&copy)
 }
 
@@ -176,14 +170,47 @@ fn too_wide_is_a_note() {
             (RANGES, "stats.total_columns_set", |s| {
                 s.stats.total_columns_set += 1
             }),
-            (RANGES, "stats.compression_ratio", |s| {
-                s.stats.compression_ratio = 0.5
-            }),
             (RANGES, "stats.cells_per_partition", |s| {
                 s.stats.cells_per_partition.add(3)
             }),
         ],
     );
+}
+
+/// Sums over the data say whose statistics these are.
+#[test]
+fn sums_that_the_data_does_not_come_to_are_damage() {
+    each(
+        Severity::Damage,
+        &[
+            (RANGES, "stats.compression_ratio", |s| {
+                s.stats.compression_ratio = s.stats.compression_ratio.next_up();
+            }),
+            (NB, "stats.compression_ratio", |s| {
+                s.stats.compression_ratio = NO_COMPRESSION_RATIO;
+            }),
+            (WIDE, "stats.compression_ratio", |s| {
+                s.stats.compression_ratio = 0.5
+            }),
+            (RANGES, "stats.total_rows", |s| s.stats.total_rows -= 1),
+            (RANGES, "stats.partition_sizes", |s| {
+                let mut sizes = s.stats.partition_sizes.empty_like();
+                (0..s.stats.partition_sizes.count()).for_each(|_| sizes.add(7));
+                s.stats.partition_sizes = sizes;
+            }),
+        ],
+    );
+}
+
+/// What a scrub that gives up a partition leaves: rows, and then chunks, that are not there any more.
+#[test]
+fn sums_of_a_scrub_are_notes() {
+    let report = with(RANGES, |s| {
+        s.stats.total_rows += 40;
+        s.stats.compression_ratio *= 1.01;
+    });
+    assert!(!report.is_damaged(), "{report:#?}");
+    assert_eq!(report.notes, 2, "{report:#?}");
 }
 
 #[test]

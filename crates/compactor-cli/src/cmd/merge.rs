@@ -129,7 +129,10 @@ pub struct Args {
 /// What of the inputs is checked while they are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Check {
-    /// Data, metadata, index, summary, filter and digest.
+    /// Data, metadata, index, summary, filter and digest, as `compactor verify` does. Two things only
+    /// that one, or --verify, finds: what in a promoted index only the rows can tell (names,
+    /// deletions and inner bounds of its blocks), which a merge makes anew, and values that are not
+    /// of their type, which it copies as Cassandra does.
     All,
     /// Data and metadata, which is what a merge reads.
     Data,
@@ -147,7 +150,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     output_directory::check(&args.output, &catalog)?;
     let (request, notes) = request(&args, &catalog)?;
+    let mut sstables = catalog.sstables.clone();
+    if let Scope::Overlapping(others) = &request.scope {
+        sstables.extend_from_slice(others);
+    }
+    catalog::refuse_two_tables(&sstables)?;
     let jobs = compactor::open_merge_groups(args.io.options(), request)?;
+    if let Some(doubt) = catalog::doubt_one_table(&sstables) {
+        say(format_args!("note: {doubt}"));
+    }
     if args.dry_run {
         return print(&summary::plan(&jobs, &notes, args.format)?);
     }

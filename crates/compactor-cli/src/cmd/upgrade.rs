@@ -129,7 +129,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let summary = Summary::new(&catalog, &upgraded, started.elapsed().as_secs_f64());
     print(&summary.show(args.format)?)?;
-    Ok(worst.map_or(ExitCode::SUCCESS, |error| exit_code::of(error.kind())))
+    Ok(ExitCode::from(
+        worst.map_or(0, |error| exit_code::of(error.kind())),
+    ))
 }
 
 fn concurrent(args: &Args, sstables: usize) -> usize {

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
-use compactor::verify::{VerifyOptions, VerifyReport, find_without_data, verify};
-use compactor::{Observer, catalog};
+use compactor::verify::{VerifyOptions, VerifyReport, find_sstables, verify};
+use compactor::{Error, ErrorKind, Observer};
 use serde::Serialize;
 
 use crate::exit_code;
@@ -21,9 +21,13 @@ use crate::output::{print, say};
 /// Check every byte of SSTables, and every component against the others.
 ///
 /// Checksums of chunks and of whole files; order of tokens, keys and clusterings; every row and value;
-/// index, promoted index, summary and filter against the data; statistics against the content. Damage
-/// does not stop the check where it can go on behind it. Files are only read. Exit code 3 if anything
-/// is damaged, 0 if not; notes are oddities that lose nothing.
+/// index, promoted index, summary and filter against the data; statistics against the content. Values
+/// are held against their types, which neither a merge nor `sstableverify -e` does. Damage does not
+/// stop the check where it can go on behind it. Files are only read.
+///
+/// Exit code 3 if anything is damaged, 0 if not; notes are oddities that lose nothing. An SSTable that
+/// cannot be read at all does not keep the others from being checked: the exit code is then 3 if any
+/// is damaged, otherwise that of the worst failure.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   Everything in a snapshot, past the page cache:
@@ -70,6 +74,14 @@ pub struct Args {
 struct Document<'a> {
     damaged: usize,
     sstables: &'a [VerifyReport],
+    unreadable: &'a [Unreadable],
+}
+
+/// An SSTable of which nothing can be said.
+#[derive(Serialize)]
+struct Unreadable {
+    data_path: String,
+    error: String,
 }
 
 /// Runs the command.
@@ -88,9 +100,24 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     options.quick = args.quick;
     options.max_findings = args.max_findings;
     let mut reports = Vec::new();
+    let mut unreadable = Vec::new();
     let mut damaged = 0;
+    let mut code = 0;
     for path in &paths {
-        let report = verify(&io, path, &options, &mut observer)?;
+        let report = match verify(&io, path, &options, &mut observer) {
+            Ok(report) => report,
+            // The others may be read all the same.
+            Err(error) if paths.len() > 1 && error.kind() != ErrorKind::Cancelled => {
+                say(format_args!("compactor: {error}"));
+                code = code.max(exit_code::of(error.kind()));
+                unreadable.push(Unreadable {
+                    data_path: path.display().to_string(),
+                    error: error.to_string(),
+                });
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         damaged += usize::from(report.is_damaged());
         match args.format {
             Format::Text => {
@@ -103,52 +130,39 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let document = Document {
             damaged,
             sstables: &reports,
+            unreadable: &unreadable,
         };
         print(&serde_json::to_string_pretty(&document)?)?;
     }
     for note in io.notes() {
         say(format_args!("note: {note}"));
     }
-    Ok(if damaged > 0 {
-        ExitCode::from(exit_code::CORRUPT)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(ExitCode::from(match damaged {
+        0 => code,
+        _ => exit_code::CORRUPT,
+    }))
 }
 
-/// The SSTables that are named, also those in directories of which only other components are left.
+/// The SSTables that are named. What one of them is worth does not depend on what lies beside it.
 fn paths(inputs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut paths = BTreeSet::new();
-    let mut named = Vec::new();
     for input in inputs {
-        let left_over = if input.is_dir() {
-            find_without_data(input)?
-        } else {
-            Vec::new()
-        };
-        // Where nothing but such leftovers lies, there is no SSTable to be found.
-        if left_over.is_empty() || has_data(input) {
-            named.push(input.clone());
+        if !input.is_dir() {
+            if !input.exists() {
+                let what = "no such file or directory; name Data.db files, or directories of them";
+                return Err(Error::invalid(format!("{}: {what}", input.display())).into());
+            }
+            paths.insert(input.clone());
+            continue;
         }
-        paths.extend(left_over);
-    }
-    if !named.is_empty() {
-        let catalog = catalog::find_sstables(&named)?;
-        for note in &catalog.notes {
-            say(format_args!("note: {note}"));
+        let found = find_sstables(input)?;
+        if found.is_empty() {
+            let what = "no SSTables here (files named <version>-<id>-big-Data.db)";
+            return Err(Error::invalid(format!("{}: {what}", input.display())).into());
         }
-        paths.extend(catalog.sstables);
+        paths.extend(found);
     }
     Ok(paths.into_iter().collect())
-}
-
-fn has_data(directory: &std::path::Path) -> bool {
-    let Ok(entries) = std::fs::read_dir(directory) else {
-        return true;
-    };
-    entries
-        .flatten()
-        .any(|entry| entry.file_name().to_string_lossy().ends_with("-Data.db"))
 }
 
 fn text(report: &VerifyReport) -> String {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use compactor_io::residency;
 use compactor_io::{
     BackendKind, Io, IoErrorKind, IoOptions, Mode, ReadMode, WriteMode, WriterOptions,
 };
@@ -145,14 +146,38 @@ fn an_existing_file_is_not_overwritten() {
     assert_eq!(fs::read(&path).unwrap(), b"precious");
 }
 
-/// Directories and missing files as inputs.
+/// Directories, FIFOs, sockets, devices and missing files as inputs: a FIFO would wait for ever.
 #[test]
 fn only_regular_files_are_opened() {
     let directory = disk_directory();
     let io = io_on(BackendKind::Auto).unwrap();
-    let error = io.open(directory.path(), ReadMode::Auto).unwrap_err();
-    assert_eq!(error.kind(), IoErrorKind::Unsupported);
-    assert!(error.to_string().contains("not a regular file"), "{error}");
+    let (fifo, socket) = (
+        directory.path().join("fifo"),
+        directory.path().join("socket"),
+    );
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let device = std::path::Path::new("/dev/null");
+    for (path, what) in [
+        (directory.path(), "a directory"),
+        (&fifo, "a FIFO"),
+        (&socket, "a socket"),
+        (device, "a device"),
+    ] {
+        for error in [
+            io.open(path, ReadMode::Auto).unwrap_err(),
+            residency(path).unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), IoErrorKind::Unsupported);
+            let text = error.to_string();
+            assert!(
+                text.contains(&format!("{what}, not a regular file")),
+                "{text}"
+            );
+            assert!(text.contains(path.to_str().unwrap()), "{text}");
+        }
+    }
     let error = io
         .open(&directory.path().join("none"), ReadMode::Auto)
         .unwrap_err();

@@ -1,7 +1,7 @@
 //! Data.db: partitions, rows, markers and cells, in the layout of any header.
 
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
-use compactor_sstable::data::layout::{ColumnLayout, Layout, check_column_order};
+use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas, check_column_order};
 use compactor_sstable::data::partition::PartitionHead;
 use compactor_sstable::data::row::RowBody;
 use compactor_sstable::data::unfiltered::{RowHead, UnfilteredHead, parse_head, parse_static_head};
@@ -151,6 +151,7 @@ pub(crate) fn layout_of(header: &SerializationHeader, version: Version) -> Resul
     Ok(Layout {
         version,
         min_timestamp: header.encoding_stats.min_timestamp,
+        timestamp_deltas: TimestampDeltas::ANY,
         min_local_deletion_time: header.encoding_stats.min_local_deletion_time,
         min_ttl: header.encoding_stats.min_ttl,
         clustering: ClusteringComparator::new(&clustering)?,

@@ -83,6 +83,14 @@ impl<'a> PromotedIndex<'a> {
         let (offsets, _) = reader
             .bytes(4 * count, "promoted.offsets")?
             .as_chunks::<4>();
+        if offsets[0] != [0; 4] {
+            return Err(Error::corrupt(
+                "promoted.offset",
+                base + infos.len() as u64,
+                "0 for the first block",
+                u32::from_be_bytes(offsets[0]).to_string(),
+            ));
+        }
         Ok(PromotedIndex {
             header_len,
             deletion,

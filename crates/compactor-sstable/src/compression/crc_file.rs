@@ -27,16 +27,18 @@ impl CrcFile {
     /// Parses the checksums of a Data.db of `data_len` bytes.
     ///
     /// # Errors
-    /// Corruption when there are more or fewer checksums than chunks.
+    /// Corruption when there are more or fewer checksums than chunks, or chunks have a length that
+    /// no writer's buffer has.
     pub fn parse(bytes: &[u8], data_len: u64) -> Result<CrcFile> {
         let mut reader = ByteReader::new(bytes);
         let chunk_len = match reader.i32("crc.chunk_size")? {
-            len @ 1.. => len as u32,
+            // One chunk may be of any length, so nothing else would tell.
+            len @ 1.. if len.count_ones() == 1 => len as u32,
             len => {
                 return Err(Error::corrupt(
                     "crc.chunk_size",
                     0,
-                    "a positive number",
+                    "a power of two, the length of a writer's buffer",
                     len.to_string(),
                 ));
             }

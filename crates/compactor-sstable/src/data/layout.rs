@@ -52,6 +52,8 @@ pub struct Layout {
     pub version: Version,
     /// Base of timestamp deltas (`EncodingStats.minTimestamp`).
     pub min_timestamp: i64,
+    /// Timestamp deltas that rows and markers may have.
+    pub timestamp_deltas: TimestampDeltas,
     /// Base of local deletion time deltas, seconds.
     pub min_local_deletion_time: i64,
     /// Base of TTL deltas, seconds.
@@ -62,6 +64,39 @@ pub struct Layout {
     pub static_columns: Vec<ColumnLayout>,
     /// Regular columns in header order.
     pub regular_columns: Vec<ColumnLayout>,
+}
+
+/// The timestamp deltas that lead to timestamps between the least and the greatest that the
+/// statistics name. Any other tells that the data, or its base, is not what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimestampDeltas {
+    least: u64,
+    span: u64,
+}
+
+impl TimestampDeltas {
+    /// No bounds.
+    pub const ANY: TimestampDeltas = TimestampDeltas {
+        least: 0,
+        span: u64::MAX,
+    };
+
+    /// Those of timestamps from `min` to `max`, counted from `base`.
+    pub fn between(base: i64, min: i64, max: i64) -> TimestampDeltas {
+        if min > max {
+            return TimestampDeltas::ANY;
+        }
+        TimestampDeltas {
+            least: min.wrapping_sub(base) as u64,
+            span: max.wrapping_sub(min) as u64,
+        }
+    }
+
+    /// True if there may be such a delta.
+    #[inline(always)]
+    pub fn contains(&self, delta: u64) -> bool {
+        delta.wrapping_sub(self.least) <= self.span
+    }
 }
 
 impl Layout {

@@ -256,8 +256,14 @@ impl<'a> RowBody<'a> {
 
     #[inline(always)]
     fn timestamp(&mut self, structure: &'static str) -> Result<i64> {
+        let at = self.pos;
         let delta = self.uvint(structure)?;
-        Ok(self.layout.min_timestamp.wrapping_add(delta as i64))
+        let timestamp = self.layout.min_timestamp.wrapping_add(delta as i64);
+        if self.layout.timestamp_deltas.contains(delta) {
+            Ok(timestamp)
+        } else {
+            no_deletion_or_beyond(structure, at, timestamp)
+        }
     }
 
     #[inline]
@@ -338,4 +344,22 @@ impl<'a> RowBody<'a> {
     fn short(&self, structure: &'static str) -> Error {
         self.corrupt(structure, "more bytes", "the end of the row".to_owned())
     }
+}
+
+/// A timestamp that the statistics do not cover: only a complex column without a deletion has one.
+#[cold]
+pub(super) fn no_deletion_or_beyond(
+    structure: &'static str,
+    at: usize,
+    timestamp: i64,
+) -> Result<i64> {
+    if timestamp == DeletionTime::LIVE.marked_for_delete_at {
+        return Ok(timestamp);
+    }
+    Err(Error::corrupt(
+        structure,
+        at as u64,
+        "a timestamp between the least and the greatest in Statistics.db",
+        timestamp.to_string(),
+    ))
 }

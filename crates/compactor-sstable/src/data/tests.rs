@@ -4,7 +4,7 @@ use crate::data::cell::{CellView, Liveness};
 use crate::data::clustering::{ClusteringComparator, Kind, Prefix};
 use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use crate::data::encode::{RowFrame, RowShape};
-use crate::data::layout::{ColumnLayout, Layout};
+use crate::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use crate::data::parse::Stop;
 use crate::data::partition::PartitionHead;
 use crate::data::row::RowBody;
@@ -38,6 +38,7 @@ fn layout(statics: Vec<ColumnLayout>, regulars: Vec<ColumnLayout>) -> Layout {
     Layout {
         version: Version::Oa,
         min_timestamp: EPOCH_US,
+        timestamp_deltas: TimestampDeltas::ANY,
         min_local_deletion_time: EPOCH_S,
         min_ttl: 0,
         clustering: ClusteringComparator::new(&[CqlType::Int32]).unwrap(),

@@ -15,6 +15,7 @@ use crate::data::deletion_time::DeletionTime;
 use crate::data::flags;
 use crate::data::layout::Layout;
 use crate::data::parse::{MAX_BODY_LEN, Parse, Stop};
+use crate::data::row::no_deletion_or_beyond;
 use crate::error::Error;
 use crate::vint;
 
@@ -263,6 +264,10 @@ fn read_marker_deletion(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Parse
             "a deletion",
             "the timestamp of no deletion".into(),
         ));
+    }
+    if !layout.timestamp_deltas.contains(timestamp) {
+        no_deletion_or_beyond("marker.deletion_time", at, deletion.marked_for_delete_at)
+            .map_err(Stop::Corrupt)?;
     }
     Ok(deletion)
 }

@@ -55,6 +55,14 @@ impl EstimatedHistogram {
         EstimatedHistogram::new(CELL_COUNT_OFFSETS)
     }
 
+    /// An empty histogram with the same offsets.
+    pub fn empty_like(&self) -> EstimatedHistogram {
+        EstimatedHistogram {
+            offsets: self.offsets.clone(),
+            counts: vec![0; self.counts.len()],
+        }
+    }
+
     /// Counts a value in the bucket of the first offset that is not less.
     pub fn add(&mut self, value: i64) {
         let index = self.offsets.partition_point(|&offset| offset < value);

@@ -1,10 +1,11 @@
 //! Components of an SSTable: their sizes, and what they take in a node's memory.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+use compactor_io::open_regular;
 use compactor_sstable::big::summary::Summary;
 use compactor_sstable::compression::info::{CompressionInfo, NO_MAX_COMPRESSED_LEN};
 use compactor_sstable::descriptor::Descriptor;
@@ -167,7 +168,7 @@ impl Files<'_> {
         }
         let path = self.descriptor.path(COMPONENT);
         let mut head = [0u8; 8];
-        let mut file = File::open(&path).map_err(Error::file("open", &path))?;
+        let mut file = open_regular(&path)?;
         match file.read_exact(&mut head) {
             Ok(()) => {}
             Err(e) if e.kind() == ErrorKind::UnexpectedEof => {

@@ -9,11 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use compactor_engine::Error as EngineError;
 use compactor_engine::cursor::PlacesHash;
+use compactor_engine::header_union::layout_of;
 use compactor_engine::input::parse_data_name;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::statistics::Statistics;
 use compactor_sstable::{Component, Error as FormatError};
 
+use super::binding::{self, Binding};
+use super::blocks::BlocksCheck;
 use super::files::Files;
 use super::finding::{Finding, Findings, Place, Severity};
 use super::index::IndexScan;
@@ -21,12 +24,14 @@ use super::keys::{FilterCheck, SummaryCheck};
 use crate::error::Result;
 
 /// What the components beside `Data.db` say of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Companions {
     /// Hash over keys and positions that `Index.db` lists.
     pub(crate) places: PlacesHash,
     /// What `Digest.crc32` says, if it exists.
     pub(crate) digest: Option<u32>,
+    /// What `Statistics.db` says of the data as a whole.
+    pub(crate) binding: Option<Binding>,
 }
 
 /// Checks the components beside the `Data.db` at `data_path`, whose content has `data_len` bytes.
@@ -43,6 +48,7 @@ pub(crate) fn check(
     let descriptor = parse_data_name(data_path)?;
     let findings = Findings::new(descriptor.clone(), 100);
     let mut places = PlacesHash::default();
+    let mut binding = None;
     let digest = {
         let files = Files::list(io, mode, &descriptor, &findings)?;
         let statistics = files.statistics()?;
@@ -50,29 +56,41 @@ pub(crate) fn check(
             .as_ref()
             .map(|s| s.validation.bloom_filter_fp_chance);
         let filter = files.filter(fp_chance)?;
-        if filter.as_ref().is_some_and(|f| f.hash_count() == 0) {
-            // Cassandra takes an empty file for a filter that lets everything pass, and writes none.
-            findings.damage(
-                Place::offset(Component::Filter, 0),
-                "filter",
-                "a Bloom filter over the partition keys",
-                "an empty file",
-            );
-        }
         let mut filter = filter.map(|f| FilterCheck::new(f, descriptor.version));
         let summary = files.summary()?.map(SummaryCheck::new);
+        let layout = match &statistics {
+            Some(statistics) => Some(layout_of(&statistics.header, descriptor.version)?),
+            None => None,
+        };
+        let mut blocks = layout.as_ref().map(|l| BlocksCheck::new(&findings, l));
+        let mut sizes = statistics
+            .as_ref()
+            .map(|s| s.stats.partition_sizes.empty_like());
         let file = io.open(&descriptor.path(Component::Index), mode)?;
         let mut index = IndexScan::open(&findings, &file, Some(data_len), summary);
-        while index.advance()? {
+        loop {
+            let has_entry = index.advance()?;
             if cancelled.load(Ordering::Relaxed) {
                 return Err(EngineError::Cancelled.into());
             }
-            let hash = index.hash();
-            if let Some(entry) = index.entry() {
-                places.add(hash, entry.position);
-                if let Some(filter) = &mut filter {
-                    filter.key(&findings, &hash, || super::short_hex(&entry.key));
+            // A partition ends where the next one begins.
+            if let Some(previous) = index.previous()
+                && (has_entry || index.is_complete())
+            {
+                let end = index.entry().map_or(data_len, |entry| entry.position);
+                let len = end.saturating_sub(previous.position);
+                if let Some(blocks) = &mut blocks {
+                    blocks.entry(previous, len);
                 }
+                if let Some(sizes) = &mut sizes {
+                    sizes.add(i64::try_from(len).unwrap_or(i64::MAX));
+                }
+            }
+            let hash = index.hash();
+            let Some(entry) = index.entry() else { break };
+            places.add(hash, entry.position);
+            if let Some(filter) = &mut filter {
+                filter.key(&findings, &hash, || super::short_hex(&entry.key));
             }
         }
         index.finish();
@@ -80,22 +98,31 @@ pub(crate) fn check(
             filter.finish(&findings, index.is_complete(), fp_chance);
         }
         if let Some(statistics) = &statistics {
+            binding = Some(Binding::of(descriptor.version, &statistics.stats));
             same_partitions(&findings, statistics, &index);
+            if let (true, Some(sizes)) = (index.is_complete(), &sizes)
+                && let Some(m) =
+                    binding::partition_sizes(descriptor.version, &statistics.stats, sizes)
+            {
+                let place = Place::of(Component::Statistics);
+                let structure = format!("stats.{}", m.field);
+                findings.add(m.severity, place, &structure, m.expected, m.found);
+            }
         }
         file.evict();
         files.digest()?
     };
     let (listed, damages, _) = findings.finish();
-    // Bits that no key sets hide nothing from reads, but a filter that was written for these keys
-    // does not have them.
-    let is_damage =
-        |f: &Finding| f.severity == Severity::Damage || f.structure == "filter.extra_bits";
-    match listed.into_iter().find(is_damage) {
+    match listed.into_iter().find(|f| f.severity == Severity::Damage) {
         Some(finding) => Err(damage(finding).into()),
         None if damages > 0 => {
             Err(EngineError::Internal("damage was counted but not listed".to_owned()).into())
         }
-        None => Ok(Companions { places, digest }),
+        None => Ok(Companions {
+            places,
+            digest,
+            binding,
+        }),
     }
 }
 
@@ -105,15 +132,6 @@ fn same_partitions(findings: &Findings, statistics: &Statistics, index: &IndexSc
     let Some((first, last)) = index.ends() else {
         return;
     };
-    let count = stats.partition_sizes.count();
-    if i64::try_from(index.count()) != Ok(count) {
-        findings.damage(
-            Place::of(Component::Statistics),
-            "stats.partition_sizes",
-            format!("{} partitions, as Index.db has", index.count()),
-            count.to_string(),
-        );
-    }
     for (which, expected, found) in [
         ("first", first, &stats.first_key),
         ("last", last, &stats.last_key),

@@ -38,6 +38,8 @@ pub(super) struct Content {
     pub(super) rows: u64,
     pub(super) markers: u64,
     pub(super) cells: u64,
+    /// Rows with neither liveness nor deletion nor columns.
+    pub(super) empty_rows: u64,
     /// Partitions of a table with static columns whose static row is empty.
     pub(super) empty_static_rows: u64,
     /// Partitions in the index that were not read, since they are damaged.
@@ -107,6 +109,7 @@ impl<'a> ContentCheck<'a> {
                 rows: 0,
                 markers: 0,
                 cells: 0,
+                empty_rows: 0,
                 empty_static_rows: 0,
                 partitions_skipped: 0,
                 is_complete: true,
@@ -278,12 +281,15 @@ impl<'a> ContentCheck<'a> {
             let (name, len) = if let Some(row) = cursor.row() {
                 match self.rows.row(&row, at, &mut self.content.collector) {
                     Ok(true) => rows += 1,
-                    Ok(false) => self.findings.note(
-                        Place::position(at).in_partition(self.rows.partition.clone()),
-                        "row",
-                        "something in the row",
-                        "neither liveness nor deletion nor columns",
-                    ),
+                    Ok(false) => {
+                        self.content.empty_rows += 1;
+                        self.findings.note(
+                            Place::position(at).in_partition(self.rows.partition.clone()),
+                            "row",
+                            "something in the row",
+                            "neither liveness nor deletion nor columns",
+                        );
+                    }
                     Err(error) => self.report(cursor.place_error(error), base, start)?,
                 }
                 self.previous_size(bytes, row.head.clustering_end, at - start - previous, at);

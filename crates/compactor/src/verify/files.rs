@@ -1,8 +1,8 @@
 //! Which components there are, and the small ones among them, parsed.
 
 use std::io;
-use std::path::Path;
 
+use compactor_engine::component_list::ComponentList;
 use compactor_engine::input::read_small;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
@@ -17,12 +17,8 @@ use compactor_sstable::digest;
 use compactor_sstable::statistics::Statistics;
 use compactor_sstable::toc::Toc;
 
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Place, Severity};
 use crate::error::{Error, Result};
-
-/// Bounds of the chunk size in `CRC.db`, the buffer of Cassandra's writer: 64 KiB, unless someone
-/// built it otherwise.
-const CRC_CHUNK_LEN: std::ops::RangeInclusive<u32> = 4096..=(16 << 20);
 
 /// The components of one SSTable.
 pub(super) struct Files<'a> {
@@ -30,8 +26,7 @@ pub(super) struct Files<'a> {
     mode: ReadMode,
     descriptor: &'a Descriptor,
     findings: &'a Findings,
-    present: Vec<(Component, u64)>,
-    foreign: Vec<String>,
+    list: ComponentList,
 }
 
 impl<'a> Files<'a> {
@@ -42,52 +37,29 @@ impl<'a> Files<'a> {
         descriptor: &'a Descriptor,
         findings: &'a Findings,
     ) -> Result<Files<'a>> {
-        let directory = if descriptor.directory.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            &descriptor.directory
-        };
-        let mut files = Files {
-            io,
-            mode,
-            descriptor,
-            findings,
-            present: Vec::new(),
-            foreign: Vec::new(),
-        };
-        for component in Component::ALL {
-            let path = descriptor.path(component);
-            match std::fs::metadata(&path) {
-                Ok(metadata) => files.present.push((component, metadata.len())),
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                Err(e) => return Err(Error::file("look up", path)(e)),
-            }
-        }
-        if files.present.is_empty() {
+        let list = ComponentList::read(descriptor)?;
+        if list.present.is_empty() {
             let missing = io::Error::from(io::ErrorKind::NotFound);
             return Err(Error::file("open", descriptor.path(Component::Data))(
                 missing,
             ));
         }
-        let prefix = format!("{}-", descriptor.base_name());
-        for entry in std::fs::read_dir(directory).map_err(Error::file("list", directory))? {
-            let name = entry.map_err(Error::file("list", directory))?.file_name();
-            if let Some(suffix) = name.to_str().and_then(|n| n.strip_prefix(&prefix))
-                && Component::from_file_suffix(suffix).is_none()
-            {
-                files.foreign.push(suffix.to_owned());
-            }
-        }
-        Ok(files)
+        Ok(Files {
+            io,
+            mode,
+            descriptor,
+            findings,
+            list,
+        })
     }
 
     pub(super) fn has(&self, component: Component) -> bool {
-        self.present.iter().any(|(c, _)| *c == component)
+        self.list.has(component)
     }
 
     /// Bytes of all components.
     pub(super) fn total_len(&self) -> u64 {
-        self.present.iter().map(|(_, len)| len).sum()
+        self.list.total_len()
     }
 
     fn read(&self, component: Component) -> Result<Option<Vec<u8>>> {
@@ -119,84 +91,18 @@ impl<'a> Files<'a> {
         }
     }
 
-    fn missing(&self, component: Component, why: &str) {
-        let expected = format!("a file {component}, {why}");
-        self.findings
-            .damage(Place::of(component), "sstable", expected, "no such file");
-    }
-
-    /// `TOC.txt` against the files there are; components that no SSTable is without.
+    /// The files there are against `TOC.txt` and against what no SSTable is without.
     pub(super) fn check_list(&self) -> Result<()> {
-        for required in [Component::Data, Component::Index, Component::Statistics] {
-            if !self.has(required) {
-                self.missing(required, "without which there is no SSTable");
-            }
-        }
-        if !self.has(Component::Toc) {
-            // Cassandra makes a new one, but it is written last: the SSTable may be incomplete.
-            self.missing(
-                Component::Toc,
-                "which tells what other files there should be",
-            );
-            return Ok(());
-        }
-        let Some(toc) = self.parse(Component::Toc, |bytes| {
-            let odd = bytes
-                .iter()
-                .position(|b| !b.is_ascii_graphic() && !b" \r\n".contains(b));
-            if let Some(at) = odd {
-                self.findings.damage(
-                    Place::offset(Component::Toc, at as u64),
-                    "toc",
-                    "names of components, one a line",
-                    format!("byte {:02x}", bytes[at]),
-                );
-            }
-            Toc::parse(bytes)
-        })?
-        else {
-            return Ok(());
-        };
-        let why = "which TOC.txt lists";
-        for listed in toc.components() {
-            if !self.has(listed)
-                && ![Component::Data, Component::Index, Component::Statistics].contains(&listed)
-            {
-                self.missing(listed, why);
-            }
-        }
-        for listed in toc.unknown() {
-            if !self.foreign.iter().any(|name| name == listed) {
-                self.findings.damage(
-                    Place::of(Component::Toc),
-                    "toc",
-                    format!("a file {}", self.descriptor.file_name_of(listed)),
-                    "no such file",
-                );
-            }
-        }
-        for &(present, _) in &self.present {
-            if toc.contains(present) {
-                continue;
-            }
-            let expected = format!("a line {present}, since that file exists");
-            let found = toc.names.join(", ");
-            let place = Place::of(Component::Toc);
-            if [Component::Filter, Component::Summary].contains(&present) {
-                // Cassandra may have built them anew after it had written the list.
-                self.findings.note(place, "toc", expected, found);
-            } else {
-                self.findings.damage(place, "toc", expected, found);
-            }
-        }
-        if !self.has(Component::Digest) && !toc.contains(Component::Digest) {
-            self.absent(Component::Digest, "against which Data.db can be checked");
-        }
-        if !self.has(Component::Summary) && !toc.contains(Component::Summary) {
-            self.absent(
-                Component::Summary,
-                "which Cassandra builds anew when it opens the table",
-            );
+        let toc = self.parse(Component::Toc, Toc::parse)?;
+        for finding in self.list.check(self.descriptor, toc.as_ref()) {
+            let severity = match finding.is_damage {
+                true => Severity::Damage,
+                false => Severity::Note,
+            };
+            let place = Place::of(finding.component);
+            let (expected, found) = (finding.expected, finding.found);
+            self.findings
+                .add(severity, place, finding.structure, expected, found);
         }
         Ok(())
     }
@@ -230,9 +136,25 @@ impl<'a> Files<'a> {
             );
         }
         let version = self.descriptor.version;
-        self.parse(Component::Filter, |bytes| {
+        let filter = self.parse(Component::Filter, |bytes| {
             BloomFilter::parse(bytes, version)
-        })
+        })?;
+        if filter.as_ref().is_some_and(|f| f.hash_count() == 0) {
+            // Cassandra takes an empty file for a filter that lets everything pass. For tables
+            // without filters it writes none at all.
+            let severity = match fp_chance {
+                Some(1.0) => Severity::Note,
+                _ => Severity::Damage,
+            };
+            self.findings.add(
+                severity,
+                Place::offset(Component::Filter, 0),
+                "filter",
+                "a Bloom filter over the partition keys",
+                "an empty file",
+            );
+        }
+        Ok(filter)
     }
 
     pub(super) fn summary(&self) -> Result<Option<Summary>> {
@@ -290,28 +212,15 @@ impl<'a> Files<'a> {
             }
             return Ok(None);
         };
-        let crc = match CrcFile::parse(&bytes, data_file_len) {
-            Ok(crc) => crc,
+        match CrcFile::parse(&bytes, data_file_len) {
+            Ok(crc) => Ok(Some(crc)),
             Err(error) => {
                 self.findings.parser(Component::Crc, &error);
                 // Those of the chunks that are there may be right.
                 let whole = covered_by_checksums(&bytes);
-                match whole.map(|len| CrcFile::parse(&bytes, len)) {
-                    Some(Ok(crc)) => crc,
-                    _ => return Ok(None),
-                }
+                Ok(whole.and_then(|len| CrcFile::parse(&bytes, len).ok()))
             }
-        };
-        if CRC_CHUNK_LEN.contains(&crc.chunk_len) && crc.chunk_len.is_power_of_two() {
-            return Ok(Some(crc));
         }
-        self.findings.damage(
-            Place::offset(Component::Crc, 0),
-            "crc.chunk_size",
-            "a power of two, the length of a writer's buffer",
-            crc.chunk_len.to_string(),
-        );
-        Ok(None)
     }
 }
 

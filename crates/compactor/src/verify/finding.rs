@@ -42,7 +42,8 @@ pub struct Finding {
     /// The component that is wrong, or that does not fit the others.
     #[serde(serialize_with = "as_text")]
     pub component: Component,
-    /// Its file.
+    /// Its file. In JSON, bytes that are not UTF-8 are replaced.
+    #[serde(serialize_with = "crate::report::lossy")]
     pub path: PathBuf,
     /// Byte offset in the file, where one is known.
     pub offset: Option<u64>,

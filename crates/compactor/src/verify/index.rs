@@ -87,6 +87,11 @@ impl<'a> IndexScan<'a> {
         self.has_entry.then_some(&self.entry)
     }
 
+    /// The entry before the one that the scan stands on.
+    pub(super) fn previous(&self) -> Option<&Entry> {
+        (self.count > u64::from(self.has_entry)).then_some(&self.previous)
+    }
+
     /// True if every entry was read.
     pub(super) fn is_complete(&self) -> bool {
         self.state == State::Ended

@@ -18,6 +18,7 @@ use compactor_sstable::statistics::{
 };
 use compactor_sstable::{Version, data::clustering::Kind};
 
+use super::binding::{self, Binding, Mismatch, RowsSeen};
 use super::content::Content;
 use super::finding::{Findings, Place, Severity};
 use super::short_hex;
@@ -26,8 +27,6 @@ use super::short_hex;
 const CARDINALITY_TOLERANCE: f64 = 0.05;
 /// How many of the four counts are wrong where they are of other data.
 const FOREIGN_COUNTS: usize = 3;
-/// Relative difference of a compression ratio that comes from rounding.
-const RATIO_TOLERANCE: f64 = 1e-6;
 
 /// What is compared with the content.
 pub(super) struct StatisticsCheck<'a> {
@@ -37,6 +36,8 @@ pub(super) struct StatisticsCheck<'a> {
     pub(super) comparator: &'a ClusteringComparator,
     /// Compressed over uncompressed bytes, by `CompressionInfo.db`.
     pub(super) compression_ratio: Option<f64>,
+    /// There is such a file.
+    pub(super) is_compressed: bool,
 }
 
 impl StatisticsCheck<'_> {
@@ -81,11 +82,6 @@ impl StatisticsCheck<'_> {
         if stats.level < 0 {
             self.add(Severity::Damage, "level", "0 or more", stats.level);
         }
-        let ratio = stats.compression_ratio;
-        let wanted = self.compression_ratio.unwrap_or(NO_COMPRESSION_RATIO);
-        if (ratio - wanted).abs() > RATIO_TOLERANCE * wanted.abs() {
-            self.add(Severity::Note, "compression_ratio", wanted, ratio);
-        }
     }
 
     /// First and last key, of files that name them.
@@ -108,8 +104,11 @@ impl StatisticsCheck<'_> {
     /// covered all the same.
     pub(super) fn content(&self, content: Content) {
         let is_complete = content.is_complete;
-        let (partitions, rows) = (content.partitions, content.rows);
-        let empty_static_rows = content.empty_static_rows;
+        let partitions = content.partitions;
+        let rows_seen = RowsSeen {
+            rows: content.rows + content.empty_rows,
+            empty_static_rows: content.empty_static_rows,
+        };
         if partitions == 0 {
             return;
         }
@@ -151,7 +150,7 @@ impl StatisticsCheck<'_> {
         if !is_complete {
             return;
         }
-        self.counts(found, stats, partitions, rows, empty_static_rows);
+        self.counts(found, stats, partitions, rows_seen);
         self.cardinality(&seen, partitions);
     }
 
@@ -282,20 +281,21 @@ impl StatisticsCheck<'_> {
         found: &StatsMetadata,
         seen: &StatsMetadata,
         partitions: u64,
-        rows: u64,
-        empty_static_rows: u64,
+        rows_seen: RowsSeen,
     ) {
-        let stated = found.partition_sizes.count();
-        if u64::try_from(stated) != Ok(partitions) {
-            let expected = format!("{partitions} partitions");
-            self.add(Severity::Damage, "partition_sizes", expected, stated);
-            return;
+        let mut mismatches: Vec<Mismatch> =
+            binding::partition_sizes(self.version, found, &seen.partition_sizes)
+                .into_iter()
+                .collect();
+        if found.partition_sizes.count() == seen.partition_sizes.count() {
+            let ratio = self.compression_ratio.unwrap_or(NO_COMPRESSION_RATIO);
+            // What is in a CompressionInfo.db that cannot be read is not known.
+            let is_known = self.is_compressed == self.compression_ratio.is_some();
+            let of_sums = Binding::of(self.version, found).check(ratio, rows_seen);
+            let counts = |m: &Mismatch| is_known || m.field != "compression_ratio";
+            mismatches.extend(of_sums.into_iter().filter(counts));
         }
         let mut wrong: Vec<(&str, String, String)> = Vec::new();
-        if found.partition_sizes != seen.partition_sizes {
-            let expected = format!("{partitions} partitions by size as in the data");
-            wrong.push(("partition_sizes", expected, "other sizes".to_owned()));
-        }
         if found.cells_per_partition != seen.cells_per_partition {
             let expected = format!("{partitions} partitions by number of cells as in the data");
             let count = found.cells_per_partition.count();
@@ -305,16 +305,20 @@ impl StatisticsCheck<'_> {
                 format!("{count} with other numbers"),
             ));
         }
-        // The cursor compaction of 6.0-alpha2 counts empty static rows as well.
-        let stated = u64::try_from(found.total_rows).ok();
-        if stated != Some(rows) && stated != Some(rows + empty_static_rows) {
-            wrong.push(("total_rows", rows.to_string(), found.total_rows.to_string()));
-        }
         if found.total_columns_set != seen.total_columns_set {
             let (seen, found) = (seen.total_columns_set, found.total_columns_set);
             wrong.push(("total_columns_set", seen.to_string(), found.to_string()));
         }
-        let severity = if wrong.len() >= FOREIGN_COUNTS {
+        let is_foreign = wrong.len() + mismatches.len() >= FOREIGN_COUNTS;
+        for m in mismatches {
+            let severity = if is_foreign {
+                Severity::Damage
+            } else {
+                m.severity
+            };
+            self.add(severity, m.field, m.expected, m.found);
+        }
+        let severity = if is_foreign {
             Severity::Damage
         } else {
             Severity::Note

@@ -7,6 +7,7 @@ use compactor::sstable::compression::chunk::{ChunkCompressor, ChunkDecompressor}
 use compactor::sstable::compression::crc32;
 use compactor::sstable::compression::info::CompressionInfo;
 use compactor::sstable::descriptor::Descriptor;
+use compactor::sstable::statistics::Statistics;
 use compactor::sstable::{Component, digest};
 
 /// A copy of an SSTable in a directory of its own, which goes with it.
@@ -102,7 +103,7 @@ impl Copy {
         });
     }
 
-    /// Changes the uncompressed content of `Data.db` and makes all checksums and chunk offsets fit
+    /// Changes the uncompressed content of `Data.db` and makes checksums, chunk offsets and ratio fit
     /// it, so that nothing but the content tells of the change.
     pub fn edit_content(&self, edit: impl FnOnce(&mut Vec<u8>)) {
         if self.path(Component::Crc).exists() {
@@ -136,7 +137,19 @@ impl Copy {
         made.write(&mut bytes, version).unwrap();
         self.write(Component::Data, &stored);
         self.write(Component::CompressionInfo, &bytes);
+        self.edit_statistics(|s| s.stats.compression_ratio = made.compression_ratio());
         self.fix_digest();
+    }
+
+    /// Changes the statistics; their checksums are right.
+    pub fn edit_statistics(&self, edit: impl FnOnce(&mut Statistics)) {
+        let version = self.descriptor.version;
+        self.edit(Component::Statistics, |bytes| {
+            let mut statistics = Statistics::parse(bytes, version).unwrap();
+            edit(&mut statistics);
+            bytes.clear();
+            statistics.write(bytes, version).unwrap();
+        });
     }
 
     /// Makes the digest that of `Data.db` as it is.

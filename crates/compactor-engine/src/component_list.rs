@@ -1,0 +1,158 @@
+//! Which files an SSTable has, and which it should have.
+//!
+//! `TOC.txt` is believed as far as Cassandra believes it: a missing one is made anew from the files
+//! that exist (`TOCComponent.loadOrCreate`), and a filter or summary that it does not list was built
+//! after it. What it lists must be there.
+
+use std::io;
+use std::path::Path;
+
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::toc::Toc;
+use compactor_sstable::version::Format;
+
+use crate::error::{Error, Result};
+
+/// The files of one SSTable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentList {
+    /// Known components, with their lengths in bytes.
+    pub present: Vec<(Component, u64)>,
+    /// What follows the SSTable's name in other files, such as those of secondary indexes.
+    pub foreign: Vec<String>,
+}
+
+/// Something that the files there are do not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListFinding {
+    /// False for what Cassandra makes anew or does without.
+    pub is_damage: bool,
+    /// The component that is missing, or `TOC.txt`.
+    pub component: Component,
+    /// `sstable` or `toc`.
+    pub structure: &'static str,
+    /// What should be.
+    pub expected: String,
+    /// What is.
+    pub found: String,
+}
+
+impl ComponentList {
+    /// Looks which files of `descriptor` exist.
+    ///
+    /// # Errors
+    /// If its directory cannot be listed.
+    pub fn read(descriptor: &Descriptor) -> Result<ComponentList> {
+        let directory = if descriptor.directory.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &descriptor.directory
+        };
+        let mut present = Vec::new();
+        for component in Component::ALL {
+            let path = descriptor.path(component);
+            match std::fs::metadata(&path) {
+                Ok(metadata) => present.push((component, metadata.len())),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(Error::file("look up", path)(e)),
+            }
+        }
+        let prefix = format!("{}-", descriptor.base_name());
+        let mut foreign = Vec::new();
+        for entry in std::fs::read_dir(directory).map_err(Error::file("list", directory))? {
+            let name = entry.map_err(Error::file("list", directory))?.file_name();
+            if let Some(suffix) = name.to_str().and_then(|n| n.strip_prefix(&prefix))
+                && Component::from_file_suffix(suffix).is_none()
+            {
+                foreign.push(suffix.to_owned());
+            }
+        }
+        foreign.sort();
+        Ok(ComponentList { present, foreign })
+    }
+
+    /// True if the component is on disk.
+    pub fn has(&self, component: Component) -> bool {
+        self.present.iter().any(|(c, _)| *c == component)
+    }
+
+    /// Bytes of all known components.
+    pub fn total_len(&self) -> u64 {
+        self.present.iter().map(|(_, len)| len).sum()
+    }
+
+    /// What is missing of `descriptor`, or not listed. `toc` is the parsed `TOC.txt`, if it exists
+    /// and could be parsed.
+    pub fn check(&self, descriptor: &Descriptor, toc: Option<&Toc>) -> Vec<ListFinding> {
+        let mut findings = Vec::new();
+        let mut add = |is_damage, component, structure, expected: String, found: &str| {
+            findings.push(ListFinding {
+                is_damage,
+                component,
+                structure,
+                expected,
+                found: found.to_owned(),
+            });
+        };
+        let required: &[Component] = match descriptor.format() {
+            Format::Big => &[Component::Data, Component::Index, Component::Statistics],
+            Format::Bti => &[
+                Component::Data,
+                Component::Partitions,
+                Component::Rows,
+                Component::Statistics,
+            ],
+        };
+        for &component in required {
+            if !self.has(component) {
+                let expected = format!("a file {component}, without which there is no SSTable");
+                add(true, component, "sstable", expected, "no such file");
+            }
+        }
+        if !self.has(Component::Toc) {
+            let expected = "a file TOC.txt, which tells what other files there should be";
+            let found = "no such file; Cassandra makes one of the files there are";
+            add(false, Component::Toc, "sstable", expected.to_owned(), found);
+        }
+        let Some(toc) = toc else {
+            return findings;
+        };
+        for listed in toc.components() {
+            if !self.has(listed) && !required.contains(&listed) {
+                let expected = format!("a file {listed}, which TOC.txt lists");
+                add(true, listed, "sstable", expected, "no such file");
+            }
+        }
+        for listed in toc.unknown() {
+            if !self.foreign.iter().any(|name| name == listed) {
+                let expected = format!("a file {}", descriptor.file_name_of(listed));
+                add(true, Component::Toc, "toc", expected, "no such file");
+            }
+        }
+        for &(present, _) in &self.present {
+            if !toc.contains(present) {
+                // Cassandra may have built these anew after it had written the list.
+                let is_rebuilt = [Component::Filter, Component::Summary].contains(&present);
+                let expected = format!("a line {present}, since that file exists");
+                let found = toc.names.join(", ");
+                add(!is_rebuilt, Component::Toc, "toc", expected, &found);
+            }
+        }
+        for (component, why) in [
+            (Component::Digest, "against which Data.db can be checked"),
+            (
+                Component::Summary,
+                "which Cassandra builds anew when it opens the table",
+            ),
+        ] {
+            let is_due = component == Component::Digest || descriptor.format() == Format::Big;
+            if is_due && !self.has(component) && !toc.contains(component) {
+                let expected = format!("a file {component}, {why}");
+                let found = "none, nor does TOC.txt list it";
+                add(false, component, "sstable", expected, found);
+            }
+        }
+        findings
+    }
+}

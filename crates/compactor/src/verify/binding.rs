@@ -1,0 +1,120 @@
+//! What binds `Statistics.db` to its `Data.db`.
+//!
+//! Times in the data are distances from those in the statistics' header: the statistics of another
+//! SSTable of the table shift every one of them. Nothing names the file that they belong to, but
+//! sizes of partitions, number of rows and compression ratio are sums over it.
+//!
+//! No reader can tell the statistics of two SSTables apart that agree in all of these, in first and
+//! last key, and whose times lie within one another's range.
+//!
+//! Source: `MetadataCollector.addPartitionSizeInBytes`, `.updateColumnSetPerRow`,
+//! `.addCompressionRatio`.
+
+use compactor_sstable::Version;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
+use compactor_sstable::statistics::{EstimatedHistogram, StatsMetadata};
+
+use super::finding::Severity;
+
+/// What `Statistics.db` says of its data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Binding {
+    version: Version,
+    total_rows: i64,
+    compression_ratio: f64,
+}
+
+/// Rows of the data, counted as Cassandra does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowsSeen {
+    /// Rows, static ones that are not empty included.
+    pub(crate) rows: u64,
+    /// Empty static rows: the cursor compaction of 6.0-alpha2 counts them as well.
+    pub(crate) empty_static_rows: u64,
+}
+
+/// A field that the data contradicts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    pub(crate) severity: Severity,
+    pub(crate) field: &'static str,
+    pub(crate) expected: String,
+    pub(crate) found: String,
+}
+
+/// Only writers since 4.0 are known well enough to hold them to their sums.
+pub(crate) fn is_exact(version: Version) -> bool {
+    version.has_metadata_checksum()
+}
+
+/// The ratio that the statistics of data with these chunks should tell.
+pub(crate) fn ratio_of(info: Option<&CompressionInfo>) -> f64 {
+    info.map_or(NO_COMPRESSION_RATIO, CompressionInfo::compression_ratio)
+}
+
+/// Sizes of partitions against those in the statistics.
+pub(crate) fn partition_sizes(
+    version: Version,
+    stats: &StatsMetadata,
+    seen: &EstimatedHistogram,
+) -> Option<Mismatch> {
+    let found = &stats.partition_sizes;
+    if found == seen {
+        return None;
+    }
+    let (severity, what) = if found.count() != seen.count() {
+        (Severity::Damage, format!("{} partitions", found.count()))
+    } else if is_exact(version) {
+        (Severity::Damage, "other sizes".to_owned())
+    } else {
+        (Severity::Note, "other sizes".to_owned())
+    };
+    Some(Mismatch {
+        severity,
+        field: "partition_sizes",
+        expected: format!("{} partitions by size as in the data", seen.count()),
+        found: what,
+    })
+}
+
+impl Binding {
+    pub(crate) fn of(version: Version, stats: &StatsMetadata) -> Binding {
+        Binding {
+            version,
+            total_rows: stats.total_rows,
+            compression_ratio: stats.compression_ratio,
+        }
+    }
+
+    /// Holds them against the data, all of whose rows were seen. `ratio` is [`ratio_of`] its chunks.
+    ///
+    /// A scrub that gives up a partition in its middle takes the bytes back, but not what it has
+    /// counted of it: more rows than there are, and then another ratio, are what it leaves.
+    pub(crate) fn check(&self, ratio: f64, seen: RowsSeen) -> Vec<Mismatch> {
+        let mut wrong = Vec::new();
+        let most = seen.rows + seen.empty_static_rows;
+        let stated = u64::try_from(self.total_rows).unwrap_or(0);
+        let damage_if = |is_damage: bool| match is_damage && is_exact(self.version) {
+            true => Severity::Damage,
+            false => Severity::Note,
+        };
+        if stated != seen.rows && stated != most {
+            wrong.push(Mismatch {
+                severity: damage_if(stated < most),
+                field: "total_rows",
+                expected: seen.rows.to_string(),
+                found: self.total_rows.to_string(),
+            });
+        }
+        if self.compression_ratio.to_bits() != ratio.to_bits() {
+            wrong.push(Mismatch {
+                severity: damage_if(stated <= most),
+                field: "compression_ratio",
+                expected: ratio.to_string(),
+                found: self.compression_ratio.to_string(),
+            });
+        }
+        wrong
+    }
+}

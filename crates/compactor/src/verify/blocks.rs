@@ -1,0 +1,231 @@
+//! A promoted index without the data: what its blocks say of one another, of the partition's head
+//! and of its length.
+//!
+//! A merge holds every promoted index of its inputs to this. What only the rows can tell, whether
+//! the names, the deletions and the places between the first and the last block are theirs,
+//! [`super::promoted`] checks when the data is verified.
+
+use std::cmp::Ordering;
+
+use compactor_sstable::big::PromotedIndex;
+use compactor_sstable::byte_reader::ByteReader;
+use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::{Component, Error as FormatError, Version};
+
+use super::finding::{Findings, Place};
+use super::index::Entry;
+use super::short_hex;
+
+/// Checks the promoted indexes of one SSTable.
+pub(super) struct BlocksCheck<'a> {
+    findings: &'a Findings,
+    comparator: &'a ClusteringComparator,
+    version: Version,
+    has_static: bool,
+    spans: Vec<ValueSpan>,
+    previous: Name,
+    current: Name,
+}
+
+/// The clustering of a row or marker.
+#[derive(Debug, Default)]
+struct Name {
+    bytes: Vec<u8>,
+    spans: Vec<ValueSpan>,
+    kind: Option<Kind>,
+}
+
+impl Name {
+    /// Takes `bytes` over; they were parsed before.
+    fn set(&mut self, bytes: &[u8], comparator: &ClusteringComparator) -> Result<(), FormatError> {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        let mut reader = ByteReader::new(&self.bytes);
+        self.kind = Some(comparator.read_prefix(&mut reader, &mut self.spans)?);
+        Ok(())
+    }
+
+    fn prefix(&self) -> Option<Prefix<'_>> {
+        Some(Prefix {
+            kind: self.kind?,
+            base: &self.bytes,
+            spans: &self.spans,
+        })
+    }
+
+    fn is_close(&self) -> bool {
+        self.kind.is_some_and(Kind::is_close)
+    }
+
+    fn is_open(&self) -> bool {
+        self.kind.is_some_and(Kind::is_open)
+    }
+}
+
+impl<'a> BlocksCheck<'a> {
+    pub(super) fn new(findings: &'a Findings, layout: &'a Layout) -> BlocksCheck<'a> {
+        BlocksCheck {
+            findings,
+            comparator: &layout.clustering,
+            version: layout.version,
+            has_static: layout.has_static(),
+            spans: Vec::new(),
+            previous: Name::default(),
+            current: Name::default(),
+        }
+    }
+
+    /// The entry of a partition that takes `partition_len` bytes, if it has a promoted index.
+    pub(super) fn entry(&mut self, entry: &Entry, partition_len: u64) {
+        if entry.promoted.is_empty() {
+            return;
+        }
+        let parsed = PromotedIndex::parse(&entry.promoted, self.version, entry.promoted_offset);
+        let checked = match &parsed {
+            Ok(index) => {
+                self.head(entry, index);
+                self.chain(entry, index, partition_len)
+            }
+            Err(error) => return self.findings.parser(Component::Index, error),
+        };
+        if let Err(error) = checked {
+            self.findings.parser(Component::Index, &error);
+        }
+    }
+
+    fn wrong(&self, entry: &Entry, structure: &str, expected: impl ToString, found: impl ToString) {
+        let place = Place::offset(Component::Index, entry.promoted_offset)
+            .in_partition(short_hex(&entry.key));
+        self.findings
+            .damage(place, structure, expected.to_string(), found.to_string());
+    }
+
+    /// Key and deletion, and a static row where there may be one.
+    fn head(&self, entry: &Entry, index: &PromotedIndex<'_>) {
+        let mut deletion = Vec::new();
+        index.deletion.write(&mut deletion, self.version);
+        let least = 2 + entry.key.len() as u64 + deletion.len() as u64;
+        let (is_right, or_more) = match self.has_static {
+            true => (index.header_len > least, ", and a static row"),
+            false => (index.header_len == least, ""),
+        };
+        if !is_right {
+            let expected = format!("{least}, key and deletion{or_more}");
+            self.wrong(entry, "promoted.header_length", expected, index.header_len);
+        }
+    }
+
+    /// Each block begins where the one before ends, and names ascend. The first contradiction ends
+    /// it: what follows looks wrong as well.
+    fn chain(
+        &mut self,
+        entry: &Entry,
+        index: &PromotedIndex<'_>,
+        partition_len: u64,
+    ) -> Result<(), FormatError> {
+        let comparator = self.comparator;
+        let mut end = index.header_len;
+        let mut open: Option<DeletionTime> = None;
+        for number in 0..index.block_count() {
+            let block = index.block(number, comparator, &mut self.spans)?;
+            if block.offset != end {
+                let expected = format!("block {number} at {end}, behind what comes before");
+                self.wrong(entry, "index_info.offset", expected, block.offset);
+                return Ok(());
+            }
+            end = end.saturating_add(block.width);
+            self.current.set(block.first, comparator)?;
+            if number > 0 && !self.ascends() {
+                let expected = format!("block {number} to begin behind {}", self.name_before());
+                self.wrong(
+                    entry,
+                    "index_info.first_name",
+                    expected,
+                    short_hex(block.first),
+                );
+                return Ok(());
+            }
+            // A marker that closes needs an open deletion before it, one that opens must not have it.
+            let is_bound = self.current.is_close() || self.current.is_open();
+            if is_bound && self.current.is_close() != open.is_some() {
+                let expected = format!("{} in block {number}", closing(open.is_some()));
+                self.wrong(
+                    entry,
+                    "index_info.first_name",
+                    expected,
+                    short_hex(block.first),
+                );
+                return Ok(());
+            }
+            std::mem::swap(&mut self.previous, &mut self.current);
+            self.current.set(block.last, comparator)?;
+            if block.first != block.last && !self.ascends() {
+                let expected = format!("block {number} to end behind {}", self.name_before());
+                self.wrong(
+                    entry,
+                    "index_info.last_name",
+                    expected,
+                    short_hex(block.last),
+                );
+                return Ok(());
+            }
+            open = block.open_marker;
+            let is_bound = self.current.is_close() || self.current.is_open();
+            let is_last = number + 1 == index.block_count();
+            let is_wrong = open.is_some_and(|deletion| deletion.is_live())
+                || (is_bound && self.current.is_open() != open.is_some())
+                || (is_last && open.is_some());
+            if is_wrong {
+                let what = match is_last || !self.current.is_open() {
+                    true => "none behind",
+                    false => "one behind",
+                };
+                let expected = format!("{what} block {number}, by its last name");
+                self.wrong(
+                    entry,
+                    "index_info.open_marker",
+                    expected,
+                    format!("{open:?}"),
+                );
+                return Ok(());
+            }
+            std::mem::swap(&mut self.previous, &mut self.current);
+        }
+        // The last block includes the partition's end byte where that closed it.
+        if end != partition_len && end.checked_add(1) != Some(partition_len) {
+            let expected = format!("blocks up to {partition_len}, the partition's end");
+            self.wrong(entry, "index_info.width", expected, end);
+        }
+        Ok(())
+    }
+
+    /// The current name sorts behind the previous one.
+    fn ascends(&self) -> bool {
+        let (Some(previous), Some(current)) = (self.previous.prefix(), self.current.prefix())
+        else {
+            return true;
+        };
+        match self.comparator.compare(previous, current) {
+            Ordering::Less => true,
+            // Some writers leave a closing and an opening bound where Cassandra writes a boundary.
+            Ordering::Equal => {
+                let (before, after) = (previous.kind, current.kind);
+                !before.is_open() && before.is_close() && after.is_open() && !after.is_close()
+            }
+            Ordering::Greater => false,
+        }
+    }
+
+    fn name_before(&self) -> String {
+        short_hex(&self.previous.bytes)
+    }
+}
+
+fn closing(is_open: bool) -> &'static str {
+    match is_open {
+        true => "a bound that closes what is open",
+        false => "a bound that opens, since nothing is open",
+    }
+}

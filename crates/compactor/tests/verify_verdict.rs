@@ -1,0 +1,372 @@
+//! A merge and a verification have one verdict: what either of them refuses, the other does, and what
+//! a merge accepts it merges to the rows of the intact files.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use compactor::io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
+use compactor::sstable::compression::codec::Codec;
+use compactor::sstable::compression::info::CompressionParams;
+use compactor::sstable::statistics::Statistics;
+use compactor::sstable::{Component, Version};
+use compactor::verify::{Severity, VerifyOptions, VerifyReport, verify};
+use compactor::{
+    ErrorKind, InputCheck, MergeJob, MergeRequest, NoObserver, OutputCompression, Scope, run_merge,
+};
+use support::damage::Copy;
+use support::sstable;
+
+/// Runs merges and verifications of one SSTable.
+struct Judge {
+    io: Io,
+    output: tempfile::TempDir,
+}
+
+/// Each merge that is not refused is synced: in memory where that is possible.
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
+}
+
+/// What the two said.
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    Sound,
+    Damaged,
+}
+
+impl Judge {
+    fn new() -> Judge {
+        let options = IoOptions {
+            backend: BackendKind::Threads,
+            ..IoOptions::default()
+        };
+        Judge {
+            io: Io::new(options).unwrap(),
+            output: directory(),
+        }
+    }
+
+    fn request(&self, inputs: &[&Path]) -> MergeRequest {
+        let inputs = inputs.iter().map(|path| path.to_path_buf()).collect();
+        let mut request = MergeRequest::new(inputs, self.output.path());
+        request.read_mode = ReadMode::Buffered;
+        request.write_mode = WriteMode::Buffered;
+        request.threads = 1;
+        request.memory_bytes = 4 << 20;
+        request.now_s = 1_000_000_000;
+        request
+    }
+
+    /// The output's `Data.db`, or what the merge says.
+    fn run(&self, request: MergeRequest) -> Result<PathBuf, compactor::Error> {
+        let job = MergeJob::open(self.io.clone(), request)?;
+        let report = run_merge(job, InputCheck::AllComponents, &mut NoObserver)?;
+        Ok(report.output.unwrap().data_path)
+    }
+
+    /// The bytes of the rows that a merge of this makes.
+    fn merged(&self, input: &Copy) -> Result<Vec<u8>, compactor::Error> {
+        let mut request = self.request(&[&input.data()]);
+        request.compression = OutputCompression::None;
+        let data = self.run(request)?;
+        let bytes = fs::read(&data).unwrap();
+        for entry in fs::read_dir(self.output.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        Ok(bytes)
+    }
+
+    fn verified(&self, input: &Copy) -> Result<VerifyReport, compactor::Error> {
+        let mut options = VerifyOptions::default();
+        options.read_mode = ReadMode::Buffered;
+        verify(&self.io, &input.data(), &options, &mut NoObserver)
+    }
+
+    /// Rewrites an SSTable with blocks of a few rows, so that its partitions have promoted indexes.
+    fn with_blocks(&self, place: &str, compression: OutputCompression) -> Copy {
+        let source = sstable(place);
+        let mut request = self.request(&[&source]);
+        request.version = Some(Version::Pa);
+        request.column_index_size = 150;
+        request.compression = compression;
+        let made = self.run(request).unwrap();
+        let copy = Copy::of(&made);
+        for entry in fs::read_dir(self.output.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        copy
+    }
+}
+
+/// How many changes there were, by what was made of them.
+#[derive(Debug, Default)]
+struct Counts {
+    refused: u64,
+    harmless: u64,
+    /// Names, deletions and places of blocks in a promoted index, which only the rows can tell.
+    only_verified: u64,
+    disagreements: Vec<String>,
+}
+
+impl Counts {
+    fn judge(&mut self, judge: &Judge, copy: &Copy, rows: &[u8], what: impl Fn() -> String) {
+        let verified = judge.verified(copy);
+        let by_verify = match &verified {
+            Ok(report) if !report.is_damaged() => Verdict::Sound,
+            _ => Verdict::Damaged,
+        };
+        let merged = judge.merged(copy);
+        let by_merge = match &merged {
+            Ok(bytes) => {
+                assert!(bytes == rows, "{}: other rows", what());
+                Verdict::Sound
+            }
+            Err(_) => Verdict::Damaged,
+        };
+        match (by_merge, by_verify) {
+            (Verdict::Damaged, Verdict::Damaged) => self.refused += 1,
+            (Verdict::Sound, Verdict::Sound) => self.harmless += 1,
+            (Verdict::Sound, Verdict::Damaged) if only_rows_tell(&verified) => {
+                self.only_verified += 1;
+            }
+            (by_merge, by_verify) => self.disagreements.push(format!(
+                "{}: merge {by_merge:?}, verify {by_verify:?}\n  {:?}\n  {:?}",
+                what(),
+                merged.err().map(|e| e.to_string()),
+                verified.map(|r| r
+                    .findings
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>())
+            )),
+        }
+    }
+}
+
+fn only_rows_tell(verified: &Result<VerifyReport, compactor::Error>) -> bool {
+    let Ok(report) = verified else { return false };
+    let of_blocks = |s: &str| s.starts_with("promoted.") || s.starts_with("index_info.");
+    report
+        .findings
+        .iter()
+        .filter(|f| f.severity == Severity::Damage)
+        .all(|f| f.component == Component::Index && of_blocks(&f.structure))
+}
+
+fn wide(judge: &Judge) -> [(&'static str, Copy); 2] {
+    let mut lz4 = CompressionParams::new(Codec::Lz4, 1024);
+    lz4.max_compressed_len = 1024;
+    [
+        (
+            "compressed",
+            judge.with_blocks("pa-range_nested/inputs/1", OutputCompression::Params(lz4)),
+        ),
+        (
+            "uncompressed",
+            judge.with_blocks("pa-range_nested/inputs/1", OutputCompression::None),
+        ),
+    ]
+}
+
+#[test]
+fn of_flipped_bits() {
+    let judge = Judge::new();
+    let mut all = Counts::default();
+    for (name, copy) in wide(&judge) {
+        let rows = judge.merged(&copy).unwrap();
+        assert!(judge.verified(&copy).unwrap().findings.is_empty());
+        for component in copy.components() {
+            let intact = copy.read(component);
+            // A byte here and there where a checksum covers all; every byte of the rest.
+            let (step, masks): (usize, &[u8]) = match component {
+                Component::Data => (intact.len() / 40, &[0x10]),
+                Component::Statistics => (intact.len() / 60, &[0x01]),
+                Component::Index => (1, &[0x01, 0x40]),
+                Component::Toc | Component::Summary => (1, &[0x04]),
+                _ => (1, &[0x01, 0x20]),
+            };
+            let mut counts = Counts::default();
+            for at in (0..intact.len()).step_by(step.max(1)) {
+                for mask in masks {
+                    copy.edit(component, |bytes| bytes[at] ^= mask);
+                    counts.judge(&judge, &copy, &rows, || {
+                        format!(
+                            "{name} {component} byte {at} of {}, mask {mask:02x}",
+                            intact.len()
+                        )
+                    });
+                    copy.write(component, &intact);
+                }
+            }
+            println!(
+                "{name} {component}, {} bytes: {} refused, {} harmless, {} found by verify only",
+                intact.len(),
+                counts.refused,
+                counts.harmless,
+                counts.only_verified
+            );
+            all.only_verified += counts.only_verified;
+            all.refused += counts.refused;
+            all.disagreements.append(&mut counts.disagreements);
+        }
+    }
+    assert!(all.refused > 800, "{all:?}");
+    assert!(
+        all.disagreements.is_empty(),
+        "{}",
+        all.disagreements.join("\n")
+    );
+}
+
+type Edit = fn(&mut Statistics);
+
+/// A `Statistics.db` of another SSTable of the table, as far as anything tells it from the right one.
+#[test]
+fn of_foreign_statistics() {
+    let judge = Judge::new();
+    let place = "pa-range_nested/inputs/1";
+    let rows = judge.merged(&Copy::of(&sstable(place))).unwrap();
+    let edits: [(&str, Edit); 4] = [
+        ("other times, of a shorter span", |s| {
+            s.header.encoding_stats.min_timestamp += 1000;
+            s.stats.min_timestamp += 1000;
+            s.stats.max_timestamp += 999;
+        }),
+        ("other partitions", |s| {
+            let mut sizes = s.stats.partition_sizes.empty_like();
+            (0..s.stats.partition_sizes.count()).for_each(|_| sizes.add(3));
+            s.stats.partition_sizes = sizes;
+        }),
+        ("other chunks", |s| s.stats.compression_ratio /= 2.0),
+        ("fewer rows", |s| s.stats.total_rows -= 1),
+    ];
+    let mut counts = Counts::default();
+    for (what, edit) in edits {
+        let copy = Copy::of(&sstable(place));
+        copy.edit_statistics(edit);
+        counts.judge(&judge, &copy, &rows, || what.to_owned());
+    }
+    assert!(
+        counts.disagreements.is_empty(),
+        "{}",
+        counts.disagreements.join("\n")
+    );
+    assert_eq!(counts.refused, 4, "{counts:?}");
+    // What a scrub leaves is no damage.
+    let copy = Copy::of(&sstable(place));
+    copy.edit_statistics(|s| {
+        s.stats.total_rows += 40;
+        s.stats.compression_ratio *= 1.01;
+    });
+    counts.judge(&judge, &copy, &rows, || "a scrub".to_owned());
+    assert_eq!(counts.harmless, 1, "{counts:?}");
+}
+
+/// Statistics that say that all is past its grace would drop an input unread.
+#[test]
+fn nothing_is_dropped_on_the_word_of_foreign_statistics() {
+    let judge = Judge::new();
+    let expired = |s: &mut Statistics| {
+        s.stats.min_local_deletion_time = 1;
+        s.stats.max_local_deletion_time = 2;
+    };
+    let open = |copy: &Copy| {
+        let mut request = judge.request(&[&copy.data()]);
+        request.scope = Scope::Complete;
+        request.gc_before_s = Some(1_000_000_000);
+        MergeJob::open(judge.io.clone(), request).unwrap()
+    };
+    let run = |copy: &Copy| run_merge(open(copy), InputCheck::AllComponents, &mut NoObserver);
+    for place in [
+        "pa-range_nested/inputs/1",
+        "nb-range_nested/inputs/1",
+        "oa-wide_uncompressed/inputs/2",
+    ] {
+        let copy = Copy::of(&sstable(place));
+        copy.edit_statistics(expired);
+        assert_eq!(open(&copy).fully_expired().len(), 1, "{place}");
+        assert!(run(&copy).unwrap().output.is_none(), "{place}");
+        // With another ratio it is read, and found out.
+        copy.edit_statistics(|s| s.stats.compression_ratio = 0.123);
+        assert!(open(&copy).fully_expired().is_empty(), "{place}");
+        let error = run(&copy).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
+        // With other partitions it is not read, but held against the index.
+        let copy = Copy::of(&sstable(place));
+        copy.edit_statistics(|s| {
+            expired(s);
+            let mut sizes = s.stats.partition_sizes.empty_like();
+            (0..s.stats.partition_sizes.count()).for_each(|_| sizes.add(3));
+            s.stats.partition_sizes = sizes;
+        });
+        assert_eq!(open(&copy).fully_expired().len(), 1, "{place}");
+        let error = run(&copy).unwrap_err().to_string();
+        assert!(
+            error.contains("Statistics.db") && error.contains("partition_sizes"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn of_missing_truncated_and_exchanged_files() {
+    let judge = Judge::new();
+    let mut counts = Counts::default();
+    let mut copies: Vec<(String, Copy)> = wide(&judge)
+        .into_iter()
+        .map(|(name, copy)| (name.to_owned(), copy))
+        .collect();
+    for place in [
+        "nb-range_nested/inputs/1",
+        "nb-range_nested/inputs/2",
+        "nb-statics/inputs/1",
+        "oa-ttl_ties/inputs/1",
+        "nb-range_nested/inputs/3",
+        "oa-range_nested/inputs/1",
+        "oa-range_nested/inputs/2",
+        "oa-wide_uncompressed/inputs/2",
+        "pa-complex_ties/inputs/1",
+        "pa-range_nested/inputs/3",
+        "pa-incompressible_chunks/inputs/1",
+    ] {
+        copies.push((place.to_owned(), Copy::of(&sstable(place))));
+    }
+    for (name, copy) in &copies {
+        let rows = judge.merged(copy).unwrap();
+        for component in copy.components() {
+            let intact = copy.read(component);
+            let mut judge_it = |what: &str| {
+                counts.judge(&judge, copy, &rows, || format!("{name} {component} {what}"));
+            };
+            if component != Component::Data {
+                // Without its Data.db it is no input at all.
+                copy.remove(component);
+                judge_it("missing");
+            }
+            for len in [0, intact.len() / 2, intact.len() - 1] {
+                copy.write(component, &intact[..len]);
+                judge_it(&format!("cut to {len}"));
+            }
+            for (other, from) in &copies {
+                let version = |name: &str| name.split('-').next().map(str::to_owned);
+                if version(other) != version(name) || !from.path(component).exists() {
+                    continue;
+                }
+                copy.write(component, &from.read(component));
+                judge_it(&format!("of {other}"));
+            }
+            copy.write(component, &intact);
+        }
+    }
+    println!("{} refused, {} harmless", counts.refused, counts.harmless);
+    assert_eq!(counts.only_verified, 0);
+    assert!(counts.refused > 100);
+    assert!(
+        counts.disagreements.is_empty(),
+        "{}",
+        counts.disagreements.join("\n")
+    );
+}
