@@ -75,6 +75,9 @@ pub struct MergeOptions {
     pub now_s: i64,
     /// Deletions with a local deletion time before this many seconds may be purged; `None` keeps all.
     pub gc_before_s: Option<i64>,
+    /// Only what is repaired is purged: nothing, unless all inputs are
+    /// (`only_purge_repaired_tombstones`).
+    pub only_purge_repaired: bool,
     /// The table's schema: inputs must agree with it, the output has its types, and what was dropped
     /// with a column goes. `None` where it is not known.
     pub table: Option<Table>,
@@ -113,6 +116,7 @@ impl MergeOptions {
             scope: Scope::Unknown,
             now_s: unix_now().as_secs() as i64,
             gc_before_s: None,
+            only_purge_repaired: false,
             table: None,
             version: None,
             id: None,
@@ -276,7 +280,11 @@ impl MergeJob {
     /// Decides everything that does not need the inputs' data. They come newest first.
     fn decide(io: Io, options: MergeOptions, inputs: Vec<InputSstable>) -> Result<MergeJob> {
         let inherited = inherited_settings(&inputs)?;
+        let is_repaired = |i: &InputSstable| i.statistics.stats.repaired_at != 0;
         let surroundings = match &options.scope {
+            _ if options.only_purge_repaired && !inputs.iter().all(is_repaired) => {
+                Surroundings::Unknown
+            }
             Scope::Unknown => Surroundings::Unknown,
             Scope::Complete => Surroundings::Nothing,
             Scope::Overlapping(paths) => Surroundings::Overlapping(

@@ -197,6 +197,18 @@ impl Table {
             .collect()
     }
 
+    /// An option of the compaction strategy, such as `only_purge_repaired_tombstones`.
+    pub fn compaction_option(&self, name: &str) -> Option<&str> {
+        let options = self.options.compaction.as_ref()?;
+        options.get(name).map(String::as_str)
+    }
+
+    /// Tombstones may be purged from repaired SSTables alone; `false` where the schema does not say.
+    pub fn only_purge_repaired_tombstones(&self) -> bool {
+        self.compaction_option("only_purge_repaired_tombstones")
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
     /// When each dropped column was dropped last, by name.
     pub fn drop_times_micros(&self) -> BTreeMap<&str, i64> {
         let mut times = BTreeMap::new();

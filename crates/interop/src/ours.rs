@@ -114,7 +114,9 @@ fn options(
     };
     if let Some(path) = &request.schema {
         let schema = Schema::parse(&std::fs::read_to_string(path)?)?;
-        options.table = Some(schema.only_table()?.clone());
+        let table = schema.only_table()?;
+        options.only_purge_repaired = table.only_purge_repaired_tombstones();
+        options.table = Some(table.clone());
     }
     options.compression = match request.compression {
         None => OutputCompression::AsNewestInput,

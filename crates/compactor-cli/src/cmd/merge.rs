@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context;
 use compactor::catalog::{self, Catalog};
 use compactor::io::{ReadMode, raise_open_files_limit};
+use compactor::sstable::schema::Table;
 use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope};
 
 use crate::flags::Format;
@@ -87,6 +88,12 @@ pub struct Args {
     /// Keep every tombstone.
     #[arg(long, help_heading = "Purging")]
     no_purge: bool,
+
+    /// Keep the tombstones of inputs that are not repaired, which replicas may not have yet. Default:
+    /// what the table's compaction options in schema.cql say, otherwise false.
+    #[arg(long, help_heading = "Purging", value_name = "true|false", num_args = 0..=1,
+        require_equals = true, default_missing_value = "true")]
+    only_purge_repaired_tombstones: Option<bool>,
 
     /// The moment that expiry is judged at, in seconds since 1970. Default: the clock.
     #[arg(
@@ -238,6 +245,16 @@ fn request(args: &Args, catalog: &Catalog) -> anyhow::Result<(MergeRequest, Vec<
     }
     request.version = args.output_form.sstable_version;
     request.compression = args.output_form.compression(catalog)?;
+    request.only_purge_repaired = args
+        .only_purge_repaired_tombstones
+        .unwrap_or_else(|| table.is_some_and(Table::only_purge_repaired_tombstones));
+    let provides = table.and_then(|t| t.compaction_option("provide_overlapping_tombstones"));
+    if let Some(option) = provides.filter(|o| !o.eq_ignore_ascii_case("none")) {
+        notes.push(format!(
+            "the table has provide_overlapping_tombstones {option}, which is not followed: data that \
+             tombstones outside the inputs shadow stays, as it does without the option"
+        ));
+    }
     request.table = table.cloned();
     if let Some(options) = table.map(|t| &t.options) {
         request.bloom_filter_fp_chance = options.bloom_filter_fp_chance;

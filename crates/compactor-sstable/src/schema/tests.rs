@@ -211,6 +211,20 @@ fn views_have_options_but_no_types() {
 }
 
 #[test]
+fn options_of_the_compaction_strategy() {
+    let with = |options: &str| {
+        only(&format!(
+            "CREATE TABLE t (k int PRIMARY KEY) WITH compaction = {{'class': 'X'{options}}}"
+        ))
+    };
+    let purges = with(", 'only_purge_repaired_tombstones': 'True'");
+    assert!(purges.only_purge_repaired_tombstones());
+    assert_eq!(purges.compaction_option("class"), Some("X"));
+    assert!(!with("").only_purge_repaired_tombstones());
+    assert!(!only("CREATE TABLE t (k int PRIMARY KEY)").only_purge_repaired_tombstones());
+}
+
+#[test]
 fn uncompressed_counters() {
     let table = only(include_str!("testdata/counter_uncompressed.cql"));
     assert!(!table.options.compression.as_ref().unwrap().enabled);

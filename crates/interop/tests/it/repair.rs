@@ -52,10 +52,17 @@ fn states() -> Vec<(&'static str, Repair)> {
 
 /// Each input deletes what others hold, and holds what others delete: of every kind, at timestamps that rise and fall
 /// with the inputs.
-fn scenario() -> Scenario {
-    let mut scenario = Scenario::new("repair_groups", "inputs of several repair states")
-        .schema("CREATE TABLE $t (k int, c int, v int, m map<int, int>, s int static, PRIMARY KEY (k, c))")
-        .purge_all();
+fn scenario(only_purge_repaired: bool) -> Scenario {
+    let mut scenario = Scenario::new(
+        format!("repair_groups_{only_purge_repaired}"),
+        "inputs of several repair states",
+    )
+    .schema(format!(
+        "CREATE TABLE $t (k int, c int, v int, m map<int, int>, s int static, PRIMARY KEY (k, c)) \
+         WITH compaction = {{'class': 'SizeTieredCompactionStrategy', \
+         'only_purge_repaired_tombstones': '{only_purge_repaired}'}}"
+    ))
+    .purge_all();
     let count = states().len() as i32;
     for n in 0..count {
         scenario = scenario.input(|i| {
@@ -85,14 +92,20 @@ fn each_state_gets_its_own_output() {
         let Some(mut cassandra) = server(mode) else {
             return;
         };
-        let failures = run(&mut cassandra).expect("the groups are merged");
-        assert!(failures.is_empty(), "{mode}:\n{}", failures.join("\n"));
+        for only_purge_repaired in [false, true] {
+            let failures = run(&mut cassandra, only_purge_repaired).expect("the groups are merged");
+            assert!(
+                failures.is_empty(),
+                "{mode}, only_purge_repaired_tombstones {only_purge_repaired}:\n{}",
+                failures.join("\n")
+            );
+        }
     }
 }
 
-fn run(cassandra: &mut Cassandra) -> Result<Vec<String>> {
+fn run(cassandra: &mut Cassandra, only_purge_repaired: bool) -> Result<Vec<String>> {
     let place = tempfile::tempdir()?;
-    let scenario = scenario();
+    let scenario = scenario(only_purge_repaired);
     let case = Case::prepare(cassandra, &scenario, &place.path().join("inputs"))?;
     let mut groups: BTreeMap<&str, Vec<PathBuf>> = BTreeMap::new();
     for (input, (name, repair)) in case.inputs.iter().cloned().zip(states()) {
