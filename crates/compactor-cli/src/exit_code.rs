@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0 | done |
 //! | 1 | failed: I/O, a full disk, a file of a kind that is not supported, a bug |
-//! | 2 | wrong usage: options or paths that make no sense |
+//! | 2 | wrong usage: options or paths that make no sense, an output that cannot be as it is asked for |
 //! | 3 | an input is damaged |
 //! | 4 | refused, since it might lose data |
 //! | 130 | interrupted |
@@ -17,34 +17,36 @@ use crate::output::say;
 
 /// An input is damaged.
 pub const CORRUPT: u8 = 3;
+const INTERRUPTED: u8 = 130;
 
 /// Prints the error on stderr, with a remedy where there is one, and chooses the exit code. `writes`:
 /// whether the command writes files, so that one may ask what became of them.
 pub fn report(error: &anyhow::Error, writes: bool) -> ExitCode {
-    let kind = error
-        .downcast_ref::<compactor::Error>()
-        .map(compactor::Error::kind);
+    let ours = error.downcast_ref::<compactor::Error>();
+    let kind = ours.map(compactor::Error::kind);
     if kind == Some(ErrorKind::Cancelled) {
         say(match writes {
             true => format_args!("compactor: interrupted; nothing was written"),
             false => format_args!("compactor: interrupted"),
         });
-        return ExitCode::from(of(ErrorKind::Cancelled));
+        return ExitCode::from(INTERRUPTED);
     }
     say(format_args!("compactor: {error:#}"));
     if let Some(remedy) = kind.and_then(|kind| remedy(kind, writes)) {
         say(format_args!("  {remedy}"));
     }
-    ExitCode::from(kind.map_or(1, of))
+    ExitCode::from(ours.map_or(1, of))
 }
 
-/// The exit code for a kind of error.
-pub fn of(kind: ErrorKind) -> u8 {
-    match kind {
+/// The exit code for an error.
+pub fn of(error: &compactor::Error) -> u8 {
+    match error.kind() {
         ErrorKind::Corrupt => CORRUPT,
         ErrorKind::InvalidInput => 2,
+        // Not the fault of a file that was read: of what is to be written.
+        ErrorKind::Unsupported if error.path().is_none() => 2,
         ErrorKind::Refused => 4,
-        ErrorKind::Cancelled => 130,
+        ErrorKind::Cancelled => INTERRUPTED,
         _ => 1,
     }
 }

@@ -34,6 +34,7 @@ fn what_is_generated_can_be_merged() {
     let report = json(temp.path(), &arguments);
     assert_eq!(report["rows"], 3000);
     assert_eq!(report["shape"], "kv");
+    assert_eq!(report["compression"]["chunk_length_bytes"], 16384);
     let directory = report["table_directory"].as_str().unwrap();
     let arguments = [
         "merge",
@@ -48,6 +49,9 @@ fn what_is_generated_can_be_merged() {
     ];
     let merged = json(temp.path(), &arguments);
     assert_eq!(merged["partitions_written"], 500 + 3 * 500);
+    let compression = &merged["output_compression"];
+    assert_eq!(compression["compressor"], "LZ4Compressor");
+    assert_eq!(compression["chunk_length_bytes"], 16384);
     // gc_grace_seconds and compression came from schema.cql: there was nothing to note.
     assert_eq!(merged["warnings"].as_array().unwrap().len(), 0, "{merged}");
 }

@@ -1,5 +1,7 @@
 //! One error, and what a caller can do about it.
 
+use std::path::Path;
+
 use compactor_engine::Error as EngineError;
 use compactor_io::{IoError, IoErrorKind};
 use compactor_sstable::Error as FormatError;
@@ -48,6 +50,17 @@ impl Error {
             EngineError::Refused(_) => ErrorKind::Refused,
             EngineError::Cancelled => ErrorKind::Cancelled,
             _ => ErrorKind::Internal,
+        }
+    }
+
+    /// The file that it is about, if it is about one.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.0 {
+            EngineError::Format(FormatError::Corrupt(c)) => c.path.as_deref(),
+            EngineError::Format(FormatError::Unsupported(u)) => u.path.as_deref(),
+            EngineError::Io(e) => Some(e.path()),
+            EngineError::File { path, .. } => Some(path),
+            _ => None,
         }
     }
 

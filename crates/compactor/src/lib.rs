@@ -40,7 +40,7 @@ pub use merge::{
     InputCheck, MergeRequest, NoObserver, merge, open_merge, open_merge_groups, run_merge,
     run_merges_together,
 };
-pub use report::MergeReport;
+pub use report::{CompressionReport, MergeReport};
 
 /// The examples of README.md, compiled.
 #[cfg(doctest)]

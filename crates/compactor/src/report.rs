@@ -8,6 +8,7 @@ use compactor_engine::merge_job::{MergeJob, MergeOutcome};
 use compactor_engine::sstable_writer::WrittenSstable;
 use compactor_io::{Io, IoErrorKind, residency};
 use compactor_sstable::Component;
+use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::descriptor::Descriptor;
 use serde::Serialize;
 
@@ -27,8 +28,8 @@ pub struct MergeReport {
     pub output: Option<SstableReport>,
     /// Version of the output.
     pub output_version: String,
-    /// Compression of the output: compressor and chunk length in bytes; `None` for none.
-    pub output_compression: Option<(String, u32)>,
+    /// Compression of the output; `None` for none.
+    pub output_compression: Option<CompressionReport>,
     /// Bytes of all components of the inputs.
     pub input_bytes: u64,
     /// Uncompressed bytes of the inputs' `Data.db`.
@@ -91,6 +92,24 @@ pub struct SstableReport {
     pub bytes: u64,
     /// Uncompressed bytes of `Data.db`.
     pub uncompressed_bytes: u64,
+}
+
+/// Compression of an SSTable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CompressionReport {
+    /// Class name without its package, such as `LZ4Compressor`.
+    pub compressor: String,
+    /// Uncompressed bytes per chunk.
+    pub chunk_length_bytes: u32,
+}
+
+impl From<&CompressionParams> for CompressionReport {
+    fn from(params: &CompressionParams) -> CompressionReport {
+        CompressionReport {
+            compressor: params.compressor.clone(),
+            chunk_length_bytes: params.chunk_len,
+        }
+    }
 }
 
 /// A report that was earned must not fail for the name of a file.
@@ -205,10 +224,7 @@ impl MergeReport {
             },
             output: None,
             output_version: settings.descriptor.version.to_string(),
-            output_compression: settings
-                .compression
-                .as_ref()
-                .map(|c| (c.compressor.clone(), c.chunk_len)),
+            output_compression: settings.compression.as_ref().map(CompressionReport::from),
             input_bytes: job.inputs().iter().map(InputSstable::disk_len).sum(),
             input_uncompressed_bytes: job.uncompressed_bytes(),
             output_bytes: 0,

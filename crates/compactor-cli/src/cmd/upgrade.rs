@@ -130,7 +130,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let summary = Summary::new(&catalog, &upgraded, started.elapsed().as_secs_f64());
     print(&summary.show(args.format)?)?;
     Ok(ExitCode::from(
-        worst.map_or(0, |error| exit_code::of(error.kind())),
+        worst.map_or(0, |error| exit_code::of(&error)),
     ))
 }
 

@@ -109,7 +109,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             // The others may be read all the same.
             Err(error) if paths.len() > 1 && error.kind() != ErrorKind::Cancelled => {
                 say(format_args!("compactor: {error}"));
-                code = code.max(exit_code::of(error.kind()));
+                code = code.max(exit_code::of(&error));
                 unreadable.push(Unreadable {
                     data_path: path.display().to_string(),
                     error: error.to_string(),

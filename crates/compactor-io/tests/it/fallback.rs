@@ -184,6 +184,32 @@ fn only_regular_files_are_opened() {
     assert_eq!(error.kind(), IoErrorKind::NotFound);
 }
 
+/// A named pipe that waits for somebody who never comes.
+#[test]
+fn a_named_pipe_is_refused_and_not_waited_for() {
+    let directory = disk_directory();
+    let path = directory.path().join("nb-1-big-Data.db");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let (ended, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let io = io_on(BackendKind::Threads).unwrap();
+        let error = io.open(&path, ReadMode::Auto).unwrap_err();
+        let _ = compactor_io::residency(&path);
+        ended.send(error).unwrap();
+    });
+    let error = end
+        .recv_timeout(std::time::Duration::from_secs(30))
+        .unwrap();
+    assert!(error.to_string().contains("not a regular file"), "{error}");
+}
+
 /// `auto` not finding the backend that works; explicit choices not being kept.
 #[test]
 fn the_backend_in_use_is_the_one_asked_for() {

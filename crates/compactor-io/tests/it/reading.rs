@@ -72,6 +72,50 @@ fn absurd_offsets_and_lengths_are_refused_without_an_allocation() {
     }
 }
 
+/// An offset that is cut to 32 bits, and windows that stumble over holes.
+#[test]
+fn files_beyond_4_gib_with_holes_are_read_everywhere() {
+    const GIB: u64 = 1 << 30;
+    let directory = disk_directory();
+    let path = directory.path().join("file");
+    let len = 5 * GIB + 12_345;
+    let portion = content(100_000);
+    // Around the borders of 2 and 4 GiB, and at the end. All else is a hole.
+    let places = [0, 2 * GIB - 50_001, 4 * GIB - 3, len - 100_000];
+    let file = fs::File::create(&path).unwrap();
+    file.set_len(len).unwrap();
+    for place in places {
+        std::os::unix::fs::FileExt::write_all_at(&file, &portion, place).unwrap();
+    }
+    file.sync_all().unwrap();
+    for backend in BACKENDS {
+        let Some(io) = io_on(backend) else { continue };
+        for mode in [ReadMode::Auto, ReadMode::Buffered, ReadMode::DontNeed] {
+            let input = io.open(&path, mode).unwrap();
+            assert_eq!(input.len(), len);
+            for place in places {
+                let found = input.read_at(place, portion.len()).unwrap();
+                assert!(found[..] == portion[..], "{backend} {mode} {place}");
+                let options = ReadaheadOptions {
+                    request_bytes: 65_536,
+                    depth: 4,
+                };
+                let end = (place + 20_000_000).min(len);
+                let mut reader = SequentialReader::new(input.clone(), place..end, options);
+                let mut bytes = Vec::new();
+                while let Some(extent) = reader.next().unwrap() {
+                    assert_eq!(extent.offset(), place + bytes.len() as u64);
+                    bytes.extend_from_slice(&extent);
+                }
+                assert_eq!(bytes.len() as u64, end - place);
+                assert!(bytes[..portion.len()] == portion[..], "{backend} {mode}");
+                assert!(bytes[portion.len()..].iter().all(|&byte| byte == 0));
+            }
+            input.evict();
+        }
+    }
+}
+
 /// A small-file read that swallows a large file.
 #[test]
 fn read_all_keeps_to_its_limit() {

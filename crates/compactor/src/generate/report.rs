@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::GenerateOptions;
 use crate::process::Usage;
+use crate::report::CompressionReport;
 
 /// What was generated.
 #[derive(Clone, Debug, Serialize)]
@@ -25,8 +26,8 @@ pub struct GenerateReport {
     pub table_directory: PathBuf,
     /// Version.
     pub version: String,
-    /// Compressor and chunk length in bytes; `None` for none.
-    pub compression: Option<(String, u32)>,
+    /// Compression; `None` for none.
+    pub compression: Option<CompressionReport>,
     /// The SSTables, oldest first.
     pub sstables: Vec<GeneratedSstable>,
     /// Partitions of all of them.
@@ -81,10 +82,7 @@ impl GenerateReport {
             table: options.table.clone(),
             table_directory: directory.to_owned(),
             version: options.version.to_string(),
-            compression: options
-                .compression
-                .as_ref()
-                .map(|c| (c.compressor.clone(), c.chunk_len)),
+            compression: options.compression.as_ref().map(CompressionReport::from),
             sstables: Vec::new(),
             partitions: 0,
             rows: 0,

@@ -38,9 +38,10 @@ pub fn report(report: &GenerateReport, format: Format) -> anyhow::Result<String>
     }
     let compression = match &r.compression {
         None => "not compressed".to_owned(),
-        Some((name, chunk_len)) => format!(
-            "{name}, {} chunks, ratio {:.2}",
-            ByteSize(u64::from(*chunk_len)),
+        Some(c) => format!(
+            "{}, {} chunks, ratio {:.2}",
+            c.compressor,
+            ByteSize(c.chunk_length_bytes.into()),
             r.compression_ratio
         ),
     };

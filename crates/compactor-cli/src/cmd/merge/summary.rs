@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use compactor::{MergeJob, MergeReport, Scope};
+use compactor::{CompressionReport, MergeJob, MergeReport, Scope};
 
 use crate::flags::{ByteSize, Format};
 use crate::text_table::{count, counted, known};
@@ -207,7 +207,7 @@ fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<S
             "inputs": inputs,
             "fully_expired": job.fully_expired().iter().map(|i| i.data_path().display().to_string()).collect::<Vec<_>>(),
             "output": settings.descriptor.path(compactor::sstable::Component::Data).display().to_string(),
-            "output_compression": settings.compression.as_ref().map(|c| (&c.compressor, c.chunk_len)),
+            "output_compression": settings.compression.as_ref().map(CompressionReport::from),
             "input_uncompressed_bytes": job.uncompressed_bytes(),
             "expected_partitions": settings.expected_keys,
             "now_s": options.now_s,
@@ -247,7 +247,7 @@ fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<S
         settings
             .compression
             .as_ref()
-            .map(|c| (c.compressor.clone(), c.chunk_len))
+            .map(CompressionReport::from)
             .as_ref(),
     );
     writeln!(
@@ -279,11 +279,12 @@ fn sstables(number: usize) -> String {
     counted(number as u64, "SSTable")
 }
 
-fn compression(compression: Option<&(String, u32)>) -> String {
+fn compression(compression: Option<&CompressionReport>) -> String {
     match compression {
         None => "not compressed".to_owned(),
-        Some((compressor, chunk_len)) => {
-            format!("{compressor}, {} chunks", ByteSize(u64::from(*chunk_len)))
+        Some(c) => {
+            let chunk_length = ByteSize(c.chunk_length_bytes.into());
+            format!("{}, {chunk_length} chunks", c.compressor)
         }
     }
 }
