@@ -1,4 +1,4 @@
-//! Options of the commands that write SSTables: version and compression.
+//! Options of the commands that write SSTables: version, format and compression.
 
 use compactor::catalog::Catalog;
 use compactor::sstable::Version;
@@ -15,9 +15,14 @@ const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
 /// What the output is to look like.
 #[derive(Debug, clap::Args)]
 pub struct OutputForm {
-    /// Version of the output: nb (Cassandra 4), oa (5), pa (6). Default: the newest of the inputs.
+    /// Version of the output: nb (Cassandra 4), oa (5), pa (6); in BTI format da (5), ea (6).
+    /// Default: that of the newest release that wrote any input.
     #[arg(long, help_heading = "Output", value_name = "VERSION")]
     pub sstable_version: Option<Version>,
+
+    /// Format of the output. Default: that of --sstable-version, otherwise of the newest input.
+    #[arg(long, help_heading = "Output", value_enum)]
+    sstable_format: Option<SstableFormat>,
 
     /// Compression of the output. Default: schema.cql's, otherwise the newest input's.
     #[arg(long, help_heading = "Output", value_enum)]
@@ -45,7 +50,18 @@ pub struct OutputForm {
 impl OutputForm {
     /// Whether nothing is asked for but what the input is.
     pub fn is_as_input(&self) -> bool {
-        self.sstable_version.is_none() && self.compression.is_none() && self.chunk_length.is_none()
+        self.sstable_version.is_none()
+            && self.sstable_format.is_none()
+            && self.compression.is_none()
+            && self.chunk_length.is_none()
+    }
+
+    /// The format asked for.
+    pub fn sstable_format(&self) -> Option<compactor::sstable::Format> {
+        self.sstable_format.map(|format| match format {
+            SstableFormat::Big => compactor::sstable::Format::Big,
+            SstableFormat::Bti => compactor::sstable::Format::Bti,
+        })
     }
 
     /// Compression by option, else by the schema, else that of the newest input.
@@ -113,6 +129,15 @@ impl OutputForm {
             None => Ok(OutputCompression::AsNewestInput),
         }
     }
+}
+
+/// Format of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum SstableFormat {
+    /// Index.db and Summary.db; every Cassandra reads it.
+    Big,
+    /// Tries in Partitions.db and Rows.db; Cassandra 5.0 and later.
+    Bti,
 }
 
 /// Compression of the output.

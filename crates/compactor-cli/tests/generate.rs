@@ -102,7 +102,7 @@ fn wrong_usage_ends_with_2_and_says_what_to_do() {
         ),
         (&["--chunk-length", "5000"], "power of two"),
         (&["--rows", "5", "--size", "1MiB"], "cannot be used with"),
-        (&["--sstable-version", "da"], "choose nb, oa or pa"),
+        (&["--sstable-version", "na"], "choose nb, oa, pa, da or ea"),
     ] {
         let mut all = vec!["generate", "--output", "data"];
         all.extend(arguments);

@@ -239,7 +239,7 @@ fn requests_that_make_no_sense() {
     let (one_table, other_table) = (in_table("a", 2), in_table("b", 3));
     fs::create_dir(dir.path("empty")).unwrap();
     let (out, empty, nowhere) = (dir.path("out"), dir.path("empty"), dir.path("nowhere"));
-    let cases: [Case<'_>; 7] = [
+    let cases: [Case<'_>; 8] = [
         ("no SSTables", vec![&empty], &[], 2, "no SSTables here"),
         ("no such path", vec![&nowhere], &[], 2, "nowhere"),
         (
@@ -270,7 +270,20 @@ fn requests_that_make_no_sense() {
             2,
             "unknown SSTable version",
         ),
-        ("bti", vec![&first], &["--sstable-version", "da"], 2, "da"),
+        (
+            "old version",
+            vec![&first],
+            &["--sstable-version", "na"],
+            1,
+            "choose nb, oa, pa, da or ea",
+        ),
+        (
+            "version of another format",
+            vec![&first],
+            &["--sstable-version", "oa", "--sstable-format", "bti"],
+            2,
+            "one of format big, not bti",
+        ),
     ];
     for (what, inputs, options, code, message) in cases {
         let result = merge(&inputs, &out, options);

@@ -13,6 +13,7 @@ use compactor_sstable::Component;
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
 use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::data::parse::{Parse, Stop};
 use compactor_sstable::data::partition::PartitionHead;
@@ -62,6 +63,24 @@ pub struct Cursor<S> {
     static_is_empty: bool,
     places: PlacesHash,
     expected: Option<ExpectedPartitions>,
+    trace: Option<Box<dyn DataTrace>>,
+}
+
+/// Is told of everything that a cursor comes to, to hold it against an index that can only be checked
+/// with the data at hand.
+pub trait DataTrace: std::fmt::Debug {
+    /// The next partition, where it begins in the uncompressed data, and its own deletion.
+    fn partition(&mut self, key: &[u8], hash: KeyHash, position: u64, deletion: DeletionTime);
+
+    /// A row or marker that begins at `start` of the partition; `name` is its serialized prefix
+    /// without the kind, `open` the deletion that is open behind it.
+    fn unfiltered(&mut self, start: u64, kind: Kind, name: &[u8], open: DeletionTime);
+
+    /// The partition's end byte is at `end` of the partition.
+    fn end_partition(&mut self, end: u64);
+
+    /// There are no more partitions.
+    fn end(&mut self);
 }
 
 /// A running hash over keys and positions of partitions. The partition index lists the same ones, so
@@ -143,7 +162,13 @@ impl<S: BlockSource> Cursor<S> {
             static_is_empty: false,
             places: PlacesHash::default(),
             expected: None,
+            trace: None,
         }
+    }
+
+    /// Tells `trace` of everything from now on.
+    pub fn set_trace(&mut self, trace: Box<dyn DataTrace>) {
+        self.trace = Some(trace);
     }
 
     /// Hash over keys and positions of the partitions so far.
@@ -233,6 +258,9 @@ impl<S: BlockSource> Cursor<S> {
         debug_assert_eq!(self.place, Place::BetweenPartitions);
         if self.window.bytes().is_empty() && !self.window.refill()? {
             self.check_end()?;
+            if let Some(trace) = &mut self.trace {
+                trace.end();
+            }
             self.has_partition = false;
             return Ok(false);
         }
@@ -254,6 +282,9 @@ impl<S: BlockSource> Cursor<S> {
         self.has_partition = true;
         self.partitions += 1;
         self.places.add(hash, self.partition_position);
+        if let Some(trace) = &mut self.trace {
+            trace.partition(&self.key, hash, self.partition_position, self.deletion);
+        }
         if self.partitions == 1 {
             self.check_key("first", |e| e.first_key.as_deref())?;
         }
@@ -315,26 +346,53 @@ impl<S: BlockSource> Cursor<S> {
             UnfilteredHead::Row(head) => {
                 self.rows.rows += 1;
                 self.place = Place::Row(head);
-                self.check_order(Kind::Clustering)
+                self.check_order(Kind::Clustering)?;
             }
             UnfilteredHead::Marker(head) => {
                 self.place = Place::Marker(head);
                 self.check_order(head.kind)?;
-                self.check_pairing(&head)
+                self.check_pairing(&head)?;
             }
             UnfilteredHead::EndOfPartition => {
                 self.place = Place::PartitionEnd;
-                if self.open.is_live() {
-                    Ok(())
-                } else {
-                    Err(self.corrupt(
+                if !self.open.is_live() {
+                    return Err(self.corrupt(
                         "partition.end",
                         "a bound that closes the open range tombstone",
                         "the end of the partition",
-                    ))
+                    ));
                 }
             }
         }
+        if self.trace.is_some() {
+            self.tell_trace();
+        }
+        Ok(())
+    }
+
+    fn tell_trace(&mut self) {
+        let Some(trace) = &mut self.trace else {
+            return;
+        };
+        let start = self.window.position() - self.partition_position;
+        let bytes = self.window.bytes();
+        let (kind, name) = match &self.place {
+            Place::Row(head) => (Kind::Clustering, head.clustering_start..head.clustering_end),
+            Place::Marker(head) => {
+                let flags_len = match bytes.first() {
+                    Some(flags) if flags & flags::EXTENSION_FLAG != 0 => 2,
+                    _ => 1,
+                };
+                let mut bound_end = flags_len;
+                // It has been parsed already.
+                let clustering = &self.layout.clustering;
+                let _ = clustering.parse_bound(bytes, &mut bound_end, &mut Vec::new());
+                // Behind the kind.
+                (head.kind, flags_len + 1..bound_end)
+            }
+            _ => return trace.end_partition(start),
+        };
+        trace.unfiltered(start, kind, bytes.get(name).unwrap_or_default(), self.open);
     }
 
     /// On a bound that opens where the one before it closes: both are what Cassandra writes as one

@@ -25,7 +25,13 @@ use crate::header_union::layout_of;
 const SMALL_COMPONENT_LIMIT: u64 = 8 << 30;
 
 /// Versions whose data this program reads.
-pub const READABLE: [Version; 3] = [Version::Nb, Version::Oa, Version::Pa];
+pub const READABLE: [Version; 5] = [
+    Version::Nb,
+    Version::Oa,
+    Version::Pa,
+    Version::Da,
+    Version::Ea,
+];
 
 /// An SSTable opened for reading.
 #[derive(Debug)]

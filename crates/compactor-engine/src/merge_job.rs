@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use compactor_io::{Io, ReadMode, WriteMode};
-use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
 use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::descriptor::Descriptor;
@@ -16,7 +15,7 @@ use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{
     CollectorSettings, EncodingStats, SerializationHeader, StatsMetadata,
 };
-use compactor_sstable::{Component, Error as FormatError, Version};
+use compactor_sstable::{Component, Error as FormatError, Format, Version};
 
 use crate::budget::Budget;
 use crate::cursor::{Cursor, ExpectedPartitions};
@@ -32,6 +31,7 @@ use crate::partition_merge::{
     InputRead, MergeCounts, MergeInput, Merged, Observer, PartitionMerger,
 };
 use crate::repair_group::RepairGroup;
+use crate::sstable_index::default_column_index_size;
 use crate::sstable_writer::{
     SstableSettings, SstableWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
 };
@@ -81,19 +81,22 @@ pub struct MergeOptions {
     /// The table's schema: inputs must agree with it, the output has its types, and what was dropped
     /// with a column goes. `None` where it is not known.
     pub table: Option<Table>,
-    /// Version of the output; `None` for the newest of the inputs.
+    /// Version of the output; `None` for the newest of the inputs, in `format`.
     pub version: Option<Version>,
     /// Id of the output; `None` for one behind those of the inputs and of what lies around them and
     /// in the output directory.
     pub id: Option<SstableId>,
+    /// Format of the output; `None` for that of `version`, otherwise of the newest input.
+    pub format: Option<Format>,
     /// Compression of the output.
     pub compression: OutputCompression,
     /// False positive chance of the output's Bloom filter; `None` for the newest input's.
     pub bloom_filter_fp_chance: Option<f64>,
     /// Every how many keys the summary takes one.
     pub min_index_interval: u32,
-    /// Bytes after which a block of the promoted index ends.
-    pub column_index_size: u64,
+    /// Bytes after which a block of the row index ends; `None` for Cassandra's default, 64 KiB in
+    /// BIG and 16 KiB in BTI.
+    pub column_index_size: Option<u64>,
     /// How inputs are read.
     pub read_mode: ReadMode,
     /// How the output is written.
@@ -120,10 +123,11 @@ impl MergeOptions {
             table: None,
             version: None,
             id: None,
+            format: None,
             compression: OutputCompression::AsNewestInput,
             bloom_filter_fp_chance: None,
             min_index_interval: DEFAULT_MIN_INDEX_INTERVAL,
-            column_index_size: DEFAULT_COLUMN_INDEX_SIZE,
+            column_index_size: None,
             read_mode: ReadMode::Auto,
             write_mode: WriteMode::Auto,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -461,6 +465,9 @@ impl MergeJob {
                 first_key: stats.first_key.clone(),
                 last_key: stats.last_key.clone(),
             });
+            if let Some(trace) = observer.trace(cursor.path()) {
+                cursor.set_trace(trace);
+            }
             let merge_input = MergeInput::new(
                 cursor,
                 map,
@@ -643,16 +650,7 @@ fn decide_settings(
         types_of_schema(table, &mut header);
     }
     let newest = &inputs[0];
-    let newest_version = inputs.iter().map(|i| i.descriptor.version).max();
-    let version = options
-        .version
-        .or(newest_version)
-        .unwrap_or(newest.descriptor.version);
-    if !crate::input::READABLE.contains(&version) {
-        return Err(Error::Format(FormatError::unsupported(format!(
-            "writing SSTable version {version}; choose nb, oa or pa"
-        ))));
-    }
+    let version = output_version(options, inputs)?;
     let compression = match &options.compression {
         OutputCompression::None => None,
         OutputCompression::Params(params) => Some(params.clone()),
@@ -673,9 +671,40 @@ fn decide_settings(
             .unwrap_or(newest.statistics.validation.bloom_filter_fp_chance),
         expected_keys: estimate_keys(inputs),
         min_index_interval: options.min_index_interval,
-        column_index_size: options.column_index_size,
+        column_index_size: options
+            .column_index_size
+            .unwrap_or_else(|| default_column_index_size(version.format())),
         collector,
     })
+}
+
+/// The version asked for; otherwise the one of the newest release that wrote any input, in the format
+/// asked for or that of the newest input.
+fn output_version(options: &MergeOptions, inputs: &[InputSstable]) -> Result<Version> {
+    let newest = inputs[0].descriptor.version;
+    let version = match (options.version, options.format) {
+        (Some(version), Some(format)) if version.format() != format => {
+            return Err(Error::InvalidInput(format!(
+                "SSTable version {version} is one of format {}, not {}; choose one of them",
+                version.format().name(),
+                format.name()
+            )));
+        }
+        (Some(version), _) => version,
+        (None, format) => {
+            let format = format.unwrap_or(newest.format());
+            let versions = inputs
+                .iter()
+                .map(|i| i.descriptor.version.written_as(format));
+            versions.max().unwrap_or(newest.written_as(format))
+        }
+    };
+    if !crate::input::READABLE.contains(&version) {
+        return Err(Error::Format(FormatError::unsupported(format!(
+            "writing SSTable version {version}; choose nb, oa, pa, da or ea"
+        ))));
+    }
+    Ok(version)
 }
 
 fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {

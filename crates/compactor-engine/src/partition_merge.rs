@@ -22,7 +22,7 @@ use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::KeyHash;
 
-use crate::cursor::{Cursor, PlacesHash, RowCounts};
+use crate::cursor::{Cursor, DataTrace, PlacesHash, RowCounts};
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::header_union::ColumnMap;
@@ -96,6 +96,11 @@ pub trait Observer {
     fn is_cancelled(&self) -> bool;
     /// Uncompressed bytes read of all inputs so far, and rows and partitions written.
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64);
+    /// Called before the `Data.db` of an input is read: what is to be told of its content.
+    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
+        let _ = data_path;
+        None
+    }
     /// Called when every input has been read to its end, with what was found on the way.
     ///
     /// # Errors

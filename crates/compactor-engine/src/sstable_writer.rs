@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use compactor_io::{Io, SequentialWriter, WriteMode, WriterOptions};
-use compactor_sstable::big::index_info::PromotedIndexBuilder;
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::data::layout::Layout;
@@ -17,16 +16,16 @@ use compactor_sstable::statistics::{
 use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Error as FormatError, Version, digest};
 
-use crate::big_index_output::BigIndexOutput;
 use crate::data_output::DataOutput;
 use crate::error::Result;
 use crate::header_union::layout_of;
 use crate::partition_writer::PartitionWriter;
+use crate::sstable_index::{FormatIndex, IndexSettings};
 use crate::staging::{Staging, publish_all};
 use crate::workers::WorkerQueue;
 
 /// A writer of partitions that leads to files.
-pub type FilePartitionWriter = PartitionWriter<DataOutput, BigIndexOutput>;
+pub type FilePartitionWriter = PartitionWriter<DataOutput, FormatIndex>;
 
 /// What an output is to be.
 #[derive(Clone, Debug)]
@@ -41,9 +40,9 @@ pub struct SstableSettings {
     pub bloom_filter_fp_chance: f64,
     /// Keys to make room for in the Bloom filter.
     pub expected_keys: u64,
-    /// Every how many keys the summary takes one.
+    /// Every how many keys the summary takes one; BTI has none.
     pub min_index_interval: u32,
-    /// Bytes after which a block of the promoted index ends.
+    /// Bytes after which a block of the row index ends.
     pub column_index_size: u64,
     /// What is inherited from the inputs.
     pub collector: CollectorSettings,
@@ -160,7 +159,6 @@ impl SstableWriter {
                 ..WriterOptions::default()
             },
         )?;
-        let index = create(Component::Index, small_file())?;
         let data = DataOutput::new(
             data,
             settings.compression.clone(),
@@ -168,9 +166,16 @@ impl SstableWriter {
             queue,
             cancelled,
         )?;
-        let promoted =
-            PromotedIndexBuilder::new(settings.descriptor.version, settings.column_index_size);
-        let index = BigIndexOutput::new(index, promoted, filter, settings.min_index_interval);
+        let index = FormatIndex::create(
+            &IndexSettings {
+                version: settings.descriptor.version,
+                header: &settings.header,
+                column_index_size: settings.column_index_size,
+                min_index_interval: settings.min_index_interval,
+            },
+            filter,
+            |component| create(component, small_file()),
+        )?;
         let collector = MetadataCollector::new(settings.collector.clone());
         let partitions = PartitionWriter::new(Arc::clone(&layout), data, index, collector)?;
         let mode = write.mode;
@@ -227,17 +232,17 @@ impl SstableWriter {
         let index = index.finish()?;
         let version = self.settings.descriptor.version;
         let mode = data.file.mode;
-        let mut components = vec![
-            (Component::Data, data.file.len),
-            (Component::Index, index.file.len),
-        ];
+        let mut components = vec![(Component::Data, data.file.len)];
+        components.extend(&index.files);
         if let Some(filter) = &index.filter {
             let head = filter.head();
             components.push(self.write(Component::Filter, &[&head, filter.bits()])?);
         }
         let mut bytes = Vec::new();
-        index.summary.write(&mut bytes);
-        components.push(self.write(Component::Summary, &[&bytes])?);
+        if let Some(summary) = &index.summary {
+            summary.write(&mut bytes);
+            components.push(self.write(Component::Summary, &[&bytes])?);
+        }
         if let Some(info) = &data.compression_info {
             bytes.clear();
             info.write(&mut bytes, version)?;

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use crate::version::Format;
+
 /// One file of an SSTable, named by what follows the last `-` of its file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -47,6 +49,16 @@ impl Component {
         Component::Digest,
         Component::Toc,
     ];
+
+    /// What leads from keys to the data, without which Cassandra opens no SSTable of this format
+    /// (`BigFormat.Components.PRIMARY_COMPONENTS`, `BtiFormat.Components.PRIMARY_COMPONENTS`). It
+    /// opens one without `Rows.db`, but does not find rows then.
+    pub fn index_files(format: Format) -> &'static [Component] {
+        match format {
+            Format::Big => &[Component::Index],
+            Format::Bti => &[Component::Partitions, Component::Rows],
+        }
+    }
 
     /// The part of the file name after the last `-`.
     pub fn file_suffix(self) -> &'static str {

@@ -30,4 +30,4 @@ pub mod vint;
 
 pub use component::Component;
 pub use error::{Corruption, Error, Result};
-pub use version::Version;
+pub use version::{Format, Version};

@@ -86,6 +86,18 @@ impl Version {
         }
     }
 
+    /// What to write in `format` for who has files of this version. 5.0 writes `oa` and `da`, 6.0 `pa`
+    /// and `ea`. Of what is older, `nb` is the newest in BIG; the first in BTI is `da`.
+    pub fn written_as(self, format: Format) -> Version {
+        match (self, format) {
+            (Version::Pa | Version::Ea, Format::Big) => Version::Pa,
+            (Version::Oa | Version::Da, Format::Big) => Version::Oa,
+            (_, Format::Big) => Version::Nb,
+            (Version::Pa | Version::Ea, Format::Bti) => Version::Ea,
+            (_, Format::Bti) => Version::Da,
+        }
+    }
+
     /// Order within the format family; BIG versions ascend from `ma` to `pa`.
     fn at_least(self, other: Version) -> bool {
         self >= other

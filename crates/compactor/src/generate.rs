@@ -28,13 +28,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use compactor_engine::Error as EngineError;
 use compactor_engine::partition_merge::Observer;
 use compactor_engine::partition_writer::BlockOutput;
-use compactor_engine::sstable_index::SstableIndex;
+use compactor_engine::sstable_index::{SstableIndex, default_column_index_size};
 use compactor_engine::sstable_writer::{SstableSettings, SstableWriter, WriteSettings};
 use compactor_engine::staging::Staging;
 use compactor_engine::workers::Workers;
 use compactor_io::{Io, IoOptions, WriteMode};
 use compactor_sstable::Version;
-use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
 use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
@@ -270,7 +269,7 @@ pub fn generate(
             bloom_filter_fp_chance: BLOOM_FILTER_FP_CHANCE,
             expected_keys: partitions,
             min_index_interval: DEFAULT_MIN_INDEX_INTERVAL,
-            column_index_size: DEFAULT_COLUMN_INDEX_SIZE,
+            column_index_size: default_column_index_size(options.version.format()),
             collector: CollectorSettings::default(),
         };
         let job = Job {

@@ -4,18 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 
+use compactor_engine::cursor::DataTrace;
+use compactor_engine::input::InputSstable;
 use compactor_engine::merge_job::{self, MergeJob, MergeOptions, StagedMerge};
 use compactor_engine::partition_merge::{InputRead, Observer};
 use compactor_engine::{Error as EngineError, Result as EngineResult};
 use compactor_io::{Io, IoOptions, ReadMode};
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::{Component, Error as FormatError};
+use compactor_sstable::{Component, Error as FormatError, Format};
 
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::process::Usage;
 use crate::report::MergeReport;
 use crate::verify::Severity;
 use crate::verify::binding::{self, RowsSeen};
+use crate::verify::bti_companions::{self, TrieBatches, TrieFeed, TrieInput};
 use crate::verify::companions::{self, Companions};
 
 /// What to merge and how; see [`MergeOptions`] for the fields.
@@ -175,10 +178,18 @@ fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Resul
             let inputs = InputsToCheck::of(&job);
             let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
             std::thread::scope(|scope| {
-                let thread = scope.spawn(|| inputs.check(&io, &stop, &failed));
+                let mut threads = vec![scope.spawn(|| inputs.check(&io, &stop, &failed))];
+                let mut feed = None;
+                if !inputs.tries.is_empty() {
+                    let (ours, theirs) = bti_companions::line(&inputs.tries);
+                    let (inputs, io, stop, failed) = (&inputs, &io, &stop, &failed);
+                    threads.push(scope.spawn(move || inputs.follow(io, &theirs, stop, failed)));
+                    feed = Some(ours);
+                }
                 let mut checking = Checking {
                     inner: observer,
-                    thread: Some(thread),
+                    threads,
+                    feed,
                     failed: &failed,
                     error: None,
                 };
@@ -197,7 +208,11 @@ fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Resul
 
 /// The inputs of a job, as far as the check of their components needs them.
 struct InputsToCheck {
+    /// Those of the BIG format, which can be checked by themselves.
     inputs: Vec<InputToCheck>,
+    /// Those of the BTI format, and the compression ratios that their statistics should tell.
+    tries: Vec<TrieInput>,
+    trie_ratios: Vec<f64>,
     mode: ReadMode,
 }
 
@@ -221,15 +236,26 @@ impl InputsToCheck {
     fn of(job: &MergeJob) -> InputsToCheck {
         // Those that are dropped unread are believed on the word of their statistics alone: all the
         // more reason to hold these against something.
-        let inputs = job.inputs().iter().chain(job.fully_expired());
+        let read = job.inputs().iter().map(|input| (input, true));
+        let unread = job.fully_expired().iter().map(|input| (input, false));
+        let (big, bti): (Vec<_>, Vec<_>) = read
+            .chain(unread)
+            .partition(|(input, _)| input.descriptor.version.format() == Format::Big);
+        let ratio_of = |input: &InputSstable| binding::ratio_of(input.compression_info());
+        let inputs = big.iter().map(|(input, _)| InputToCheck {
+            data_path: input.data_path(),
+            data_len: input.data_len(),
+            compression_ratio: ratio_of(input),
+        });
+        let tries = bti.iter().map(|(input, is_read)| TrieInput {
+            data_path: input.data_path(),
+            data_len: input.data_len(),
+            is_read: *is_read,
+        });
         InputsToCheck {
-            inputs: inputs
-                .map(|input| InputToCheck {
-                    data_path: input.data_path(),
-                    data_len: input.data_len(),
-                    compression_ratio: binding::ratio_of(input.compression_info()),
-                })
-                .collect(),
+            inputs: inputs.collect(),
+            tries: tries.collect(),
+            trie_ratios: bti.iter().map(|(input, _)| ratio_of(input)).collect(),
             mode: job.options().read_mode,
         }
     }
@@ -254,13 +280,43 @@ impl InputsToCheck {
         }
         Ok(checked)
     }
+
+    /// Those of the BTI format, all at once, as the merge goes on.
+    fn follow(
+        &self,
+        io: &Io,
+        batches: &TrieBatches,
+        stop: &AtomicBool,
+        failed: &AtomicBool,
+    ) -> Checked {
+        match bti_companions::check(io, &self.tries, batches, self.mode, stop) {
+            Ok(companions) => {
+                let inputs = self.tries.iter().zip(&self.trie_ratios).zip(companions);
+                Ok(inputs
+                    .map(|((input, ratio), companions)| CheckedInput {
+                        data_path: input.data_path.clone(),
+                        compression_ratio: *ratio,
+                        companions,
+                    })
+                    .collect())
+            }
+            Err(error) => {
+                // A merge that ends early takes its line along; that is no failure of the inputs.
+                if error.kind() != ErrorKind::Cancelled {
+                    failed.store(true, Ordering::Relaxed);
+                }
+                Err(error)
+            }
+        }
+    }
 }
 
 /// Passes everything on to the caller's observer, and holds the inputs' components against what the
 /// merge read of their data before anything is published.
 struct Checking<'a, 'scope> {
     inner: &'a mut dyn Observer,
-    thread: Option<ScopedJoinHandle<'scope, Checked>>,
+    threads: Vec<ScopedJoinHandle<'scope, Checked>>,
+    feed: Option<TrieFeed>,
     failed: &'a AtomicBool,
     error: Option<crate::Error>,
 }
@@ -268,14 +324,28 @@ struct Checking<'a, 'scope> {
 impl Checking<'_, '_> {
     /// Waits for the check; what went wrong stays in `error`.
     fn join(&mut self) -> Option<Vec<CheckedInput>> {
-        let checked = match self.thread.take()?.join() {
-            Ok(checked) => checked,
-            Err(_) => {
-                self.failed.store(true, Ordering::Relaxed);
-                Err(EngineError::Internal("the check of components panicked".to_owned()).into())
+        // The other end of the line sees that nothing more comes.
+        self.feed = None;
+        let mut all = Vec::new();
+        for thread in std::mem::take(&mut self.threads) {
+            let checked = match thread.join() {
+                Ok(checked) => checked,
+                Err(_) => {
+                    self.failed.store(true, Ordering::Relaxed);
+                    Err(EngineError::Internal("the check of components panicked".to_owned()).into())
+                }
+            };
+            match checked {
+                Ok(checked) => all.extend(checked),
+                Err(error) => {
+                    // One thread's damage makes the other give up.
+                    if self.error.as_ref().is_none_or(is_cancelled) {
+                        self.error = Some(error);
+                    }
+                }
             }
-        };
-        checked.map_err(|error| self.error = Some(error)).ok()
+        }
+        self.error.is_none().then_some(all)
     }
 }
 
@@ -286,6 +356,10 @@ impl Observer for Checking<'_, '_> {
 
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
         self.inner.progress(read_bytes, rows, partitions);
+    }
+
+    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
+        self.feed.as_ref()?.trace(data_path)
     }
 
     fn inputs_read(&mut self, inputs: &[InputRead]) -> EngineResult<()> {
@@ -310,6 +384,10 @@ impl Observer for Checking<'_, '_> {
     }
 }
 
+fn is_cancelled(error: &crate::Error) -> bool {
+    error.kind() == ErrorKind::Cancelled
+}
+
 /// What the other components say of `Data.db` against what it was.
 fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
     let CheckedInput {
@@ -330,7 +408,10 @@ fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
         )
         .with_file(&beside(Component::Digest), Component::Digest));
     }
-    if companions.places != read.places {
+    if companions
+        .places
+        .is_some_and(|places| places != read.places)
+    {
         return Err(FormatError::corrupt(
             "index",
             0,

@@ -22,6 +22,8 @@
 
 pub(crate) mod binding;
 mod blocks;
+pub(crate) mod bti_companions;
+mod bti_index;
 mod chunks;
 pub(crate) mod companions;
 mod content;
@@ -30,6 +32,7 @@ mod finding;
 mod in_step;
 mod index;
 mod keys;
+mod partition_scan;
 mod promoted;
 mod rows;
 mod statistics;
@@ -52,10 +55,12 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::{Descriptor, NameError};
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::Statistics;
+use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Error as FormatError, Version};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use bti_index::TrieScan;
 use chunks::{CheckedData, Form};
 use content::{ContentCheck, check_cancelled};
 use files::Files;
@@ -64,6 +69,7 @@ use finding::{Findings, Place};
 use in_step::InStep;
 use index::IndexScan;
 use keys::{FilterCheck, SummaryCheck};
+use partition_scan::PartitionScan;
 use statistics::StatisticsCheck;
 
 /// Bytes of a key or value that a finding shows.
@@ -261,6 +267,8 @@ impl<'a> Verification<'a> {
         let filter = files.filter(fp_chance)?;
         let summary = files.summary()?;
         let digest = files.digest()?;
+        let tries = files.tries()?;
+        let types = clustering_types(statistics.as_ref());
         let mut open = self.open_data(&files)?;
         if let Some(open) = &open {
             report.read_mode = open.data.read_mode().to_string();
@@ -275,7 +283,13 @@ impl<'a> Verification<'a> {
                 .as_ref()
                 .filter(|o| o.is_understood)
                 .map(|o| o.data.data_len());
-            let index = self.open_index(&files, data_len, summary)?;
+            let index = match &tries {
+                Some(tries) => {
+                    let scan = TrieScan::open(findings, tries, &types, data_len);
+                    Some(PartitionScan::Bti(scan))
+                }
+                None => self.open_index(&files, data_len, summary)?,
+            };
             let filter = filter.map(|f| FilterCheck::new(f, self.descriptor.version));
             let mut step = InStep::new(findings, index, filter);
             match (&mut open, &layout, &statistics) {
@@ -295,10 +309,16 @@ impl<'a> Verification<'a> {
             }
             let is_complete = content.as_ref().is_some_and(|content| content.is_complete);
             step.check_whole(is_complete, fp_chance);
+            if let (Some(index), Some(content)) = (&step.index, &content)
+                && is_complete
+                && content.partitions > 0
+            {
+                index.check_ends(&content.first_key, &content.last_key);
+            }
             ends = step
                 .index
                 .as_ref()
-                .and_then(IndexScan::ends)
+                .and_then(PartitionScan::ends)
                 .map(|(a, b)| (a.to_vec(), b.to_vec()));
         }
         if let Some(content) = &content {
@@ -392,19 +412,15 @@ impl<'a> Verification<'a> {
         files: &Files<'_>,
         data_len: Option<u64>,
         summary: Option<Summary>,
-    ) -> Result<Option<IndexScan<'a>>> {
+    ) -> Result<Option<PartitionScan<'a>>> {
         if !files.has(Component::Index) {
             return Ok(None);
         }
         let path = self.descriptor.path(Component::Index);
         let file = self.io.open(&path, self.options.read_mode)?;
         let summary = summary.map(SummaryCheck::new);
-        Ok(Some(IndexScan::open(
-            self.findings,
-            &file,
-            data_len,
-            summary,
-        )))
+        let scan = IndexScan::open(self.findings, &file, data_len, summary);
+        Ok(Some(PartitionScan::Big(scan)))
     }
 
     fn layout(&self, statistics: &Statistics) -> Result<Option<Arc<Layout>>> {
@@ -466,4 +482,11 @@ fn short_hex(bytes: &[u8]) -> String {
         _ if bytes.is_empty() => "(empty)".to_owned(),
         _ => hex(bytes),
     }
+}
+
+/// Types of the clustering columns, as far as they are known.
+fn clustering_types(statistics: Option<&Statistics>) -> Vec<CqlType> {
+    let types = statistics.map(|s| &s.header.clustering_types[..]);
+    let types = types.unwrap_or_default().iter();
+    types.map(|t| t.cql_type.clone()).collect()
 }

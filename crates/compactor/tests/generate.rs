@@ -389,7 +389,7 @@ fn options_without_sense_are_refused() {
             |o| o.table = "../x".to_owned(),
             "table \"../x\"",
         ),
-        (Shape::KeyValue, |o| o.version = Version::Da, "version da"),
+        (Shape::KeyValue, |o| o.version = Version::Na, "version na"),
         (
             Shape::KeyValue,
             |o| o.first_timestamp_us = -1,

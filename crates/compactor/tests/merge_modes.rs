@@ -190,7 +190,7 @@ fn outputs_are_sound() {
             let output = directory.path().join(format!("{index}-{version}"));
             let mut request = request(&paths, &output);
             request.version = Some(version);
-            request.column_index_size = 4096;
+            request.column_index_size = Some(4096);
             let report = merge(BackendKind::Auto, request).unwrap();
             let path = report.output.unwrap().data_path;
             let io = Io::new(IoOptions::default()).unwrap();

@@ -90,7 +90,7 @@ impl Judge {
         let source = sstable(place);
         let mut request = self.request(&[&source]);
         request.version = Some(Version::Pa);
-        request.column_index_size = 150;
+        request.column_index_size = Some(150);
         request.compression = compression;
         let made = self.run(request).unwrap();
         let copy = Copy::of(&made);

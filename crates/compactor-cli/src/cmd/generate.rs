@@ -225,7 +225,7 @@ pub struct Args {
     )]
     gc_grace_seconds: u32,
 
-    /// Version of the SSTables: nb (Cassandra 4), oa (5), pa (6).
+    /// Version of the SSTables: nb (Cassandra 4), oa (5), pa (6); in BTI format da (5), ea (6).
     #[arg(
         long,
         help_heading = "Files",

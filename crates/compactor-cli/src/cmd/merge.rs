@@ -244,6 +244,7 @@ fn request(args: &Args, catalog: &Catalog) -> anyhow::Result<(MergeRequest, Vec<
         );
     }
     request.version = args.output_form.sstable_version;
+    request.format = args.output_form.sstable_format();
     request.compression = args.output_form.compression(catalog)?;
     request.only_purge_repaired = args
         .only_purge_repaired_tombstones

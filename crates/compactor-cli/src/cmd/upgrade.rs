@@ -85,7 +85,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     args.io.check()?;
     if args.output_form.is_as_input() {
         return Err(Error::invalid(
-            "say what is to change: --sstable-version, --compression or --chunk-length",
+            "say what is to change: --sstable-version, --sstable-format, --compression or \
+             --chunk-length",
         )
         .into());
     }
@@ -172,6 +173,7 @@ fn requests(args: &Args, catalog: &Catalog) -> anyhow::Result<Vec<MergeRequest>>
         request.id = Some(id);
         request.version = args.output_form.sstable_version;
         request.table = catalog.schema.as_ref().map(|(_, table)| table.clone());
+        request.format = args.output_form.sstable_format();
         request.compression = compression.clone();
         if let Some(options) = catalog.schema.as_ref().map(|(_, table)| &table.options) {
             request.bloom_filter_fp_chance = options.bloom_filter_fp_chance;

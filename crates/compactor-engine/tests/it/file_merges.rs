@@ -58,7 +58,7 @@ fn jobs_are_what_the_model_says() {
         }
         let mut options = options(&paths, output.path());
         options.now_s = case.settings.now_s;
-        options.column_index_size = case.settings.column_index_size;
+        options.column_index_size = Some(case.settings.column_index_size);
         options.compression = match compression(&mut choices) {
             Some(params) => OutputCompression::Params(params),
             None => OutputCompression::None,

@@ -275,7 +275,7 @@ impl<'a> PartitionIndex<'a> {
             first_key,
             last_key,
             key_count,
-            trie: Trie::new(nodes, root),
+            trie: Trie::new(nodes, 0, root),
             file_len: bytes.len() as u64,
         })
     }

@@ -305,7 +305,10 @@ fn out_of_order() -> Error {
 
 /// The shortest bytes beyond `max` that are not beyond `min`, in terms of `max`: its common prefix
 /// with `min`, and its next byte plus one (`ByteSource.separatorGt`).
-fn separator_beyond(max: &[u8], min: &[u8], separator: &mut Vec<u8>) -> Result<()> {
+///
+/// # Errors
+/// If `min` is not beyond `max`.
+pub fn separator_beyond(max: &[u8], min: &[u8], separator: &mut Vec<u8>) -> Result<()> {
     let common = common_len(max, min);
     match (max.get(common), min.get(common)) {
         (Some(below), Some(above)) if below < above => {
@@ -320,7 +323,10 @@ fn separator_beyond(max: &[u8], min: &[u8], separator: &mut Vec<u8>) -> Result<(
 
 /// Bytes somewhat beyond `max` and longer than what it shares with `separator`, the last one that was
 /// written (`RowIndexWriter.nudge`).
-fn nudge(max: &[u8], separator: &[u8], out: &mut Vec<u8>) -> Result<()> {
+///
+/// # Errors
+/// If there are none.
+pub fn nudge(max: &[u8], separator: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let common = common_len(max, separator);
     let full = max[common..]
         .iter()

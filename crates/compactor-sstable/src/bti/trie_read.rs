@@ -18,6 +18,7 @@ const MAX_DEPTH: usize = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub struct Trie<'a> {
     bytes: &'a [u8],
+    start: u64,
     root: u64,
 }
 
@@ -31,12 +32,21 @@ pub struct Followed<'a> {
 }
 
 impl<'a> Trie<'a> {
-    /// The trie whose root is at `root` of `bytes`, the file up to where nodes end.
-    pub fn new(bytes: &'a [u8], root: u64) -> Trie<'a> {
-        Trie { bytes, root }
+    /// The trie whose root is at `root` of `bytes`, the file up to where nodes end. The first node
+    /// may be at `start`.
+    pub fn new(bytes: &'a [u8], start: u64, root: u64) -> Trie<'a> {
+        Trie { bytes, start, root }
     }
 
     fn node(&self, position: u64) -> Result<Node<'a>> {
+        if position < self.start {
+            return Err(Error::corrupt(
+                "trie.node",
+                position,
+                format!("a node at {} or behind it", self.start),
+                "one before",
+            ));
+        }
         Node::parse(self.bytes, position)
     }
 
@@ -222,7 +232,7 @@ impl<'a> Walk<'a> {
     fn enter(&mut self, position: u64) -> Result<Option<Node<'a>>> {
         self.visited += 1;
         let node = self.trie.node(position)?;
-        let limit = self.trie.bytes.len() as u64;
+        let limit = (self.trie.bytes.len() as u64).saturating_sub(self.trie.start);
         if self.visited > limit {
             return Err(Error::corrupt(
                 "trie",

@@ -63,7 +63,7 @@ pub(super) fn check(options: &GenerateOptions) -> Result<Option<Timeline>> {
     }
     if !READABLE.contains(&options.version) {
         return Err(Error::invalid(format!(
-            "SSTable version {}: choose nb, oa or pa",
+            "SSTable version {}: choose nb, oa, pa, da or ea",
             options.version
         )));
     }

@@ -12,8 +12,8 @@ use compactor_engine::cursor::PlacesHash;
 use compactor_engine::header_union::layout_of;
 use compactor_engine::input::parse_data_name;
 use compactor_io::{Io, ReadMode};
-use compactor_sstable::statistics::Statistics;
-use compactor_sstable::{Component, Error as FormatError};
+use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
+use compactor_sstable::{Component, Error as FormatError, Version};
 
 use super::binding::{self, Binding};
 use super::blocks::BlocksCheck;
@@ -26,8 +26,8 @@ use crate::error::Result;
 /// What the components beside `Data.db` say of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Companions {
-    /// Hash over keys and positions that `Index.db` lists.
-    pub(crate) places: PlacesHash,
+    /// Hash over keys and positions that `Index.db` lists; BTI has no list of keys.
+    pub(crate) places: Option<PlacesHash>,
     /// What `Digest.crc32` says, if it exists.
     pub(crate) digest: Option<u32>,
     /// What `Statistics.db` says of the data as a whole.
@@ -98,40 +98,61 @@ pub(crate) fn check(
             filter.finish(&findings, index.is_complete(), fp_chance);
         }
         if let Some(statistics) = &statistics {
-            binding = Some(Binding::of(descriptor.version, &statistics.stats));
-            same_partitions(&findings, statistics, &index);
-            if let (true, Some(sizes)) = (index.is_complete(), &sizes)
-                && let Some(m) =
-                    binding::partition_sizes(descriptor.version, &statistics.stats, sizes)
-            {
-                let place = Place::of(Component::Statistics);
-                let structure = format!("stats.{}", m.field);
-                findings.add(m.severity, place, &structure, m.expected, m.found);
+            let version = descriptor.version;
+            binding = Some(Binding::of(version, &statistics.stats));
+            if let Some(ends) = index.ends() {
+                same_ends(&findings, statistics, Component::Index, ends);
+            }
+            if let (true, Some(sizes)) = (index.is_complete(), &sizes) {
+                same_sizes(&findings, version, statistics, sizes);
             }
         }
         file.evict();
         files.digest()?
     };
+    first_damage(findings)?;
+    Ok(Companions {
+        places: Some(places),
+        digest,
+        binding,
+    })
+}
+
+/// The first damage found, as an error.
+pub(super) fn first_damage(findings: Findings) -> Result<()> {
     let (listed, damages, _) = findings.finish();
     match listed.into_iter().find(|f| f.severity == Severity::Damage) {
         Some(finding) => Err(damage(finding).into()),
         None if damages > 0 => {
             Err(EngineError::Internal("damage was counted but not listed".to_owned()).into())
         }
-        None => Ok(Companions {
-            places,
-            digest,
-            binding,
-        }),
+        None => Ok(()),
     }
 }
 
-/// A `Statistics.db` of another SSTable tells of other partitions than the index.
-fn same_partitions(findings: &Findings, statistics: &Statistics, index: &IndexScan<'_>) {
+/// A `Statistics.db` of another SSTable tells of other sizes than those between the index's entries.
+pub(super) fn same_sizes(
+    findings: &Findings,
+    version: Version,
+    statistics: &Statistics,
+    sizes: &EstimatedHistogram,
+) {
+    if let Some(m) = binding::partition_sizes(version, &statistics.stats, sizes) {
+        let place = Place::of(Component::Statistics);
+        let structure = format!("stats.{}", m.field);
+        findings.add(m.severity, place, &structure, m.expected, m.found);
+    }
+}
+
+/// A `Statistics.db` of another SSTable tells of other partitions than the index, which goes from a
+/// first to a last one.
+pub(super) fn same_ends(
+    findings: &Findings,
+    statistics: &Statistics,
+    index: Component,
+    (first, last): (&[u8], &[u8]),
+) {
     let stats = &statistics.stats;
-    let Some((first, last)) = index.ends() else {
-        return;
-    };
     for (which, expected, found) in [
         ("first", first, &stats.first_key),
         ("last", last, &stats.last_key),
@@ -142,7 +163,7 @@ fn same_partitions(findings: &Findings, statistics: &Statistics, index: &IndexSc
             findings.damage(
                 Place::of(Component::Statistics),
                 "stats.key_range",
-                format!("{which} key {}, as in Index.db", super::short_hex(expected)),
+                format!("{which} key {}, as in {index}", super::short_hex(expected)),
                 super::short_hex(found),
             );
         }

@@ -19,8 +19,7 @@ use compactor_sstable::{Component, Error as FormatError, vint};
 use super::chunks::{CheckedData, Segment};
 use super::finding::{Findings, Place};
 use super::in_step::InStep;
-use super::index::IndexScan;
-use super::promoted::BlockCheck;
+use super::partition_scan::{PartitionScan, RowBlocks};
 use super::rows::RowCheck;
 use super::short_hex;
 use crate::error::Result;
@@ -201,7 +200,7 @@ impl<'a> ContentCheck<'a> {
         let key_type = &self.header.key_type.cql_type;
         self.rows.partition = key_type.describe_key(&key);
         self.key(&key, &hash, start);
-        let is_indexed = self.step.find(&key, start, &self.rows.partition)?;
+        let is_indexed = self.step.find(&key, &hash, start, &self.rows.partition)?;
         let deletion = cursor.partition_deletion();
         self.rows.deletion("partition.deletion", &deletion, start);
         let mut rows = 0;
@@ -244,13 +243,13 @@ impl<'a> ContentCheck<'a> {
         cursor: &mut DataCursor<'_, '_>,
         base: u64,
         start: u64,
-        index: Option<&IndexScan<'a>>,
+        mut index: Option<&PartitionScan<'a>>,
         observer: &mut dyn Observer,
     ) -> Result<(u64, u64), Stop> {
         let layout = Arc::clone(&self.layout);
         let comparator = &layout.clustering;
         let deletion = cursor.partition_deletion();
-        let mut blocks: Option<BlockCheck<'_>> = None;
+        let mut blocks: Option<RowBlocks<'_>> = None;
         let mut open = DeletionTime::LIVE;
         let mut rows = 0;
         // Of the unfiltered before, in the partition: the first one counts from its start.
@@ -260,14 +259,10 @@ impl<'a> ContentCheck<'a> {
                 return Err(self.stop(error, base, start));
             }
             let at = base + cursor.position();
-            if let Some(entry) = index.and_then(IndexScan::entry)
-                && blocks.is_none()
-            {
+            if let Some(index) = index.take() {
                 let (findings, version) = (self.findings, layout.version);
                 let header_len = at - start;
-                let check =
-                    BlockCheck::open(findings, entry, version, comparator, header_len, &deletion);
-                blocks = Some(check);
+                blocks = index.row_blocks(findings, version, comparator, header_len, &deletion);
             }
             let Some(prefix) = cursor.clustering() else {
                 if let Some(blocks) = blocks {

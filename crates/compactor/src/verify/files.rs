@@ -5,7 +5,6 @@ use std::io;
 use compactor_engine::component_list::ComponentList;
 use compactor_engine::input::read_small;
 use compactor_io::{Io, ReadMode};
-use compactor_sstable::Component;
 use compactor_sstable::big::Summary;
 use compactor_sstable::big::summary::BASE_SAMPLING_LEVEL;
 use compactor_sstable::bloom_filter::BloomFilter;
@@ -16,7 +15,9 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::digest;
 use compactor_sstable::statistics::Statistics;
 use compactor_sstable::toc::Toc;
+use compactor_sstable::{Component, Format};
 
+use super::bti_index::TrieFiles;
 use super::finding::{Findings, Place, Severity};
 use crate::error::{Error, Result};
 
@@ -171,6 +172,18 @@ impl<'a> Files<'a> {
             return Ok(None);
         }
         Ok(summary)
+    }
+
+    /// The tries of a BTI index; `None` for BIG, or if one is missing.
+    pub(super) fn tries(&self) -> Result<Option<TrieFiles>> {
+        if self.descriptor.version.format() != Format::Bti {
+            return Ok(None);
+        }
+        let partitions = self.read(Component::Partitions)?;
+        let rows = self.read(Component::Rows)?;
+        Ok(partitions
+            .zip(rows)
+            .map(|(partitions, rows)| TrieFiles { partitions, rows }))
     }
 
     pub(super) fn digest(&self) -> Result<Option<u32>> {

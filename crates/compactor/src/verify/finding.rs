@@ -237,6 +237,11 @@ impl Findings {
         self.state.borrow().damaged.contains(&component)
     }
 
+    /// True if any damage was found.
+    pub(super) fn has_damage(&self) -> bool {
+        self.state.borrow().damages > 0
+    }
+
     /// The findings listed, damage before notes, and the numbers of damages and notes found.
     pub(super) fn finish(self) -> (Vec<Finding>, u64, u64) {
         let mut state = self.state.into_inner();

@@ -1,13 +1,12 @@
-//! `Index.db` and `Filter.db` beside the partitions of `Data.db`: each key must be in both, and each
+//! The partition index and `Filter.db` beside the partitions of `Data.db`: each key must be in both, and each
 //! entry of the index must lead to its partition.
 
 use compactor_io::IoError;
-use compactor_sstable::Component;
 use compactor_sstable::partitioner::KeyHash;
 
 use super::finding::{Findings, Place};
-use super::index::IndexScan;
 use super::keys::FilterCheck;
+use super::partition_scan::PartitionScan;
 use super::short_hex;
 
 /// Walks along with the content.
@@ -15,7 +14,7 @@ use super::short_hex;
 pub(super) struct InStep<'a> {
     findings: &'a Findings,
     /// The index, unless the caller has taken it for the time of one partition.
-    pub(super) index: Option<IndexScan<'a>>,
+    pub(super) index: Option<PartitionScan<'a>>,
     filter: Option<FilterCheck>,
     /// Entries of partitions that were not read.
     skipped: u64,
@@ -24,7 +23,7 @@ pub(super) struct InStep<'a> {
 impl<'a> InStep<'a> {
     pub(super) fn new(
         findings: &'a Findings,
-        index: Option<IndexScan<'a>>,
+        index: Option<PartitionScan<'a>>,
         filter: Option<FilterCheck>,
     ) -> InStep<'a> {
         InStep {
@@ -65,6 +64,7 @@ impl<'a> InStep<'a> {
     pub(super) fn find(
         &mut self,
         key: &[u8],
+        hash: &KeyHash,
         start: u64,
         partition: &str,
     ) -> Result<bool, IoError> {
@@ -72,10 +72,10 @@ impl<'a> InStep<'a> {
             return Ok(false);
         };
         loop {
-            let Some(entry) = index.entry() else {
+            let Some(position) = index.position() else {
                 if index.is_complete() {
                     self.findings.damage(
-                        Place::of(Component::Index).in_partition(partition),
+                        Place::of(index.component()).in_partition(partition),
                         "index.entry",
                         format!("an entry for the partition at position {start}"),
                         format!("{} entries, none for it", index.count()),
@@ -83,37 +83,37 @@ impl<'a> InStep<'a> {
                 }
                 return Ok(false);
             };
-            let place = Place::offset(Component::Index, entry.offset);
-            if entry.key == key {
-                if entry.position != start {
+            let place = index.place();
+            if index.is_of(key, hash) {
+                if position != start {
                     self.findings.damage(
                         place.in_partition(partition),
                         "index.position",
                         start.to_string(),
-                        entry.position.to_string(),
+                        position.to_string(),
                     );
                 }
                 return Ok(true);
             }
-            if entry.position == start {
+            if position == start {
                 self.findings.damage(
                     place,
                     "index.key",
                     format!("{}, the key at position {start}", short_hex(key)),
-                    short_hex(&entry.key),
+                    index.describe(),
                 );
                 return Ok(true);
             }
-            if entry.position > start {
+            if position > start {
                 self.findings.damage(
                     place.in_partition(partition),
                     "index.entry",
                     format!("an entry for the partition at position {start}"),
-                    format!("one for {}", entry.position),
+                    format!("one for {position}"),
                 );
                 return Ok(false);
             }
-            leads_nowhere(self.findings, entry.offset, entry.position);
+            leads_nowhere(self.findings, place, position);
             index.advance()?;
         }
     }
@@ -121,9 +121,9 @@ impl<'a> InStep<'a> {
     /// Skips the entries of partitions that begin before `from`; the position of the next one, if
     /// it lies in the data.
     pub(super) fn skip_to(&mut self, from: u64, data_len: u64) -> Result<Option<u64>, IoError> {
-        while let Some(entry) = self.index.as_ref().and_then(IndexScan::entry) {
-            if entry.position >= from {
-                return Ok((entry.position < data_len).then_some(entry.position));
+        while let Some(position) = self.index.as_ref().and_then(PartitionScan::position) {
+            if position >= from {
+                return Ok((position < data_len).then_some(position));
             }
             self.skip()?;
         }
@@ -133,11 +133,13 @@ impl<'a> InStep<'a> {
     /// What is left behind the last partition read: entries of partitions that do not exist, unless
     /// the data could not be read to its end.
     pub(super) fn finish(&mut self, is_interrupted: bool) -> Result<(), IoError> {
-        while let Some(entry) = self.index.as_ref().and_then(IndexScan::entry) {
+        while let Some(index) = &self.index
+            && let Some(position) = index.position()
+        {
             if is_interrupted {
                 self.skip()?;
             } else {
-                leads_nowhere(self.findings, entry.offset, entry.position);
+                leads_nowhere(self.findings, index.place(), position);
                 self.advance()?;
             }
         }
@@ -161,9 +163,9 @@ impl<'a> InStep<'a> {
 
     fn check_entry_key(&mut self) {
         if let (Some(filter), Some(index)) = (&mut self.filter, &self.index)
-            && let Some(entry) = index.entry()
+            && let Some(hash) = index.key_hash()
         {
-            filter.key(self.findings, &index.hash(), || short_hex(&entry.key));
+            filter.key(self.findings, &hash, || index.describe());
         }
     }
 
@@ -173,7 +175,9 @@ impl<'a> InStep<'a> {
         let mut has_all_keys = has_all_keys;
         if let Some(index) = &self.index {
             index.finish();
-            has_all_keys |= index.is_complete() && !self.findings.is_damaged(Component::Index);
+            has_all_keys |= index.has_keys()
+                && index.is_complete()
+                && !self.findings.is_damaged(index.component());
         }
         if let Some(filter) = &self.filter {
             filter.finish(self.findings, has_all_keys, fp_chance);
@@ -181,9 +185,9 @@ impl<'a> InStep<'a> {
     }
 }
 
-fn leads_nowhere(findings: &Findings, offset: u64, position: u64) {
+fn leads_nowhere(findings: &Findings, place: Place, position: u64) {
     findings.damage(
-        Place::offset(Component::Index, offset),
+        place,
         "index.entry",
         "entries of partitions that Data.db holds",
         format!("one for position {position}, where none begins"),

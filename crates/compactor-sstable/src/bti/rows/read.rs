@@ -45,6 +45,15 @@ impl<'a> RowIndex<'a> {
     /// # Errors
     /// Corruption when bytes are missing or contradict each other.
     pub fn parse(bytes: &'a [u8], position: u64) -> Result<RowIndex<'a>> {
+        RowIndex::parse_behind(bytes, position, 0)
+    }
+
+    /// As [`RowIndex::parse`] where the entry before ends at `start`: no node is before that, so that
+    /// no bytes, however hostile, make a walk over all entries longer than the file.
+    ///
+    /// # Errors
+    /// Corruption when bytes are missing or contradict each other.
+    pub fn parse_behind(bytes: &'a [u8], position: u64, start: u64) -> Result<RowIndex<'a>> {
         let rest = usize::try_from(position)
             .ok()
             .and_then(|at| bytes.get(at..));
@@ -72,12 +81,12 @@ impl<'a> RowIndex<'a> {
         let delta = reader.svint("row_index.root")?;
         let root = base
             .checked_add_signed(delta)
-            .filter(|root| *root < position);
+            .filter(|root| (start..position).contains(root));
         let Some(root) = root else {
             return Err(Error::corrupt(
                 "row_index.root",
                 root_at,
-                format!("a root before the entry at {position}"),
+                format!("a root from {start} on, before the entry at {position}"),
                 format!("{delta} from {base}"),
             ));
         };
@@ -104,7 +113,7 @@ impl<'a> RowIndex<'a> {
             deletion,
             end: reader.offset(),
             position,
-            trie: Trie::new(nodes, root),
+            trie: Trie::new(nodes, start, root),
         })
     }
 

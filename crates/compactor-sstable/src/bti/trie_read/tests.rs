@@ -14,7 +14,7 @@ fn shared(levels: usize) -> Vec<u8> {
 #[test]
 fn shared_branches_do_not_take_for_ever() {
     let bytes = shared(60);
-    let mut walk = Trie::new(&bytes, bytes.len() as u64 - 6).walk();
+    let mut walk = Trie::new(&bytes, 0, bytes.len() as u64 - 6).walk();
     let error = loop {
         match walk.next_payload() {
             Ok(node) => assert!(node.is_some()),
@@ -25,7 +25,7 @@ fn shared_branches_do_not_take_for_ever() {
     assert!(walk.next_payload().unwrap().is_none());
     // A single sharing fits the bytes and goes unnoticed here; those who count keys will notice.
     let bytes = shared(1);
-    let mut walk = Trie::new(&bytes, 2).walk();
+    let mut walk = Trie::new(&bytes, 0, 2).walk();
     assert!(walk.next_payload().unwrap().is_some() && walk.next_payload().unwrap().is_some());
     assert!(walk.next_payload().unwrap().is_none());
 }
@@ -37,7 +37,7 @@ fn depth_has_a_limit() {
     for _ in 0..MAX_DEPTH {
         bytes.extend([0x12, 0]);
     }
-    let mut walk = Trie::new(&bytes, bytes.len() as u64 - 2).walk();
+    let mut walk = Trie::new(&bytes, 0, bytes.len() as u64 - 2).walk();
     assert!(
         walk.next_payload()
             .unwrap_err()
@@ -55,7 +55,7 @@ fn dead_ends_and_bad_roots() {
         (&[], 0),
     ] {
         assert!(
-            Trie::new(bytes, root).walk().next_payload().is_err(),
+            Trie::new(bytes, 0, root).walk().next_payload().is_err(),
             "{bytes:02x?}"
         );
     }
@@ -65,7 +65,7 @@ fn dead_ends_and_bad_roots() {
 fn nodes_may_not_cross_pages() {
     let mut bytes = vec![0; 4095];
     bytes.extend([0x01, 0xaa]);
-    let trie = Trie::new(&bytes, 4095);
+    let trie = Trie::new(&bytes, 0, 4095);
     let node = trie.follow(&[]).unwrap().node;
     assert!(trie.check_page(&node, 0).is_ok());
     assert!(trie.check_page(&node, 1).is_err());
@@ -97,7 +97,7 @@ fn floor_of_separators() {
         writer.add(&mut out, key, One(index as u8)).unwrap();
     }
     let root = writer.complete(&mut out);
-    let trie = Trie::new(out.bytes(), root);
+    let trie = Trie::new(out.bytes(), 0, root);
     for (key, index) in [
         (&b"asking"[..], 3),
         (b"ash", 2),
@@ -114,4 +114,17 @@ fn floor_of_separators() {
         let node = trie.floor(key).unwrap().unwrap();
         assert_eq!(node.after()[0], index, "{key:?}");
     }
+}
+
+#[test]
+fn no_node_before_the_start() {
+    // A node with a payload, and a parent of it.
+    let bytes = [0x01, 7, 0x12, b'a'];
+    let mut walk = Trie::new(&bytes, 0, 2).walk();
+    assert_eq!(walk.next_payload().unwrap().unwrap().position(), 0);
+    let error = Trie::new(&bytes, 1, 2).walk().next_payload().unwrap_err();
+    assert!(
+        error.to_string().contains("a node at 1 or behind it"),
+        "{error}"
+    );
 }

@@ -39,7 +39,7 @@ fn check(keys: &[Vec<u8>], start: usize) {
     let root = writer.complete(&mut out);
     file.extend_from_slice(out.bytes());
     assert_eq!(file.len() as u64, out.position());
-    let trie = Trie::new(&file, root);
+    let trie = Trie::new(&file, 0, root);
     let mut walk = trie.walk();
     for (index, key) in keys.iter().enumerate() {
         let node = walk.next_payload().unwrap().unwrap();

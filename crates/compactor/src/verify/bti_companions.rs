@@ -1,0 +1,458 @@
+//! `Partitions.db`, `Rows.db` and `Filter.db` of BTI inputs against the partitions that a merge reads.
+//!
+//! The tries list no whole keys, so they say little without the data: the merge passes on what it
+//! comes to, in batches, and a thread beside it looks each key up and holds each block of rows against
+//! its rows.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use compactor_engine::Error as EngineError;
+use compactor_engine::cursor::DataTrace;
+use compactor_engine::input::parse_data_name;
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::data::clustering::{ClusteringComparator, Kind};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
+use compactor_sstable::types::CqlType;
+use compactor_sstable::{Component, Version};
+
+use super::binding::Binding;
+use super::bti_index::{TrieBlockCheck, TrieFiles, TrieScan};
+use super::companions::{Companions, first_damage, same_ends, same_sizes};
+use super::files::Files;
+use super::finding::{Findings, Place};
+use super::keys::FilterCheck;
+use super::short_hex;
+use crate::error::Result;
+
+/// Bytes of keys and clusterings, and events, that are passed on at once.
+const BATCH_BYTES: usize = 16 << 10;
+const BATCH_EVENTS: usize = 256;
+/// Batches under way between the merge and the check.
+const BATCHES: usize = 64;
+
+/// An input to check.
+#[derive(Clone, Debug)]
+pub(crate) struct TrieInput {
+    /// Its `Data.db`.
+    pub(crate) data_path: PathBuf,
+    /// Bytes of its content.
+    pub(crate) data_len: u64,
+    /// Whether the merge reads it; otherwise only what its files say of one another is checked.
+    pub(crate) is_read: bool,
+}
+
+/// What came next in the data of one input. Keys and clusterings are in the batch's bytes, one behind
+/// the other.
+#[derive(Debug)]
+enum Event {
+    Partition {
+        hash: KeyHash,
+        position: u64,
+        deletion: DeletionTime,
+        key_end: usize,
+    },
+    Unfiltered {
+        start: u64,
+        kind: Kind,
+        open: DeletionTime,
+        name_end: usize,
+    },
+    EndOfPartition(u64),
+    EndOfData,
+}
+
+/// Events of one input, in their order.
+#[derive(Debug, Default)]
+struct Batch {
+    input: usize,
+    bytes: Vec<u8>,
+    events: Vec<Event>,
+}
+
+/// The merge's end of the line.
+#[derive(Debug)]
+pub(crate) struct TrieFeed {
+    paths: Vec<PathBuf>,
+    sender: SyncSender<Batch>,
+}
+
+/// The check's end of the line.
+#[derive(Debug)]
+pub(crate) struct TrieBatches(Receiver<Batch>);
+
+/// Makes a line for these inputs.
+pub(crate) fn line(inputs: &[TrieInput]) -> (TrieFeed, TrieBatches) {
+    let (sender, receiver) = sync_channel(BATCHES);
+    let paths = inputs.iter().map(|input| input.data_path.clone());
+    let paths = paths.collect();
+    (TrieFeed { paths, sender }, TrieBatches(receiver))
+}
+
+impl TrieFeed {
+    /// Where the partitions of an input go; `None` for an input that is not to be checked.
+    pub(crate) fn trace(&self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
+        let input = self.paths.iter().position(|path| path == data_path)?;
+        Some(Box::new(Trace {
+            sender: self.sender.clone(),
+            batch: Batch {
+                input,
+                ..Batch::default()
+            },
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Trace {
+    sender: SyncSender<Batch>,
+    batch: Batch,
+}
+
+impl Trace {
+    fn add(&mut self, event: Event) {
+        self.batch.events.push(event);
+        if self.batch.bytes.len() >= BATCH_BYTES || self.batch.events.len() >= BATCH_EVENTS {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        let next = Batch {
+            input: self.batch.input,
+            bytes: Vec::with_capacity(self.batch.bytes.len()),
+            events: Vec::with_capacity(self.batch.events.len()),
+        };
+        // If nobody listens any more, the check has failed and stops the merge.
+        let _ = self.sender.send(std::mem::replace(&mut self.batch, next));
+    }
+}
+
+impl DataTrace for Trace {
+    fn partition(&mut self, key: &[u8], hash: KeyHash, position: u64, deletion: DeletionTime) {
+        self.batch.bytes.extend_from_slice(key);
+        self.add(Event::Partition {
+            hash,
+            position,
+            deletion,
+            key_end: self.batch.bytes.len(),
+        });
+    }
+
+    fn unfiltered(&mut self, start: u64, kind: Kind, name: &[u8], open: DeletionTime) {
+        self.batch.bytes.extend_from_slice(name);
+        self.add(Event::Unfiltered {
+            start,
+            kind,
+            open,
+            name_end: self.batch.bytes.len(),
+        });
+    }
+
+    fn end_partition(&mut self, end: u64) {
+        self.add(Event::EndOfPartition(end));
+    }
+
+    fn end(&mut self) {
+        self.batch.events.push(Event::EndOfData);
+        self.send();
+    }
+}
+
+/// The files of one input.
+struct Opened {
+    version: Version,
+    findings: Findings,
+    tries: TrieFiles,
+    types: Vec<CqlType>,
+    comparator: ClusteringComparator,
+    statistics: Option<Statistics>,
+    filter: Option<FilterCheck>,
+    digest: Option<u32>,
+}
+
+impl Opened {
+    fn open(io: &Io, input: &TrieInput, mode: ReadMode) -> Result<Opened> {
+        let descriptor = parse_data_name(&input.data_path)?;
+        let findings = Findings::new(descriptor.clone(), 100);
+        let files = Files::list(io, mode, &descriptor, &findings)?;
+        let statistics = files.statistics()?;
+        let fp_chance = statistics
+            .as_ref()
+            .map(|s| s.validation.bloom_filter_fp_chance);
+        let filter = files.filter(fp_chance)?;
+        let filter = filter.map(|f| FilterCheck::new(f, descriptor.version));
+        let digest = files.digest()?;
+        let tries = files.tries()?;
+        drop(files);
+        let types = super::clustering_types(statistics.as_ref());
+        let comparator = ClusteringComparator::new(&types)?;
+        Ok(Opened {
+            version: descriptor.version,
+            findings,
+            tries: tries.unwrap_or_default(),
+            types,
+            comparator,
+            statistics,
+            filter,
+            digest,
+        })
+    }
+}
+
+/// One input being checked.
+struct TrieCheck<'a> {
+    findings: &'a Findings,
+    comparator: &'a ClusteringComparator,
+    scan: TrieScan<'a>,
+    filter: Option<FilterCheck>,
+    first_key: Option<Vec<u8>>,
+    last_key: Vec<u8>,
+    /// Deletion of the current partition if it has a row index and no row of it has come yet.
+    begun: Option<DeletionTime>,
+    version: Version,
+    data_len: u64,
+    /// Where the partition before begins, and sizes of those before it.
+    previous: Option<u64>,
+    sizes: Option<EstimatedHistogram>,
+    blocks: Option<TrieBlockCheck<'a>>,
+    is_whole: bool,
+}
+
+impl TrieCheck<'_> {
+    fn take(&mut self, batch: &Batch) {
+        let mut taken = 0;
+        let mut bytes_to = |end: usize| {
+            let bytes = batch.bytes.get(taken..end).unwrap_or_default();
+            taken = end;
+            bytes
+        };
+        for event in &batch.events {
+            match event {
+                Event::Partition {
+                    hash,
+                    position,
+                    deletion,
+                    key_end,
+                } => {
+                    let key = bytes_to(*key_end);
+                    let is_indexed = self.partition(key, hash, *position);
+                    self.begun = is_indexed.then_some(*deletion);
+                    self.last_key.clear();
+                    self.last_key.extend_from_slice(key);
+                }
+                Event::Unfiltered {
+                    start,
+                    kind,
+                    open,
+                    name_end,
+                } => {
+                    let name = bytes_to(*name_end);
+                    self.begin_rows(*start);
+                    if let Some(blocks) = &mut self.blocks {
+                        blocks.unfiltered(*start, *kind, name, open);
+                    }
+                }
+                Event::EndOfPartition(end) => {
+                    self.begin_rows(*end);
+                    if let Some(blocks) = self.blocks.take() {
+                        blocks.finish(*end);
+                    }
+                }
+                Event::EndOfData => self.end(),
+            }
+        }
+    }
+
+    fn begin_rows(&mut self, header_len: u64) {
+        if let Some(deletion) = self.begun.take() {
+            self.blocks = self.scan.row_blocks(self.comparator, header_len, &deletion);
+        }
+    }
+
+    /// Without the data: what the tries say of one another.
+    fn walk(&mut self, cancelled: &AtomicBool) -> Result<()> {
+        while self.scan.advance() {
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(EngineError::Cancelled.into());
+            }
+            self.scan.walk_blocks();
+            if let Some(position) = self.scan.entry().map(|entry| entry.position) {
+                self.add_size(position);
+                self.previous = Some(position);
+            }
+        }
+        self.add_size(self.data_len);
+        Ok(())
+    }
+
+    /// The partition before ends at `end` of the data.
+    fn add_size(&mut self, end: u64) {
+        if let (Some(start), Some(sizes)) = (self.previous, &mut self.sizes) {
+            let len = end.saturating_sub(start);
+            sizes.add(i64::try_from(len).unwrap_or(i64::MAX));
+        }
+    }
+
+    fn end(&mut self) {
+        self.is_whole = true;
+        self.add_size(self.data_len);
+        if self.scan.advance()
+            && let Some(entry) = self.scan.entry()
+        {
+            self.findings.damage(
+                entry.place(),
+                "index.entry",
+                "entries of partitions that Data.db holds",
+                format!("one for position {}, where none begins", entry.position),
+            );
+        }
+    }
+
+    /// True if the partition has a row index.
+    fn partition(&mut self, key: &[u8], hash: &KeyHash, position: u64) -> bool {
+        self.add_size(position);
+        self.previous = Some(position);
+        if self.first_key.is_none() {
+            self.first_key = Some(key.to_vec());
+        }
+        if let Some(filter) = &mut self.filter {
+            filter.key(self.findings, hash, || short_hex(key));
+        }
+        if !self.scan.advance() && !self.scan.is_complete() {
+            // What is wrong has been said.
+            return false;
+        }
+        let found = match self.scan.entry() {
+            Some(entry) if entry.position != position => format!("one for {}", entry.position),
+            Some(entry) if self.scan.leads_here(key, hash) => return entry.key().is_some(),
+            Some(entry) => format!("one {}", entry.describe()),
+            None => format!("{} entries, none for it", self.scan.count()),
+        };
+        let place = match self.scan.entry() {
+            Some(entry) => entry.place(),
+            None => Place::of(Component::Partitions),
+        };
+        self.findings.damage(
+            place.in_partition(short_hex(key)),
+            "index.entry",
+            format!("an entry for the partition at position {position}"),
+            found,
+        );
+        false
+    }
+
+    fn finish(&mut self, statistics: Option<&Statistics>) {
+        let fp_chance = statistics.map(|s| s.validation.bloom_filter_fp_chance);
+        if self.is_whole {
+            if let Some(first) = &self.first_key {
+                self.scan.check_ends(first, &self.last_key);
+            }
+            if let Some(filter) = &self.filter {
+                filter.finish(self.findings, true, fp_chance);
+            }
+        }
+        if let (Some(statistics), Some(ends)) = (statistics, self.scan.ends()) {
+            same_ends(self.findings, statistics, Component::Partitions, ends);
+            if let Some(sizes) = &self.sizes {
+                same_sizes(self.findings, self.version, statistics, sizes);
+            }
+        }
+    }
+}
+
+/// Checks the components beside the `Data.db` of all these inputs, while their partitions come in.
+///
+/// # Errors
+/// The first damage found, a failed read, or cancellation.
+pub(crate) fn check(
+    io: &Io,
+    inputs: &[TrieInput],
+    batches: &TrieBatches,
+    mode: ReadMode,
+    cancelled: &AtomicBool,
+) -> Result<Vec<Companions>> {
+    let mut opened = inputs
+        .iter()
+        .map(|input| Opened::open(io, input, mode))
+        .collect::<Result<Vec<_>>>()?;
+    let filters: Vec<_> = opened.iter_mut().map(|o| o.filter.take()).collect();
+    let result = follow(inputs, &opened, filters, batches, cancelled);
+    let mut checked = Vec::with_capacity(inputs.len());
+    for opened in opened {
+        first_damage(opened.findings)?;
+        let stats = opened.statistics.as_ref().map(|s| &s.stats);
+        checked.push(Companions {
+            places: None,
+            digest: opened.digest,
+            binding: stats.map(|stats| Binding::of(opened.version, stats)),
+        });
+    }
+    result.map(|()| checked)
+}
+
+fn follow(
+    inputs: &[TrieInput],
+    opened: &[Opened],
+    filters: Vec<Option<FilterCheck>>,
+    batches: &TrieBatches,
+    cancelled: &AtomicBool,
+) -> Result<()> {
+    let mut checks = Vec::with_capacity(inputs.len());
+    for ((input, opened), filter) in inputs.iter().zip(opened).zip(filters) {
+        let Opened {
+            findings,
+            tries,
+            types,
+            comparator,
+            ..
+        } = opened;
+        if findings.has_damage() {
+            return Ok(());
+        }
+        let scan = TrieScan::open(findings, tries, types, Some(input.data_len));
+        let mut check = TrieCheck {
+            findings,
+            comparator,
+            scan,
+            filter,
+            first_key: None,
+            last_key: Vec::new(),
+            begun: None,
+            version: opened.version,
+            data_len: input.data_len,
+            previous: None,
+            sizes: opened
+                .statistics
+                .as_ref()
+                .map(|s| s.stats.partition_sizes.empty_like()),
+            blocks: None,
+            is_whole: false,
+        };
+        if !input.is_read {
+            check.walk(cancelled)?;
+        }
+        checks.push(check);
+    }
+    while let Ok(batch) = batches.0.recv() {
+        if let Some(check) = checks.get_mut(batch.input) {
+            check.take(&batch);
+            if check.findings.has_damage() {
+                return Ok(());
+            }
+        }
+    }
+    let mut is_whole = true;
+    for ((check, opened), input) in checks.iter_mut().zip(opened).zip(inputs) {
+        check.finish(opened.statistics.as_ref());
+        is_whole &= check.is_whole || !input.is_read;
+    }
+    // The merge ended before it had read everything.
+    if !is_whole {
+        return Err(EngineError::Cancelled.into());
+    }
+    Ok(())
+}

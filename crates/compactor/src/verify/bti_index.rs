@@ -1,0 +1,512 @@
+//! `Partitions.db` and `Rows.db`, partition by partition, in step with `Data.db`.
+//!
+//! The tries have no whole keys in them: that an entry is one of a key is seen by looking the key up,
+//! as Cassandra does. Where blocks of rows begin depends on the writer's `column_index_size`, which no
+//! component tells, and a partition may have no row index for the same reason; what is there must be
+//! right in every field.
+//!
+//! Both files are held in memory: some ten bytes per partition, and some twenty per block of rows.
+
+use compactor_sstable::Component;
+use compactor_sstable::bti::byte_comparable::{Token, append_prefix};
+use compactor_sstable::bti::partitions::{PartitionEntries, PartitionIndex, PartitionPosition};
+use compactor_sstable::bti::rows::{Block, Blocks, RowIndex, nudge, separator_beyond};
+use compactor_sstable::byte_reader::ByteReader;
+use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::types::CqlType;
+
+use super::finding::{Findings, Place};
+use super::short_hex;
+
+/// The two files whole.
+#[derive(Debug, Default)]
+pub(super) struct TrieFiles {
+    pub(super) partitions: Vec<u8>,
+    pub(super) rows: Vec<u8>,
+}
+
+/// What an entry of the partition trie leads to.
+#[derive(Clone, Debug)]
+pub(super) struct TrieEntry<'a> {
+    /// Where the partition begins in the uncompressed data.
+    pub(super) position: u64,
+    /// Its row index, if it has one, and where the entry of that is in `Rows.db`.
+    rows: Option<(u64, RowIndex<'a>)>,
+    target: PartitionPosition,
+    /// What stands for the key in the trie.
+    prefix: Vec<u8>,
+}
+
+impl TrieEntry<'_> {
+    /// Where it is, for messages.
+    pub(super) fn place(&self) -> Place {
+        let place = match &self.rows {
+            Some((offset, _)) => Place::offset(Component::Rows, *offset),
+            None => Place::of(Component::Partitions),
+        };
+        place.in_partition(self.describe())
+    }
+
+    /// The key, or what the trie has of it.
+    pub(super) fn describe(&self) -> String {
+        match &self.rows {
+            Some((_, rows)) => short_hex(rows.key),
+            None => format!("with prefix {}", short_hex(&self.prefix)),
+        }
+    }
+
+    /// The key, where `Rows.db` has it.
+    pub(super) fn key(&self) -> Option<&[u8]> {
+        self.rows.as_ref().map(|(_, rows)| rows.key)
+    }
+}
+
+/// What the files have been found to be so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Reading,
+    /// Read to the end.
+    Ended,
+    /// Not understood beyond some place.
+    Broken,
+}
+
+/// Walks over the partition trie and checks what its entries say of one another.
+#[derive(Debug)]
+pub(super) struct TrieScan<'a> {
+    findings: &'a Findings,
+    files: &'a TrieFiles,
+    index: Option<PartitionIndex<'a>>,
+    entries: Option<PartitionEntries<'a>>,
+    types: &'a [CqlType],
+    data_len: Option<u64>,
+    state: State,
+    entry: Option<TrieEntry<'a>>,
+    count: u64,
+    /// Position of the entry before.
+    previous: Option<u64>,
+    /// Where the row index before ends in `Rows.db`.
+    rows_end: u64,
+}
+
+impl<'a> TrieScan<'a> {
+    /// Starts before the first partition. `data_len` is the length of the uncompressed data, if
+    /// known; `types` are those of the clustering columns.
+    pub(super) fn open(
+        findings: &'a Findings,
+        files: &'a TrieFiles,
+        types: &'a [CqlType],
+        data_len: Option<u64>,
+    ) -> TrieScan<'a> {
+        let index = PartitionIndex::parse(&files.partitions)
+            .inspect_err(|error| findings.parser(Component::Partitions, error))
+            .ok();
+        TrieScan {
+            findings,
+            files,
+            entries: index.as_ref().map(PartitionIndex::iter),
+            state: match index {
+                Some(_) => State::Reading,
+                None => State::Broken,
+            },
+            index,
+            types,
+            data_len,
+            entry: None,
+            count: 0,
+            previous: None,
+            rows_end: 0,
+        }
+    }
+
+    /// The entry that the scan stands on.
+    pub(super) fn entry(&self) -> Option<&TrieEntry<'a>> {
+        self.entry.as_ref()
+    }
+
+    /// True if every entry was read.
+    pub(super) fn is_complete(&self) -> bool {
+        self.state == State::Ended
+    }
+
+    /// Number of entries read.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Key of the first and of the last partition, as the footer has them, once all have been read.
+    pub(super) fn ends(&self) -> Option<(&[u8], &[u8])> {
+        let index = self.index.as_ref().filter(|_| self.is_complete())?;
+        (self.count > 0).then_some((index.first_key, index.last_key))
+    }
+
+    /// Moves to the next entry; false at the end, or where the files cannot be understood any more.
+    pub(super) fn advance(&mut self) -> bool {
+        self.entry = None;
+        if self.state != State::Reading {
+            return false;
+        }
+        let Some(entries) = &mut self.entries else {
+            return false;
+        };
+        let found = match entries.next_entry() {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                self.state = State::Ended;
+                return false;
+            }
+            Err(error) => {
+                self.findings.parser(Component::Partitions, &error);
+                self.state = State::Broken;
+                return false;
+            }
+        };
+        let prefix = entries.prefix().to_vec();
+        let rows = match found.position {
+            PartitionPosition::Data(_) => None,
+            PartitionPosition::Rows(at) => match self.row_index(at) {
+                Some(rows) => Some((at, rows)),
+                None => {
+                    self.state = State::Broken;
+                    return false;
+                }
+            },
+        };
+        let position = match (found.position, &rows) {
+            (PartitionPosition::Data(position), _) => position,
+            (_, Some((_, rows))) => rows.data_position,
+            (PartitionPosition::Rows(_), None) => return false,
+        };
+        let entry = TrieEntry {
+            position,
+            rows,
+            target: found.position,
+            prefix,
+        };
+        self.check_entry(&entry);
+        self.previous = Some(position);
+        self.count += 1;
+        self.entry = Some(entry);
+        true
+    }
+
+    fn row_index(&mut self, at: u64) -> Option<RowIndex<'a>> {
+        let rows = RowIndex::parse_behind(&self.files.rows, at, self.rows_end)
+            .inspect_err(|error| self.findings.parser(Component::Rows, error))
+            .ok()?;
+        self.rows_end = rows.end;
+        Some(rows)
+    }
+
+    fn check_entry(&mut self, entry: &TrieEntry<'_>) {
+        let expected = match self.previous {
+            None if entry.position != 0 => Some("0 for the first partition".to_owned()),
+            Some(previous) if entry.position <= previous => Some(format!(
+                "a position behind that of the partition before, {previous}"
+            )),
+            _ => match self.data_len {
+                Some(data_len) if entry.position >= data_len => {
+                    // Those behind it can only lie further out.
+                    self.data_len = None;
+                    Some(format!(
+                        "a position below {data_len}, the length of the uncompressed data"
+                    ))
+                }
+                _ => None,
+            },
+        };
+        if let Some(expected) = expected {
+            self.findings.damage(
+                entry.place(),
+                "partition_index.position",
+                expected,
+                entry.position.to_string(),
+            );
+        }
+    }
+
+    /// True if a read of this key comes to the current entry.
+    pub(super) fn leads_here(&self, key: &[u8], hash: &KeyHash) -> bool {
+        let (Some(index), Some(entry)) = (&self.index, &self.entry) else {
+            return false;
+        };
+        // A row index of another key ends the read (`BtiTableReader.getExactPosition`).
+        if entry.key().is_some_and(|found| found != key) {
+            return false;
+        }
+        match index.candidate(Token::Murmur3(hash.token), key, hash.h2) {
+            Ok(found) => found == Some(entry.target),
+            Err(error) => {
+                self.findings.parser(Component::Partitions, &error);
+                false
+            }
+        }
+    }
+
+    /// Once all partitions were read: the keys in the footer.
+    pub(super) fn check_ends(&self, first: &[u8], last: &[u8]) {
+        let Some((found_first, found_last)) = self.ends() else {
+            return;
+        };
+        for (structure, expected, found) in [
+            ("partition_index.first_key", first, found_first),
+            ("partition_index.last_key", last, found_last),
+        ] {
+            if expected != found {
+                self.findings.damage(
+                    Place::of(Component::Partitions),
+                    structure,
+                    format!("{}, the key in Data.db", short_hex(expected)),
+                    short_hex(found),
+                );
+            }
+        }
+    }
+
+    /// Walks the blocks of the current partition's row index, without its rows. Returns where the
+    /// partition's end byte is, from its start; `None` where there is no row index, or a damaged one.
+    pub(super) fn walk_blocks(&self) -> Option<u64> {
+        let (_, rows) = self.entry.as_ref()?.rows?;
+        let mut blocks = rows.blocks();
+        let mut end = None;
+        loop {
+            match blocks.next_block() {
+                Ok(Some(block)) => end = Some(block.offset),
+                Ok(None) => return end,
+                Err(error) => {
+                    self.findings.parser(Component::Rows, &error);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Starts the check of the current partition's row index, whose rows begin at `header_len`.
+    pub(super) fn row_blocks(
+        &self,
+        comparator: &'a ClusteringComparator,
+        header_len: u64,
+        deletion: &DeletionTime,
+    ) -> Option<TrieBlockCheck<'a>> {
+        let (offset, rows) = self.entry.as_ref()?.rows?;
+        let mut check = TrieBlockCheck {
+            findings: self.findings,
+            comparator,
+            types: self.types,
+            place: Place::offset(Component::Rows, offset).in_partition(short_hex(rows.key)),
+            blocks: Some(rows.blocks()),
+            next: None,
+            number: 0,
+            last: Vec::new(),
+            open: DeletionTime::LIVE,
+            separator: Vec::new(),
+            spans: Vec::new(),
+        };
+        if rows.deletion != *deletion {
+            check.wrong(
+                "row_index.deletion_time",
+                format!("that of the partition, {deletion:?}"),
+                format!("{:?}", rows.deletion),
+            );
+        }
+        check.step();
+        if let Some(first) = check.next
+            && first.offset != header_len
+        {
+            let expected = format!("{header_len}, where the rows begin");
+            check.give_up("row_index.block.offset", expected, first.offset);
+        }
+        Some(check)
+    }
+}
+
+/// Walks the blocks of a row index beside the unfiltereds.
+#[derive(Debug)]
+pub(super) struct TrieBlockCheck<'a> {
+    findings: &'a Findings,
+    comparator: &'a ClusteringComparator,
+    types: &'a [CqlType],
+    place: Place,
+    /// `None` once it is not understood any more.
+    blocks: Option<Blocks<'a>>,
+    /// The block that begins at or behind the next unfiltered.
+    next: Option<Block>,
+    /// Blocks before it.
+    number: u64,
+    /// Kind and serialized prefix of the unfiltered before.
+    last: Vec<u8>,
+    /// Deletion open behind it.
+    open: DeletionTime,
+    /// Of the block before.
+    separator: Vec<u8>,
+    spans: Vec<ValueSpan>,
+}
+
+impl TrieBlockCheck<'_> {
+    fn wrong(&self, structure: &str, expected: impl ToString, found: impl ToString) {
+        let place = self.place.clone();
+        self.findings
+            .damage(place, structure, expected.to_string(), found.to_string());
+    }
+
+    /// One wrong block makes all later ones look wrong.
+    fn give_up(&mut self, structure: &str, expected: impl ToString, found: impl ToString) {
+        self.wrong(structure, expected, found);
+        self.blocks = None;
+        self.next = None;
+    }
+
+    fn step(&mut self) {
+        let Some(blocks) = &mut self.blocks else {
+            return;
+        };
+        match blocks.next_block() {
+            Ok(next) => self.next = next,
+            Err(error) => {
+                self.findings.parser(Component::Rows, &error);
+                self.blocks = None;
+                self.next = None;
+            }
+        }
+    }
+
+    /// A row or marker that begins at `start` of the partition; `name` is its serialized prefix
+    /// without the kind, `open` the deletion that is open behind it.
+    #[inline]
+    pub(super) fn unfiltered(&mut self, start: u64, kind: Kind, name: &[u8], open: &DeletionTime) {
+        if self.blocks.is_none() {
+            return;
+        }
+        match self.next {
+            Some(block) if start == block.offset => self.begin_block(block, kind, name),
+            Some(block) if start < block.offset => {}
+            _ => {
+                let found = self
+                    .next
+                    .map_or("no more".to_owned(), |b| b.offset.to_string());
+                let expected = format!(
+                    "block {} to begin with the row at {start} or behind it",
+                    self.number
+                );
+                return self.give_up("row_index.block.offset", expected, found);
+            }
+        }
+        self.last.clear();
+        self.last.push(kind as u8);
+        self.last.extend_from_slice(name);
+        self.open = *open;
+    }
+
+    fn begin_block(&mut self, block: Block, kind: Kind, name: &[u8]) {
+        self.check_open(block);
+        if self.number > 0 {
+            let mut first = vec![kind as u8];
+            first.extend_from_slice(name);
+            if let (Some(max), Some(min)) = (self.encode_last(), self.encode(&first)) {
+                let mut expected = Vec::new();
+                let result = separator_beyond(&max, &min, &mut expected);
+                self.check_separator(result.is_ok().then_some(expected));
+            }
+        } else {
+            self.check_separator(Some(Vec::new()));
+        }
+        self.number += 1;
+        self.step();
+    }
+
+    fn check_open(&self, block: Block) {
+        let open = (!self.open.is_live()).then_some(self.open);
+        if block.open_deletion != open {
+            self.wrong(
+                "row_index.block.open_deletion",
+                format!("{open:?} at the start of block {}", self.number),
+                format!("{:?}", block.open_deletion),
+            );
+        }
+    }
+
+    /// The separator must send reads of the last row before it to the block before, and those of the
+    /// first row behind it to its own. Cassandra takes the shortest that does; one that could not be
+    /// computed is what no writer would have written.
+    fn check_separator(&mut self, expected: Option<Vec<u8>>) {
+        let found = self.blocks.as_ref().map(Blocks::separator);
+        let found = found.unwrap_or_default().to_vec();
+        if expected.as_ref() != Some(&found) {
+            let expected = match expected {
+                Some(bytes) => short_hex(&bytes),
+                None => "rows whose byte-comparable forms ascend".to_owned(),
+            };
+            self.wrong(
+                "row_index.separator",
+                format!("{expected} for block {}", self.number),
+                short_hex(&found),
+            );
+        }
+        self.separator = found;
+    }
+
+    fn encode_last(&mut self) -> Option<Vec<u8>> {
+        let last = std::mem::take(&mut self.last);
+        let encoded = self.encode(&last);
+        self.last = last;
+        encoded
+    }
+
+    /// The byte-comparable form of a name, if it has one.
+    fn encode(&mut self, name: &[u8]) -> Option<Vec<u8>> {
+        let mut reader = ByteReader::new(name);
+        // The cursor has parsed it already.
+        let kind = self
+            .comparator
+            .read_prefix(&mut reader, &mut self.spans)
+            .ok()?;
+        let prefix = Prefix {
+            kind,
+            base: name,
+            spans: &self.spans,
+        };
+        let mut comparable = Vec::new();
+        append_prefix(self.types, prefix, &mut comparable).ok()?;
+        Some(comparable)
+    }
+
+    /// The partition's end byte is at `end`.
+    pub(super) fn finish(mut self, end: u64) {
+        if self.blocks.is_none() {
+            return;
+        }
+        match self.next {
+            Some(block) if block.offset == end => {
+                self.open = DeletionTime::LIVE;
+                self.check_open(block);
+                if let Some(max) = self.encode_last() {
+                    let mut expected = Vec::new();
+                    let result = nudge(&max, &self.separator, &mut expected);
+                    self.check_separator(result.is_ok().then_some(expected));
+                }
+                // Behind the end of the partition there is nothing.
+                self.step();
+                if let Some(block) = self.next {
+                    self.wrong(
+                        "row_index.block_count",
+                        "no block behind the rows",
+                        block.offset,
+                    );
+                }
+            }
+            found => {
+                let found = found.map_or("none".to_owned(), |b| b.offset.to_string());
+                self.wrong(
+                    "row_index.block.offset",
+                    format!(
+                        "{end}, the end of the partition, behind {} blocks",
+                        self.number
+                    ),
+                    found,
+                );
+            }
+        }
+    }
+}

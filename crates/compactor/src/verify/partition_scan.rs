@@ -1,0 +1,192 @@
+//! The partition index of either format, in step with `Data.db`.
+
+use compactor_io::IoError;
+use compactor_sstable::data::clustering::{ClusteringComparator, Kind};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::{Component, Version};
+
+use super::bti_index::{TrieBlockCheck, TrieScan};
+use super::finding::{Findings, Place};
+use super::index::IndexScan;
+use super::promoted::BlockCheck;
+use super::short_hex;
+
+/// Reads the entries of a partition index and checks what they say of one another.
+#[derive(Debug)]
+pub(super) enum PartitionScan<'a> {
+    /// `Index.db`.
+    Big(IndexScan<'a>),
+    /// `Partitions.db` and `Rows.db`.
+    Bti(TrieScan<'a>),
+}
+
+impl<'a> PartitionScan<'a> {
+    /// The file that lists the partitions.
+    pub(super) fn component(&self) -> Component {
+        match self {
+            PartitionScan::Big(_) => Component::Index,
+            PartitionScan::Bti(_) => Component::Partitions,
+        }
+    }
+
+    /// Moves to the next entry; false at the end, or where the index cannot be understood any more.
+    pub(super) fn advance(&mut self) -> Result<bool, IoError> {
+        match self {
+            PartitionScan::Big(scan) => scan.advance(),
+            PartitionScan::Bti(scan) => Ok(scan.advance()),
+        }
+    }
+
+    /// Where the partition of the current entry begins; `None` if there is no entry.
+    pub(super) fn position(&self) -> Option<u64> {
+        match self {
+            PartitionScan::Big(scan) => scan.entry().map(|entry| entry.position),
+            PartitionScan::Bti(scan) => scan.entry().map(|entry| entry.position),
+        }
+    }
+
+    /// Where the current entry is, for messages.
+    pub(super) fn place(&self) -> Place {
+        match self {
+            PartitionScan::Big(scan) => match scan.entry() {
+                Some(entry) => Place::offset(Component::Index, entry.offset),
+                None => Place::of(Component::Index),
+            },
+            PartitionScan::Bti(scan) => match scan.entry() {
+                Some(entry) => entry.place(),
+                None => Place::of(Component::Partitions),
+            },
+        }
+    }
+
+    /// The key of the current entry, or what the index has of it.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            PartitionScan::Big(scan) => scan.entry().map(|entry| short_hex(&entry.key)),
+            PartitionScan::Bti(scan) => scan.entry().map(|entry| entry.describe()),
+        }
+        .unwrap_or_default()
+    }
+
+    /// True if the current entry is the one of this key.
+    pub(super) fn is_of(&self, key: &[u8], hash: &KeyHash) -> bool {
+        match self {
+            PartitionScan::Big(scan) => scan.entry().is_some_and(|entry| entry.key == key),
+            PartitionScan::Bti(scan) => scan.leads_here(key, hash),
+        }
+    }
+
+    /// Hash of the current entry's key, where the index has whole keys.
+    pub(super) fn key_hash(&self) -> Option<KeyHash> {
+        match self {
+            PartitionScan::Big(scan) => scan.entry().map(|_| scan.hash()),
+            PartitionScan::Bti(scan) => {
+                let key = scan.entry()?.key()?;
+                Some(Partitioner::Murmur3.hash_key(key))
+            }
+        }
+    }
+
+    /// True if the index has whole keys.
+    pub(super) fn has_keys(&self) -> bool {
+        matches!(self, PartitionScan::Big(_))
+    }
+
+    /// True if every entry was read.
+    pub(super) fn is_complete(&self) -> bool {
+        match self {
+            PartitionScan::Big(scan) => scan.is_complete(),
+            PartitionScan::Bti(scan) => scan.is_complete(),
+        }
+    }
+
+    /// Number of entries read.
+    pub(super) fn count(&self) -> u64 {
+        match self {
+            PartitionScan::Big(scan) => scan.count(),
+            PartitionScan::Bti(scan) => scan.count(),
+        }
+    }
+
+    /// Key of the first and of the last partition, once all entries have been read.
+    pub(super) fn ends(&self) -> Option<(&[u8], &[u8])> {
+        match self {
+            PartitionScan::Big(scan) => scan.ends(),
+            PartitionScan::Bti(scan) => scan.ends(),
+        }
+    }
+
+    /// Once all entries were read: what is derived from them.
+    pub(super) fn finish(&self) {
+        if let PartitionScan::Big(scan) = self {
+            scan.finish();
+        }
+    }
+
+    /// Once all of the data was read: first and last key.
+    pub(super) fn check_ends(&self, first: &[u8], last: &[u8]) {
+        if let PartitionScan::Bti(scan) = self {
+            scan.check_ends(first, last);
+        }
+    }
+
+    /// Starts the check of the current partition's row index, whose rows begin at `header_len`.
+    pub(super) fn row_blocks<'b>(
+        &'b self,
+        findings: &'b Findings,
+        version: Version,
+        comparator: &'b ClusteringComparator,
+        header_len: u64,
+        deletion: &DeletionTime,
+    ) -> Option<RowBlocks<'b>>
+    where
+        'a: 'b,
+    {
+        match self {
+            PartitionScan::Big(scan) => scan.entry().map(|entry| {
+                let check =
+                    BlockCheck::open(findings, entry, version, comparator, header_len, deletion);
+                RowBlocks::Big(check)
+            }),
+            PartitionScan::Bti(scan) => scan
+                .row_blocks(comparator, header_len, deletion)
+                .map(RowBlocks::Bti),
+        }
+    }
+}
+
+/// Walks the blocks of a partition's row index beside its rows and markers.
+pub(super) enum RowBlocks<'a> {
+    /// A promoted index.
+    Big(BlockCheck<'a>),
+    /// A row trie.
+    Bti(TrieBlockCheck<'a>),
+}
+
+impl RowBlocks<'_> {
+    /// A row or marker that occupies `start..end` of the partition; `name` is its serialized
+    /// prefix without the kind, `open` the deletion that is open behind it.
+    #[inline]
+    pub(super) fn unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        name: &[u8],
+        open: &DeletionTime,
+    ) {
+        match self {
+            RowBlocks::Big(check) => check.unfiltered(start, end, kind, name, open),
+            RowBlocks::Bti(check) => check.unfiltered(start, kind, name, open),
+        }
+    }
+
+    /// The partition's end byte is at `end`.
+    pub(super) fn finish(self, end: u64) {
+        match self {
+            RowBlocks::Big(check) => check.finish(end),
+            RowBlocks::Bti(check) => check.finish(end),
+        }
+    }
+}
