@@ -13,7 +13,7 @@ use crate::scenarios::ViewRow;
 use crate::server::Server;
 use crate::toolchain;
 
-/// The storage compatibility mode of a server, which decides the SSTable version it writes.
+/// Storage compatibility mode and format of a server, which decide the SSTable version it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mode {
     /// `CASSANDRA_4`: writes `nb`, reads `ma` to `nb`.
@@ -22,11 +22,13 @@ pub enum Mode {
     Oa,
     /// `NONE`: writes `pa`, reads everything.
     Pa,
+    /// `NONE` with the BTI format: writes `ea`, reads everything.
+    Ea,
 }
 
 impl Mode {
-    /// All modes, oldest version first.
-    pub const ALL: [Self; 3] = [Self::Nb, Self::Oa, Self::Pa];
+    /// All modes, oldest version first, BIG before BTI. A server in the last one reads every version.
+    pub const ALL: [Self; 4] = [Self::Nb, Self::Oa, Self::Pa, Self::Ea];
 
     /// The SSTable version written in this mode.
     #[must_use]
@@ -35,6 +37,7 @@ impl Mode {
             Self::Nb => "nb",
             Self::Oa => "oa",
             Self::Pa => "pa",
+            Self::Ea => "ea",
         }
     }
 
@@ -48,7 +51,14 @@ impl Mode {
         match self {
             Self::Nb => "CASSANDRA_4",
             Self::Oa => "CASSANDRA_5",
-            Self::Pa => "NONE",
+            Self::Pa | Self::Ea => "NONE",
+        }
+    }
+
+    fn format(self) -> &'static str {
+        match self {
+            Self::Nb | Self::Oa | Self::Pa => "big",
+            Self::Ea => "bti",
         }
     }
 }
@@ -62,7 +72,7 @@ impl fmt::Display for Mode {
 /// How a server is started.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// `column_index_size` in KiB; Cassandra's own default (64 for BIG) when absent.
+    /// `column_index_size` in KiB; Cassandra's own default (64 for BIG, 16 for BTI) when absent.
     pub column_index_kib: Option<u32>,
     /// Heap, collector and the like.
     pub jvm: Vec<String>,
@@ -411,6 +421,7 @@ listen_address: 127.0.0.1
 rpc_address: 127.0.0.1
 seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{{seeds: \"127.0.0.1\"}}]}}]
 storage_compatibility_mode: {compatibility}
+sstable: {{selected_format: {format}}}
 # A flush may otherwise use another compressor than the table's.
 flush_compression: table
 compaction_throughput: 0MiB/s
@@ -424,6 +435,7 @@ corrupted_tombstone_strategy: exception
 {index}{more}
 ",
         compatibility = mode.compatibility(),
+        format = mode.format(),
         more = options.yaml,
     )
 }

@@ -15,7 +15,7 @@ use compactor::{InputCheck, NoObserver, OutputCompression, Scope};
 /// What a merge is asked to do.
 #[derive(Debug, Clone)]
 pub struct MergeRequest {
-    /// Version of the output: `nb`, `oa` or `pa`.
+    /// Version of the output, such as `pa`.
     pub version: String,
     /// The clock.
     pub now_s: i64,

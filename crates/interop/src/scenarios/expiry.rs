@@ -170,6 +170,6 @@ fn ttl_far_future() -> Scenario {
         i.cql("DELETE FROM $t USING TIMESTAMP 11 WHERE k = 1 AND c = 2");
     });
     // nb cannot hold such a time, and Cassandra refuses the statement in that mode.
-    scenario.modes = vec![Mode::Oa, Mode::Pa];
+    scenario.modes = vec![Mode::Oa, Mode::Pa, Mode::Ea];
     scenario
 }

@@ -26,6 +26,11 @@ fn pa() {
     each(Mode::Pa, run);
 }
 
+#[test]
+fn ea() {
+    each(Mode::Ea, run);
+}
+
 fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<String>> {
     let place = tempfile::tempdir()?;
     let case = Case::prepare(cassandra, scenario, &place.path().join("inputs"))?;
@@ -37,7 +42,7 @@ fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<String>> {
             .map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
         // Once is enough to see that the verifier accepts what Cassandra flushes.
-        if cassandra.mode() == Mode::Pa {
+        if matches!(cassandra.mode(), Mode::Pa | Mode::Ea) {
             for finding in cassandra.verify(&case.table, input)? {
                 failures.push(format!("oracle: {name}: {finding}"));
             }

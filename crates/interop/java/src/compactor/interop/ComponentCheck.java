@@ -25,7 +25,11 @@ final class ComponentCheck
     {
         boolean compressed = Files.exists(Bytes.path(staged, "CompressionInfo.db"));
         TreeSet<String> expected = new TreeSet<>();
-        java.util.Collections.addAll(expected, "Data.db", "Index.db", "Summary.db", "Statistics.db", "Digest.crc32", "TOC.txt");
+        java.util.Collections.addAll(expected, "Data.db", "Statistics.db", "Digest.crc32", "TOC.txt");
+        if (staged.getFormat().name().equals("bti"))
+            java.util.Collections.addAll(expected, "Partitions.db", "Rows.db");
+        else
+            java.util.Collections.addAll(expected, "Index.db", "Summary.db");
         expected.add(compressed ? "CompressionInfo.db" : "CRC.db");
         if (cfs.metadata().params.bloomFilterFpChance != 1.0)
             expected.add("Filter.db");

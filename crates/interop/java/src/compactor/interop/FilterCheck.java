@@ -41,7 +41,7 @@ final class FilterCheck
                 filter.serialize(out, reader.descriptor.version.hasOldBfFormat());
                 String difference = Bytes.difference(out.toByteArray(), found);
                 if (difference != null)
-                    findings.add("filter", "Filter.db does not hold exactly the keys of Index.db: " + difference);
+                    findings.add("filter", "Filter.db does not hold exactly the keys of the index: " + difference);
             }
             try (IFilter wanted = FilterFactory.getFilter(keysSeen, chance))
             {

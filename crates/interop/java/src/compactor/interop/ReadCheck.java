@@ -15,20 +15,25 @@ import org.apache.cassandra.db.rows.UnfilteredRowIterator;
 import org.apache.cassandra.io.sstable.ISSTableScanner;
 import org.apache.cassandra.io.sstable.SSTableReadsListener;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
+import org.apache.cassandra.io.sstable.format.SSTableReaderWithFilter;
 import org.apache.cassandra.io.sstable.format.big.BigTableReader;
 import org.apache.cassandra.io.sstable.format.big.RowIndexEntry;
+import org.apache.cassandra.io.sstable.format.bti.BtiTableReader;
+import org.apache.cassandra.io.sstable.format.bti.Tries;
 
 /** Reads as a query does: each key through filter and index, whole and in slices, in both directions, against a full scan. */
 final class ReadCheck
 {
     /** Partitions without promoted index that are sliced; all those with one are. */
     private static final int SMALL_PARTITIONS = 30;
+    /** Rows of a partition with a row trie that are read one by one. */
+    private static final int SINGLE_ROWS = 400;
 
-    private final BigTableReader reader;
+    private final SSTableReaderWithFilter reader;
     private final Findings findings;
     private int sliced;
 
-    private ReadCheck(BigTableReader reader, Findings findings)
+    private ReadCheck(SSTableReaderWithFilter reader, Findings findings)
     {
         this.reader = reader;
         this.findings = findings;
@@ -36,7 +41,7 @@ final class ReadCheck
 
     static void run(SSTableReader reader, Findings findings) throws Exception
     {
-        new ReadCheck((BigTableReader) reader, findings).all();
+        new ReadCheck((SSTableReaderWithFilter) reader, findings).all();
     }
 
     private void all() throws Exception
@@ -67,15 +72,15 @@ final class ReadCheck
     {
         if (!reader.mayContainAssumingKeyIsInRange(scan.key))
             findings.add("reads", "the filter denies " + scan.key);
-        RowIndexEntry entry = reader.getRowIndexEntry(scan.key, SSTableReader.Operator.EQ);
-        if (entry == null)
+        int blocks = blocks(scan.key);
+        if (blocks < 0)
         {
             findings.add("reads", "point lookup does not find " + scan.key);
             return;
         }
         whole(scan, false);
         whole(scan, true);
-        boolean indexed = entry.blockCount() > 0;
+        boolean indexed = blocks > 0;
         if (reader.metadata().clusteringColumns().isEmpty() || scan.unfiltereds.isEmpty() || (!indexed && sliced++ >= SMALL_PARTITIONS))
             return;
         List<Slice> slices = Slicing.slices(reader.metadata().comparator, scan.unfiltereds);
@@ -83,6 +88,19 @@ final class ReadCheck
             slice(scan, Slices.with(reader.metadata().comparator, slice));
         for (Slices several : Slicing.pairs(reader.metadata().comparator, slices))
             slice(scan, several);
+        // The row trie decides by bytes that are compared nowhere else: each row alone.
+        if (indexed && reader instanceof BtiTableReader)
+            for (Slice slice : Slicing.rows(scan.unfiltereds, SINGLE_ROWS))
+                slice(scan, Slices.with(reader.metadata().comparator, slice));
+    }
+
+    /** Blocks of the partition's row index, 0 without one; -1 if a point lookup does not find the partition. */
+    private int blocks(DecoratedKey key)
+    {
+        if (reader instanceof BtiTableReader)
+            return Tries.blocks((BtiTableReader) reader, key);
+        RowIndexEntry entry = ((BigTableReader) reader).getRowIndexEntry(key, SSTableReader.Operator.EQ);
+        return entry == null ? -1 : entry.blockCount();
     }
 
     private void whole(Partition scan, boolean reversed) throws Exception

@@ -72,6 +72,20 @@ final class Slicing
         return pairs;
     }
 
+    /** Slices of one row each, of all rows or, if there are more than {@code most}, of some throughout. */
+    static List<Slice> rows(List<Unfiltered> unfiltereds, int most)
+    {
+        List<Slice> slices = new ArrayList<>();
+        int step = Math.max(1, unfiltereds.size() / most);
+        for (int i = 0; i < unfiltereds.size(); i += step)
+        {
+            ByteBuffer[] row = values(unfiltereds.get(i).clustering());
+            if (unfiltereds.get(i).isRow() && row.length > 0)
+                slices.add(slice(row, true, row, true));
+        }
+        return slices;
+    }
+
     private static Slice slice(ByteBuffer[] from, boolean fromInclusive, ByteBuffer[] to, boolean toInclusive)
     {
         ClusteringBound<?> start = from.length == 0 ? BufferClusteringBound.BOTTOM
