@@ -38,6 +38,10 @@ pub(super) fn context(rng: &mut Rng) -> Vec<u8> {
         let count = *rng.pick(&[-5, 0, 1, 7, i64::MAX]);
         shards.extend(count.to_be_bytes());
     }
+    if legacy && rng.one_in(6) {
+        // Local shards that came from another node, to be cleared when they are read.
+        marked = -marked;
+    }
     let mut context = marked.to_be_bytes().to_vec();
     context.extend(header);
     context.extend(shards);

@@ -14,6 +14,9 @@ const LAST_OF_2038: i64 = 2_147_483_646;
 /// least deletion time as a 32-bit number, and reads back another one when it does not fit.
 const FAR: i64 = 3_200_000_000;
 
+/// Before any gc_before.
+const LONG_AGO: i64 = T0 - 1_000_000;
+
 /// The most that CQL accepts, 20 years.
 const LONGEST_TTL: i32 = 630_720_000;
 
@@ -38,14 +41,22 @@ pub fn plan(seed: u64) -> Plan {
         3 => Some(now_s - 864_000),
         _ => Some(now_s - 500),
     };
-    let times = Times::generate(&mut rng, now_s, gc_before_s, table.shape);
+    let times = Times::generate(&mut rng, now_s, gc_before_s, &table);
     let most = if rng.one_in(3) { 7 } else { 3 };
     let count = 2 + rng.below(most);
     let one_version = rng.one_in(3);
     let first = *rng.pick(versions);
     let one_compression = rng.one_in(2).then(|| compression(&mut rng));
+    let older = table.older();
+    let has_cql = table.has_cql();
+    let grown_from = if has_cql && table.has_grown() {
+        rng.below(count + 1)
+    } else {
+        0
+    };
     let mut inputs = Vec::new();
-    for _ in 0..count {
+    for n in 0..count {
+        let table = if n < grown_from { &older } else { &table };
         let version = if one_version {
             first
         } else {
@@ -55,24 +66,45 @@ pub fn plan(seed: u64) -> Plan {
         schema.compression = one_compression
             .clone()
             .unwrap_or_else(|| compression(&mut rng));
+        let mood = *rng.pick(&[
+            Mood::Mixed,
+            Mood::Mixed,
+            Mood::Mixed,
+            Mood::Mixed,
+            Mood::Deleting,
+            Mood::Dying,
+        ]);
         let mut writer = Writer {
             rng: &mut rng,
-            table: &table,
+            table,
             times: &times,
+            mood,
             latest: if version.starts_with('n') {
                 LAST_OF_2038
             } else {
                 times.latest
             },
         };
-        let partitions = writer.partitions();
+        let mut partitions = writer.partitions();
+        if times.seconds.contains(&FAR) {
+            // Cassandra cannot read a header whose least deletion time is beyond 2038.
+            let deletion = (times.timestamps[0].max(0), T0);
+            partitions[0]
+                .mutations
+                .push(Mutation::Partition { deletion });
+        }
         inputs.push(Input {
             version: version.to_owned(),
             schema,
             partitions,
         });
     }
-    let mut schema = table.schema;
+    // A multi-cell user type is kept as a tuple when it is dropped, and cannot come back as what it was.
+    let mut schema = table.schema.clone();
+    if has_cql && grown_from == 0 && rng.one_in(5) {
+        schema = table.after_drops(&mut rng, &times.timestamps);
+    }
+    let told_schema = has_cql && (grown_from > 0 || !schema.dropped.is_empty() || rng.one_in(5));
     if let Some(newest) = inputs.last() {
         schema.compression = newest.schema.compression.clone();
     }
@@ -82,6 +114,8 @@ pub fn plan(seed: u64) -> Plan {
         now_s,
         gc_before_s,
         schema,
+        told_schema,
+        repaired_at: if rng.one_in(10) { T0 * 1000 - 1 } else { 0 },
         inputs,
         others: usize::from(count > 2 && rng.one_in(8)),
     }
@@ -100,7 +134,7 @@ struct Times {
 }
 
 impl Times {
-    fn generate(rng: &mut Rng, now_s: i64, gc_before_s: Option<i64>, shape: Shape) -> Times {
+    fn generate(rng: &mut Rng, now_s: i64, gc_before_s: Option<i64>, table: &Table) -> Times {
         let micros = T0 * 1_000_000;
         let styles: [&[i64]; 4] = [
             &[10, 12, 14, 16],
@@ -108,12 +142,15 @@ impl Times {
             &[-4, -2, 0, 2],
             &[i64::MIN + 1, -1, 0, 1, micros, i64::MAX - 1, i64::MAX],
         ];
-        let style = match shape {
-            // An open deletion in a promoted index can no more be negative than a partition deletion.
-            Shape::Wide => rng.below(2),
-            Shape::View => rng.below(3),
-            _ => rng.below(4),
+        // An open deletion in a promoted index can no more be negative than a partition deletion.
+        let styles_for = if table.has_large_values() {
+            2
+        } else if table.shape == Shape::View {
+            3
+        } else {
+            4
         };
+        let style = rng.below(styles_for);
         let timestamps = styles[usize::try_from(style).unwrap_or_default()].to_vec();
         let shadowable = timestamps
             .iter()
@@ -142,10 +179,19 @@ impl Times {
     }
 }
 
+/// What an input is mostly made of; those that are all expired may be dropped unread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    Mixed,
+    Deleting,
+    Dying,
+}
+
 struct Writer<'a> {
     rng: &'a mut Rng,
     table: &'a Table,
     times: &'a Times,
+    mood: Mood,
     latest: i64,
 }
 
@@ -255,7 +301,12 @@ impl Writer<'_> {
     fn cell(&mut self, name: &str, path: Option<Hex>, values: &[Hex]) -> Cell {
         let timestamp = *self.rng.pick(&self.times.timestamps);
         let value = self.rng.pick(values).clone();
-        match self.rng.below(6) {
+        let what = match self.mood {
+            Mood::Mixed => self.rng.below(6),
+            Mood::Deleting => 0,
+            Mood::Dying => 1,
+        };
+        match what {
             0 => {
                 let second = self.second();
                 let none = Hex(Vec::new());
@@ -285,7 +336,7 @@ impl Writer<'_> {
         if self.table.shape == Shape::View && self.rng.one_in(4) {
             return (timestamp, EXPIRED_TTL, self.second());
         }
-        if self.rng.one_in(3) {
+        if self.mood != Mood::Mixed || self.rng.one_in(3) {
             let (ttl, expiry) = self.expiry();
             return (timestamp, ttl, expiry);
         }
@@ -296,7 +347,7 @@ impl Writer<'_> {
     fn expiry(&mut self) -> (i32, i64) {
         let ttl = *self.rng.pick(&self.times.ttls);
         let second = self.second();
-        let begun = if self.rng.one_in(2) {
+        let begun = if self.mood == Mood::Mixed && self.rng.one_in(2) {
             second
         } else {
             second - i64::from(ttl)
@@ -309,6 +360,9 @@ impl Writer<'_> {
     }
 
     fn second(&mut self) -> i64 {
+        if self.mood != Mood::Mixed && !self.rng.one_in(50) {
+            return LONG_AGO + i64::from(self.rng.one_in(2));
+        }
         (*self.rng.pick(&self.times.seconds)).min(self.latest)
     }
 

@@ -57,6 +57,10 @@ pub struct Plan {
     pub gc_before_s: Option<i64>,
     /// The table as it is when it is merged.
     pub schema: Schema,
+    /// When the inputs were repaired, in milliseconds, or 0.
+    pub repaired_at: i64,
+    /// Our merge is given the schema.cql.
+    pub told_schema: bool,
     /// Oldest first.
     pub inputs: Vec<Input>,
     /// How many of the last inputs exist beside the merge but take no part in it.

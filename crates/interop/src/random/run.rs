@@ -87,6 +87,7 @@ impl Runner {
             let reply = self.cassandra.request(json!({
                 "op": "offline_write", "keyspace": table.keyspace, "table": table.name, "version": input.version,
                 "schema": input.schema, "partitions": input.partitions,
+                "repaired_at": plan.repaired_at,
                 "out": place.join("inputs").join((n + 1).to_string()), "generation": n + 1,
             }))?;
             let Some(data) = reply["data"].as_str() else {
@@ -160,13 +161,17 @@ impl Merge<'_> {
         directory: &Path,
         theirs: Option<&PathBuf>,
     ) -> Result<Vec<String>> {
+        let schema = directory.with_file_name("schema.cql");
+        if self.plan.told_schema {
+            cassandra.schema(self.table, &schema)?;
+        }
         let request = MergeRequest {
             version: self.plan.output.clone(),
             now_s: self.plan.now_s,
             gc_before_s: self.plan.gc_before_s,
             complete: self.others.is_empty(),
             others: self.others.clone(),
-            schema: None,
+            schema: self.plan.told_schema.then_some(schema),
             compression: None,
         };
         let ours = match ours::merge(&self.inputs, directory, &request) {

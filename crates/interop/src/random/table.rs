@@ -1,6 +1,6 @@
 //! A random table, with the few values of each column that its mutations will use, so that they meet.
 
-use super::plan::{Column, Compression, Hex, Schema};
+use super::plan::{Column, Compression, Dropped, Hex, Schema};
 use super::types::Type;
 use crate::rng::Rng;
 
@@ -36,6 +36,10 @@ pub(super) enum Shape {
 pub(super) struct Values {
     pub(super) name: String,
     pub(super) kind: Kind,
+    /// Class name of the type.
+    class: String,
+    /// Class name, and what its cells can hold, before the type got its last field.
+    older: Option<(String, Kind)>,
 }
 
 #[derive(Debug, Clone)]
@@ -58,12 +62,15 @@ impl Table {
         let clustering_columns = match shape {
             Shape::Dense => 2 + rng.below(2),
             Shape::Wide => 1 + rng.below(3),
+            // Headers of clusterings come in groups of 32.
+            _ if rng.one_in(60) => 34,
             _ => *rng.pick(&[0, 1, 1, 1, 2, 2, 3, 4, 5]),
         };
         let mut clustering = Vec::new();
         let mut clusterings = Vec::new();
         for _ in 0..clustering_columns {
-            let ty = Type::ordered(rng, 2);
+            let depth = if clustering_columns > 5 { 0 } else { 2 };
+            let ty = Type::ordered(rng, depth);
             clustering.push(if rng.one_in(3) {
                 ty.reversed()
             } else {
@@ -72,6 +79,7 @@ impl Table {
             let count = match shape {
                 Shape::Wide => 12,
                 _ if clustering_columns == 1 => 8,
+                _ if clustering_columns > 5 => 1,
                 _ => 4,
             };
             clusterings.push(pool(rng, &ty, count));
@@ -90,13 +98,6 @@ impl Table {
             _ => 1 + rng.below(6),
         };
         regulars.extend(columns(rng, "r", count, shape));
-        let described = |values: &[(Values, String)]| {
-            let columns = values.iter().map(|(values, class)| Column {
-                name: values.name.clone(),
-                class: class.clone(),
-            });
-            columns.collect()
-        };
         let mut flags = vec!["COMPOUND".to_owned()];
         match shape {
             Shape::Counter => flags.push("COUNTER".to_owned()),
@@ -107,8 +108,8 @@ impl Table {
             schema: Schema {
                 partition,
                 clustering,
-                statics: described(&statics),
-                regular: described(&regulars),
+                statics: describe(&statics),
+                regular: describe(&regulars),
                 dropped: Vec::new(),
                 flags,
                 bloom_filter_fp_chance: *rng.pick(&[0.01, 0.01, 0.1, 0.001]),
@@ -116,11 +117,98 @@ impl Table {
             },
             keys,
             clusterings,
-            statics: statics.into_iter().map(|(values, _)| values).collect(),
-            regulars: regulars.into_iter().map(|(values, _)| values).collect(),
+            statics,
+            regulars,
             shape,
         }
     }
+
+    /// Whether a few rows can make a partition that is worth an index.
+    pub(super) fn has_large_values(&self) -> bool {
+        let large = |column: &Values| match &column.kind {
+            Kind::Simple(values) => values.iter().any(|value| value.0.len() >= 1000),
+            Kind::MultiCell(_) | Kind::Counter => false,
+        };
+        self.regulars.iter().chain(&self.statics).any(large)
+    }
+
+    /// Whether a schema.cql can describe the table: not if it is compact, and of two types called timestamp it means
+    /// the later one.
+    pub(super) fn has_cql(&self) -> bool {
+        let schema = &self.schema;
+        let columns = schema.statics.iter().chain(&schema.regular);
+        let mut classes = columns
+            .map(|column| &column.class)
+            .chain(schema.partition.iter().chain(&schema.clustering));
+        self.shape != Shape::Dense && !classes.any(|class| class.contains(".DateType"))
+    }
+
+    /// Whether some user type has grown a field.
+    pub(super) fn has_grown(&self) -> bool {
+        let mut columns = self.statics.iter().chain(&self.regulars);
+        columns.any(|column| column.older.is_some())
+    }
+
+    /// The table before its user types grew.
+    pub(super) fn older(&self) -> Table {
+        let mut older = self.clone();
+        for column in older.statics.iter_mut().chain(&mut older.regulars) {
+            if let Some((class, kind)) = column.older.take() {
+                (column.class, column.kind) = (class, kind);
+            }
+        }
+        older.schema.statics = describe(&older.statics);
+        older.schema.regular = describe(&older.regulars);
+        older
+    }
+
+    /// The schema after some columns were dropped, of which some were added again.
+    ///
+    /// A column that is not added again keeps what was written with later timestamps. Cassandra fails on that where it
+    /// leaves no multi-cell or no static column in the table, so those are dropped for good; multi-cell user types it
+    /// does not drop at all.
+    pub(super) fn after_drops(&self, rng: &mut Rng, moments: &[i64]) -> Schema {
+        let mut schema = self.schema.clone();
+        let mut remaining = Vec::new();
+        for (is_static, columns) in [(true, &self.statics), (false, &self.regulars)] {
+            for column in columns {
+                let is_multi_cell = matches!(column.kind, Kind::MultiCell(_));
+                let user_type = "org.apache.cassandra.db.marshal.UserType(";
+                let is_user_type = column.class.starts_with(user_type);
+                if (is_multi_cell && is_user_type) || !rng.one_in(3) {
+                    remaining.push(column.name.clone());
+                    continue;
+                }
+                let is_back = rng.one_in(3);
+                if is_back {
+                    remaining.push(column.name.clone());
+                }
+                let for_good = (is_static || is_multi_cell) && !is_back;
+                schema.dropped.push(Dropped {
+                    name: column.name.clone(),
+                    class: column.class.clone(),
+                    is_static,
+                    dropped_at: if for_good {
+                        i64::MAX
+                    } else {
+                        *rng.pick(moments)
+                    },
+                });
+            }
+        }
+        let remains = |column: &Column| remaining.contains(&column.name);
+        schema.statics.retain(remains);
+        schema.regular.retain(remains);
+        schema
+    }
+}
+
+fn describe(values: &[Values]) -> Vec<Column> {
+    let columns = values.iter().map(|values| Column {
+        name: values.name.clone(),
+        class: values.class.clone(),
+    });
+    columns.collect()
 }
 
 /// Options of a compressor, or none.
@@ -197,43 +285,53 @@ fn partition_keys(rng: &mut Rng, shape: Shape) -> (Vec<String>, Vec<Hex>) {
     (parts.iter().map(Type::frozen).collect(), keys)
 }
 
-fn columns(rng: &mut Rng, prefix: &str, count: u64, shape: Shape) -> Vec<(Values, String)> {
-    let mut columns: Vec<(Values, String)> = Vec::new();
+fn columns(rng: &mut Rng, prefix: &str, count: u64, shape: Shape) -> Vec<Values> {
+    let mut columns = Vec::new();
     for n in 0..count {
         // Columns are ordered by name, simple ones before multi-cell ones, whatever the order of their creation.
         let letter = *rng.pick(&["", "Z", "a", "m", "é", "_"]);
         let name = format!("{prefix}{letter}{n}");
-        let (kind, class) = match shape {
-            Shape::Counter => (
-                Kind::Counter,
-                "org.apache.cassandra.db.marshal.CounterColumnType".to_owned(),
-            ),
+        let mut older = None;
+        let (class, kind) = match shape {
+            Shape::Counter => (Type::Native("CounterColumnType").class(), Kind::Counter),
             Shape::Wide if n == 0 => {
                 let values = (0..3).map(|_| Hex(noise(rng))).collect();
-                (Kind::Simple(values), Type::Native("BytesType").class())
+                (Type::Native("BytesType").class(), Kind::Simple(values))
             }
-            Shape::Dense => simple(rng),
-            _ if rng.one_in(3) => multi_cell(rng),
-            _ => simple(rng),
+            _ => {
+                let is_multi_cell = shape != Shape::Dense && rng.one_in(3);
+                let (ty, values): (_, fn(&mut Rng, &Type) -> _) = if is_multi_cell {
+                    (Type::multi_cell(rng), multi_cell)
+                } else {
+                    (Type::cell(rng, 2), simple)
+                };
+                if rng.one_in(3) {
+                    older = ty.shorter().map(|ty| values(rng, &ty));
+                }
+                values(rng, &ty)
+            }
         };
-        columns.push((Values { name, kind }, class));
+        columns.push(Values {
+            name,
+            kind,
+            class,
+            older,
+        });
     }
     columns
 }
 
-fn simple(rng: &mut Rng) -> (Kind, String) {
-    let ty = Type::cell(rng, 2);
-    let mut values = pool(rng, &ty, 4);
-    if ty == Type::Native("BytesType") && rng.one_in(8) {
+fn simple(rng: &mut Rng, ty: &Type) -> (String, Kind) {
+    let mut values = pool(rng, ty, 4);
+    if *ty == Type::Native("BytesType") && rng.one_in(8) {
         // Beyond what a short length and a chunk can hold.
         values.push(Hex(vec![0xab; 70_000]));
     }
-    (Kind::Simple(values), ty.frozen())
+    (ty.frozen(), Kind::Simple(values))
 }
 
-fn multi_cell(rng: &mut Rng) -> (Kind, String) {
-    let ty = Type::multi_cell(rng);
-    let items = match &ty {
+fn multi_cell(rng: &mut Rng, ty: &Type) -> (String, Kind) {
+    let items = match ty {
         Type::List(inner) => {
             let paths = pool(rng, &Type::Native("TimeUUIDType"), 5);
             let paths = paths.into_iter().filter(|path| path.0.len() == 16);
@@ -253,7 +351,7 @@ fn multi_cell(rng: &mut Rng) -> (Kind, String) {
             .collect(),
         Type::Native(_) | Type::Tuple(_) | Type::Vector(..) => Vec::new(),
     };
-    (Kind::MultiCell(items), ty.class())
+    (ty.class(), Kind::MultiCell(items))
 }
 
 /// Some KiB that do not compress.

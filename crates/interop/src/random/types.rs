@@ -118,7 +118,8 @@ impl Type {
         let fields = named
             .map(|(name, field)| ((*name).to_owned(), field))
             .collect();
-        Type::Udt(format!("u{}", rng.below(1000)), fields)
+        // One keyspace has one type of a name.
+        Type::Udt(format!("u{:x}", rng.next()), fields)
     }
 
     /// Its class name, multi-cell if it can be.
@@ -158,6 +159,17 @@ impl Type {
                 format!("{PACKAGE}FrozenType({})", self.class())
             }
             _ => self.class(),
+        }
+    }
+
+    /// A user type as it was before its last field was added.
+    pub(super) fn shorter(&self) -> Option<Type> {
+        match self {
+            Type::Udt(name, fields) if fields.len() > 1 => {
+                let fields = fields[..fields.len() - 1].to_vec();
+                Some(Type::Udt(name.clone(), fields))
+            }
+            _ => None,
         }
     }
 

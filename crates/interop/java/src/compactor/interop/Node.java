@@ -96,7 +96,7 @@ final class Node
     /** What a snapshot's schema.cql says of the table. */
     static String schema(ColumnFamilyStore cfs)
     {
-        return SchemaCQLHelper.reCreateStatementsForSchemaCql(cfs.metadata(), cfs.keyspace.getMetadata())
+        return SchemaCQLHelper.reCreateStatementsForSchemaCql(cfs.metadata(), OfflineTable.keyspace(cfs))
                               .collect(Collectors.joining("\n"));
     }
 

@@ -12,10 +12,13 @@ import org.apache.cassandra.db.Directories;
 import org.apache.cassandra.db.Keyspace;
 import org.apache.cassandra.db.marshal.AbstractType;
 import org.apache.cassandra.db.marshal.TypeParser;
+import org.apache.cassandra.db.marshal.UserType;
 import org.apache.cassandra.schema.ColumnMetadata;
 import org.apache.cassandra.schema.CompressionParams;
+import org.apache.cassandra.schema.KeyspaceMetadata;
 import org.apache.cassandra.schema.TableId;
 import org.apache.cassandra.schema.TableMetadata;
+import org.apache.cassandra.schema.Types;
 
 /**
  * Tables that no schema knows of, made from class names of types: what CQL cannot say (types by class, flags of compact
@@ -101,6 +104,27 @@ final class OfflineTable
     private static ColumnIdentifier name(JsonNode column)
     {
         return ColumnIdentifier.getInterned(Operations.text(column, "name"), true);
+    }
+
+    /** The table's keyspace, with the user types of the table if no schema knows them. */
+    static KeyspaceMetadata keyspace(ColumnFamilyStore cfs)
+    {
+        KeyspaceMetadata keyspace = cfs.keyspace.getMetadata();
+        if (find(cfs.name) != cfs)
+            return keyspace;
+        Map<String, UserType> types = new java.util.TreeMap<>();
+        cfs.metadata().columns().forEach(column -> userTypes(column.type, types));
+        return keyspace.withSwapped(Types.of(types.values().toArray(UserType[]::new)));
+    }
+
+    private static void userTypes(AbstractType<?> type, Map<String, UserType> types)
+    {
+        if (type.unwrap().isUDT())
+        {
+            UserType user = (UserType) type.unwrap();
+            types.put(user.getNameAsString(), new UserType(user.keyspace, user.name, user.fieldNames(), user.fieldTypes(), true));
+        }
+        type.unwrap().subTypes().forEach(inner -> userTypes(inner, types));
     }
 
     private static AbstractType<?> type(JsonNode name)

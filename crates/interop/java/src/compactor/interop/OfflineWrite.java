@@ -80,8 +80,8 @@ final class OfflineWrite
         Descriptor descriptor = cfs.newSSTableDescriptor(cfs.getDirectories().getDirectoryForNewSSTables(), written);
         SerializationHeader header = new SerializationHeader(true, metadata, used.build(),
                                                              EncodingStats.merge(updates, PartitionUpdate::stats));
-        try (SSTableTxnWriter writer = SSTableTxnWriter.create(metadata.ref, descriptor, updates.size(), 0, null, false, header,
-                                                               Collections.emptyList(), cfs))
+        try (SSTableTxnWriter writer = SSTableTxnWriter.create(metadata.ref, descriptor, updates.size(), request.get("repaired_at").longValue(),
+                                                               null, false, header, Collections.emptyList(), cfs))
         {
             for (PartitionUpdate update : updates)
             {
