@@ -3,8 +3,8 @@
 //! | Code | Meaning |
 //! |---|---|
 //! | 0 | done |
-//! | 1 | failed: I/O, a full disk, a file of a kind that is not supported, a bug |
-//! | 2 | wrong usage: options or paths that make no sense, an output that cannot be as it is asked for |
+//! | 1 | failed: I/O, a full disk, a bug |
+//! | 2 | wrong usage: options or paths that make no sense, something that is not supported |
 //! | 3 | an input is damaged |
 //! | 4 | refused, since it might lose data |
 //! | 130 | interrupted |
@@ -42,9 +42,7 @@ pub fn report(error: &anyhow::Error, writes: bool) -> ExitCode {
 pub fn of(error: &compactor::Error) -> u8 {
     match error.kind() {
         ErrorKind::Corrupt => CORRUPT,
-        ErrorKind::InvalidInput => 2,
-        // Not the fault of a file that was read: of what is to be written.
-        ErrorKind::Unsupported if error.path().is_none() => 2,
+        ErrorKind::InvalidInput | ErrorKind::Unsupported => 2,
         ErrorKind::Refused => 4,
         ErrorKind::Cancelled => INTERRUPTED,
         _ => 1,

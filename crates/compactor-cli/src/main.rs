@@ -24,8 +24,8 @@ use clap::Parser;
 /// Merge Apache Cassandra SSTables outside the JVM.
 ///
 /// Reads what a node or a snapshot holds, reconciles rows as Cassandra's compaction does, and writes
-/// SSTables that Cassandra opens. Inputs are never modified. Exit codes: 0 done, 1 failed or not
-/// supported, 2 wrong usage, 3 damaged input, 4 refused for safety, 130 interrupted.
+/// SSTables that Cassandra opens. Inputs are never modified. Exit codes: 0 done, 1 failed, 2 wrong
+/// usage or not supported, 3 damaged input, 4 refused for safety, 130 interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "compactor", version, max_term_width = 100)]
 struct Cli {
