@@ -6,6 +6,7 @@ mod dump;
 mod generate;
 mod merge;
 mod metadata;
+mod scrub;
 mod upgrade;
 mod verify;
 
@@ -21,6 +22,7 @@ pub enum Command {
     Dump(dump::Args),
     Metadata(metadata::Args),
     Verify(verify::Args),
+    Scrub(scrub::Args),
     Generate(generate::Args),
     Demo(demo::Args),
     Doctor(doctor::Args),
@@ -30,9 +32,11 @@ impl Command {
     /// Whether the command writes files.
     pub fn writes(&self) -> bool {
         match self {
-            Command::Merge(_) | Command::Upgrade(_) | Command::Generate(_) | Command::Demo(_) => {
-                true
-            }
+            Command::Merge(_)
+            | Command::Upgrade(_)
+            | Command::Scrub(_)
+            | Command::Generate(_)
+            | Command::Demo(_) => true,
             Command::Dump(_) | Command::Metadata(_) | Command::Verify(_) | Command::Doctor(_) => {
                 false
             }
@@ -47,6 +51,7 @@ impl Command {
             Command::Dump(args) => dump::run(args),
             Command::Metadata(args) => metadata::run(args),
             Command::Verify(args) => verify::run(args),
+            Command::Scrub(args) => scrub::run(args),
             Command::Generate(args) => generate::run(args),
             Command::Demo(args) => demo::run(args),
             Command::Doctor(args) => doctor::run(args),

@@ -308,6 +308,11 @@ impl<S: BlockSource> Cursor<S> {
         Ok(true)
     }
 
+    /// Lets the next partition come wherever it sorts: also the one that was just refused.
+    pub fn take_any_order(&mut self) {
+        self.has_partition = false;
+    }
+
     /// The static row, while the cursor has not gone on to the first unfiltered.
     pub fn static_row(&self) -> Option<RowRef<'_>> {
         match self.place {

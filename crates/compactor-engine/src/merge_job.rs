@@ -630,7 +630,11 @@ fn header_sources<'a>(inputs: &'a [InputSstable], paths: &'a [PathBuf]) -> Vec<H
     pairs.map(source).collect()
 }
 
-fn decide_settings(
+/// What the output of these inputs, newest first, is to be.
+///
+/// # Errors
+/// Inputs that are not of one table, a version that is not written, or no id left.
+pub fn decide_settings(
     options: &MergeOptions,
     inputs: &[InputSstable],
     collector: CollectorSettings,

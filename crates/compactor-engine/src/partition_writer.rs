@@ -156,18 +156,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
 
     /// Writes the static row of a partition that has none.
     pub fn add_empty_static_row(&mut self) {
-        let shape = RowShape {
-            is_static: true,
-            liveness: Liveness::EMPTY,
-            deletion: DeletionTime::LIVE,
-            is_shadowable: false,
-            has_complex_deletion: false,
-            has_all_columns: false,
-        };
-        let frame = RowFrame::begin(&mut self.out, &shape, &[], 0, 2);
-        let count = self.layout.static_columns.len();
-        write_subset(&mut self.out, count, std::iter::empty());
-        frame.end(&mut self.out);
+        self.layout.put_empty_static_row(&mut self.out);
         self.header_len = self.position() - self.start;
     }
 

@@ -27,6 +27,7 @@ pub mod merge;
 pub mod metadata;
 pub mod process;
 pub mod report;
+pub mod scrub;
 pub mod verify;
 
 pub use compactor_engine::merge_job::{MergeJob, OutputCompression, Scope};

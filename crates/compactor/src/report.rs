@@ -320,7 +320,7 @@ impl SstableReport {
         }
     }
 
-    fn of_output(output: &WrittenSstable) -> SstableReport {
+    pub(crate) fn of_output(output: &WrittenSstable) -> SstableReport {
         SstableReport {
             data_path: output.descriptor.path(Component::Data),
             version: output.descriptor.version.to_string(),

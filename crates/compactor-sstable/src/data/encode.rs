@@ -6,6 +6,7 @@
 use crate::byte_sink::ByteSink;
 use crate::data::cell::{CellView, Liveness};
 use crate::data::clustering::Kind;
+use crate::data::columns::write_subset;
 use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use crate::data::flags;
 use crate::data::layout::{ColumnLayout, Layout};
@@ -232,6 +233,21 @@ impl Layout {
             }
             out.extend_from_slice(cell.value);
         }
+    }
+
+    /// Appends the static row of a partition that has none, where the table has static columns.
+    pub fn put_empty_static_row(&self, out: &mut Vec<u8>) {
+        let shape = RowShape {
+            is_static: true,
+            liveness: Liveness::EMPTY,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            has_complex_deletion: false,
+            has_all_columns: false,
+        };
+        let frame = RowFrame::begin(out, &shape, &[], 0, 2);
+        write_subset(out, self.static_columns.len(), std::iter::empty());
+        frame.end(out);
     }
 
     /// Appends a range tombstone marker. `bound` is its serialized `u8 kind | u16 count | values`.

@@ -32,7 +32,7 @@ const MAX_EXPANSION: u64 = 1 << 16;
 
 /// How `Data.db` is stored.
 #[derive(Debug)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// Chunks with checksums; without a decompressor they are only checked.
     Compressed {
         info: CompressionInfo,
@@ -83,7 +83,7 @@ impl Form {
 
 /// Reads, digests and checks the chunks of `Data.db`.
 #[derive(Debug)]
-pub(super) struct CheckedData<'a> {
+pub(crate) struct CheckedData<'a> {
     findings: &'a Findings,
     file: InputFile,
     form: Form,
@@ -100,11 +100,11 @@ pub(super) struct CheckedData<'a> {
     /// Uncompressed bytes of the chunk that stopped the cursor, or will.
     damaged: Option<Range<u64>>,
     /// Chunks whose checksum does not match or that cannot be decoded.
-    pub(super) damaged_chunks: u64,
+    pub(crate) damaged_chunks: u64,
 }
 
 impl<'a> CheckedData<'a> {
-    pub(super) fn new(findings: &'a Findings, file: InputFile, form: Form) -> CheckedData<'a> {
+    pub(crate) fn new(findings: &'a Findings, file: InputFile, form: Form) -> CheckedData<'a> {
         CheckedData {
             findings,
             stream: ByteStream::open(&file, 0),
@@ -122,26 +122,26 @@ impl<'a> CheckedData<'a> {
     }
 
     /// Length of the uncompressed content.
-    pub(super) fn data_len(&self) -> u64 {
+    pub(crate) fn data_len(&self) -> u64 {
         self.form.data_len()
     }
 
     /// Mode in which the file is read.
-    pub(super) fn read_mode(&self) -> ReadMode {
+    pub(crate) fn read_mode(&self) -> ReadMode {
         self.file.mode()
     }
 
-    pub(super) fn chunk_count(&self) -> u64 {
+    pub(crate) fn chunk_count(&self) -> u64 {
         self.form.chunk_count()
     }
 
     /// Uncompressed position up to which chunks were read.
-    pub(super) fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         (self.checked * self.form.unit()).min(self.data_len())
     }
 
     /// Checks the next chunk without decoding it; false behind the last.
-    pub(super) fn skip_chunk(&mut self) -> Result<bool, IoError> {
+    pub(crate) fn skip_chunk(&mut self) -> Result<bool, IoError> {
         if self.next >= self.chunk_count() {
             return Ok(false);
         }
@@ -150,22 +150,22 @@ impl<'a> CheckedData<'a> {
     }
 
     /// True if the chunk at `position` has not been reached.
-    pub(super) fn is_before(&self, position: u64) -> bool {
+    pub(crate) fn is_before(&self, position: u64) -> bool {
         self.next < position / self.form.unit()
     }
 
     /// CRC32 of the file, once all chunks have been read.
-    pub(super) fn digest(&self) -> Option<u32> {
+    pub(crate) fn digest(&self) -> Option<u32> {
         (self.checked >= self.chunk_count()).then(|| self.digest.clone().finalize())
     }
 
     /// The uncompressed bytes that the cursor could not get, if that is what stopped it.
-    pub(super) fn take_damaged(&mut self) -> Option<Range<u64>> {
+    pub(crate) fn take_damaged(&mut self) -> Option<Range<u64>> {
         self.damaged.take()
     }
 
     /// A source for a cursor that starts at `position`; see [`is_before`](Self::is_before).
-    pub(super) fn segment(&mut self, position: u64) -> Segment<'_, 'a> {
+    pub(crate) fn segment(&mut self, position: u64) -> Segment<'_, 'a> {
         let unit = self.form.unit();
         let chunk = position / unit;
         if chunk != self.next
@@ -340,7 +340,7 @@ fn decode(
 
 /// The content from a partition on, for one cursor.
 #[derive(Debug)]
-pub(super) struct Segment<'s, 'a> {
+pub(crate) struct Segment<'s, 'a> {
     data: &'s mut CheckedData<'a>,
     base: u64,
     /// Bytes of the first chunk that lie before the start.

@@ -22,7 +22,7 @@ use super::finding::{Findings, Place, Severity};
 use crate::error::{Error, Result};
 
 /// The components of one SSTable.
-pub(super) struct Files<'a> {
+pub(crate) struct Files<'a> {
     io: &'a Io,
     mode: ReadMode,
     descriptor: &'a Descriptor,
@@ -32,7 +32,7 @@ pub(super) struct Files<'a> {
 
 impl<'a> Files<'a> {
     /// Looks which components exist.
-    pub(super) fn list(
+    pub(crate) fn list(
         io: &'a Io,
         mode: ReadMode,
         descriptor: &'a Descriptor,
@@ -54,12 +54,12 @@ impl<'a> Files<'a> {
         })
     }
 
-    pub(super) fn has(&self, component: Component) -> bool {
+    pub(crate) fn has(&self, component: Component) -> bool {
         self.list.has(component)
     }
 
     /// Bytes of all components.
-    pub(super) fn total_len(&self) -> u64 {
+    pub(crate) fn total_len(&self) -> u64 {
         self.list.total_len()
     }
 
@@ -93,7 +93,7 @@ impl<'a> Files<'a> {
     }
 
     /// The files there are against `TOC.txt` and against what no SSTable is without.
-    pub(super) fn check_list(&self) -> Result<()> {
+    pub(crate) fn check_list(&self) -> Result<()> {
         let toc = self.parse(Component::Toc, Toc::parse)?;
         for finding in self.list.check(self.descriptor, toc.as_ref()) {
             let severity = match finding.is_damage {
@@ -118,7 +118,7 @@ impl<'a> Files<'a> {
         );
     }
 
-    pub(super) fn statistics(&self) -> Result<Option<Statistics>> {
+    pub(crate) fn statistics(&self) -> Result<Option<Statistics>> {
         let version = self.descriptor.version;
         self.parse(Component::Statistics, |bytes| {
             Statistics::parse(bytes, version)
@@ -126,7 +126,7 @@ impl<'a> Files<'a> {
     }
 
     /// The filter; a missing one is a note, unless the statistics say that there is none.
-    pub(super) fn filter(&self, fp_chance: Option<f64>) -> Result<Option<BloomFilter>> {
+    pub(crate) fn filter(&self, fp_chance: Option<f64>) -> Result<Option<BloomFilter>> {
         if !self.has(Component::Filter)
             && fp_chance.is_some_and(|chance| chance != 1.0)
             && !self.findings.is_damaged(Component::Filter)
@@ -158,7 +158,7 @@ impl<'a> Files<'a> {
         Ok(filter)
     }
 
-    pub(super) fn summary(&self) -> Result<Option<Summary>> {
+    pub(crate) fn summary(&self) -> Result<Option<Summary>> {
         let summary = self.parse(Component::Summary, Summary::parse)?;
         if let Some(summary) = &summary
             && summary.sampling_level > BASE_SAMPLING_LEVEL
@@ -186,11 +186,11 @@ impl<'a> Files<'a> {
             .map(|(partitions, rows)| TrieFiles { partitions, rows }))
     }
 
-    pub(super) fn digest(&self) -> Result<Option<u32>> {
+    pub(crate) fn digest(&self) -> Result<Option<u32>> {
         self.parse(Component::Digest, digest::parse)
     }
 
-    pub(super) fn compression_info(&self, data_file_len: u64) -> Result<Option<CompressionInfo>> {
+    pub(crate) fn compression_info(&self, data_file_len: u64) -> Result<Option<CompressionInfo>> {
         let Some(bytes) = self.read(Component::CompressionInfo)? else {
             return Ok(None);
         };
@@ -215,7 +215,7 @@ impl<'a> Files<'a> {
         Ok(None)
     }
 
-    pub(super) fn crc_file(&self, data_file_len: u64) -> Result<Option<CrcFile>> {
+    pub(crate) fn crc_file(&self, data_file_len: u64) -> Result<Option<CrcFile>> {
         let Some(bytes) = self.read(Component::Crc)? else {
             if !self.findings.is_damaged(Component::Crc) {
                 self.absent(

@@ -87,7 +87,7 @@ impl fmt::Display for Finding {
 
 /// Where something was found.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     component: Component,
     offset: Option<u64>,
     position: Option<u64>,
@@ -96,7 +96,7 @@ pub(super) struct Place {
 
 impl Place {
     /// Somewhere in, or about, a component.
-    pub(super) fn of(component: Component) -> Place {
+    pub(crate) fn of(component: Component) -> Place {
         Place {
             component,
             offset: None,
@@ -106,7 +106,7 @@ impl Place {
     }
 
     /// At a byte offset of a component's file.
-    pub(super) fn offset(component: Component, offset: u64) -> Place {
+    pub(crate) fn offset(component: Component, offset: u64) -> Place {
         Place {
             offset: Some(offset),
             ..Place::of(component)
@@ -114,7 +114,7 @@ impl Place {
     }
 
     /// At a position of the uncompressed data.
-    pub(super) fn position(position: u64) -> Place {
+    pub(crate) fn position(position: u64) -> Place {
         Place {
             position: Some(position),
             ..Place::of(Component::Data)
@@ -122,7 +122,7 @@ impl Place {
     }
 
     /// In the partition with this key.
-    pub(super) fn in_partition(mut self, key: impl Into<String>) -> Place {
+    pub(crate) fn in_partition(mut self, key: impl Into<String>) -> Place {
         self.partition = Some(key.into());
         self
     }
@@ -130,7 +130,7 @@ impl Place {
 
 /// Collects findings, lists the first and counts all.
 #[derive(Debug)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     descriptor: Descriptor,
     limit: usize,
     state: RefCell<State>,
@@ -146,7 +146,7 @@ struct State {
 }
 
 impl Findings {
-    pub(super) fn new(descriptor: Descriptor, limit: usize) -> Findings {
+    pub(crate) fn new(descriptor: Descriptor, limit: usize) -> Findings {
         Findings {
             descriptor,
             limit,
@@ -155,12 +155,12 @@ impl Findings {
     }
 
     /// Path of a component.
-    pub(super) fn path(&self, component: Component) -> PathBuf {
+    pub(crate) fn path(&self, component: Component) -> PathBuf {
         self.descriptor.path(component)
     }
 
     /// Enters a finding.
-    pub(super) fn add(
+    pub(crate) fn add(
         &self,
         severity: Severity,
         place: Place,
@@ -197,7 +197,7 @@ impl Findings {
     }
 
     /// Enters damage.
-    pub(super) fn damage(
+    pub(crate) fn damage(
         &self,
         place: Place,
         structure: &str,
@@ -208,7 +208,7 @@ impl Findings {
     }
 
     /// Enters a note.
-    pub(super) fn note(
+    pub(crate) fn note(
         &self,
         place: Place,
         structure: &str,
@@ -219,7 +219,7 @@ impl Findings {
     }
 
     /// Enters what a parser of a component's file said.
-    pub(super) fn parser(&self, component: Component, error: &FormatError) {
+    pub(crate) fn parser(&self, component: Component, error: &FormatError) {
         match error {
             FormatError::Corrupt(c) => {
                 let place = Place::offset(component, c.offset);
@@ -232,8 +232,13 @@ impl Findings {
         }
     }
 
+    /// Damage found so far.
+    pub(crate) fn damages(&self) -> u64 {
+        self.state.borrow().damages
+    }
+
     /// True if damage was found in the component.
-    pub(super) fn is_damaged(&self, component: Component) -> bool {
+    pub(crate) fn is_damaged(&self, component: Component) -> bool {
         self.state.borrow().damaged.contains(&component)
     }
 
@@ -243,7 +248,7 @@ impl Findings {
     }
 
     /// The findings listed, damage before notes, and the numbers of damages and notes found.
-    pub(super) fn finish(self) -> (Vec<Finding>, u64, u64) {
+    pub(crate) fn finish(self) -> (Vec<Finding>, u64, u64) {
         let mut state = self.state.into_inner();
         state.listed.sort_by_key(|finding| finding.severity);
         (state.listed, state.damages, state.notes)

@@ -11,17 +11,17 @@ use super::stream::ByteStream;
 
 /// An entry, with bytes of its own.
 #[derive(Debug, Default)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// Partition key.
-    pub(super) key: Vec<u8>,
+    pub(crate) key: Vec<u8>,
     /// Where the partition begins in the uncompressed data.
-    pub(super) position: u64,
+    pub(crate) position: u64,
     /// Serialized promoted index; empty where there is none.
-    pub(super) promoted: Vec<u8>,
+    pub(crate) promoted: Vec<u8>,
     /// Where the entry begins in `Index.db`.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// Where its promoted index begins there.
-    pub(super) promoted_offset: u64,
+    pub(crate) promoted_offset: u64,
     token: i64,
 }
 
@@ -37,7 +37,7 @@ enum State {
 
 /// Reads entries and checks what they say of one another.
 #[derive(Debug)]
-pub(super) struct IndexScan<'a> {
+pub(crate) struct IndexScan<'a> {
     findings: &'a Findings,
     stream: ByteStream,
     file_len: u64,
@@ -58,7 +58,7 @@ pub(super) struct IndexScan<'a> {
 
 impl<'a> IndexScan<'a> {
     /// Starts before the first entry. `data_len` is the length of the uncompressed data, if known.
-    pub(super) fn open(
+    pub(crate) fn open(
         findings: &'a Findings,
         file: &InputFile,
         data_len: Option<u64>,
@@ -83,7 +83,7 @@ impl<'a> IndexScan<'a> {
     }
 
     /// The entry that the scan stands on.
-    pub(super) fn entry(&self) -> Option<&Entry> {
+    pub(crate) fn entry(&self) -> Option<&Entry> {
         self.has_entry.then_some(&self.entry)
     }
 
@@ -93,17 +93,17 @@ impl<'a> IndexScan<'a> {
     }
 
     /// True if every entry was read.
-    pub(super) fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.state == State::Ended
     }
 
     /// Key of the first and of the last entry, once all have been read.
-    pub(super) fn ends(&self) -> Option<(&[u8], &[u8])> {
+    pub(crate) fn ends(&self) -> Option<(&[u8], &[u8])> {
         (self.is_complete() && self.count > 0).then_some((&self.first_key, &self.previous.key))
     }
 
     /// Moves to the next entry; false at the end, or where the file cannot be understood any more.
-    pub(super) fn advance(&mut self) -> Result<bool, IoError> {
+    pub(crate) fn advance(&mut self) -> Result<bool, IoError> {
         if self.has_entry {
             std::mem::swap(&mut self.entry, &mut self.previous);
             self.has_entry = false;
@@ -130,7 +130,7 @@ impl<'a> IndexScan<'a> {
     }
 
     /// Hash of the current entry's key.
-    pub(super) fn hash(&self) -> KeyHash {
+    pub(crate) fn hash(&self) -> KeyHash {
         Partitioner::Murmur3.hash_key(&self.entry.key)
     }
 
@@ -292,14 +292,14 @@ impl<'a> IndexScan<'a> {
     }
 
     /// Checks the summary, if the whole index was read.
-    pub(super) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         if let (Some(summary), Some((first, last))) = (&self.summary, self.ends()) {
             summary.finish(self.findings, self.count, first, last);
         }
     }
 
     /// Number of entries read.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 }

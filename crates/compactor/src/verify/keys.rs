@@ -89,7 +89,7 @@ impl FilterCheck {
 
 /// `Summary.db` against every entry of `Index.db`.
 #[derive(Debug)]
-pub(super) struct SummaryCheck {
+pub(crate) struct SummaryCheck {
     summary: Summary,
     /// Samples compared so far.
     next: usize,

@@ -19,18 +19,18 @@ use super::finding::{Findings, Place};
 use super::short_hex;
 
 /// What checks of rows need.
-pub(super) struct RowCheck<'a> {
-    pub(super) findings: &'a Findings,
-    pub(super) clustering_types: &'a [HeaderType],
+pub(crate) struct RowCheck<'a> {
+    pub(crate) findings: &'a Findings,
+    pub(crate) clustering_types: &'a [HeaderType],
     /// Text of the current partition's key.
-    pub(super) partition: String,
+    pub(crate) partition: String,
     /// Cells so far.
-    pub(super) cells: u64,
+    pub(crate) cells: u64,
     previous_path: Vec<u8>,
 }
 
 impl<'a> RowCheck<'a> {
-    pub(super) fn new(findings: &'a Findings, clustering_types: &'a [HeaderType]) -> RowCheck<'a> {
+    pub(crate) fn new(findings: &'a Findings, clustering_types: &'a [HeaderType]) -> RowCheck<'a> {
         RowCheck {
             findings,
             clustering_types,
@@ -45,7 +45,7 @@ impl<'a> RowCheck<'a> {
     }
 
     /// A row at `position`; false if there is nothing in it.
-    pub(super) fn row(
+    pub(crate) fn row(
         &mut self,
         row: &RowRef<'_>,
         position: u64,
@@ -91,7 +91,7 @@ impl<'a> RowCheck<'a> {
     }
 
     /// The clustering of a row or marker.
-    pub(super) fn clustering(&self, prefix: &Prefix<'_>, position: u64) {
+    pub(crate) fn clustering(&self, prefix: &Prefix<'_>, position: u64) {
         for (index, column) in self.clustering_types.iter().enumerate().take(prefix.len()) {
             let Some(value) = prefix.value(index).filter(|value| !value.is_empty()) else {
                 continue;
@@ -224,7 +224,7 @@ impl<'a> RowCheck<'a> {
     }
 
     /// A deletion of a row, complex column, marker or partition.
-    pub(super) fn deletion(&self, structure: &str, deletion: &DeletionTime, position: u64) {
+    pub(crate) fn deletion(&self, structure: &str, deletion: &DeletionTime, position: u64) {
         let seconds = deletion.local_deletion_time;
         if !deletion.is_live() && (seconds < 0 || seconds == INVALID_DELETION_TIME) {
             self.invalid(structure, "its deletion".into(), seconds, position);

@@ -10,14 +10,14 @@ const READAHEAD: ReadaheadOptions = ReadaheadOptions {
 
 /// Reads a file from an offset to its end.
 #[derive(Debug)]
-pub(super) struct ByteStream {
+pub(crate) struct ByteStream {
     reader: SequentialReader,
     extent: Option<Extent>,
     taken: usize,
 }
 
 impl ByteStream {
-    pub(super) fn open(file: &InputFile, from: u64) -> ByteStream {
+    pub(crate) fn open(file: &InputFile, from: u64) -> ByteStream {
         let reader = SequentialReader::new(file.clone(), from..file.len(), READAHEAD);
         ByteStream {
             reader,
@@ -27,7 +27,7 @@ impl ByteStream {
     }
 
     /// Appends the next `len` bytes to `out`, fewer only at the end of the file.
-    pub(super) fn append(&mut self, out: &mut Vec<u8>, mut len: usize) -> Result<(), IoError> {
+    pub(crate) fn append(&mut self, out: &mut Vec<u8>, mut len: usize) -> Result<(), IoError> {
         while len > 0 {
             let rest = self.rest()?;
             if rest.is_empty() {
@@ -42,7 +42,7 @@ impl ByteStream {
     }
 
     /// Appends what has been read ahead, or waits for more; false at the end of the file.
-    pub(super) fn append_some(&mut self, out: &mut Vec<u8>) -> Result<bool, IoError> {
+    pub(crate) fn append_some(&mut self, out: &mut Vec<u8>) -> Result<bool, IoError> {
         let rest = self.rest()?;
         let len = rest.len();
         out.extend_from_slice(rest);

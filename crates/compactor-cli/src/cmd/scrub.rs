@@ -1,0 +1,286 @@
+//! `compactor scrub`: what is readable of damaged SSTables, in new ones.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use compactor::catalog::{self, Catalog};
+use compactor::io::{Io, ReadMode, raise_open_files_limit};
+use compactor::scrub::{ScrubOptions, ScrubReport, scrub};
+use compactor::{EngineResult, Error, ErrorKind, Observer};
+use serde::Serialize;
+
+use crate::exit_code;
+use crate::flags::{ByteSize, Format};
+use crate::interrupt;
+use crate::io_args::IoArgs;
+use crate::output::{print, say};
+use crate::output_directory;
+use crate::output_form::OutputForm;
+use crate::progress::{Progress, ProgressMode};
+use crate::text_table::{count, counted};
+use crate::verify_step;
+
+/// Salvage the readable partitions and rows of damaged SSTables into new ones.
+///
+/// What `nodetool scrub` and `sstablescrub` do, outside the node, and more: of a partition with damage
+/// in it, the rows before it are kept, and those behind it from the next block of its index on; without
+/// Index.db, which SSTables of the BTI format do not have, reading goes on at the next place that is a
+/// partition beyond doubt. Index, summary, filter, digest and statistics are made anew; partitions and rows that were out of order are brought
+/// in order. Each place where something is lost is listed, with its position in the uncompressed data,
+/// the chunk's offset in the file, bytes, key and token.
+///
+/// A range tombstone that damage cuts ends with the last row before it. If anything is lost of an
+/// SSTable that was repaired, the new one is not, so that a repair brings it back from other replicas.
+/// In tables of counters nothing is left out unless --skip-corrupted says so: counters would count
+/// less.
+///
+/// Statistics.db and, for compressed data, CompressionInfo.db must be sound: nothing can be read
+/// without them. Inputs are only read. Exit code 0 if nothing is lost, whatever was wrong with other
+/// components; 3 if anything is, with the output written; 4 if counters would be.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  One damaged SSTable of a stopped node, or of a snapshot:
+    compactor scrub /data/ks/t-1c6a.../nb-7-big-Data.db --output /scratch/t
+
+  Find out what would be lost, for a program:
+    compactor scrub --dry-run --format json nb-7-big-Data.db
+
+  What a loss looks like:
+    lost: rows at position 65536 (chunk at offset 6248), 16384 bytes, partition 6b31 token
+    -1242414: the chunk at offset 6248 of Data.db is damaged")]
+pub struct Args {
+    /// Data.db files, or directories that hold some.
+    #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
+    inputs: Vec<PathBuf>,
+
+    /// Directory of the outputs; made if missing. Not one that holds inputs.
+    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    output: Option<PathBuf>,
+
+    /// Leave damaged rows of tables of counters out, although counters count less then.
+    #[arg(short, long)]
+    skip_corrupted: bool,
+
+    /// Do not hold values against the types of their columns, and keep rows with invalid ones.
+    #[arg(short, long)]
+    no_validate: bool,
+
+    #[command(flatten)]
+    output_form: OutputForm,
+
+    #[command(flatten)]
+    io: IoArgs,
+
+    /// Losses listed per SSTable; all are counted.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    max_losses: usize,
+
+    /// Verify each output before it is published, as `compactor verify` does.
+    #[arg(long, help_heading = "Checking")]
+    verify: bool,
+
+    /// Say what would be lost, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// How progress is shown on stderr.
+    #[arg(long, value_enum, default_value = "auto")]
+    progress: ProgressMode,
+
+    /// How the report is printed on stdout.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+/// What `--format json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    dry_run: bool,
+    lossy: usize,
+    sstables: &'a [ScrubReport],
+    failed: &'a [Failed],
+}
+
+/// An SSTable that nothing could be made of.
+#[derive(Serialize)]
+struct Failed {
+    data_path: PathBuf,
+    error: String,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let _ = raise_open_files_limit();
+    let interrupted = interrupt::flag().context("install signal handlers")?;
+    args.io.check()?;
+    let catalog = catalog::find(&args.inputs)?;
+    for note in &catalog.notes {
+        say(format_args!("note: {note}"));
+    }
+    if let Some(output) = &args.output {
+        output_directory::check(output, &catalog)?;
+    }
+    let options = options(&args, &catalog)?;
+    let io = Io::new(args.io.options()).map_err(Error::from)?;
+    // Each is read twice.
+    let total = catalog.sstables.iter();
+    let total = total
+        .map(|path| 2 * catalog::roughly_uncompressed_bytes(path))
+        .sum();
+    let mut observer = ScrubObserver {
+        progress: Progress::new(args.progress, total, interrupted),
+        verify: args.verify.then(|| (io.clone(), args.io.read_io)),
+    };
+    let mut reports = Vec::new();
+    let mut failed = Vec::new();
+    let mut worst = None;
+    for path in &catalog.sstables {
+        match scrub(&io, path, &options, &mut observer) {
+            Ok(report) => reports.push(report),
+            Err(error) => {
+                say(format_args!("compactor: {error}"));
+                let kind = error.kind();
+                worst.get_or_insert(exit_code::of(&error));
+                failed.push(Failed {
+                    data_path: path.clone(),
+                    error: error.to_string(),
+                });
+                // What is wrong with one SSTable says nothing of the others.
+                if !matches!(
+                    kind,
+                    ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Refused
+                ) {
+                    break;
+                }
+            }
+        }
+    }
+    observer.progress.finish();
+    let lossy = reports.iter().filter(|r| r.is_lossy()).count();
+    print(&match args.format {
+        Format::Text => reports
+            .iter()
+            .map(|report| text(report, args.dry_run))
+            .collect(),
+        Format::Json => serde_json::to_string_pretty(&Document {
+            dry_run: args.dry_run,
+            lossy,
+            sstables: &reports,
+            failed: &failed,
+        })?,
+    })?;
+    for note in io.notes() {
+        say(format_args!("note: {note}"));
+    }
+    Ok(match worst {
+        Some(code) => ExitCode::from(code),
+        None if lossy > 0 => ExitCode::from(exit_code::CORRUPT),
+        None => ExitCode::SUCCESS,
+    })
+}
+
+fn options(args: &Args, catalog: &Catalog) -> anyhow::Result<ScrubOptions> {
+    let mut options = ScrubOptions::new(args.output.clone().unwrap_or_default());
+    options.skip_corrupted = args.skip_corrupted;
+    options.validate = !args.no_validate;
+    options.dry_run = args.dry_run;
+    options.max_losses = args.max_losses;
+    let output = &mut options.output;
+    output.version = args.output_form.sstable_version;
+    output.compression = args.output_form.compression(catalog)?;
+    if let Some(table) = catalog.schema.as_ref().map(|(_, table)| &table.options) {
+        output.bloom_filter_fp_chance = table.bloom_filter_fp_chance;
+        if let Some(interval) = table.min_index_interval {
+            output.min_index_interval = interval.max(1);
+        }
+    }
+    args.io.apply(output);
+    Ok(options)
+}
+
+/// Progress, and a check of each output before it is published.
+struct ScrubObserver {
+    progress: Progress,
+    verify: Option<(Io, ReadMode)>,
+}
+
+impl Observer for ScrubObserver {
+    fn is_cancelled(&self) -> bool {
+        self.progress.is_cancelled()
+    }
+
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        self.progress.progress(read_bytes, rows, partitions);
+    }
+
+    fn before_publish(&mut self, data_path: &Path) -> EngineResult<()> {
+        match &self.verify {
+            None => Ok(()),
+            Some((io, mode)) => verify_step::output(io, data_path, *mode),
+        }
+    }
+}
+
+fn text(report: &ScrubReport, dry_run: bool) -> String {
+    let mut out = String::new();
+    let name = report.data_path.display();
+    for finding in &report.findings {
+        let _ = writeln!(out, "{finding}");
+    }
+    for loss in &report.losses {
+        let _ = writeln!(out, "lost: {loss}");
+    }
+    let unlisted = report.loss_count - report.losses.len() as u64;
+    if unlisted > 0 {
+        let _ = writeln!(out, "and {unlisted} losses more, not listed");
+    }
+    let out_of_order = report.partitions_out_of_order + report.partitions_with_rows_out_of_order;
+    if out_of_order > 0 {
+        let _ = writeln!(
+            out,
+            "note: {name}: {}, or with rows out of order, brought in order",
+            counted(out_of_order, "partition") + " out of order"
+        );
+    }
+    if report.is_doubtful {
+        let _ = writeln!(
+            out,
+            "note: {name}: Data.db does not match its digest, and nothing tells where: values that \
+             look right may be wrong"
+        );
+    }
+    if report.is_repair_state_reset {
+        let _ = writeln!(
+            out,
+            "note: {name}: it was repaired; the new one is not, since something is lost"
+        );
+    }
+    let verdict = match (report.is_lossy(), &report.output) {
+        (false, _) => "NOTHING LOST",
+        (true, Some(_)) => "SALVAGED IN PART",
+        (true, None) if dry_run => "DAMAGED",
+        (true, None) => "NOTHING SALVAGED, nothing written",
+    };
+    let _ = write!(
+        out,
+        "{name}: {verdict}: {} whole, {} cut, {} lost; {}; {} lost in {}",
+        counted(report.partitions_good, "partition"),
+        count(report.partitions_cut),
+        count(report.partitions_lost),
+        counted(report.rows_good, "row"),
+        ByteSize(report.bytes_lost),
+        counted(report.loss_count, "place")
+    );
+    if let Some(output) = &report.output {
+        let _ = write!(
+            out,
+            " -> {}, {}",
+            output.data_path.display(),
+            ByteSize(output.bytes)
+        );
+    }
+    let _ = writeln!(out, " in {:.2} s", report.elapsed_s);
+    out
+}

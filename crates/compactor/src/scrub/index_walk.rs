@@ -1,0 +1,209 @@
+//! `Index.db` as a guide to places behind damage.
+//!
+//! It is not believed where the data speaks for itself: it has no checksum of its own.
+
+use std::ops::Range;
+
+use compactor_io::IoError;
+use compactor_sstable::big::index_info::PromotedIndex;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
+
+use super::synthesis::{Name, is_before, marker};
+use crate::verify::index::{Entry, IndexScan};
+
+/// Walks along with the data.
+#[derive(Debug)]
+pub(super) struct IndexWalk<'a> {
+    scan: IndexScan<'a>,
+    data_len: u64,
+    here: Option<Here>,
+    /// Entries of partitions behind the end of the data.
+    pub(super) beyond: Vec<(Vec<u8>, i64, u64)>,
+    /// How many there are.
+    pub(super) beyond_count: u64,
+}
+
+/// The entry of a partition that the walk has come to.
+#[derive(Debug, Default)]
+pub(super) struct Here {
+    pub(super) key: Vec<u8>,
+    pub(super) position: u64,
+    promoted: Vec<u8>,
+    promoted_offset: u64,
+}
+
+/// A block of a partition at which reading can go on.
+#[derive(Debug)]
+pub(super) struct BlockStart {
+    /// Where it begins in the data.
+    pub(super) position: u64,
+    /// Deletion of its partition.
+    pub(super) partition_deletion: DeletionTime,
+    /// The range tombstone that is open there, and where its part begins that is known to be
+    /// covered.
+    pub(super) open: Option<(DeletionTime, Name)>,
+}
+
+/// Entries behind the end of the data that are listed.
+const BEYOND_LISTED: usize = 1000;
+
+impl<'a> IndexWalk<'a> {
+    pub(super) fn start(mut scan: IndexScan<'a>, data_len: u64) -> Result<Self, IoError> {
+        scan.advance()?;
+        let mut walk = IndexWalk {
+            scan,
+            data_len,
+            here: None,
+            beyond: Vec::new(),
+            beyond_count: 0,
+        };
+        walk.set_beyond_apart()?;
+        Ok(walk)
+    }
+
+    /// Goes to the last entry of a partition at or before `position`.
+    pub(super) fn seek(&mut self, position: u64) -> Result<(), IoError> {
+        while self.next().is_some_and(|entry| entry.position <= position) {
+            self.advance()?;
+        }
+        Ok(())
+    }
+
+    /// The entry that the walk has come to.
+    pub(super) fn here(&self) -> Option<&Here> {
+        self.here.as_ref()
+    }
+
+    /// The one behind it.
+    pub(super) fn next(&self) -> Option<&Entry> {
+        self.scan.entry()
+    }
+
+    /// Goes to the next entry.
+    pub(super) fn advance(&mut self) -> Result<(), IoError> {
+        if let Some(entry) = self.scan.entry() {
+            let here = self.here.get_or_insert_default();
+            here.key.clone_from(&entry.key);
+            here.position = entry.position;
+            here.promoted.clone_from(&entry.promoted);
+            here.promoted_offset = entry.promoted_offset;
+            self.scan.advance()?;
+        }
+        self.set_beyond_apart()
+    }
+
+    /// Entries that lead behind the data help nobody.
+    fn set_beyond_apart(&mut self) -> Result<(), IoError> {
+        while let Some(entry) = self.scan.entry()
+            && entry.position >= self.data_len
+        {
+            self.beyond_count += 1;
+            if self.beyond.len() < BEYOND_LISTED {
+                let token = Partitioner::Murmur3.token(&entry.key);
+                self.beyond.push((entry.key.clone(), token, entry.position));
+            }
+            self.scan.advance()?;
+        }
+        Ok(())
+    }
+}
+
+impl Here {
+    /// Hashes of the key.
+    pub(super) fn hash(&self) -> KeyHash {
+        Partitioner::Murmur3.hash_key(&self.key)
+    }
+
+    /// The first block of the partition that begins inside `range` and of which the index can be
+    /// made sense. The partition's rows before it end with `last`, if any were kept.
+    pub(super) fn block_in(
+        &self,
+        range: Range<u64>,
+        layout: &Layout,
+        last: Option<&Name>,
+    ) -> Option<BlockStart> {
+        if self.promoted.is_empty() {
+            return None;
+        }
+        let promoted =
+            PromotedIndex::parse(&self.promoted, layout.version, self.promoted_offset).ok()?;
+        let mut spans = Vec::new();
+        for index in 1..promoted.block_count() {
+            let Ok(block) = promoted.block(index, &layout.clustering, &mut spans) else {
+                continue;
+            };
+            let Some(position) = self.position.checked_add(block.offset) else {
+                continue;
+            };
+            if !range.contains(&position) {
+                continue;
+            }
+            let Ok(before) = promoted.block(index - 1, &layout.clustering, &mut spans) else {
+                continue;
+            };
+            let open = match before.open_marker {
+                None => None,
+                Some(deletion) => {
+                    let place = Name(before.last.to_vec());
+                    match covered_from(&place, layout, last) {
+                        Some(bound) => Some((deletion, bound)),
+                        None => continue,
+                    }
+                }
+            };
+            return Some(BlockStart {
+                position,
+                partition_deletion: promoted.deletion,
+                open,
+            });
+        }
+        None
+    }
+}
+
+/// Where the range tombstone that is open behind `place`, the end of a block, certainly covers: from
+/// a row there, which stands behind the marker that opened it, or from that marker. `None` if it is
+/// none that opens, or does not sort behind `last`.
+fn covered_from(place: &Name, layout: &Layout, last: Option<&Name>) -> Option<Name> {
+    let bound = place.with(layout, |prefix| {
+        let kind = match prefix.kind {
+            Kind::Clustering => Kind::InclStartBound,
+            kind if !kind.is_open() => return None,
+            kind if is_before(kind) => Kind::InclStartBound,
+            _ => Kind::ExclStartBound,
+        };
+        let mut bound = Name::default();
+        let values = (0..prefix.len()).map(|index| prefix.value(index));
+        layout.clustering.write_prefix(&mut bound.0, kind, values);
+        Some(bound)
+    })??;
+    match last {
+        Some(last) if !sorts_behind(&bound, last, layout) => None,
+        _ => Some(bound),
+    }
+}
+
+/// True if `name` sorts behind `last`.
+pub(super) fn sorts_behind(name: &Name, last: &Name, layout: &Layout) -> bool {
+    let compared = last.with(layout, |a| {
+        name.with(layout, |b| layout.clustering.compare(a, b).is_lt())
+    });
+    compared.flatten().unwrap_or(false)
+}
+
+impl BlockStart {
+    /// The marker that opens what is open there; empty if nothing is.
+    pub(super) fn marker(&self, layout: &Layout) -> Vec<u8> {
+        let Some((deletion, bound)) = &self.open else {
+            return Vec::new();
+        };
+        let made = bound.with(layout, |place| {
+            let before = is_before(place.kind);
+            marker(layout, place, before, &DeletionTime::LIVE, deletion)
+        });
+        made.unwrap_or_default()
+    }
+}

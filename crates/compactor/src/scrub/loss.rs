@@ -1,0 +1,147 @@
+//! What could not be carried over, place by place.
+
+use std::fmt;
+use std::ops::Range;
+
+use compactor_engine::cursor::hex;
+use compactor_sstable::compression::info::CompressionInfo;
+use serde::Serialize;
+
+/// What kind of thing was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LossKind {
+    /// Bytes of which it is not known what they held: partitions, or the rest of one.
+    Bytes,
+    /// A whole partition whose key the index tells.
+    Partition,
+    /// Some rows and range tombstones of a partition.
+    Rows,
+    /// One row.
+    Row,
+    /// The static row of a partition.
+    StaticRow,
+    /// A bound of a range tombstone: the deletion reaches less far than it did.
+    RangeTombstone,
+}
+
+impl LossKind {
+    /// The name that it has in JSON, with blanks.
+    pub fn name(self) -> &'static str {
+        match self {
+            LossKind::Bytes => "bytes",
+            LossKind::Partition => "partition",
+            LossKind::Rows => "rows",
+            LossKind::Row => "row",
+            LossKind::StaticRow => "static row",
+            LossKind::RangeTombstone => "range tombstone",
+        }
+    }
+}
+
+/// Something that could not be carried over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Loss {
+    /// What it is.
+    pub kind: LossKind,
+    /// Where it begins in the uncompressed content of `Data.db`.
+    pub position: u64,
+    /// Uncompressed bytes; 0 where nothing but the effect of a deletion is lost, and for partitions
+    /// behind the end of a file that was cut off.
+    pub bytes: u64,
+    /// Where the chunk that holds its beginning lies in `Data.db`.
+    pub file_offset: Option<u64>,
+    /// Key of the partition in hexadecimal digits, where it is known.
+    pub partition_key: Option<String>,
+    /// Token of the partition, where its key is known.
+    pub token: Option<i64>,
+    /// Why.
+    pub reason: String,
+}
+
+/// Key and token of a partition.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owner<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) token: i64,
+}
+
+/// Lists the first losses and counts all.
+#[derive(Debug)]
+pub(super) struct Losses {
+    limit: usize,
+    /// Where chunks lie; a file without them has its bytes at their positions.
+    chunks: Option<CompressionInfo>,
+    pub(super) listed: Vec<Loss>,
+    pub(super) count: u64,
+    pub(super) bytes: u64,
+    pub(super) partitions: u64,
+}
+
+impl Losses {
+    pub(super) fn new(limit: usize, chunks: Option<CompressionInfo>) -> Losses {
+        Losses {
+            limit,
+            chunks,
+            listed: Vec::new(),
+            count: 0,
+            bytes: 0,
+            partitions: 0,
+        }
+    }
+
+    /// Enters what lay at `range`.
+    pub(super) fn add(
+        &mut self,
+        kind: LossKind,
+        range: Range<u64>,
+        owner: Option<Owner<'_>>,
+        reason: &str,
+    ) {
+        self.count += 1;
+        let bytes = range.end.saturating_sub(range.start);
+        self.bytes += bytes;
+        self.partitions += u64::from(kind == LossKind::Partition);
+        if self.listed.len() < self.limit {
+            self.listed.push(Loss {
+                kind,
+                position: range.start,
+                bytes,
+                file_offset: self.file_offset(range.start),
+                partition_key: owner.map(|o| hex(o.key)),
+                token: owner.map(|o| o.token),
+                reason: reason.to_owned(),
+            });
+        }
+    }
+
+    /// Where the byte at `position` lies in the file, or the chunk that holds it.
+    pub(super) fn file_offset(&self, position: u64) -> Option<u64> {
+        match &self.chunks {
+            None => Some(position),
+            Some(info) => {
+                let index = usize::try_from(info.chunk_index_of(position)).ok()?;
+                info.chunk(index).map(|chunk| chunk.offset)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at position {}", self.kind.name(), self.position)?;
+        if let Some(offset) = self.file_offset.filter(|offset| *offset != self.position) {
+            write!(f, " (chunk at offset {offset})")?;
+        }
+        write!(f, ", {} bytes", self.bytes)?;
+        if let Some(key) = &self.partition_key {
+            write!(f, ", partition {key}")?;
+        }
+        if let Some(token) = self.token {
+            write!(f, " token {token}")?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}

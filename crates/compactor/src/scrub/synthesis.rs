@@ -1,0 +1,81 @@
+//! Bytes that have to be made where the old ones end too early or begin too late: heads of
+//! partitions, empty static rows, and bounds of range tombstones.
+
+use compactor_sstable::byte_reader::ByteReader;
+use compactor_sstable::data::clustering::{Kind, Prefix};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::layout::Layout;
+
+/// A place in a partition, in the form of the promoted index: a kind, then its values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Name(pub(super) Vec<u8>);
+
+impl Name {
+    /// Takes the place of an unfiltered. `body` are the bytes behind the kind.
+    pub(super) fn set(&mut self, kind: Kind, body: &[u8]) {
+        self.0.clear();
+        self.0.push(kind as u8);
+        self.0.extend_from_slice(body);
+    }
+
+    /// Calls `f` with the parsed place; `None` if it cannot be parsed, which what was read before can.
+    pub(super) fn with<T>(&self, layout: &Layout, f: impl FnOnce(Prefix<'_>) -> T) -> Option<T> {
+        let mut spans = Vec::new();
+        let mut reader = ByteReader::new(&self.0);
+        let kind = layout
+            .clustering
+            .read_prefix(&mut reader, &mut spans)
+            .ok()?;
+        Some(f(Prefix {
+            kind,
+            base: &self.0,
+            spans: &spans,
+        }))
+    }
+}
+
+/// The head of a partition, with an empty static row where the table has static columns.
+pub(super) fn head(layout: &Layout, key: &[u8], deletion: &DeletionTime) -> Vec<u8> {
+    let mut out = Vec::with_capacity(key.len() + 20);
+    out.extend_from_slice(&(key.len() as u16).to_be_bytes());
+    out.extend_from_slice(key);
+    deletion.write(&mut out, layout.version);
+    if layout.has_static() {
+        layout.put_empty_static_row(&mut out);
+    }
+    out
+}
+
+/// A marker at `place` that closes `close` and opens `open`, either of which may be live. On which
+/// side of its values it stands is told by `is_before`. Nothing if both are live.
+pub(super) fn marker(
+    layout: &Layout,
+    place: Prefix<'_>,
+    is_before: bool,
+    close: &DeletionTime,
+    open: &DeletionTime,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    let kind = match (is_before, !close.is_live(), !open.is_live()) {
+        (_, false, false) => return out,
+        (true, true, false) => Kind::ExclEndBound,
+        (true, false, true) => Kind::InclStartBound,
+        (true, true, true) => Kind::ExclEndInclStartBoundary,
+        (false, true, false) => Kind::InclEndBound,
+        (false, false, true) => Kind::ExclStartBound,
+        (false, true, true) => Kind::InclEndExclStartBoundary,
+    };
+    let mut bound = Vec::new();
+    let values = (0..place.len()).map(|index| place.value(index));
+    layout.clustering.write_prefix(&mut bound, kind, values);
+    layout.put_marker(&mut out, kind, &bound, close, open, 0);
+    out
+}
+
+/// True for bounds that stand before the rows with their values.
+pub(super) fn is_before(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::ExclEndBound | Kind::InclStartBound | Kind::ExclEndInclStartBoundary
+    )
+}
