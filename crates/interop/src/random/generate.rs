@@ -27,11 +27,12 @@ const EXPIRED_TTL: i32 = i32::MAX;
 #[must_use]
 pub fn plan(seed: u64) -> Plan {
     let mut rng = Rng::new(seed.wrapping_mul(0x5851_F42D_4C95_7F2D));
-    let mode = *rng.pick(&[Mode::Nb, Mode::Oa, Mode::Pa, Mode::Pa]);
+    let mode = *rng.pick(&[Mode::Nb, Mode::Oa, Mode::Pa, Mode::Pa, Mode::Ea, Mode::Ea]);
     let versions: &[&str] = match mode {
         Mode::Nb => &["nb-big"],
         Mode::Oa => &["oa-big", "oa-big", "nb-big"],
-        _ => &["pa-big", "pa-big", "oa-big", "nb-big"],
+        Mode::Pa => &["pa-big", "pa-big", "oa-big", "nb-big", "ea-bti", "da-bti"],
+        Mode::Ea => &["ea-bti", "ea-bti", "da-bti", "pa-big", "oa-big", "nb-big"],
     };
     let table = Table::generate(&mut rng);
     let now_s = T0 + 1000;
@@ -143,7 +144,7 @@ impl Times {
             &[i64::MIN + 1, -1, 0, 1, micros, i64::MAX - 1, i64::MAX],
         ];
         // An open deletion in a promoted index can no more be negative than a partition deletion.
-        let styles_for = if table.has_large_values() {
+        let styles_for = if table.has_large_partitions() {
             2
         } else if table.shape == Shape::View {
             3

@@ -237,7 +237,13 @@ impl Merge<'_> {
 /// Components that are the same to the byte when the rows are: what leads to them, and they themselves where nothing is
 /// compressed.
 fn files(theirs: &Path, ours: &Path) -> Result<Vec<String>> {
-    let mut names = vec!["Index.db", "Summary.db", "Filter.db"];
+    let mut names = vec![
+        "Index.db",
+        "Summary.db",
+        "Filter.db",
+        "Partitions.db",
+        "Rows.db",
+    ];
     if !sibling(theirs, "CompressionInfo.db").exists()
         && !sibling(ours, "CompressionInfo.db").exists()
     {

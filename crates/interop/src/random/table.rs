@@ -124,12 +124,12 @@ impl Table {
     }
 
     /// Whether a few rows can make a partition that is worth an index.
-    pub(super) fn has_large_values(&self) -> bool {
+    pub(super) fn has_large_partitions(&self) -> bool {
         let large = |column: &Values| match &column.kind {
             Kind::Simple(values) => values.iter().any(|value| value.0.len() >= 1000),
             Kind::MultiCell(_) | Kind::Counter => false,
         };
-        self.regulars.iter().chain(&self.statics).any(large)
+        self.regulars.len() > 20 || self.regulars.iter().chain(&self.statics).any(large)
     }
 
     /// Whether a schema.cql can describe the table: not if it is compact, and of two types called timestamp it means
