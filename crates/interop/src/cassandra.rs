@@ -358,6 +358,16 @@ impl Cassandra {
         self.text("sstabledump", table, data)
     }
 
+    /// What Cassandra's own scrub makes of the SSTable: `Data.db` files in `output`.
+    pub fn scrub(&mut self, table: &Table, data: &Path, output: &Path) -> Result<Vec<PathBuf>> {
+        let reply = self.server.call(json!({
+            "op": "scrub", "keyspace": table.keyspace, "table": table.name, "data": data,
+            "out": output,
+        }))?;
+        let outputs = reply["outputs"].as_array().context("no outputs")?;
+        outputs.iter().map(path).collect()
+    }
+
     /// Runs the extended verifier and the checks of our own; no findings means that all is well.
     pub fn verify(&mut self, table: &Table, data: &Path) -> Result<Vec<Finding>> {
         let reply = self.one("verify", table, data)?;

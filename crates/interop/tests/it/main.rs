@@ -6,4 +6,5 @@ mod mixed;
 mod random;
 mod repair;
 mod scenario;
+mod scrub;
 mod support;

@@ -62,6 +62,8 @@ final class Operations
             case "bulk":
                 result.put("data", Bulk.run(Node.table(request), request));
                 return result;
+            case "scrub":
+                return Scrub.run(Node.table(request), request);
             case "verify":
                 result.set("findings", Verify.run(Node.table(request), text(request, "data")));
                 return result;

@@ -1,0 +1,238 @@
+//! Our scrub of damaged SSTables: Cassandra finds nothing wrong with what it leaves, reads exactly the
+//! rows that it does not report as lost, and does not salvage more itself.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use compactor::io::{Io, IoOptions, ReadMode};
+use compactor::scrub::{ScrubOptions, ScrubReport, scrub};
+use compactor::{NoObserver, Scan};
+use interop::cases::Case;
+use interop::scenarios;
+use interop::{Cassandra, Mode};
+
+use crate::support::server;
+
+const SCENARIOS: [&str; 8] = [
+    "single_input",
+    "many_small",
+    "statics",
+    "range_touching",
+    "range_prefix",
+    "wide_static",
+    "wide_prefix_ranges",
+    "wide_uncompressed",
+];
+
+#[test]
+fn pa() {
+    damaged(Mode::Pa);
+}
+
+#[test]
+fn nb() {
+    damaged(Mode::Nb);
+}
+
+/// Ways to damage the file of this suffix.
+struct Damage {
+    name: &'static str,
+    suffix: &'static str,
+    apply: fn(&mut Vec<u8>),
+}
+
+const DAMAGES: [Damage; 6] = [
+    Damage {
+        name: "none",
+        suffix: "Data.db",
+        apply: |_| {},
+    },
+    Damage {
+        name: "a bit in the middle",
+        suffix: "Data.db",
+        apply: |bytes| {
+            let at = bytes.len() / 2;
+            bytes[at] ^= 4;
+        },
+    },
+    Damage {
+        name: "three bits",
+        suffix: "Data.db",
+        apply: |bytes| {
+            for part in 1..4 {
+                let at = bytes.len() * part / 4 - 1;
+                bytes[at] ^= 1;
+            }
+        },
+    },
+    Damage {
+        name: "the end cut off",
+        suffix: "Data.db",
+        apply: |bytes| bytes.truncate(bytes.len() * 3 / 4),
+    },
+    Damage {
+        name: "zeroes",
+        suffix: "Data.db",
+        apply: |bytes| {
+            let (from, to) = (bytes.len() / 5, bytes.len() / 3);
+            bytes[from..to].fill(0);
+        },
+    },
+    Damage {
+        name: "half an index",
+        suffix: "Index.db",
+        apply: |bytes| bytes.truncate(bytes.len() / 2),
+    },
+];
+
+fn damaged(mode: Mode) {
+    let Some(mut cassandra) = server(mode) else {
+        return;
+    };
+    let mut failures = Vec::new();
+    for name in SCENARIOS {
+        let scenario = scenarios::selected()
+            .into_iter()
+            .find(|scenario| scenario.name == name && scenario.modes.contains(&mode));
+        let Some(scenario) = scenario else { continue };
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let case =
+            Case::prepare(&mut cassandra, &scenario, &place.path().join("inputs")).expect("inputs");
+        let compacted = case
+            .compact(&mut cassandra, &place.path().join("compacted"))
+            .expect("compaction");
+        let Some(data) = compacted.outputs.first() else {
+            continue;
+        };
+        for damage in &DAMAGES {
+            match one(&mut cassandra, &case, data, damage) {
+                Ok(found) => failures.extend(
+                    found
+                        .into_iter()
+                        .map(|line| format!("{mode}/{name}, {}: {line}", damage.name)),
+                ),
+                Err(error) => failures.push(format!("{mode}/{name}, {}: {error:#}", damage.name)),
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn one(
+    cassandra: &mut Cassandra,
+    case: &Case,
+    intact: &Path,
+    damage: &Damage,
+) -> Result<Vec<String>> {
+    let place = tempfile::tempdir()?;
+    let data = copy(intact, &place.path().join("damaged"))?;
+    let name = data.file_name().context("no name")?.to_string_lossy();
+    let victim = data.with_file_name(name.replace("Data.db", damage.suffix));
+    let mut bytes = fs::read(&victim)?;
+    (damage.apply)(&mut bytes);
+    fs::write(&victim, bytes)?;
+
+    let mut failures = Vec::new();
+    let io = Io::new(IoOptions::default())?;
+    let mut options = ScrubOptions::new(place.path().join("ours"));
+    options.max_losses = usize::MAX;
+    let report = scrub(&io, &data, &options, &mut NoObserver)?;
+    if damage.name == "none" || damage.suffix != "Data.db" {
+        ensure!(!report.is_lossy(), "something was lost: {report:#?}");
+    }
+    let mut ours = BTreeSet::new();
+    if let Some(output) = &report.output {
+        let found = cassandra.verify(&case.table, &output.data_path)?;
+        failures.extend(found.iter().map(ToString::to_string));
+        let dump = cassandra.dump(&case.table, &output.data_path)?;
+        ours = rows(&dump).map(|(row, _)| row).collect();
+    }
+    let dump = cassandra.dump(&case.table, intact)?;
+    let expected = not_lost(&io, intact, &dump, &report)?;
+    failures.extend(
+        expected
+            .difference(&ours)
+            .map(|r| format!("not there: {r}")),
+    );
+    failures.extend(
+        ours.difference(&expected)
+            .map(|r| format!("not expected: {r}")),
+    );
+
+    match cassandra.scrub(&case.table, &data, &place.path().join("theirs")) {
+        Ok(outputs) => {
+            for output in outputs {
+                let dump = cassandra.dump(&case.table, &output)?;
+                let theirs: BTreeSet<String> = rows(&dump).map(|(row, _)| row).collect();
+                let more = theirs.difference(&ours);
+                failures.extend(more.map(|r| format!("only Cassandra salvages {r}")));
+            }
+        }
+        // There are SSTables that it does not open.
+        Err(error) => println!("{}: Cassandra's scrub: {error:#}", damage.name),
+    }
+    Ok(failures)
+}
+
+/// Rows and static rows of a dump, each with its partition, and the number of its line among those
+/// that are no heads of partitions.
+fn rows(dump: &str) -> impl Iterator<Item = (String, usize)> {
+    let mut partition = "";
+    let mut number = 0;
+    dump.lines().filter_map(move |line| {
+        if line.contains("\"kind\":\"partition\"") {
+            partition = line;
+            return None;
+        }
+        number += 1;
+        let key = partition.split("\"deletion\"").next().unwrap_or_default();
+        (!line.contains("\"kind\":\"marker\"")).then(|| (format!("{key} {line}"), number - 1))
+    })
+}
+
+/// The rows of the intact SSTable that lie in none of the losses.
+fn not_lost(io: &Io, intact: &Path, dump: &str, report: &ScrubReport) -> Result<BTreeSet<String>> {
+    let mut places = Vec::new();
+    let mut scan = Scan::open(io, intact, ReadMode::Auto)?;
+    let cursor = scan.cursor();
+    while cursor.next_partition()? {
+        if let Some(row) = cursor.static_row()
+            && !row.body().map_err(compactor::Error::from)?.is_empty()
+        {
+            places.push((cursor.position(), row.head.len as u64));
+        }
+        loop {
+            cursor.next_unfiltered()?;
+            let len = match (cursor.row(), cursor.marker()) {
+                (Some(row), _) => row.head.len,
+                (_, Some(marker)) => marker.len,
+                (None, None) => break,
+            };
+            places.push((cursor.position(), len as u64));
+        }
+    }
+    let is_lost = |&(position, len): &(u64, u64)| {
+        // An uncompressed file does not tell what lay behind its end.
+        position >= report.uncompressed_bytes
+            || report
+                .losses
+                .iter()
+                .any(|l| l.position < position + len && position < l.position + l.bytes)
+    };
+    rows(dump)
+        .map(|(row, number)| Ok((row, places.get(number).context("fewer rows than lines")?)))
+        .filter(|row| row.as_ref().map_or(true, |(_, place)| !is_lost(place)))
+        .map(|row| row.map(|(row, _)| row))
+        .collect()
+}
+
+fn copy(data: &Path, to: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(data.parent().context("no directory")?)? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(to.join(data.file_name().context("no file name")?))
+}
