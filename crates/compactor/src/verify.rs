@@ -1,9 +1,9 @@
 //! Verifying an SSTable: every checksum, every byte parsed, and every component against the others.
 //!
-//! More than `sstableverify -e` looks at: also the promoted index, the summary, the filter, and the
-//! statistics by which Cassandra decides what to skip and what to drop. Findings are collected; where
+//! More than `sstableverify -e` looks at: also the promoted index or row trie, the summary, the filter, and
+//! the statistics by which Cassandra decides what to skip and what to drop. Findings are collected; where
 //! it is possible, checking goes on behind damage. Files of any size take bounded memory, besides
-//! filter, summary and the promoted index of one partition.
+//! filter, summary, the tries of the BTI format and the promoted index of one partition.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), compactor::Error> {
