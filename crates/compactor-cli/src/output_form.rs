@@ -16,7 +16,7 @@ const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
 #[derive(Debug, clap::Args)]
 pub struct OutputForm {
     /// Version of the output: nb (Cassandra 4), oa (5), pa (6); in BTI format da (5), ea (6).
-    /// Default: that of the newest release that wrote any input.
+    /// Default: that of the newest release that wrote any input, from nb on.
     #[arg(long, help_heading = "Output", value_name = "VERSION")]
     pub sstable_version: Option<Version>,
 

@@ -24,8 +24,11 @@ use crate::header_union::layout_of;
 /// chunks is 8 GiB, so this is generous without being endless.
 const SMALL_COMPONENT_LIMIT: u64 = 8 << 30;
 
-/// Versions whose data this program reads.
-pub const READABLE: [Version; 5] = [
+/// Versions whose data this program reads: everything since Cassandra 3.0.
+pub const READABLE: [Version; 11] = Version::ALL;
+
+/// Versions that this program writes.
+pub const WRITABLE: [Version; 5] = [
     Version::Nb,
     Version::Oa,
     Version::Pa,

@@ -23,7 +23,7 @@ use crate::decode::{DecodedBlocks, Encoding};
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, check_schema, column_map, types_of_schema, union};
-use crate::input::InputSstable;
+use crate::input::{InputSstable, WRITABLE};
 use crate::key_estimate::{estimate_keys, partition_count};
 use crate::output_id::{id_behind, next_id};
 use crate::overlapping::{OverlappingSstable, Surroundings};
@@ -81,7 +81,8 @@ pub struct MergeOptions {
     /// The table's schema: inputs must agree with it, the output has its types, and what was dropped
     /// with a column goes. `None` where it is not known.
     pub table: Option<Table>,
-    /// Version of the output; `None` for the newest of the inputs, in `format`.
+    /// Version of the output; `None` for the newest of the inputs, in `format`, and
+    /// `nb` if all are older.
     pub version: Option<Version>,
     /// Id of the output; `None` for one behind those of the inputs and of what lies around them and
     /// in the output directory.
@@ -658,7 +659,9 @@ pub fn decide_settings(
     let compression = match &options.compression {
         OutputCompression::None => None,
         OutputCompression::Params(params) => Some(params.clone()),
-        OutputCompression::AsNewestInput => newest.compression_info().map(|i| i.params.clone()),
+        OutputCompression::AsNewestInput => {
+            newest.compression_info().map(|i| i.params.for_output())
+        }
     };
     Ok(SstableSettings {
         descriptor: Descriptor::new(
@@ -683,7 +686,7 @@ pub fn decide_settings(
 }
 
 /// The version asked for; otherwise the one of the newest release that wrote any input, in the format
-/// asked for or that of the newest input.
+/// asked for or that of the newest input. Of versions that are only read the next is written.
 fn output_version(options: &MergeOptions, inputs: &[InputSstable]) -> Result<Version> {
     let newest = inputs[0].descriptor.version;
     let version = match (options.version, options.format) {
@@ -697,13 +700,12 @@ fn output_version(options: &MergeOptions, inputs: &[InputSstable]) -> Result<Ver
         (Some(version), _) => version,
         (None, format) => {
             let format = format.unwrap_or(newest.format());
-            let versions = inputs
-                .iter()
-                .map(|i| i.descriptor.version.written_as(format));
-            versions.max().unwrap_or(newest.written_as(format))
+            let written = |v: Version| v.max(WRITABLE[0]).written_as(format);
+            let versions = inputs.iter().map(|i| written(i.descriptor.version));
+            versions.max().unwrap_or(written(newest))
         }
     };
-    if !crate::input::READABLE.contains(&version) {
+    if !WRITABLE.contains(&version) {
         return Err(Error::Format(FormatError::unsupported(format!(
             "writing SSTable version {version}; choose nb, oa, pa, da or ea"
         ))));

@@ -63,7 +63,7 @@ impl OverlappingSstable {
             .map_err(at(Component::Statistics))?;
         let (first, last) = key_range(&descriptor, &statistics, || {
             let bytes = read(Component::Summary)?;
-            Summary::parse(&bytes).map_err(at(Component::Summary))
+            Summary::parse(&bytes, descriptor.version).map_err(at(Component::Summary))
         })?;
         let filter_path = descriptor.path(Component::Filter);
         let filter = if filter_path.exists() {

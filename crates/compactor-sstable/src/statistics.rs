@@ -108,7 +108,7 @@ impl Statistics {
             None => None,
         };
         let stats = StatsMetadata::parse(&mut found.require(container::STATS)?, version)?;
-        let header = SerializationHeader::parse(&mut found.require(container::HEADER)?)?;
+        let header = SerializationHeader::parse(&mut found.require(container::HEADER)?, version)?;
         Ok(Statistics {
             validation,
             compaction,

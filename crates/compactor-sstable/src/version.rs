@@ -139,6 +139,20 @@ impl Version {
     pub fn has_metadata_checksum(self) -> bool {
         self.at_least(Version::Na)
     }
+    /// The header's minima of local deletion times and ttls may be vints of 64 bits, as ScyllaDB
+    /// writes them, of which Cassandra's readers of that time take the low 32.
+    pub fn has_wide_encoding_stats(self) -> bool {
+        !self.at_least(Version::Na)
+    }
+    /// The header may list columns in another order than rows have them, as ScyllaDB did.
+    pub fn may_list_columns_in_any_order(self) -> bool {
+        !self.at_least(Version::Na)
+    }
+    /// Summary.db may leave out its size at full sampling, which ScyllaDB does: Cassandra only needs
+    /// it to make a summary smaller.
+    pub fn may_lack_summary_size(self) -> bool {
+        !self.at_least(Version::Na)
+    }
     /// Filter.db stores big-endian words instead of bytes.
     pub fn has_old_bloom_filter(self) -> bool {
         !self.at_least(Version::Na)

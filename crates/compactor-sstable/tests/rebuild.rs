@@ -332,7 +332,7 @@ fn index_and_summary() {
         rebuilt.summary.finish(first, last).write(&mut written);
         table.expect(Component::Summary, &written);
 
-        let summary = Summary::parse(&written).unwrap();
+        let summary = Summary::parse(&written, table.descriptor.version).unwrap();
         for (key, position) in summary.entries() {
             let mut entries = IndexReader::with_base(&rebuilt.index[position as usize..], position);
             assert_eq!(entries.next().unwrap().unwrap().key, key);

@@ -149,7 +149,7 @@ fn what_is_no_sstable_is_an_error_not_a_finding() {
         ErrorKind::InvalidInput
     );
     assert_eq!(
-        kind(copy.directory().join("ma-1-big-Data.db")),
+        kind(copy.directory().join("lb-1-big-Data.db")),
         ErrorKind::Unsupported
     );
 }

@@ -175,14 +175,14 @@ pub fn clustering_types(selector: u8) -> Vec<CqlType> {
 /// # Panics
 /// If the file does not survive being written.
 pub fn summary(data: &[u8]) {
-    let Ok(summary) = Summary::parse(data) else {
+    let Ok(summary) = Summary::parse(data, Version::Me) else {
         return;
     };
     assert_eq!(summary.entries().count(), summary.len());
     assert!(summary.entry(summary.len()).is_none());
     let mut written = Vec::new();
     summary.write(&mut written);
-    match Summary::parse(&written) {
+    match Summary::parse(&written, Version::Me) {
         Ok(again) => assert!(again.entries().eq(summary.entries())),
         Err(error) => panic!("what was written does not parse: {error}"),
     }

@@ -14,6 +14,7 @@
 use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::error::{Error, Result};
+use crate::version::Version;
 
 /// `min_index_interval` that tables default to.
 pub const DEFAULT_MIN_INDEX_INTERVAL: u32 = 128;
@@ -30,7 +31,7 @@ pub struct Summary {
     pub min_index_interval: u32,
     /// 128 at full sampling, less where Cassandra dropped entries to save memory.
     pub sampling_level: u32,
-    /// Number of entries at full sampling.
+    /// Number of entries at full sampling; 0 where the writer did not say.
     pub size_at_full_sampling: u32,
     /// Key of the first partition.
     pub first_key: Vec<u8>,
@@ -46,14 +47,15 @@ impl Summary {
     ///
     /// # Errors
     /// Corruption when lengths contradict each other.
-    pub fn parse(bytes: &[u8]) -> Result<Summary> {
+    pub fn parse(bytes: &[u8], version: Version) -> Result<Summary> {
         let mut reader = ByteReader::new(bytes);
-        let min_index_interval = positive(&mut reader, "summary.min_index_interval")?;
+        let min_index_interval = at_least(1, &mut reader, "summary.min_index_interval")?;
         let count = reader.i32_count(4 + POSITION_LEN, "summary.offset_count")?;
         let size_at = reader.offset();
         let size = reader.i64("summary.size")?;
-        let sampling_level = positive(&mut reader, "summary.sampling_level")?;
-        let size_at_full_sampling = positive(&mut reader, "summary.size_at_full_sampling")?;
+        let sampling_level = at_least(1, &mut reader, "summary.sampling_level")?;
+        let least = u32::from(!version.may_lack_summary_size());
+        let size_at_full_sampling = at_least(least, &mut reader, "summary.size_at_full_sampling")?;
         let base = 4 * count;
         let left = reader.remaining();
         let entries_len = usize::try_from(size)
@@ -164,17 +166,13 @@ impl Summary {
     }
 }
 
-fn positive(reader: &mut ByteReader<'_>, structure: &'static str) -> Result<u32> {
+fn at_least(least: u32, reader: &mut ByteReader<'_>, structure: &'static str) -> Result<u32> {
     let at = reader.offset();
-    match reader.i32(structure)? {
-        value @ 1.. => Ok(value as u32),
-        value => Err(Error::corrupt(
-            structure,
-            at,
-            "a positive number",
-            value.to_string(),
-        )),
-    }
+    let value = reader.i32(structure)?;
+    u32::try_from(value)
+        .ok()
+        .filter(|&value| value >= least)
+        .ok_or_else(|| Error::corrupt(structure, at, format!("{least} or more"), value.to_string()))
 }
 
 /// Samples the index while it is written, at full sampling.

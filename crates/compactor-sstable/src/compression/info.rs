@@ -21,6 +21,9 @@ use crate::version::Version;
 /// Maximum compressed length that never makes a chunk be stored raw.
 pub const NO_MAX_COMPRESSED_LEN: u32 = i32::MAX as u32;
 
+/// `CompressionParams.CRC_CHECK_CHANCE`, a table option of its own since 3.0.
+const CRC_CHECK_CHANCE: &str = "crc_check_chance";
+
 /// How a Data.db is compressed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressionParams {
@@ -44,6 +47,15 @@ impl CompressionParams {
             chunk_len,
             max_compressed_len: NO_MAX_COMPRESSED_LEN,
         }
+    }
+
+    /// The same for another file: without `crc_check_chance`, which is about reading and stands
+    /// among the options of old files, where Cassandra 6 refuses it
+    /// (`CompressionParams.createCompressor`).
+    pub fn for_output(&self) -> CompressionParams {
+        let mut params = self.clone();
+        params.options.retain(|(name, _)| name != CRC_CHECK_CHANCE);
+        params
     }
 
     /// The codec.

@@ -67,6 +67,11 @@ pub(super) fn parse(bytes: &[u8], version: Version) -> Result<Components<'_>> {
     if checksummed {
         check(&mut reader, "statistics.toc_crc", crc.finalize())?;
     }
+    if !checksummed {
+        // Readers before 4.0 look each component up by its offset, and their writers list components
+        // in the order of a hash table. Later ones read them one after the other.
+        toc.sort_by_key(|&(_, offset, _)| offset);
+    }
     let mut components = Components {
         found: [const { None }; 4],
     };

@@ -17,6 +17,7 @@ use crate::data::deletion_time::NO_DELETION_TIME;
 use crate::error::{Error, Result};
 use crate::statistics::stats::{NO_TIMESTAMP, StatsMetadata};
 use crate::types::CqlType;
+use crate::version::Version;
 
 /// Epoch of timestamps, microseconds since 1970.
 pub const TIMESTAMP_EPOCH: i64 = 1_442_880_000_000_000;
@@ -81,13 +82,24 @@ impl EncodingStats {
         EncodingStats::new(timestamp, local_deletion_time, ttl)
     }
 
-    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<EncodingStats> {
+    pub(super) fn parse(reader: &mut ByteReader<'_>, version: Version) -> Result<EncodingStats> {
+        const LOCAL_DELETION_TIME: &str = "header.min_local_deletion_time";
+        const TTL: &str = "header.min_ttl";
         let timestamp = reader.uvint("header.min_timestamp")? as i64;
-        let local_deletion_time = reader.vint32("header.min_local_deletion_time")?;
-        let min_ttl = reader.vint32("header.min_ttl")?;
+        let (min_local_deletion_time, min_ttl) = if version.has_wide_encoding_stats() {
+            let from_epoch = reader.uvint(LOCAL_DELETION_TIME)? as i32;
+            let seconds = from_epoch.wrapping_add(DELETION_TIME_EPOCH as i32);
+            (i64::from(seconds), reader.uvint(TTL)? as i32)
+        } else {
+            let from_epoch = reader.vint32(LOCAL_DELETION_TIME)?;
+            (
+                i64::from(from_epoch) + DELETION_TIME_EPOCH,
+                reader.vint32(TTL)?,
+            )
+        };
         Ok(EncodingStats {
             min_timestamp: timestamp.wrapping_add(TIMESTAMP_EPOCH),
-            min_local_deletion_time: i64::from(local_deletion_time) + DELETION_TIME_EPOCH,
+            min_local_deletion_time,
             min_ttl,
         })
     }
@@ -176,16 +188,19 @@ impl SerializationHeader {
         !self.static_columns.is_empty()
     }
 
-    pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<SerializationHeader> {
-        let encoding_stats = EncodingStats::parse(reader)?;
+    pub(super) fn parse(
+        reader: &mut ByteReader<'_>,
+        version: Version,
+    ) -> Result<SerializationHeader> {
+        let encoding_stats = EncodingStats::parse(reader, version)?;
         let key_type = HeaderType::parse(reader, "header.key_type")?;
         let clustering_count = reader.uvint_count(1, "header.clustering_count")?;
         let mut clustering_types = Vec::with_capacity(clustering_count);
         for _ in 0..clustering_count {
             clustering_types.push(HeaderType::parse(reader, "header.clustering_type")?);
         }
-        let static_columns = parse_columns(reader)?;
-        let regular_columns = parse_columns(reader)?;
+        let static_columns = parse_columns(reader, version)?;
+        let regular_columns = parse_columns(reader, version)?;
         Ok(SerializationHeader {
             encoding_stats,
             key_type,
@@ -212,21 +227,28 @@ impl SerializationHeader {
     }
 }
 
-fn parse_columns(reader: &mut ByteReader<'_>) -> Result<Vec<HeaderColumn>> {
+fn parse_columns(reader: &mut ByteReader<'_>, version: Version) -> Result<Vec<HeaderColumn>> {
     let count = reader.uvint_count(2, "header.column_count")?;
-    let mut columns: Vec<HeaderColumn> = Vec::with_capacity(count);
+    let mut columns: Vec<(u64, HeaderColumn)> = Vec::with_capacity(count);
     for _ in 0..count {
         let at = reader.offset();
         let name = reader.bytes_v("header.column_name")?.to_vec();
         let column_type = HeaderType::parse(reader, "header.column_type")?;
-        let column = HeaderColumn { name, column_type };
-        // Rows refer to columns by their place in this list.
-        if let Some(previous) = columns.last()
-            && order(previous) >= order(&column)
-        {
+        columns.push((at, HeaderColumn { name, column_type }));
+    }
+    // Rows refer to columns by their place among the columns in order, whatever the list's order:
+    // Cassandra reads it into a set.
+    if version.may_list_columns_in_any_order() {
+        columns.sort_by(|(_, a), (_, b)| order(a).cmp(&order(b)));
+    }
+    for pair in columns.windows(2) {
+        let [(_, previous), (at, column)] = pair else {
+            continue;
+        };
+        if order(previous) >= order(column) {
             return Err(Error::corrupt(
                 "header.column_name",
-                at,
+                *at,
                 "columns in order: those of one cell by name, then complex ones by name",
                 format!(
                     "{} after {}",
@@ -235,9 +257,8 @@ fn parse_columns(reader: &mut ByteReader<'_>) -> Result<Vec<HeaderColumn>> {
                 ),
             ));
         }
-        columns.push(column);
     }
-    Ok(columns)
+    Ok(columns.into_iter().map(|(_, column)| column).collect())
 }
 
 fn order(column: &HeaderColumn) -> (bool, &[u8]) {
@@ -271,11 +292,13 @@ mod tests {
         let mut out = Vec::new();
         header.write(&mut out);
         assert_eq!(
-            SerializationHeader::parse(&mut ByteReader::new(&out)).unwrap(),
+            SerializationHeader::parse(&mut ByteReader::new(&out), Version::Nb).unwrap(),
             header
         );
         for len in 0..out.len() {
-            assert!(SerializationHeader::parse(&mut ByteReader::new(&out[..len])).is_err());
+            assert!(
+                SerializationHeader::parse(&mut ByteReader::new(&out[..len]), Version::Nb).is_err()
+            );
         }
     }
 
@@ -286,7 +309,7 @@ mod tests {
         stats.write(&mut out);
         assert_eq!(out, [0, 0, 0]);
         assert_eq!(
-            EncodingStats::parse(&mut ByteReader::new(&out)).unwrap(),
+            EncodingStats::parse(&mut ByteReader::new(&out), Version::Nb).unwrap(),
             stats
         );
     }
@@ -298,9 +321,21 @@ mod tests {
         stats.write(&mut out);
         assert_eq!(out.len(), 9 + 9 + 1);
         assert_eq!(
-            EncodingStats::parse(&mut ByteReader::new(&out)).unwrap(),
+            EncodingStats::parse(&mut ByteReader::new(&out), Version::Nb).unwrap(),
             stats
         );
+    }
+
+    #[test]
+    fn a_minimum_of_64_bits_is_cut_as_releases_before_4_do() {
+        // What ScyllaDB writes where nothing is deleted: the greatest i64 less the epoch.
+        let mut out = vec![0];
+        out.put_uvint((i64::MAX - DELETION_TIME_EPOCH) as u64);
+        out.put_uvint(i64::MAX as u64);
+        let parse = |version| EncodingStats::parse(&mut ByteReader::new(&out), version);
+        let stats = parse(Version::Me).unwrap();
+        assert_eq!((stats.min_local_deletion_time, stats.min_ttl), (-1, -1));
+        assert!(parse(Version::Na).is_err());
     }
 
     #[test]
@@ -309,8 +344,16 @@ mod tests {
         header.regular_columns.swap(0, 1);
         let mut out = Vec::new();
         header.write(&mut out);
-        let error = SerializationHeader::parse(&mut ByteReader::new(&out)).unwrap_err();
+        let parse = |version| SerializationHeader::parse(&mut ByteReader::new(&out), version);
+        let error = parse(Version::Nb).unwrap_err();
         assert!(error.to_string().contains("a after b"), "{error}");
+        assert_eq!(parse(Version::Mc).unwrap(), sample());
+
+        header.regular_columns[1] = header.regular_columns[0].clone();
+        out.clear();
+        header.write(&mut out);
+        let parsed = SerializationHeader::parse(&mut ByteReader::new(&out), Version::Mc);
+        assert!(parsed.is_err(), "the same column twice");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Options that make no sense are refused before anything is written.
 
-use compactor_engine::input::READABLE;
+use compactor_engine::input::WRITABLE;
 
 use super::time_series::{self, Timeline};
 use super::{GenerateOptions, SECOND_US, SSTABLE_INTERVAL_US, Shape};
@@ -61,7 +61,7 @@ pub(super) fn check(options: &GenerateOptions) -> Result<Option<Timeline>> {
             )));
         }
     }
-    if !READABLE.contains(&options.version) {
+    if !WRITABLE.contains(&options.version) {
         return Err(Error::invalid(format!(
             "SSTable version {}: choose nb, oa, pa, da or ea",
             options.version

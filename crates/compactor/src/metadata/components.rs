@@ -146,7 +146,7 @@ impl Files<'_> {
         let Some(file_bytes) = self.bytes_of(COMPONENT) else {
             return Ok(None);
         };
-        let summary = Summary::parse(&self.read(COMPONENT)?);
+        let summary = Summary::parse(&self.read(COMPONENT)?, self.descriptor.version);
         Ok(Some((
             file_bytes,
             summary.map_err(|error| self.at(error, COMPONENT))?,

@@ -159,7 +159,8 @@ impl<'a> Files<'a> {
     }
 
     pub(crate) fn summary(&self) -> Result<Option<Summary>> {
-        let summary = self.parse(Component::Summary, Summary::parse)?;
+        let version = self.descriptor.version;
+        let summary = self.parse(Component::Summary, |bytes| Summary::parse(bytes, version))?;
         if let Some(summary) = &summary
             && summary.sampling_level > BASE_SAMPLING_LEVEL
         {

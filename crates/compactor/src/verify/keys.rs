@@ -172,7 +172,8 @@ impl SummaryCheck {
             );
         }
         let full = keys.div_ceil(u64::from(self.summary.min_index_interval));
-        if full != u64::from(self.summary.size_at_full_sampling) {
+        let stored = self.summary.size_at_full_sampling;
+        if stored > 0 && full != u64::from(stored) {
             findings.damage(
                 Place::offset(Component::Summary, 20),
                 "summary.size_at_full_sampling",
@@ -180,7 +181,7 @@ impl SummaryCheck {
                     "{full}, of {keys} keys every {}th",
                     self.summary.min_index_interval
                 ),
-                self.summary.size_at_full_sampling.to_string(),
+                stored.to_string(),
             );
         }
         let ends = [

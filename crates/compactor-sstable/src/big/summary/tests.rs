@@ -13,7 +13,7 @@ fn vector() -> &'static [u8] {
 
 #[test]
 fn bytes_that_cassandra_wrote() {
-    let summary = Summary::parse(vector()).unwrap();
+    let summary = Summary::parse(vector(), Version::Nb).unwrap();
     assert_eq!(summary.entry(0), Some(([0, 0, 0, 1].as_slice(), 0)));
     assert_eq!(
         (summary.first_key.as_slice(), summary.last_key[3]),
@@ -56,16 +56,19 @@ fn every_interval_th_key() {
         }
         let mut out = Vec::new();
         summary.write(&mut out);
-        assert_eq!(Summary::parse(&out).unwrap(), summary);
+        assert_eq!(Summary::parse(&out, Version::Nb).unwrap(), summary);
     }
 }
 
 #[test]
 fn truncations_and_contradictions() {
     for len in 0..vector().len() {
-        assert!(Summary::parse(&vector()[..len]).is_err(), "{len}");
+        assert!(
+            Summary::parse(&vector()[..len], Version::Nb).is_err(),
+            "{len}"
+        );
     }
-    assert!(Summary::parse(&VECTOR).is_err());
+    assert!(Summary::parse(&VECTOR, Version::Nb).is_err());
     for (at, byte) in [
         (3, 0),     // interval 0
         (0, 0x80),  // negative interval
@@ -81,9 +84,20 @@ fn truncations_and_contradictions() {
     ] {
         let mut bad = vector().to_vec();
         bad[at] = byte;
-        let parsed = Summary::parse(&bad);
+        let parsed = Summary::parse(&bad, Version::Nb);
         assert!(parsed.is_err() || at == 7, "{at}: {parsed:?}");
     }
+}
+
+#[test]
+fn scylladb_leaves_the_full_size_out() {
+    let mut bytes = vector().to_vec();
+    bytes[23] = 0;
+    let summary = Summary::parse(&bytes, Version::Me).unwrap();
+    assert_eq!(summary.size_at_full_sampling, 0);
+    assert!(Summary::parse(&bytes, Version::Nb).is_err());
+    bytes[20] = 0x80;
+    assert!(Summary::parse(&bytes, Version::Me).is_err());
 }
 
 proptest::proptest! {
@@ -91,7 +105,7 @@ proptest::proptest! {
     fn damage_never_panics(at in 0usize..56, byte: u8) {
         let mut bad = vector().to_vec();
         bad[at] = byte;
-        if let Ok(summary) = Summary::parse(&bad) {
+        if let Ok(summary) = Summary::parse(&bad, Version::Nb) {
             assert_eq!(summary.entries().count(), summary.len());
         }
     }
@@ -105,6 +119,6 @@ proptest::proptest! {
         let summary = builder.finish(&keys[0], &keys[keys.len() - 1]);
         let mut out = Vec::new();
         summary.write(&mut out);
-        proptest::prop_assert_eq!(Summary::parse(&out).unwrap(), summary);
+        proptest::prop_assert_eq!(Summary::parse(&out, Version::Nb).unwrap(), summary);
     }
 }
