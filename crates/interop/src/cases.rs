@@ -17,8 +17,9 @@ pub struct Case {
     pub inputs: Vec<PathBuf>,
     /// Data.db of the SSTables that stay outside.
     pub others: Vec<PathBuf>,
-    /// The table's `schema.cql` at the time of the merge, as Cassandra puts it into snapshots.
-    pub schema: PathBuf,
+    /// The table's `schema.cql` at the time of the merge, as Cassandra puts it into snapshots; `None`
+    /// where nobody knows it.
+    pub schema: Option<PathBuf>,
     /// The merge's clock.
     pub now_s: i64,
     /// The merge's gc_before; `None` purges nothing.
@@ -32,41 +33,8 @@ impl Case {
         scenario: &Scenario,
         directory: &Path,
     ) -> Result<Self> {
-        cassandra
-            .cql(&scenario.ddl())
-            .with_context(|| format!("{}: schema", scenario.name))?;
         let table = scenario.table();
-        let mut flushed = Vec::new();
-        for (n, input) in (1_u32..).zip(&scenario.inputs) {
-            let mut batch = Vec::new();
-            for step in &input.steps {
-                match step {
-                    Step::Now(second) => {
-                        run(cassandra, &mut batch)
-                            .with_context(|| format!("{}: input {n}", scenario.name))?;
-                        cassandra.set_now(*second)?;
-                    }
-                    Step::Cql(statement) => batch.push(scenario.fill(statement)),
-                    Step::View {
-                        row,
-                        key,
-                        clustering,
-                        timestamp,
-                    } => {
-                        run(cassandra, &mut batch)
-                            .with_context(|| format!("{}: input {n}", scenario.name))?;
-                        cassandra.view_row(&table, *row, *key, *clustering, *timestamp)?;
-                    }
-                }
-            }
-            run(cassandra, &mut batch).with_context(|| format!("{}: input {n}", scenario.name))?;
-            let place = directory.join(n.to_string());
-            flushed.push(
-                cassandra
-                    .flush(&table, &place, n)
-                    .with_context(|| format!("{}: input {n}", scenario.name))?,
-            );
-        }
+        let mut flushed = write_inputs(cassandra, scenario, directory)?;
         let after: Vec<String> = scenario.after.iter().map(|s| scenario.fill(s)).collect();
         cassandra.cql(&after)?;
         let schema = directory.join("schema.cql");
@@ -76,7 +44,7 @@ impl Case {
             table,
             inputs: flushed,
             others,
-            schema,
+            schema: Some(schema),
             now_s: scenario.now_s,
             gc_before_s: scenario.gc_before_s,
         })
@@ -115,9 +83,90 @@ impl Case {
     }
 }
 
-fn run(cassandra: &mut Cassandra, batch: &mut Vec<String>) -> Result<()> {
+/// A Cassandra that makes a scenario's inputs.
+pub trait Writer {
+    /// Executes statements.
+    fn execute(&mut self, statements: &[String]) -> Result<()>;
+    /// Sets the clock, where it can be set.
+    fn clock(&mut self, now_s: i64) -> Result<()>;
+    /// Writes a row as only materialized views do.
+    fn view_row(&mut self, table: &Table, step: &Step) -> Result<()>;
+    /// Flushes the table into one SSTable.
+    fn flush(&mut self, table: &Table, directory: &Path, generation: u32) -> Result<PathBuf>;
+}
+
+impl Writer for Cassandra {
+    fn execute(&mut self, statements: &[String]) -> Result<()> {
+        self.cql(statements)
+    }
+
+    fn clock(&mut self, now_s: i64) -> Result<()> {
+        self.set_now(now_s)
+    }
+
+    fn view_row(&mut self, table: &Table, step: &Step) -> Result<()> {
+        match step {
+            Step::View {
+                row,
+                key,
+                clustering,
+                timestamp,
+            } => self.view_row(table, *row, *key, *clustering, *timestamp),
+            _ => Ok(()),
+        }
+    }
+
+    fn flush(&mut self, table: &Table, directory: &Path, generation: u32) -> Result<PathBuf> {
+        self.flush(table, directory, generation)
+    }
+}
+
+/// Creates the schema, runs the statements, and writes each input to `directory/<n>/`, n from 1; returns each Data.db.
+pub fn write_inputs(
+    writer: &mut impl Writer,
+    scenario: &Scenario,
+    directory: &Path,
+) -> Result<Vec<PathBuf>> {
+    writer
+        .execute(&scenario.ddl())
+        .with_context(|| format!("{}: schema", scenario.name))?;
+    let table = scenario.table();
+    let mut flushed = Vec::new();
+    for (n, input) in (1_u32..).zip(&scenario.inputs) {
+        let place = directory.join(n.to_string());
+        let written = steps(writer, scenario, &table, &input.steps)
+            .and_then(|()| writer.flush(&table, &place, n))
+            .with_context(|| format!("{}: input {n}", scenario.name))?;
+        flushed.push(written);
+    }
+    Ok(flushed)
+}
+
+fn steps(
+    writer: &mut impl Writer,
+    scenario: &Scenario,
+    table: &Table,
+    steps: &[Step],
+) -> Result<()> {
+    let mut batch = Vec::new();
+    for step in steps {
+        if let Step::Cql(statement) = step {
+            batch.push(scenario.fill(statement));
+            continue;
+        }
+        run(writer, &mut batch)?;
+        match step {
+            Step::Now(second) => writer.clock(*second)?,
+            Step::View { .. } => writer.view_row(table, step)?,
+            Step::Cql(_) => {}
+        }
+    }
+    run(writer, &mut batch)
+}
+
+fn run(writer: &mut impl Writer, batch: &mut Vec<String>) -> Result<()> {
     if !batch.is_empty() {
-        cassandra.cql(batch)?;
+        writer.execute(batch)?;
         batch.clear();
     }
     Ok(())

@@ -214,11 +214,14 @@ impl Cassandra {
             None => builder.tempdir()?,
         };
         let yaml = yaml(home.path(), mode, options);
+        let mut jvm = options.jvm.clone();
+        jvm.push("-Dcassandra.clock=compactor.interop.PinnedClock".to_owned());
         let mut server = Server::start(
             &toolchain,
+            "compactor.interop.Server",
             home.path(),
             &yaml,
-            &options.jvm,
+            &jvm,
             options.timeout,
         )?;
         let started = server.call(json!({"op": "start"}))?;
@@ -266,6 +269,15 @@ impl Cassandra {
         let statements: Vec<&str> = statements.iter().map(AsRef::as_ref).collect();
         self.server
             .call(json!({"op": "cql", "statements": statements}))
+            .map(drop)
+    }
+
+    /// Makes a table for SSTables that came without a schema, of the columns and types in their headers.
+    pub fn adopt(&mut self, table: &Table, data: &[PathBuf]) -> Result<()> {
+        self.server
+            .call(json!({
+                "op": "adopt", "keyspace": table.keyspace, "table": table.name, "data": data,
+            }))
             .map(drop)
     }
 
@@ -405,7 +417,7 @@ impl Cassandra {
     }
 }
 
-fn path(value: &Value) -> Result<PathBuf> {
+pub(crate) fn path(value: &Value) -> Result<PathBuf> {
     Ok(PathBuf::from(
         value.as_str().context("expected a path in the reply")?,
     ))

@@ -11,6 +11,7 @@ pub mod cases;
 mod cassandra;
 pub mod compare;
 pub mod findings;
+pub mod old;
 pub mod ours;
 pub mod random;
 mod rng;

@@ -207,3 +207,19 @@ pub fn dump(data: &Path, now_s: i64) -> Result<String> {
     compactor::dump::dump(&io, data, &DumpOptions::new(now_s), &mut text)?;
     Ok(String::from_utf8(text)?)
 }
+
+/// Dotted names of the structures that our verification calls damaged.
+pub fn damage(data: &Path) -> Result<Vec<String>> {
+    let io = Io::new(IoOptions::default())?;
+    let report = compactor::verify::verify(
+        &io,
+        data,
+        &compactor::verify::VerifyOptions::default(),
+        &mut NoObserver,
+    )?;
+    let damage = |finding: &compactor::verify::Finding| {
+        (finding.severity == compactor::verify::Severity::Damage)
+            .then(|| format!("{} {}", finding.component, finding.structure))
+    };
+    Ok(report.findings.iter().filter_map(damage).collect())
+}

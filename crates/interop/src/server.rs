@@ -48,9 +48,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the JVM in `home`, which holds everything that Cassandra writes.
+    /// Starts the JVM with this class in `home`, which holds everything that Cassandra writes.
     pub(crate) fn start(
         toolchain: &Toolchain,
+        class: &str,
         home: &Path,
         yaml: &str,
         jvm: &[String],
@@ -65,8 +66,7 @@ impl Server {
             .arg(format!("-Dcassandra.config=file://{}", config.display()))
             .arg(format!("-Dcassandra.storagedir={}", home.display()))
             .arg(format!("-Djava.io.tmpdir={}", home.display()))
-            .arg("-Dcassandra.clock=compactor.interop.PinnedClock")
-            .args(["-cp", &toolchain.class_path, "compactor.interop.Server"])
+            .args(["-cp", &toolchain.class_path, class])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(&log)?)

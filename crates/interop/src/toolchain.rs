@@ -39,12 +39,23 @@ pub(crate) fn missing() -> Option<String> {
     None
 }
 
-/// Builds what is not built yet and returns how to start a server.
+/// Builds what is not built yet of the judge, and returns how to start it.
 pub(crate) fn prepare() -> Result<Toolchain> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("java");
     let version =
         std::env::var("COMPACTOR_CASSANDRA_VERSION").unwrap_or_else(|_| "6.0-alpha2".to_owned());
-    let place = target_directory().join("interop-java").join(&version);
+    build("java", &version, &[])
+}
+
+/// The same of an old release that writes inputs. Unless it is to be fetched it must be in Maven's local repository.
+pub(crate) fn prepare_old(version: &str, fetch: bool) -> Result<Toolchain> {
+    build("java-old", version, if fetch { &[] } else { &["-o"] })
+}
+
+fn build(directory: &str, version: &str, maven: &[&str]) -> Result<Toolchain> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
+    let place = target_directory()
+        .join(format!("interop-{directory}"))
+        .join(version);
     fs::create_dir_all(&place).with_context(|| format!("cannot create {}", place.display()))?;
     let lock = File::create(place.join("lock"))?;
     lock.lock()
@@ -57,7 +68,7 @@ pub(crate) fn prepare() -> Result<Toolchain> {
     let classes = place.join("classes");
     let fresh = fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp);
     if !fresh || !class_path_holds(&class_path_file) {
-        resolve(&source.join("pom.xml"), &version, &class_path_file)?;
+        resolve(&source.join("pom.xml"), version, maven, &class_path_file)?;
         compile(&files, &fs::read_to_string(&class_path_file)?, &classes)?;
         fs::write(&stamp_file, stamp)?;
     }
@@ -137,8 +148,9 @@ fn class_path_holds(file: &Path) -> bool {
         .is_ok_and(|jars| jars.trim().split(':').all(|jar| Path::new(jar).exists()))
 }
 
-fn resolve(pom: &Path, version: &str, class_path_file: &Path) -> Result<()> {
+fn resolve(pom: &Path, version: &str, maven: &[&str], class_path_file: &Path) -> Result<()> {
     run(Command::new("mvn")
+        .args(maven)
         .args(["-q", "-B", "-f"])
         .arg(pom)
         .arg(format!("-Dcassandra.version={version}"))

@@ -3,8 +3,12 @@
 mod compression;
 mod damage;
 mod mixed;
+mod old_releases;
+mod old_scenarios;
 mod random;
 mod repair;
 mod scenario;
 mod scrub;
+mod shared_files;
+mod shared_list;
 mod support;

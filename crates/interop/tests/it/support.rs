@@ -84,7 +84,7 @@ pub(crate) fn ours(
         gc_before_s: case.gc_before_s,
         complete: case.others.is_empty(),
         others: case.others.clone(),
-        schema: Some(case.schema.clone()),
+        schema: case.schema.clone(),
         compression: output.compression,
     };
     let output = match ours::merge(&case.inputs, directory, &request) {

@@ -30,6 +30,9 @@ final class Operations
             case "cql":
                 Node.execute(strings(request, "statements"));
                 return result;
+            case "adopt":
+                Adopt.run(request);
+                return result;
             case "raw":
                 Raw.run(Node.table(request), request);
                 return result;

@@ -1,0 +1,213 @@
+//! SSTables that Cassandra 3.0 to 4.1 themselves write, of every version before `oa`: our dump, verification and merge of
+//! them, alone and with newer ones, beside what Cassandra 6 makes of them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use interop::cases::{self, Case};
+use interop::old::{self, OldCassandra};
+use interop::ours::{self, Compression};
+use interop::scenarios::{self, Scenario};
+use interop::{Cassandra, Mode, compare};
+
+use crate::old_scenarios::{self, COMPACT};
+use crate::support::{self, Expected, Output, server};
+
+/// Tried unless `COMPACTOR_INTEROP_SCENARIO` names others.
+const NAMES: [&str; 10] = [
+    "four_inputs",
+    "sets_and_maps",
+    "statics",
+    "counters",
+    "partition_deletions",
+    "range_overlapping",
+    "range_nested",
+    "wide_ranges",
+    "random_mixed_2",
+    "ttl_purged",
+];
+
+/// After everything has expired, and still what versions before `oa` can say.
+const LATER_S: i64 = 2_100_000_000;
+
+#[test]
+fn written_by_old_releases() {
+    let Some(mut judge) = server(Mode::Pa) else {
+        return;
+    };
+    let named = std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some();
+    let mut failures = Vec::new();
+    for (release, version) in old::selected() {
+        let Some(mut writer) = OldCassandra::start(release).expect("the old release starts") else {
+            continue;
+        };
+        let (mut compared, mut left_out) = (0, Vec::new());
+        for mut scenario in selected() {
+            if scenario.name.starts_with(COMPACT) && !version.starts_with('m') {
+                continue;
+            }
+            // The judge keeps the tables of all releases.
+            scenario.name = format!("{}_{version}", scenario.name);
+            let place = tempfile::tempdir().expect("a temporary directory");
+            let written = cases::write_inputs(&mut writer, &scenario, &place.path().join("old"));
+            let inputs = match written {
+                Ok(inputs) => inputs,
+                // Types and statements that came later.
+                Err(error) if named => {
+                    let text = format!("{error:#}");
+                    let text = text.lines().next().unwrap_or_default();
+                    left_out.push(format!("{}: {text}", scenario.name));
+                    continue;
+                }
+                Err(error) => {
+                    failures.push(format!("{}: {error:#}", scenario.name));
+                    continue;
+                }
+            };
+            compared += 1;
+            match run(&mut judge, &scenario, inputs, version, place.path()) {
+                Ok(found) => {
+                    failures.extend(
+                        found
+                            .iter()
+                            .map(|text| format!("{}: {text}", scenario.name)),
+                    );
+                }
+                Err(error) => failures.push(format!("{}: {error:#}", scenario.name)),
+            }
+        }
+        println!(
+            "Cassandra {release} ({version}): {compared} scenarios, {} it cannot write",
+            left_out.len()
+        );
+        left_out.iter().for_each(|text| println!("  {text}"));
+    }
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+fn selected() -> Vec<Scenario> {
+    let mut selected = scenarios::selected();
+    let is_named = std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some();
+    selected.retain(|scenario| is_named || NAMES.contains(&scenario.name.as_str()));
+    selected.push(old_scenarios::types());
+    selected.extend(old_scenarios::compact());
+    selected
+}
+
+/// The judge's table for the scenario, and inputs that the judge writes itself.
+fn judged(
+    judge: &mut Cassandra,
+    scenario: &Scenario,
+    inputs: &[PathBuf],
+    place: &Path,
+) -> Result<Case> {
+    if !scenario.name.starts_with(COMPACT) {
+        return Case::prepare(judge, scenario, &place.join("new"));
+    }
+    let table = scenario.table();
+    judge.adopt(&table, inputs)?;
+    Ok(Case {
+        table,
+        inputs: Vec::new(),
+        others: Vec::new(),
+        schema: None,
+        now_s: LATER_S,
+        gc_before_s: None,
+    })
+}
+
+fn run(
+    judge: &mut Cassandra,
+    scenario: &Scenario,
+    inputs: Vec<PathBuf>,
+    version: &str,
+    place: &Path,
+) -> Result<Vec<String>> {
+    let newer = judged(judge, scenario, &inputs, place)?;
+    let mut failures = Vec::new();
+    for input in &inputs {
+        let name = input.file_name().context("a file name")?.to_string_lossy();
+        anyhow::ensure!(name.starts_with(version), "{name} is not {version}");
+        judge.set_now(LATER_S)?;
+        let expected = judge.sstabledump(&newer.table, input)?;
+        let found = ours::dump(input, LATER_S)?;
+        let differences = compare::json_lines(&expected, &found)?;
+        failures.extend(
+            differences
+                .iter()
+                .take(3)
+                .map(|text| format!("dump of {name}: {text}")),
+        );
+        let damage = ours::damage(input)?;
+        if !damage.is_empty() {
+            failures.push(format!("verify of {name}: {damage:?}"));
+        }
+    }
+    let mixed: Vec<PathBuf> = inputs
+        .iter()
+        .zip(newer.inputs.iter().chain(&newer.others))
+        .enumerate()
+        .map(|(n, (old, new))| if n % 2 == 0 { old } else { new })
+        .cloned()
+        .collect();
+    let of = |inputs: Vec<PathBuf>, gc_before_s| Case {
+        table: newer.table.clone(),
+        inputs,
+        others: Vec::new(),
+        schema: newer.schema.clone(),
+        now_s: LATER_S,
+        gc_before_s,
+    };
+    for (what, case, output) in [
+        ("kept", of(inputs.clone(), None), Mode::Nb),
+        ("purged", of(inputs, Some(LATER_S)), Mode::Pa),
+        ("mixed", of(mixed, None), Mode::Oa),
+    ] {
+        // Tables that the judge cannot make have nothing newer.
+        if case.inputs.is_empty() {
+            continue;
+        }
+        let found = merge(judge, scenario, &case, output, &place.join(what))?;
+        failures.extend(found.into_iter().map(|text| format!("{what}: {text}")));
+    }
+    Ok(failures)
+}
+
+fn merge(
+    judge: &mut Cassandra,
+    scenario: &Scenario,
+    case: &Case,
+    output: Mode,
+    place: &Path,
+) -> Result<Vec<String>> {
+    let compacted = case.compact(judge, &place.join("cassandra"))?;
+    let expected = match compacted.outputs.first() {
+        None => None,
+        Some(data) => Some(Expected {
+            data,
+            rows: judge.dump(&case.table, data)?,
+            metadata: output == judge.mode(),
+            any_spelling: scenario.any_spelling,
+        }),
+    };
+    // Chunks of the length that the judge's table has.
+    let compression = Some(Compression::Lz4 { chunk_kib: 16 });
+    let output = Output {
+        version: output,
+        compression,
+    };
+    let mut found = support::ours(judge, case, output, &place.join("ours"), expected.as_ref())?;
+    // Cassandra forgets what commit log the data of another node came from, we do not.
+    let is_foreign = |text: &String| {
+        ["commit_log_intervals", "originating_host_id"]
+            .iter()
+            .any(|name| text.contains(&format!("metadata/stats/{name}")))
+    };
+    found.retain(|text| !is_foreign(text));
+    Ok(found)
+}

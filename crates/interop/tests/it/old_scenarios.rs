@@ -1,0 +1,125 @@
+//! What only old releases write, or what they write otherwise: tables for `old_releases`.
+
+use interop::scenarios::Scenario;
+
+/// Tables of the time before CQL, which 4.0 no longer makes; their names begin so.
+pub(crate) const COMPACT: &str = "compact_";
+
+/// Every type that 3.0 has, with a value.
+const TYPES: [(&str, &str); 24] = [
+    ("ascii", "'a'"),
+    ("bigint", "-5"),
+    ("blob", "0x00ff"),
+    ("boolean", "true"),
+    ("date", "'2015-09-22'"),
+    ("decimal", "-1.50"),
+    ("double", "-0.1"),
+    ("float", "1e10"),
+    ("inet", "'::1'"),
+    ("int", "7"),
+    ("smallint", "-300"),
+    ("text", "'ü'"),
+    ("time", "'08:12:54.123456789'"),
+    ("timestamp", "1442880000000"),
+    ("timeuuid", "50554d6e-29bb-11e5-b345-feff819cdc9f"),
+    ("tinyint", "-1"),
+    ("uuid", "01234567-0123-4123-8123-0123456789ab"),
+    ("varint", "-123456789012345678901234567890"),
+    ("list<int>", "[3, 1, 2]"),
+    ("set<inet>", "{'10.0.0.1', '::2'}"),
+    ("map<timestamp, text>", "{5: 'x', -5: ''}"),
+    ("frozen<list<frozen<set<int>>>>", "[{2, 1}, {}]"),
+    ("frozen<tuple<int, text, double>>", "(1, null, 2.5)"),
+    ("frozen<u>", "{a: 1, b: {'z', 'y'}}"),
+];
+
+/// Every type in a row, under a key and clusterings of several.
+pub(crate) fn types() -> Scenario {
+    let names: Vec<String> = (0..TYPES.len()).map(|n| format!("v{n}")).collect();
+    let definitions: Vec<String> = names
+        .iter()
+        .zip(TYPES)
+        .map(|(name, (cql_type, _))| format!("{name} {cql_type}"))
+        .collect();
+    let values: Vec<&str> = TYPES.iter().map(|(_, value)| *value).collect();
+    let insert = |timestamp: u32, ttl: &str, row: u32| {
+        format!(
+            "INSERT INTO $t (k1, k2, c1, c2, {}) VALUES (1, 'k', 'c', {row}, {}) USING TIMESTAMP {timestamp}{ttl}",
+            names.join(", "),
+            values.join(", ")
+        )
+    };
+    let row = "WHERE k1 = 1 AND k2 = 'k' AND c1 = 'c' AND c2";
+    Scenario::new("old_types", "every type of 3.0")
+        .schema("CREATE TYPE $ks.u (a int, b frozen<set<text>>)")
+        .schema(format!(
+            "CREATE TABLE $t (k1 int, k2 text, c1 text, c2 timestamp, s decimal static, {}, PRIMARY KEY ((k1, k2), c1, c2)) WITH CLUSTERING ORDER BY (c1 ASC, c2 DESC)",
+            definitions.join(", ")
+        ))
+        .input(|input| {
+            input.all((0..3).map(|row| insert(10, "", row)));
+            input.cql("UPDATE $t USING TIMESTAMP 11 SET s = 1.0 WHERE k1 = 1 AND k2 = 'k'");
+        })
+        .input(|input| {
+            input.cql(insert(20, " AND TTL 100000", 1));
+            input.cql(format!("UPDATE $t USING TIMESTAMP 21 SET v18 = [9], v19 = v19 - {{'::2'}} {row} = 2"));
+            input.cql(format!("DELETE v20, v0 FROM $t USING TIMESTAMP 22 {row} = 0"));
+        })
+}
+
+/// `COMPACT STORAGE`: a value column, none, fixed columns, and counters.
+pub(crate) fn compact() -> Vec<Scenario> {
+    let table = |name: &str, columns: &str, first: &[&str], second: &[&str]| {
+        Scenario::new(format!("{COMPACT}{name}"), "COMPACT STORAGE")
+            .schema(format!("CREATE TABLE $t ({columns}) WITH COMPACT STORAGE"))
+            .input(|input| {
+                input.all(first.iter().copied());
+            })
+            .input(|input| {
+                input.all(second.iter().copied());
+            })
+    };
+    vec![
+        table(
+            "dense",
+            "k int, c1 text, c2 int, v text, PRIMARY KEY (k, c1, c2)",
+            &[
+                "INSERT INTO $t (k, c1, c2, v) VALUES (1, 'a', 1, 'x') USING TIMESTAMP 5",
+                // Clusterings may end early in such tables.
+                "INSERT INTO $t (k, c1, v) VALUES (1, 'b', 'y') USING TIMESTAMP 5",
+                "DELETE FROM $t USING TIMESTAMP 6 WHERE k = 2 AND c1 = 'a'",
+            ],
+            &[
+                "INSERT INTO $t (k, c1, c2, v) VALUES (1, 'a', 1, 'z') USING TIMESTAMP 7",
+                "DELETE FROM $t USING TIMESTAMP 8 WHERE k = 1 AND c1 = 'b'",
+            ],
+        ),
+        table(
+            "no_value",
+            "k int, c int, PRIMARY KEY (k, c)",
+            &["INSERT INTO $t (k, c) VALUES (1, 1) USING TIMESTAMP 5"],
+            &[
+                "INSERT INTO $t (k, c) VALUES (1, 2) USING TIMESTAMP 6",
+                "DELETE FROM $t USING TIMESTAMP 7 WHERE k = 1 AND c = 1",
+            ],
+        ),
+        table(
+            "fixed",
+            "k int PRIMARY KEY, a int, b text",
+            &["INSERT INTO $t (k, a, b) VALUES (1, 2, 'x') USING TIMESTAMP 5"],
+            &[
+                "INSERT INTO $t (k, a) VALUES (1, 3) USING TIMESTAMP 6",
+                "DELETE b FROM $t USING TIMESTAMP 7 WHERE k = 1",
+            ],
+        ),
+        table(
+            "counters",
+            "k int, c int, v counter, PRIMARY KEY (k, c)",
+            &["UPDATE $t SET v = v + 3 WHERE k = 1 AND c = 1"],
+            &[
+                "UPDATE $t SET v = v + 4 WHERE k = 1 AND c = 1",
+                "UPDATE $t SET v = v - 4 WHERE k = 1 AND c = 2",
+            ],
+        ),
+    ]
+}

@@ -1,0 +1,404 @@
+//! SSTables of versions `mc`, `md` and `me` that others wrote, some by Cassandra 3, some by ScyllaDB, some damaged on
+//! purpose. They are no part of this repository: the directory is `../shared/sstables` beside it, or the one that
+//! `COMPACTOR_SHARED_SSTABLES` names.
+//!
+//! Each file is dumped and merged, alone, with its neighbours of the same table, and with what Cassandra itself made of
+//! it, and Cassandra is asked to do the same. What is to come out stands in [`shared_list`].
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use compactor::sstable::compression::info::CompressionInfo;
+use compactor::sstable::statistics::{CompactionMetadata, HyperLogLogPlus, Statistics};
+use interop::cases::Case;
+use interop::{Cassandra, Mode, Table, compare, ours};
+
+use crate::shared_list::{FILES, Known, Outcome, PAIRS};
+use crate::support::{self, Expected, Output, server};
+
+/// Later than everything in the files.
+const NOW_S: i64 = 1_900_000_000;
+
+#[test]
+fn read_as_cassandra_reads_them() {
+    let root = match std::env::var_os("COMPACTOR_SHARED_SSTABLES") {
+        Some(named) => PathBuf::from(named),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/sstables"),
+    };
+    if !root.is_dir() {
+        println!("SKIPPED shared_files: no directory {}", root.display());
+        eprintln!("SKIPPED shared_files: no directory {}", root.display());
+        return;
+    }
+    let Some(cassandra) = server(Mode::Pa) else {
+        return;
+    };
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let mut run = Run {
+        cassandra,
+        place: place.path().to_owned(),
+        tables: 0,
+    };
+    let mut failures = run.files(&root).expect("the files are tried");
+    failures.extend(run.pairs(&root).expect("the pairs are tried"));
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+struct Run {
+    cassandra: Cassandra,
+    place: PathBuf,
+    tables: u32,
+}
+
+/// An SSTable's Data.db for us, and the one for Cassandra: the same but for [`rewrite`].
+struct Both {
+    ours: PathBuf,
+    theirs: PathBuf,
+}
+
+impl Run {
+    fn files(&mut self, root: &Path) -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        data_files(root, &mut found)?;
+        let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
+        for path in found {
+            let name = path.strip_prefix(root)?.display().to_string();
+            names.insert(name, path);
+        }
+        let mut failures = Vec::new();
+        for known in FILES {
+            if !names.contains_key(known.file) {
+                failures.push(format!("{}: no such file", known.file));
+            }
+        }
+        println!("| file | `dump` | `merge` | `verify` | remark |\n|---|---|---|---|---|");
+        for (name, path) in &names {
+            let Some(known) = FILES.iter().find(|known| known.file == name) else {
+                failures.push(format!("{name}: not in the list of what is expected"));
+                continue;
+            };
+            match self.file(known, path) {
+                Ok(found) => failures.extend(found.iter().map(|text| format!("{name}: {text}"))),
+                Err(error) => failures.push(format!("{name}: {error:#}")),
+            }
+            println!("{known}");
+        }
+        Ok(failures)
+    }
+
+    fn pairs(&mut self, root: &Path) -> Result<Vec<String>> {
+        let mut failures = Vec::new();
+        for (first, second) in PAIRS {
+            match self.pair(root, [first, second]) {
+                Ok(found) => failures.extend(
+                    found
+                        .into_iter()
+                        .map(|text| format!("{first} and {second}: {text}")),
+                ),
+                Err(error) => failures.push(format!("{first} and {second}: {error:#}")),
+            }
+        }
+        Ok(failures)
+    }
+
+    /// Copies that may be opened, and what Cassandra says to the original.
+    fn stage(&mut self, path: &Path) -> Result<Both> {
+        self.tables += 1;
+        let ours = copy(path, &self.place.join(format!("{}/ours", self.tables)))?;
+        let theirs = copy(path, &self.place.join(format!("{}/theirs", self.tables)))?;
+        Ok(Both { ours, theirs })
+    }
+
+    fn adopt(&mut self, data: &[PathBuf]) -> Result<Table> {
+        let table = Table {
+            keyspace: "shared".to_owned(),
+            name: format!("t{}", self.tables),
+        };
+        self.cassandra.adopt(&table, data)?;
+        Ok(table)
+    }
+
+    fn file(&mut self, known: &Known, path: &Path) -> Result<Vec<String>> {
+        let both = self.stage(path)?;
+        let mut failures = Vec::new();
+        let adopted = self.adopt(std::slice::from_ref(&both.theirs));
+        let table = match (adopted, known.dump) {
+            (Ok(table), outcome) if outcome != Outcome::SameRewritten => Ok(table),
+            (Ok(_), _) => bail!("Cassandra reads Statistics.db as it is"),
+            (Err(_), Outcome::SameRewritten) => {
+                rewrite(&both.theirs)?;
+                self.tables += 1;
+                self.adopt(std::slice::from_ref(&both.theirs))
+            }
+            (Err(error), _) => Err(error),
+        };
+        self.cassandra.set_now(NOW_S)?;
+        let theirs = match &table {
+            Ok(table) => self.cassandra.sstabledump(table, &both.theirs),
+            Err(error) => Err(anyhow::anyhow!("{error:#}")),
+        };
+        let found = ours::dump(&both.ours, NOW_S);
+        failures.extend(
+            judge(known.dump, theirs, found, |expected, found| {
+                // Ours ends the last line, the tool's does not.
+                let is_equal = *found == format!("{}\n", expected.trim_start());
+                (!is_equal).then(|| format!("{:?}", compare::lines(expected, found)))
+            })
+            .map(|text| format!("dump: {text}")),
+        );
+        // Nothing purged and then everything, into the oldest and into the newest version.
+        let mut newer = None;
+        for (gc_before_s, version) in [(None, Mode::Nb), (Some(NOW_S), Mode::Pa)] {
+            let inputs = [&both];
+            let merged = self.merge(table.as_ref().ok(), &inputs, gc_before_s, version)?;
+            if gc_before_s.is_none() {
+                newer = merged.theirs.as_ref().ok().cloned().flatten();
+            }
+            failures.extend(
+                judge(known.merge, merged.theirs, merged.ours, |_, found| {
+                    (!found.is_empty()).then(|| found.join("; "))
+                })
+                .map(|text| format!("merge (gc_before {gc_before_s:?}): {text}")),
+            );
+        }
+        if let (Some(newer), Ok(table)) = (newer, &table)
+            && known.merge.is_same()
+        {
+            let newer = Both {
+                ours: newer.clone(),
+                theirs: newer,
+            };
+            let merged = self.merge(Some(table), &[&both, &newer], None, Mode::Oa)?;
+            failures.extend(
+                merged
+                    .differences()?
+                    .map(|text| format!("with a newer version: {text}")),
+            );
+        }
+        let mut damage = ours::damage(&both.ours)?;
+        damage.dedup();
+        if damage != known.damage {
+            failures.push(format!(
+                "verify: expected {:?}, found {damage:?}",
+                known.damage
+            ));
+        }
+        Ok(failures)
+    }
+
+    fn pair(&mut self, root: &Path, names: [&str; 2]) -> Result<Vec<String>> {
+        self.tables += 1;
+        let place = self.place.join(format!("{}", self.tables));
+        let mut inputs = Vec::new();
+        for name in names {
+            let path = root.join(name);
+            let both = Both {
+                ours: copy(&path, &place.join("ours"))?,
+                theirs: copy(&path, &place.join("theirs"))?,
+            };
+            let known = FILES.iter().find(|known| known.file == name);
+            if known.context("a pair of known files")?.dump == Outcome::SameRewritten {
+                rewrite(&both.theirs)?;
+            }
+            inputs.push(both);
+        }
+        let table = self.adopt(
+            &inputs
+                .iter()
+                .map(|both| both.theirs.clone())
+                .collect::<Vec<_>>(),
+        )?;
+        let inputs: Vec<&Both> = inputs.iter().collect();
+        let mut failures = Vec::new();
+        for (gc_before_s, version) in [(None, Mode::Oa), (Some(NOW_S), Mode::Nb)] {
+            let merged = self.merge(Some(&table), &inputs, gc_before_s, version)?;
+            failures.extend(merged.differences()?);
+        }
+        Ok(failures)
+    }
+
+    /// Cassandra's compaction and our merge of the same SSTables.
+    fn merge(
+        &mut self,
+        table: Option<&Table>,
+        inputs: &[&Both],
+        gc_before_s: Option<i64>,
+        version: Mode,
+    ) -> Result<Merged> {
+        self.tables += 1;
+        let place = self.place.join(format!("{}", self.tables));
+        let case = |table: &Table, inputs: Vec<PathBuf>| Case {
+            table: table.clone(),
+            inputs,
+            others: Vec::new(),
+            now_s: NOW_S,
+            gc_before_s,
+            schema: None,
+        };
+        let our_inputs: Vec<PathBuf> = inputs.iter().map(|both| both.ours.clone()).collect();
+        let their_inputs = inputs.iter().map(|both| both.theirs.clone()).collect();
+        let compacted = match table {
+            None => Err(anyhow::anyhow!("the table could not be made")),
+            Some(table) => {
+                case(table, their_inputs).compact(&mut self.cassandra, &place.join("theirs"))
+            }
+        };
+        let (table, compacted) = match (table, compacted) {
+            (Some(table), Ok(compacted)) => (table, compacted),
+            (_, refused) => {
+                // Without rows of Cassandra's there is only the question whether ours refuses too.
+                let request = ours::MergeRequest {
+                    version: version.version().to_owned(),
+                    now_s: NOW_S,
+                    gc_before_s,
+                    complete: true,
+                    others: Vec::new(),
+                    compression: None,
+                    schema: None,
+                };
+                let merged = ours::merge(&our_inputs, &place.join("ours"), &request);
+                return Ok(Merged {
+                    theirs: refused.map(|_| None),
+                    ours: merged.map(|_| Vec::new()),
+                });
+            }
+        };
+        let output = compacted.outputs.first();
+        let expected = match output {
+            None => None,
+            Some(data) => Some(Expected {
+                data,
+                rows: self.cassandra.dump(table, data)?,
+                metadata: false,
+                any_spelling: false,
+            }),
+        };
+        let found = support::ours(
+            &mut self.cassandra,
+            &case(table, our_inputs),
+            Output {
+                version,
+                compression: None,
+            },
+            &place.join("ours"),
+            expected.as_ref(),
+        )?;
+        let refused = found
+            .iter()
+            .find_map(|text| text.strip_prefix("ours: merge failed: "));
+        Ok(Merged {
+            theirs: Ok(output.cloned()),
+            ours: match refused {
+                Some(text) => Err(anyhow::anyhow!("{text}")),
+                None => Ok(found),
+            },
+        })
+    }
+}
+
+struct Merged {
+    /// Cassandra's output, if it left one.
+    theirs: Result<Option<PathBuf>>,
+    /// Where ours differs from it.
+    ours: Result<Vec<String>>,
+}
+
+impl Merged {
+    /// Where the two differ, if both are to succeed.
+    fn differences(self) -> Result<impl Iterator<Item = String>> {
+        self.theirs.context("Cassandra's compaction")?;
+        Ok(self.ours?.into_iter())
+    }
+}
+
+/// Says what is not as expected.
+fn judge<T, O>(
+    outcome: Outcome,
+    theirs: Result<T>,
+    ours: Result<O>,
+    differ: impl FnOnce(&T, &O) -> Option<String>,
+) -> Option<String> {
+    let refusal = |error: &anyhow::Error| format!("{error:#}");
+    match (outcome, theirs, ours) {
+        (Outcome::Same | Outcome::SameRewritten, Ok(theirs), Ok(ours)) => differ(&theirs, &ours),
+        (Outcome::Refused(text), Err(_), Err(ours))
+        | (Outcome::OnlyCassandra(text), Ok(_), Err(ours)) => {
+            let ours = refusal(&ours);
+            (!ours.contains(text)).then(|| format!("refused, but without {text:?}: {ours}"))
+        }
+        (outcome, theirs, ours) => Some(format!(
+            "expected {outcome:?}, found Cassandra: {}, ours: {}",
+            theirs.map_or_else(|e| refusal(&e), |_| "read".to_owned()),
+            ours.map_or_else(|e| refusal(&e), |_| "read".to_owned())
+        )),
+    }
+}
+
+/// Writes anew, with the same content, what Cassandra 6 refuses: Statistics.db in another order or with wider numbers than
+/// it takes, an empty estimate of the number of keys, options that it does not know in CompressionInfo.db, a Filter.db that is not there and that it fails to
+/// build in the old form.
+fn rewrite(data: &Path) -> Result<()> {
+    let name = data.file_name().context("a file name")?.to_string_lossy();
+    let path = |component: &str| data.with_file_name(name.replace("Data.db", component));
+    let version = name.get(..2).context("a version")?;
+    let version = version
+        .parse()
+        .map_err(|error| anyhow::anyhow!("{error}"))?;
+    let mut statistics = Statistics::parse(&fs::read(path("Statistics.db"))?, version)?;
+    if let Some(compaction) = &mut statistics.compaction
+        && compaction.cardinality_bytes.is_empty()
+    {
+        *compaction = CompactionMetadata::of(&HyperLogLogPlus::new());
+    }
+    let mut bytes = Vec::new();
+    statistics.write(&mut bytes, version)?;
+    fs::write(path("Statistics.db"), bytes)?;
+    if path("CompressionInfo.db").exists() {
+        let length = fs::metadata(data)?.len();
+        let bytes = fs::read(path("CompressionInfo.db"))?;
+        let mut info = CompressionInfo::parse(&bytes, version, length)?;
+        info.params.options.clear();
+        let mut bytes = Vec::new();
+        info.write(&mut bytes, version)?;
+        fs::write(path("CompressionInfo.db"), bytes)?;
+    }
+    if !path("Filter.db").exists() {
+        fs::write(path("Filter.db"), [])?;
+    }
+    Ok(())
+}
+
+/// Copies every component of an SSTable, and returns the copy's Data.db.
+fn copy(data: &Path, to: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(to)?;
+    let name = data.file_name().context("a file name")?.to_string_lossy();
+    let base = name.strip_suffix("Data.db").context("a Data.db")?;
+    for entry in fs::read_dir(data.parent().context("a directory")?)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(base) {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    let copied = to.join(name.as_ref());
+    ensure!(copied.exists(), "{} was not copied", data.display());
+    Ok(copied)
+}
+
+fn data_files(place: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(place)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            data_files(&path, found)?;
+        } else if path.to_string_lossy().ends_with("-Data.db") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}

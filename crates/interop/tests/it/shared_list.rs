@@ -1,0 +1,572 @@
+//! What is to come of each of the shared SSTables.
+
+use std::fmt;
+
+/// What becomes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Cassandra and we read the same.
+    Same,
+    /// Cassandra 6 refuses a component that Cassandra 3 takes; with that written anew, the content being the same, it
+    /// reads the same as we do from the original.
+    SameRewritten,
+    /// Both refuse; ours says this.
+    Refused(&'static str),
+    /// Cassandra does not notice; ours refuses and says this.
+    OnlyCassandra(&'static str),
+}
+
+impl Outcome {
+    pub(crate) fn is_same(self) -> bool {
+        matches!(self, Outcome::Same | Outcome::SameRewritten)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Same => f.write_str("equal"),
+            Outcome::SameRewritten => f.write_str("equal once Cassandra 6 takes it"),
+            Outcome::Refused(text) => write!(f, "both refuse: {text}"),
+            Outcome::OnlyCassandra(text) => write!(f, "only ours refuses: {text}"),
+        }
+    }
+}
+
+/// What is known of a file.
+pub(crate) struct Known {
+    /// Data.db, below the directory of all.
+    pub(crate) file: &'static str,
+    /// `dump` beside `sstabledump -l`.
+    pub(crate) dump: Outcome,
+    /// `merge` beside Cassandra's compaction, alone and with Cassandra's output of it in a newer version.
+    pub(crate) merge: Outcome,
+    /// Structures that `verify` calls damaged.
+    pub(crate) damage: &'static [&'static str],
+    /// Why, where something differs.
+    pub(crate) remark: &'static str,
+}
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let damage = match self.damage {
+            [] => "sound".to_owned(),
+            damage => damage.join(", "),
+        };
+        write!(
+            f,
+            "| {} | {} | {} | {damage} | {} |",
+            self.file, self.dump, self.merge, self.remark
+        )
+    }
+}
+
+pub(crate) const FILES: &[Known] = &[
+    Known {
+        file: "3.x/uncompressed/collections/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/complex_column_zero_subcolumns/mc-1-big-Data.db",
+        dump: Outcome::SameRewritten,
+        merge: Outcome::SameRewritten,
+        damage: &[
+            "Statistics.db stats.partition_sizes",
+            "Statistics.db stats.cells_per_partition",
+            "Statistics.db stats.total_columns_set",
+        ],
+        remark: "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other; cells are counted twice there",
+    },
+    Known {
+        file: "3.x/uncompressed/compound_static_row/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/counters/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/filtering_and_forwarding/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/integrity_check/invalid_checksums/me-1-big-Data.db",
+        dump: Outcome::Refused("corrupt data.crc at position 65536"),
+        merge: Outcome::OnlyCassandra("corrupt data.crc at position 65536"),
+        damage: &["Data.db chunk.crc", "Digest.crc32 digest"],
+        remark: "Cassandra does not look at CRC.db: its dump stumbles over what it takes for text, its compaction writes it on",
+    },
+    Known {
+        file: "3.x/uncompressed/large_subset_of_columns_sparse/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/partition_key_only/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/range_tombstones_partial/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/read_empty_index/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/read_two_rows_fast_forwarding/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/simple/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/slicing_interleaved_rows_and_rts/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/subset_of_columns/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/write_collection_incremental_update/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/write_counter_table/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &["TOC.txt sstable"],
+        remark: "no TOC.txt, which Cassandra makes anew",
+    },
+    Known {
+        file: "3.x/uncompressed/write_dead_row_marker/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/write_different_types/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/write_empty_clustering_values/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/write_empty_counter/mc-1-big-Data.db",
+        dump: Outcome::SameRewritten,
+        merge: Outcome::SameRewritten,
+        damage: &[],
+        remark: "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses",
+    },
+    Known {
+        file: "3.x/uncompressed/write_empty_static_row/mc-1-big-Data.db",
+        dump: Outcome::SameRewritten,
+        merge: Outcome::SameRewritten,
+        damage: &[
+            "TOC.txt sstable",
+            "Statistics.db stats.partition_sizes",
+            "Statistics.db stats.cells_per_partition",
+            "Statistics.db stats.total_columns_set",
+        ],
+        remark: "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other; cells are counted twice there; no TOC.txt",
+    },
+    Known {
+        file: "3.x/uncompressed/write_large_clustering_key/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/write_many_deleted_partitions/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &["TOC.txt sstable"],
+        remark: "no TOC.txt, which Cassandra makes anew",
+    },
+    Known {
+        file: "3.x/uncompressed/write_missing_columns_large_set/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/write_overlapped_start_range_tombstones/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &["TOC.txt sstable"],
+        remark: "no TOC.txt, which Cassandra makes anew",
+    },
+    Known {
+        file: "3.x/uncompressed/write_shadowable_deletion/mc-1-big-Data.db",
+        dump: Outcome::Refused("corrupt row.body at position 59"),
+        merge: Outcome::Refused("corrupt row.body at position 59"),
+        damage: &["TOC.txt sstable", "Data.db row.body"],
+        remark: "a shadowable deletion in a form of ScyllaDB's own (extended flag 80), behind which Cassandra loses its place; Cassandra 6 refuses Statistics.db already",
+    },
+    Known {
+        file: "3.x/uncompressed/write_simple_range_tombstone/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/write_static_interleaved_atomic_and_collection_columns/mc-1-big-Data.db",
+        dump: Outcome::SameRewritten,
+        merge: Outcome::SameRewritten,
+        damage: &[
+            "TOC.txt sstable",
+            "Statistics.db stats.partition_sizes",
+            "Statistics.db stats.cells_per_partition",
+            "Statistics.db stats.total_columns_set",
+        ],
+        remark: "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other, and its columns too; cells are counted twice there; no TOC.txt",
+    },
+    Known {
+        file: "3.x/uncompressed/write_ttled_column/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/uncompressed/write_user_defined_type_table/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "3.x/zstd/partition_key_with_values_of_different_types/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "broken_close_tombstone/mc-122-big-Data.db",
+        dump: Outcome::OnlyCassandra("corrupt data.crc at position 0"),
+        merge: Outcome::OnlyCassandra("corrupt data.crc at position 0"),
+        damage: &["Data.db chunk.crc", "Digest.crc32 digest"],
+        remark: "Cassandra does not look at CRC.db when it dumps or compacts",
+    },
+    Known {
+        file: "compression-premature-eof/mc-1-big-Data.db",
+        dump: Outcome::Refused("Data.db has 0 bytes"),
+        merge: Outcome::Refused("Data.db has 0 bytes"),
+        damage: &[
+            "Data.db data",
+            "Data.db data.length",
+            "Data.db chunk",
+            "Digest.crc32 digest",
+        ],
+        remark: "Data.db is empty",
+    },
+    Known {
+        file: "empty_index/mc-36-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::OnlyCassandra(
+            "Index.db: corrupt component at offset 0: expected index.entry",
+        ),
+        damage: &["Index.db index.entry"],
+        remark: "Index.db is one byte; Cassandra dumps and compacts without a look at it",
+    },
+    Known {
+        file: "incompatible_serialized_type/mc-122-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "mixed_generation_type/me-3-big-Data.db",
+        dump: Outcome::SameRewritten,
+        merge: Outcome::SameRewritten,
+        damage: &[],
+        remark: "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
+    },
+    Known {
+        file: "mixed_generation_type/me-3gsm_0lob_1zdg02we44my8dy25w-big-Data.db",
+        dump: Outcome::SameRewritten,
+        merge: Outcome::SameRewritten,
+        damage: &[],
+        remark: "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
+    },
+    Known {
+        file: "mixed_generation_type/me-5-big-Data.db",
+        dump: Outcome::SameRewritten,
+        merge: Outcome::SameRewritten,
+        damage: &[],
+        remark: "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
+    },
+    Known {
+        file: "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[
+            "Statistics.db stats.covered_clustering.start",
+            "Statistics.db stats.covered_clustering.end",
+        ],
+        remark: "an mc file renamed md: md vouches for the least and greatest clustering, which leave a range tombstone out",
+    },
+    Known {
+        file: "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+    Known {
+        file: "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[
+            "Statistics.db stats.covered_clustering.start",
+            "Statistics.db stats.covered_clustering.end",
+        ],
+        remark: "an mc file renamed md: md vouches for the least and greatest clustering, which leave a range tombstone out",
+    },
+    Known {
+        file: "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+        dump: Outcome::Same,
+        merge: Outcome::Same,
+        damage: &[],
+        remark: "",
+    },
+];
+
+/// SSTables of one table each.
+pub(crate) const PAIRS: &[(&str, &str)] = &[
+    (
+        "mixed_generation_type/me-3-big-Data.db",
+        "mixed_generation_type/me-3gsm_0lob_1zdg02we44my8dy25w-big-Data.db",
+    ),
+    (
+        "mixed_generation_type/me-3-big-Data.db",
+        "mixed_generation_type/me-5-big-Data.db",
+    ),
+    (
+        "mixed_generation_type/me-3gsm_0lob_1zdg02we44my8dy25w-big-Data.db",
+        "mixed_generation_type/me-5-big-Data.db",
+    ),
+    (
+        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+    ),
+    (
+        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+    ),
+    (
+        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+    ),
+    (
+        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+    ),
+    (
+        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+    ),
+    (
+        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+    ),
+    (
+        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+    (
+        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    ),
+];
