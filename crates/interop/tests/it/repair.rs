@@ -118,7 +118,7 @@ fn run(cassandra: &mut Cassandra, only_purge_repaired: bool) -> Result<Vec<Strin
         gc_before_s: case.gc_before_s,
         complete: true,
         others: Vec::new(),
-        schema: Some(case.schema.clone()),
+        schema: case.schema.clone(),
         compression: None,
     };
     let ours = ours::merge_groups(&case.inputs, &place.path().join("ours"), &request)?;
