@@ -686,7 +686,7 @@ pub fn decide_settings(
 }
 
 /// The version asked for; otherwise the one of the newest release that wrote any input, in the format
-/// asked for or that of the newest input. Of versions that are only read the next is written.
+/// asked for or that of the newest input.
 fn output_version(options: &MergeOptions, inputs: &[InputSstable]) -> Result<Version> {
     let newest = inputs[0].descriptor.version;
     let version = match (options.version, options.format) {
@@ -700,9 +700,10 @@ fn output_version(options: &MergeOptions, inputs: &[InputSstable]) -> Result<Ver
         (Some(version), _) => version,
         (None, format) => {
             let format = format.unwrap_or(newest.format());
-            let written = |v: Version| v.max(WRITABLE[0]).written_as(format);
-            let versions = inputs.iter().map(|i| written(i.descriptor.version));
-            versions.max().unwrap_or(written(newest))
+            let versions = inputs
+                .iter()
+                .map(|i| i.descriptor.version.written_as(format));
+            versions.max().unwrap_or(newest.written_as(format))
         }
     };
     if !WRITABLE.contains(&version) {
