@@ -119,8 +119,10 @@ impl SstableIndex for BtiIndexOutput {
             Some(entry) => PartitionPosition::Rows(entry),
             None => PartitionPosition::Data(position),
         };
-        self.partitions
-            .add(Token::Murmur3(hash.token), key, hash.h2, place)?;
+        let partitions = &mut self.partitions;
+        Token::with(&hash, key, |token| {
+            partitions.add(token, key, hash.h2, place)
+        })?;
         drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)?;
         drain(
             self.partitions.output(),

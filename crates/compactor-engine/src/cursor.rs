@@ -21,7 +21,7 @@ use compactor_sstable::data::row::RowBody;
 use compactor_sstable::data::unfiltered::{
     MarkerHead, RowHead, UnfilteredHead, parse_head, parse_static_head,
 };
-use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
 
 use crate::error::{Error, Result};
 use crate::window::{BlockSource, Window};
@@ -51,6 +51,7 @@ pub struct Cursor<S> {
     path: PathBuf,
     place: Place,
     key: Vec<u8>,
+    partitioner: Partitioner,
     hash: KeyHash,
     deletion: DeletionTime,
     partition_position: u64,
@@ -146,11 +147,8 @@ impl<S: BlockSource> Cursor<S> {
             path,
             place: Place::BetweenPartitions,
             key: Vec::new(),
-            hash: KeyHash {
-                token: 0,
-                h1: 0,
-                h2: 0,
-            },
+            partitioner: Partitioner::Murmur3,
+            hash: KeyHash::default(),
             deletion: DeletionTime::LIVE,
             partition_position: 0,
             has_partition: false,
@@ -169,6 +167,13 @@ impl<S: BlockSource> Cursor<S> {
     /// Tells `trace` of everything from now on.
     pub fn set_trace(&mut self, trace: Box<dyn DataTrace>) {
         self.trace = Some(trace);
+    }
+
+    /// A cursor over a table of another partitioner than Murmur3Partitioner.
+    #[must_use]
+    pub fn with_partitioner(mut self, partitioner: Partitioner) -> Cursor<S> {
+        self.partitioner = partitioner;
+        self
     }
 
     /// Hash over keys and positions of the partitions so far.
@@ -227,6 +232,12 @@ impl<S: BlockSource> Cursor<S> {
         self.hash.token
     }
 
+    /// Where the current partition stands among others.
+    #[inline]
+    pub fn position_in_ring(&self) -> Position {
+        self.hash.position()
+    }
+
     /// All hashes of the current partition's key.
     #[inline]
     pub fn key_hash(&self) -> KeyHash {
@@ -271,9 +282,9 @@ impl<S: BlockSource> Cursor<S> {
         })?;
         let bytes = self.window.bytes();
         let key = head.key(bytes);
-        let hash = Partitioner::Murmur3.hash_key(key);
-        if self.has_partition && (self.hash.token, &self.key[..]) >= (hash.token, key) {
-            return Err(self.out_of_order_partition(hash.token, key));
+        let hash = self.partitioner.hash_key(key);
+        if self.has_partition && (self.hash.position(), &self.key[..]) >= (hash.position(), key) {
+            return Err(self.out_of_order_partition(key));
         }
         self.key.clear();
         self.key.extend_from_slice(key);
@@ -602,15 +613,16 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     #[cold]
-    fn out_of_order_partition(&self, token: i64, key: &[u8]) -> Error {
+    fn out_of_order_partition(&self, key: &[u8]) -> Error {
+        let token = |key| self.partitioner.token_text(key);
         self.corrupt(
             "partition.key",
             &format!(
                 "a partition behind token {} key {}",
-                self.hash.token,
+                token(&self.key),
                 hex(&self.key)
             ),
-            &format!("token {token} key {}", hex(key)),
+            &format!("token {} key {}", token(key), hex(key)),
         )
     }
 }

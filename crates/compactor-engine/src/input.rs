@@ -43,6 +43,8 @@ pub struct InputSstable {
     pub descriptor: Descriptor,
     /// Everything in `Statistics.db`.
     pub statistics: Statistics,
+    /// The table's partitioner.
+    pub partitioner: Partitioner,
     /// Its header, ready for decoding.
     pub layout: Arc<Layout>,
     /// `Data.db`.
@@ -85,13 +87,15 @@ impl InputSstable {
                 Component::Statistics,
             )
         };
-        Partitioner::from_class_name(&statistics.validation.partitioner).map_err(at_statistics)?;
+        let partitioner = Partitioner::from_class_name(&statistics.validation.partitioner)
+            .map_err(at_statistics)?;
         let layout = layout_of(&statistics.header, descriptor.version).map_err(at_statistics)?;
         let data = io.open(path, mode)?;
         let encoding = read_encoding(io, mode, &descriptor, &components, data.len())?;
         Ok(InputSstable {
             descriptor,
             statistics,
+            partitioner,
             layout: Arc::new(layout),
             data,
             encoding: Some(encoding),

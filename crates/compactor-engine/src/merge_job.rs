@@ -240,6 +240,7 @@ impl MergeJob {
         newest_first(&mut inputs);
         // All are to be of one table.
         union_of(&inputs)?;
+        refuse_mixed_partitioners(&inputs, &Surroundings::Unknown)?;
         let next = next_id(&options.output_directory, &inputs)?;
         for input in inputs {
             let group = RepairGroup::of(&input.statistics.stats);
@@ -299,6 +300,7 @@ impl MergeJob {
                     .collect::<Result<_>>()?,
             ),
         };
+        refuse_mixed_partitioners(&inputs, &surroundings)?;
         let settings = decide_settings(&options, &inputs, inherited)?;
         let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
         surroundings.refuse_other_table(&header_sources(&inputs, &paths))?;
@@ -445,6 +447,10 @@ impl MergeJob {
             workers.queue(),
             Arc::clone(cancelled),
         )?;
+        let sstable = match self.inputs.first() {
+            Some(input) => sstable.with_partitioner(input.partitioner),
+            None => sstable,
+        };
         let layout = Arc::clone(sstable.layout());
         let mut merge_inputs = Vec::with_capacity(self.inputs.len());
         for input in &mut self.inputs {
@@ -459,7 +465,8 @@ impl MergeJob {
                 workers.queue(),
                 Arc::clone(cancelled),
             );
-            let mut cursor = Cursor::new(blocks, input.bounded_layout(), input.data_path());
+            let mut cursor = Cursor::new(blocks, input.bounded_layout(), input.data_path())
+                .with_partitioner(input.partitioner);
             let stats = &input.statistics.stats;
             cursor.expect(ExpectedPartitions {
                 count: partition_count(stats),
@@ -725,6 +732,26 @@ fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {
             inputs[0].data_path().display(),
             other.data_path().display(),
             group(other)
+        ))),
+    }
+}
+
+/// Partitions are in another order under another partitioner.
+fn refuse_mixed_partitioners(inputs: &[InputSstable], surroundings: &Surroundings) -> Result<()> {
+    let overlapping = match surroundings {
+        Surroundings::Overlapping(sstables) => &sstables[..],
+        Surroundings::Nothing | Surroundings::Unknown => &[],
+    };
+    let first = inputs[0].partitioner;
+    let others = inputs.iter().map(|i| i.partitioner);
+    let mut others = others.chain(overlapping.iter().map(OverlappingSstable::partitioner));
+    match others.find(|other| *other != first) {
+        None => Ok(()),
+        Some(other) => Err(Error::InvalidInput(format!(
+            "SSTables of one table have one partitioner: {} has {}, but another has {}",
+            inputs[0].data_path().display(),
+            first.class_name(),
+            other.class_name()
         ))),
     }
 }

@@ -12,7 +12,7 @@ use compactor_io::{Io, ReadMode};
 use compactor_sstable::big::summary::Summary;
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
 use compactor_sstable::statistics::{EncodingStats, SerializationHeader, Statistics};
 use compactor_sstable::{Component, Error as FormatError};
 
@@ -36,8 +36,9 @@ pub enum Surroundings {
 /// An SSTable that is consulted but not merged.
 #[derive(Debug)]
 pub struct OverlappingSstable {
-    first: (i64, Vec<u8>),
-    last: (i64, Vec<u8>),
+    partitioner: Partitioner,
+    first: (Position, Vec<u8>),
+    last: (Position, Vec<u8>),
     filter: Option<BloomFilter>,
     min_timestamp: i64,
     max_local_deletion_time_s: i64,
@@ -72,8 +73,9 @@ impl OverlappingSstable {
         } else {
             None
         };
-        let with_token = |key: Vec<u8>| (partitioner.token(&key), key);
+        let with_token = |key: Vec<u8>| (partitioner.position(&key), key);
         Ok(OverlappingSstable {
+            partitioner,
             first: with_token(first),
             last: with_token(last),
             filter,
@@ -82,6 +84,11 @@ impl OverlappingSstable {
             statistics_path: descriptor.path(Component::Statistics),
             header: statistics.header,
         })
+    }
+
+    /// The table's partitioner.
+    pub fn partitioner(&self) -> Partitioner {
+        self.partitioner
     }
 
     /// Timestamp of the oldest data in it.
@@ -95,7 +102,7 @@ impl OverlappingSstable {
     }
 
     fn may_hold(&self, key: &[u8], hash: KeyHash) -> bool {
-        let place = (hash.token, key);
+        let place = (hash.position(), key);
         (self.first.0, &self.first.1[..]) <= place
             && place <= (self.last.0, &self.last.1[..])
             && self

@@ -659,7 +659,10 @@ fn effective(open: DeletionTime, partition: DeletionTime) -> DeletionTime {
 fn compare_partitions<S: BlockSource>(inputs: &[MergeInput<S>], a: u32, b: u32) -> Ordering {
     let (a, b) = (&inputs[a as usize].cursor, &inputs[b as usize].cursor);
     match (a.has_partition(), b.has_partition()) {
-        (true, true) => a.token().cmp(&b.token()).then_with(|| a.key().cmp(b.key())),
+        (true, true) => a
+            .position_in_ring()
+            .cmp(&b.position_in_ring())
+            .then_with(|| a.key().cmp(b.key())),
         (a_has, b_has) => b_has.cmp(&a_has),
     }
 }

@@ -95,11 +95,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             out,
             out_position: 0,
             key: Vec::new(),
-            hash: KeyHash {
-                token: 0,
-                h1: 0,
-                h2: 0,
-            },
+            hash: KeyHash::default(),
             deletion: DeletionTime::LIVE,
             start: 0,
             header_len: 0,

@@ -49,7 +49,8 @@ impl Scan {
             workers.queue(),
             Arc::new(AtomicBool::new(false)),
         );
-        let cursor = Cursor::new(blocks, Arc::clone(&sstable.layout), sstable.data_path());
+        let cursor = Cursor::new(blocks, Arc::clone(&sstable.layout), sstable.data_path())
+            .with_partitioner(sstable.partitioner);
         Ok(Scan {
             cursor,
             sstable,

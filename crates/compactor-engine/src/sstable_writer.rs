@@ -71,6 +71,7 @@ pub struct SstableWriter {
     settings: SstableSettings,
     mode: WriteMode,
     layout: Arc<Layout>,
+    partitioner: Partitioner,
 }
 
 /// A published output.
@@ -186,9 +187,17 @@ impl SstableWriter {
                 settings,
                 mode,
                 layout,
+                partitioner: Partitioner::Murmur3,
             },
             partitions,
         ))
+    }
+
+    /// An SSTable of a table with another partitioner than Murmur3Partitioner.
+    #[must_use]
+    pub fn with_partitioner(mut self, partitioner: Partitioner) -> SstableWriter {
+        self.partitioner = partitioner;
+        self
     }
 
     /// Layout of what is written.
@@ -257,7 +266,7 @@ impl SstableWriter {
         digest::write(&mut bytes, data.digest);
         components.push(self.write(Component::Digest, &[&bytes])?);
         let statistics = collector.finish(Finish {
-            partitioner: Partitioner::Murmur3,
+            partitioner: self.partitioner,
             bloom_filter_fp_chance: self.settings.bloom_filter_fp_chance,
             compression_ratio: data
                 .compression_info

@@ -196,6 +196,22 @@ pub(crate) fn refuse_transaction_log(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The name of the index whose SSTables this directory in a table's holds: it begins with a dot.
+fn secondary_index(path: &Path) -> Option<String> {
+    let index = path.file_name()?.to_str()?.strip_prefix('.')?;
+    // What a run of this program is writing.
+    if index.starts_with("compactor-") || index.starts_with("starting-compactor-") {
+        return None;
+    }
+    let holds_sstables = fs::read_dir(path).ok()?.any(|entry| {
+        entry.is_ok_and(|entry| {
+            Descriptor::parse(&entry.path())
+                .is_ok_and(|file| file.component == Some(Component::Data))
+        })
+    });
+    holds_sstables.then(|| index.to_owned())
+}
+
 /// `Data.db` files of one directory, ascending by id.
 fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
@@ -203,6 +219,14 @@ fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
         let path = entry.map_err(Error::file("list", directory))?.path();
         refuse_transaction_log(&path)?;
+        if let Some(index) = secondary_index(&path) {
+            notes.push(format!(
+                "left alone: secondary index {index:?} in {}; Cassandra rebuilds it when it loads the \
+                 output",
+                path.display()
+            ));
+            continue;
+        }
         match Descriptor::parse(&path) {
             Ok(file) if file.component == Some(Component::Data) => {
                 found.push((file.descriptor.id, path));
@@ -308,5 +332,30 @@ fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<Table> {
             schema.only_table().map_err(|e| not_a_schema(path, e))?;
             Err(not_a_schema(path, "no table of the SSTables' directory"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secondary_indexes_are_left_alone_and_named() {
+        let temp = tempfile::tempdir().unwrap();
+        let make = |name: &str| {
+            let path = temp.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, b"x").unwrap();
+        };
+        make("nb-1-big-Data.db");
+        make(".by_a/nb-1-big-Data.db");
+        make(".compactor-1-2-3/nb-2-big-Data.db");
+        make(".other/file");
+        let found = find(&[temp.path().to_owned()]).unwrap();
+        assert_eq!(found.sstables, [temp.path().join("nb-1-big-Data.db")]);
+        let [note] = &found.notes[..] else {
+            panic!("{:?}", found.notes);
+        };
+        assert!(note.contains("secondary index \"by_a\""), "{note}");
     }
 }

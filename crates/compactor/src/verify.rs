@@ -283,19 +283,24 @@ impl<'a> Verification<'a> {
                 .as_ref()
                 .filter(|o| o.is_understood)
                 .map(|o| o.data.data_len());
+            let partitioner = match &statistics {
+                Some(statistics) => self.partitioner(statistics)?,
+                None => Partitioner::Murmur3,
+            };
             let index = match &tries {
                 Some(tries) => {
                     let scan = TrieScan::open(findings, tries, &types, data_len);
                     Some(PartitionScan::Bti(scan))
                 }
-                None => self.open_index(&files, data_len, summary)?,
+                None => self.open_index(&files, data_len, summary, partitioner)?,
             };
             let filter = filter.map(|f| FilterCheck::new(f, self.descriptor.version));
             let mut step = InStep::new(findings, index, filter);
             match (&mut open, &layout, &statistics) {
                 (Some(open), Some(layout), Some(statistics)) if open.is_understood => {
                     let layout = Arc::clone(layout);
-                    let check = ContentCheck::new(findings, layout, &statistics.header, step);
+                    let check = ContentCheck::new(findings, layout, &statistics.header, step)
+                        .with_partitioner(partitioner);
                     let read;
                     (read, step) = check.run(&mut open.data, observer)?;
                     content = Some(read);
@@ -412,6 +417,7 @@ impl<'a> Verification<'a> {
         files: &Files<'_>,
         data_len: Option<u64>,
         summary: Option<Summary>,
+        partitioner: Partitioner,
     ) -> Result<Option<PartitionScan<'a>>> {
         if !files.has(Component::Index) {
             return Ok(None);
@@ -419,16 +425,22 @@ impl<'a> Verification<'a> {
         let path = self.descriptor.path(Component::Index);
         let file = self.io.open(&path, self.options.read_mode)?;
         let summary = summary.map(SummaryCheck::new);
-        let scan = IndexScan::open(self.findings, &file, data_len, summary);
+        let scan =
+            IndexScan::open(self.findings, &file, data_len, summary).with_partitioner(partitioner);
         Ok(Some(PartitionScan::Big(scan)))
     }
 
+    fn partitioner(&self, statistics: &Statistics) -> Result<Partitioner> {
+        Partitioner::from_class_name(&statistics.validation.partitioner).map_err(
+            |error| match error {
+                FormatError::Unsupported(u) => unsupported(self.descriptor, u.what),
+                other => other.into(),
+            },
+        )
+    }
+
     fn layout(&self, statistics: &Statistics) -> Result<Option<Arc<Layout>>> {
-        if let Err(FormatError::Unsupported(u)) =
-            Partitioner::from_class_name(&statistics.validation.partitioner)
-        {
-            return Err(unsupported(self.descriptor, u.what));
-        }
+        self.partitioner(statistics)?;
         match layout_of(&statistics.header, self.descriptor.version) {
             Ok(layout) => Ok(Some(Arc::new(layout))),
             Err(error) => {

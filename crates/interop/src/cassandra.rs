@@ -80,6 +80,8 @@ pub struct Options {
     pub timeout: Duration,
     /// Where the server's own directories are made; the system's temporary directory when absent.
     pub home_parent: Option<PathBuf>,
+    /// Partitioner, by the name of its class in `org.apache.cassandra.dht`.
+    pub partitioner: String,
     /// Further lines of `cassandra.yaml`.
     pub yaml: String,
 }
@@ -99,6 +101,7 @@ impl Default for Options {
             .to_vec(),
             timeout: Duration::from_secs(300),
             home_parent: None,
+            partitioner: "Murmur3Partitioner".to_owned(),
             yaml: String::new(),
         }
     }
@@ -430,7 +433,7 @@ fn yaml(home: &Path, mode: Mode, options: &Options) -> String {
     });
     format!(
         "cluster_name: interop
-partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+partitioner: org.apache.cassandra.dht.{partitioner}
 commitlog_sync: periodic
 commitlog_sync_period: 10s
 commitlog_directory: {home}/commitlog
@@ -458,6 +461,7 @@ corrupted_tombstone_strategy: exception
 ",
         compatibility = mode.compatibility(),
         format = mode.format(),
+        partitioner = options.partitioner,
         more = options.yaml,
     )
 }

@@ -20,7 +20,7 @@
 
 use crate::data::clustering::{Kind, Prefix};
 use crate::error::{Error, Result};
-use crate::partitioner::Partitioner;
+use crate::partitioner::{KeyHash, Partitioner};
 use crate::types::CqlType;
 
 mod decimal;
@@ -51,6 +51,20 @@ pub enum Token<'a> {
     Random(&'a [u8]),
     /// `ByteOrderedPartitioner`: the key itself.
     ByteOrdered(&'a [u8]),
+}
+
+impl Token<'_> {
+    /// Hands the token of the key with this hash to `f`.
+    pub fn with<T>(hash: &KeyHash, key: &[u8], f: impl FnOnce(Token<'_>) -> T) -> T {
+        match hash.partitioner {
+            Partitioner::Murmur3 => f(Token::Murmur3(hash.token)),
+            Partitioner::Random => {
+                let (bytes, start) = hash.random_token_bytes();
+                f(Token::Random(bytes.get(start..).unwrap_or_default()))
+            }
+            Partitioner::ByteOrdered => f(Token::ByteOrdered(key)),
+        }
+    }
 }
 
 /// Appends the form of a partition key.
@@ -167,8 +181,8 @@ pub fn append_value(cql_type: &CqlType, value: &[u8], out: &mut Vec<u8>) -> Resu
         CqlType::Composite(types) => nested::composite(types, value, out)?,
         CqlType::DynamicComposite(aliases) => nested::dynamic_composite(aliases, value, out)?,
         CqlType::PartitionerDefinedOrder { partitioner, .. } => {
-            let token = Partitioner::from_class_name(partitioner)?.token(value);
-            append_key(Token::Murmur3(token), value, out);
+            let hash = Partitioner::from_class_name(partitioner)?.hash_key(value);
+            Token::with(&hash, value, |token| append_key(token, value, out));
         }
         other => {
             return Err(Error::unsupported(format!(

@@ -77,7 +77,7 @@ pub(super) use fixed_width::{boolean, double, float, int32, int64, time_uuid, uu
 /// Source: `PartitionerDefinedOrder`, `DecoratedKey.compareTo`.
 fn partitioner_defined(class_name: &str, a: &[u8], b: &[u8]) -> Ordering {
     match Partitioner::from_class_name(class_name) {
-        Ok(partitioner) => (partitioner.token(a), a).cmp(&(partitioner.token(b), b)),
+        Ok(partitioner) => (partitioner.position(a), a).cmp(&(partitioner.position(b), b)),
         // Tables of other partitioners are refused before their rows are compared.
         Err(_) => a.cmp(b),
     }

@@ -11,6 +11,9 @@ use serde::Serialize;
 pub struct KeyOfRange {
     /// Its token; `None` for partitioners other than Murmur3Partitioner.
     pub token: Option<i64>,
+    /// Its token as `nodetool` shows it; `None` for partitioners that are not known.
+    #[serde(skip)]
+    pub token_text: Option<String>,
     /// The key as Cassandra prints it, parts of a composite one joined by `:`.
     pub key: String,
     /// Its bytes in hexadecimal digits.
@@ -25,7 +28,10 @@ impl KeyOfRange {
     ) -> KeyOfRange {
         let partitioner = Partitioner::from_class_name(&validation.partitioner).ok();
         KeyOfRange {
-            token: partitioner.map(|partitioner| partitioner.token(key)),
+            token: partitioner
+                .filter(|partitioner| *partitioner == Partitioner::Murmur3)
+                .map(|partitioner| partitioner.token(key)),
+            token_text: partitioner.map(|partitioner| partitioner.token_text(key)),
             key: key_type.describe(key),
             hex: compactor_engine::cursor::hex(key),
         }

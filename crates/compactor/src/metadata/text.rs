@@ -97,9 +97,7 @@ fn stats(text: &mut Text, metadata: &SstableMetadata) {
         ("Last token", &metadata.last),
     ] {
         if let Some(key) = key {
-            let token = key
-                .token
-                .map_or_else(|| "--".to_owned(), |token| token.to_string());
+            let token = key.token_text.clone().unwrap_or_else(|| "--".to_owned());
             text.commented(label, token, Some(key.key.clone()));
         }
     }

@@ -58,7 +58,14 @@ impl Stored {
             let path = descriptor.path(Component::Statistics);
             Error::from(e.with_file(&path, Component::Statistics))
         };
-        Partitioner::from_class_name(&statistics.validation.partitioner).map_err(at)?;
+        let partitioner =
+            Partitioner::from_class_name(&statistics.validation.partitioner).map_err(at)?;
+        if partitioner != Partitioner::Murmur3 {
+            return Err(at(FormatError::unsupported(format!(
+                "scrub of a table of {}",
+                partitioner.class_name()
+            ))));
+        }
         let layout = Arc::new(layout_of(&statistics.header, descriptor.version).map_err(at)?);
         // They are made anew, whatever is wrong with them.
         let fp_chance = statistics.validation.bloom_filter_fp_chance;
@@ -137,6 +144,8 @@ impl Stored {
             },
         };
         InputSstable {
+            // The only one that is scrubbed.
+            partitioner: Partitioner::Murmur3,
             descriptor: self.descriptor.clone(),
             statistics: self.statistics.clone(),
             layout: Arc::clone(&self.layout),

@@ -236,7 +236,7 @@ impl<'a> TrieScan<'a> {
         if entry.key().is_some_and(|found| found != key) {
             return false;
         }
-        match index.candidate(Token::Murmur3(hash.token), key, hash.h2) {
+        match Token::with(hash, key, |token| index.candidate(token, key, hash.h2)) {
             Ok(found) => found == Some(entry.target),
             Err(error) => {
                 self.findings.parser(Component::Partitions, &error);

@@ -12,6 +12,7 @@ use compactor_engine::cursor::PlacesHash;
 use compactor_engine::header_union::layout_of;
 use compactor_engine::input::parse_data_name;
 use compactor_io::{Io, ReadMode};
+use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
 use compactor_sstable::{Component, Error as FormatError, Version};
 
@@ -67,7 +68,12 @@ pub(crate) fn check(
             .as_ref()
             .map(|s| s.stats.partition_sizes.empty_like());
         let file = io.open(&descriptor.path(Component::Index), mode)?;
-        let mut index = IndexScan::open(&findings, &file, Some(data_len), summary);
+        let partitioner = match &statistics {
+            Some(statistics) => Partitioner::from_class_name(&statistics.validation.partitioner)?,
+            None => Partitioner::Murmur3,
+        };
+        let mut index = IndexScan::open(&findings, &file, Some(data_len), summary)
+            .with_partitioner(partitioner);
         loop {
             let has_entry = index.advance()?;
             if cancelled.load(Ordering::Relaxed) {

@@ -13,6 +13,7 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::partitioner::{Partitioner, Position};
 use compactor_sstable::statistics::{CollectorSettings, MetadataCollector, SerializationHeader};
 use compactor_sstable::{Component, Error as FormatError, vint};
 
@@ -57,7 +58,8 @@ pub(super) struct ContentCheck<'a> {
     step: InStep<'a>,
     rows: RowCheck<'a>,
     content: Content,
-    previous_token: i64,
+    partitioner: Partitioner,
+    previous_position: Position,
     unfiltereds: u64,
     /// Some partitions were not read to their end.
     is_interrupted: bool,
@@ -115,10 +117,17 @@ impl<'a> ContentCheck<'a> {
                 first_key: Vec::new(),
                 last_key: Vec::new(),
             },
-            previous_token: 0,
+            partitioner: Partitioner::Murmur3,
+            previous_position: Position::default(),
             unfiltereds: 0,
             is_interrupted: false,
         }
+    }
+
+    /// The table has another partitioner than Murmur3Partitioner.
+    pub(super) fn with_partitioner(mut self, partitioner: Partitioner) -> ContentCheck<'a> {
+        self.partitioner = partitioner;
+        self
     }
 
     /// Reads everything that can be read. The caller checks the chunks that are left.
@@ -133,7 +142,8 @@ impl<'a> ContentCheck<'a> {
         let mut restarts = 0;
         loop {
             let segment = data.segment(base);
-            let mut cursor = Cursor::new(segment, Arc::clone(&self.layout), path.clone());
+            let mut cursor = Cursor::new(segment, Arc::clone(&self.layout), path.clone())
+                .with_partitioner(self.partitioner);
             let stopped = loop {
                 match self.partition(&mut cursor, base, observer) {
                     Ok(true) => {}
@@ -357,16 +367,20 @@ impl<'a> ContentCheck<'a> {
         let content = &mut self.content;
         if content.partitions == 0 {
             content.first_key = key.to_vec();
-        } else if (hash.token, key) <= (self.previous_token, &content.last_key) {
+        } else if (hash.position(), key) <= (self.previous_position, &content.last_key) {
             // Within a stretch without damage the cursor has checked this.
             self.findings.damage(
                 place(),
                 "partition.key",
                 format!("a partition behind {}", short_hex(&content.last_key)),
-                format!("token {} key {}", hash.token, short_hex(key)),
+                format!(
+                    "token {} key {}",
+                    self.partitioner.token_text(key),
+                    short_hex(key)
+                ),
             );
         }
-        self.previous_token = hash.token;
+        self.previous_position = hash.position();
         content.last_key.clear();
         content.last_key.extend_from_slice(key);
         self.step.key(hash, &self.rows.partition);

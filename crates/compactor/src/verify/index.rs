@@ -1,7 +1,7 @@
 //! `Index.db`, entry by entry, in step with `Data.db`.
 
 use compactor_io::{InputFile, IoError};
-use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
 use compactor_sstable::{Component, vint};
 
 use super::finding::{Findings, Place};
@@ -22,7 +22,7 @@ pub(crate) struct Entry {
     pub(crate) offset: u64,
     /// Where its promoted index begins there.
     pub(crate) promoted_offset: u64,
-    token: i64,
+    ring_position: Position,
 }
 
 /// What the file has been found to be so far.
@@ -42,6 +42,7 @@ pub(crate) struct IndexScan<'a> {
     stream: ByteStream,
     file_len: u64,
     data_len: Option<u64>,
+    partitioner: Partitioner,
     state: State,
     /// Bytes read and not yet taken apart.
     buffer: Vec<u8>,
@@ -69,6 +70,7 @@ impl<'a> IndexScan<'a> {
             stream: ByteStream::open(file, 0),
             file_len: file.len(),
             data_len,
+            partitioner: Partitioner::Murmur3,
             state: State::Reading,
             buffer: Vec::new(),
             taken: 0,
@@ -97,6 +99,12 @@ impl<'a> IndexScan<'a> {
         self.state == State::Ended
     }
 
+    /// Entries ascend by this partitioner's tokens, not by Murmur3Partitioner's.
+    pub(super) fn with_partitioner(mut self, partitioner: Partitioner) -> IndexScan<'a> {
+        self.partitioner = partitioner;
+        self
+    }
+
     /// Key of the first and of the last entry, once all have been read.
     pub(crate) fn ends(&self) -> Option<(&[u8], &[u8])> {
         (self.is_complete() && self.count > 0).then_some((&self.first_key, &self.previous.key))
@@ -111,7 +119,7 @@ impl<'a> IndexScan<'a> {
         if self.state != State::Reading || !self.read_entry()? {
             return Ok(false);
         }
-        self.entry.token = Partitioner::Murmur3.token(&self.entry.key);
+        self.entry.ring_position = self.partitioner.position(&self.entry.key);
         self.check_entry();
         if self.count == 0 {
             self.first_key.clone_from(&self.entry.key);
@@ -131,7 +139,7 @@ impl<'a> IndexScan<'a> {
 
     /// Hash of the current entry's key.
     pub(crate) fn hash(&self) -> KeyHash {
-        Partitioner::Murmur3.hash_key(&self.entry.key)
+        self.partitioner.hash_key(&self.entry.key)
     }
 
     fn check_entry(&mut self) {
@@ -148,8 +156,11 @@ impl<'a> IndexScan<'a> {
                 );
             }
         } else {
-            if (entry.token, &entry.key) <= (previous.token, &previous.key) {
-                let what = |e: &Entry| format!("token {} key {}", e.token, short_hex(&e.key));
+            if (entry.ring_position, &entry.key) <= (previous.ring_position, &previous.key) {
+                let what = |e: &Entry| {
+                    let token = self.partitioner.token_text(&e.key);
+                    format!("token {token} key {}", short_hex(&e.key))
+                };
                 self.findings.damage(
                     place(),
                     "index.key",

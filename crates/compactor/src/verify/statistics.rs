@@ -114,7 +114,9 @@ impl StatisticsCheck<'_> {
         }
         let found = &self.statistics.stats;
         let seen = content.collector.finish(Finish {
-            partitioner: Partitioner::Murmur3,
+            // What it was checked to be one of before anything else.
+            partitioner: Partitioner::from_class_name(&self.statistics.validation.partitioner)
+                .unwrap_or(Partitioner::Murmur3),
             bloom_filter_fp_chance: self.statistics.validation.bloom_filter_fp_chance,
             compression_ratio: self.compression_ratio,
             first_key: content.first_key,

@@ -5,6 +5,7 @@ mod damage;
 mod mixed;
 mod old_releases;
 mod old_scenarios;
+mod partitioner;
 mod random;
 mod repair;
 mod scenario;

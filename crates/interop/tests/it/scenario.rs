@@ -31,7 +31,7 @@ fn ea() {
     each(Mode::Ea, run);
 }
 
-fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<String>> {
+pub(crate) fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<String>> {
     let place = tempfile::tempdir()?;
     let case = Case::prepare(cassandra, scenario, &place.path().join("inputs"))?;
     let mut failures = Vec::new();

@@ -1,0 +1,62 @@
+//! Tables of clusters with other partitioners than Murmur3Partitioner: partitions are in another order.
+
+use interop::scenarios;
+use interop::{Cassandra, Mode, Options};
+
+use crate::scenario;
+
+/// Scenarios with many partitions, keys of many kinds, and purging beside SSTables that stay outside.
+const NAMES: [&str; 8] = [
+    "simple_kv",
+    "composite_key",
+    "long_keys",
+    "four_inputs",
+    "twelve_inputs",
+    "statics",
+    "partition_deletions",
+    "purge_held_back",
+];
+
+#[test]
+fn random() {
+    merges_are_cassandras("RandomPartitioner");
+}
+
+#[test]
+fn byte_ordered() {
+    merges_are_cassandras("ByteOrderedPartitioner");
+}
+
+fn merges_are_cassandras(partitioner: &str) {
+    if interop::skip::without_cassandra() {
+        return;
+    }
+    let options = Options {
+        partitioner: partitioner.to_owned(),
+        ..Options::default()
+    };
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for mode in [Mode::Pa, Mode::Ea] {
+        let mut cassandra = Cassandra::start(mode, &options).expect("Cassandra starts");
+        for scenario in scenarios::selected() {
+            if !NAMES.contains(&scenario.name.as_str()) || !scenario.modes.contains(&mode) {
+                continue;
+            }
+            count += 1;
+            match scenario::run(&mut cassandra, &scenario) {
+                Ok(found) => failures.extend(
+                    found
+                        .into_iter()
+                        .map(|line| format!("{mode}/{}: {line}", scenario.name)),
+                ),
+                Err(error) => failures.push(format!("{mode}/{}: {error:#}", scenario.name)),
+            }
+        }
+    }
+    println!(
+        "{partitioner}: {count} scenarios, {} failures",
+        failures.len()
+    );
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
