@@ -11,7 +11,7 @@ use compactor_sstable_fuzz::{HARNESSES, run};
 /// Of each seed, besides itself.
 const MUTANTS: u64 = 400;
 /// A parser that takes longer for at most 48 KiB does something else than parse.
-const SLOW: Duration = Duration::from_secs(5);
+const SLOW: Duration = Duration::from_secs(60);
 
 /// One test, since the bound on memory is the process's.
 #[test]
