@@ -175,7 +175,7 @@ pub(crate) const FILES: &[Known] = &[
         file: "3.x/uncompressed/write_counter_table/mc-1-big-Data.db",
         dump: Outcome::Same,
         merge: Outcome::Same,
-        damage: &["TOC.txt sstable"],
+        damage: &[],
         remark: "no TOC.txt, which Cassandra makes anew",
     },
     Known {
@@ -211,7 +211,6 @@ pub(crate) const FILES: &[Known] = &[
         dump: Outcome::SameRewritten,
         merge: Outcome::SameRewritten,
         damage: &[
-            "TOC.txt sstable",
             "Statistics.db stats.partition_sizes",
             "Statistics.db stats.cells_per_partition",
             "Statistics.db stats.total_columns_set",
@@ -229,7 +228,7 @@ pub(crate) const FILES: &[Known] = &[
         file: "3.x/uncompressed/write_many_deleted_partitions/mc-1-big-Data.db",
         dump: Outcome::Same,
         merge: Outcome::Same,
-        damage: &["TOC.txt sstable"],
+        damage: &[],
         remark: "no TOC.txt, which Cassandra makes anew",
     },
     Known {
@@ -243,14 +242,14 @@ pub(crate) const FILES: &[Known] = &[
         file: "3.x/uncompressed/write_overlapped_start_range_tombstones/mc-1-big-Data.db",
         dump: Outcome::Same,
         merge: Outcome::Same,
-        damage: &["TOC.txt sstable"],
+        damage: &[],
         remark: "no TOC.txt, which Cassandra makes anew",
     },
     Known {
         file: "3.x/uncompressed/write_shadowable_deletion/mc-1-big-Data.db",
         dump: Outcome::Refused("corrupt row.body at position 59"),
         merge: Outcome::Refused("corrupt row.body at position 59"),
-        damage: &["TOC.txt sstable", "Data.db row.body"],
+        damage: &["Data.db row.body"],
         remark: "a shadowable deletion in a form of ScyllaDB's own (extended flag 80), behind which Cassandra loses its place; Cassandra 6 refuses Statistics.db already",
     },
     Known {
@@ -265,7 +264,6 @@ pub(crate) const FILES: &[Known] = &[
         dump: Outcome::SameRewritten,
         merge: Outcome::SameRewritten,
         damage: &[
-            "TOC.txt sstable",
             "Statistics.db stats.partition_sizes",
             "Statistics.db stats.cells_per_partition",
             "Statistics.db stats.total_columns_set",
