@@ -1,11 +1,15 @@
 //! Where outputs may go: not where a node would load them beside what they were made from.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use compactor::Error;
-use compactor::catalog::Catalog;
+use compactor::catalog::{self, Catalog};
 
-/// Refuses an output beside its inputs, or in the table that they are a snapshot of.
+/// Refuses an output beside its inputs, under whatever name they lie there, or in the table that they
+/// are a snapshot of.
 ///
 /// # Errors
 /// A refusal that says where else it could go.
@@ -13,14 +17,7 @@ pub fn check(output: &Path, catalog: &Catalog) -> anyhow::Result<()> {
     let Ok(output) = output.canonicalize() else {
         return Ok(());
     };
-    for input in catalog.sstables.iter().chain(&catalog.siblings) {
-        let Some(directory) = input
-            .canonicalize()
-            .ok()
-            .and_then(|p| p.parent().map(Path::to_owned))
-        else {
-            continue;
-        };
+    for directory in directories(catalog) {
         if directory == output {
             return Err(Error::refused(format!(
                 "--output {} is where inputs lie: a node would load both. Choose another directory, \
@@ -29,7 +26,7 @@ pub fn check(output: &Path, catalog: &Catalog) -> anyhow::Result<()> {
             ))
             .into());
         }
-        if table_directory_above(&directory) == Some(output.as_path()) {
+        if catalog::table_directory_above(&directory) == Some(output.as_path()) {
             return Err(Error::refused(format!(
                 "--output {} is the table's own directory, and the inputs are a snapshot or backup \
                  of it: a node would load the output beside what it was made from. Choose another \
@@ -39,17 +36,46 @@ pub fn check(output: &Path, catalog: &Catalog) -> anyhow::Result<()> {
             .into());
         }
     }
+    if let Some((there, input)) = input_linked_in(&output, &catalog.sstables) {
+        return Err(Error::refused(format!(
+            "--output {} holds {}, which is the input {} under another name: a node would load both it \
+             and the output. Choose another directory",
+            output.display(),
+            there.display(),
+            input.display()
+        ))
+        .into());
+    }
     Ok(())
 }
 
-/// `TABLE` of `TABLE/snapshots/NAME` and `TABLE/backups` (`Directories`).
-fn table_directory_above(directory: &Path) -> Option<&Path> {
-    let parent = directory.parent()?;
-    if directory.ends_with("backups") {
-        return Some(parent);
+/// Where SSTables were named, and where they are: a named one may be a symbolic link.
+fn directories(catalog: &Catalog) -> BTreeSet<PathBuf> {
+    let mut directories = BTreeSet::new();
+    for path in catalog.sstables.iter().chain(&catalog.siblings) {
+        let named = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        directories.extend(named.canonicalize());
+        let own = path.canonicalize().ok();
+        directories.extend(own.as_deref().and_then(Path::parent).map(Path::to_owned));
     }
-    parent
-        .ends_with("snapshots")
-        .then(|| parent.parent())
-        .flatten()
+    directories
+}
+
+/// A `Data.db` of `directory` that is the same file as an input, as hard links and symbolic links are.
+fn input_linked_in<'a>(directory: &Path, inputs: &'a [PathBuf]) -> Option<(PathBuf, &'a PathBuf)> {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    let inputs: Vec<_> = inputs
+        .iter()
+        .filter_map(|input| Some((identity(input)?, input)))
+        .collect();
+    catalog::data_files(directory)
+        .into_iter()
+        .find_map(|there| {
+            let identity = identity(&there)?;
+            let (_, input) = inputs.iter().find(|(known, _)| *known == identity)?;
+            Some((there, *input))
+        })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::parse_data_name;
@@ -17,7 +18,8 @@ use crate::error::{Error, Result};
 pub struct Catalog {
     /// `Data.db` of each SSTable, ascending by id within a directory.
     pub sstables: Vec<PathBuf>,
-    /// `Data.db` of SSTables that lie beside a named one, in the same directory, unnamed.
+    /// `Data.db` of SSTables that lie beside a named one, in the same directory, unnamed. Where a
+    /// named one is a symbolic link, also those beside what it leads to.
     pub siblings: Vec<PathBuf>,
     /// The `schema.cql` beside them, or the file that was named instead.
     pub schema: Option<(PathBuf, Table)>,
@@ -112,15 +114,91 @@ fn find_files(paths: &[PathBuf]) -> Result<(Catalog, Vec<PathBuf>)> {
         .iter()
         .filter_map(|path| path.canonicalize().ok())
         .collect();
-    for directory in &directories {
+    let mut known: BTreeSet<PathBuf> = named.iter().cloned().collect();
+    for directory in with_link_targets(&directories, &named) {
         let mut ignored = Vec::new();
-        for path in list(directory, &mut ignored)? {
-            if !path.canonicalize().is_ok_and(|p| named.contains(&p)) {
+        for path in list(&directory, &mut ignored)? {
+            let own = path.canonicalize().unwrap_or_else(|_| path.clone());
+            if known.insert(own) {
                 catalog.siblings.push(path);
             }
         }
     }
     Ok((catalog, directories))
+}
+
+/// The directories, and those that files are really in that were named through a symbolic link.
+fn with_link_targets(directories: &[PathBuf], files: &[PathBuf]) -> Vec<PathBuf> {
+    let mut known: BTreeSet<PathBuf> = directories
+        .iter()
+        .filter_map(|directory| directory.canonicalize().ok())
+        .collect();
+    let mut all = directories.to_vec();
+    for parent in files.iter().filter_map(|file| file.parent()) {
+        if known.insert(parent.to_owned()) {
+            all.push(parent.to_owned());
+        }
+    }
+    all
+}
+
+/// `Data.db` files of a directory, as far as it can be read, in no order; whatever else is there.
+pub fn data_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| {
+            Descriptor::parse(path).is_ok_and(|file| file.component == Some(Component::Data))
+        })
+        .collect()
+}
+
+/// `TABLE` of `TABLE/snapshots/NAME` and `TABLE/backups` (`Directories`).
+pub fn table_directory_above(directory: &Path) -> Option<&Path> {
+    let parent = directory.parent()?;
+    if directory.ends_with("backups") {
+        return Some(parent);
+    }
+    parent
+        .ends_with("snapshots")
+        .then(|| parent.parent())
+        .flatten()
+}
+
+/// What the table's directory holds besides the snapshot or backup that these SSTables are, in a
+/// sentence: that they are complete is true of the snapshot only.
+pub fn outside_snapshot(sstables: &[PathBuf]) -> Option<String> {
+    let own: Vec<PathBuf> = sstables
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    let tables: BTreeSet<&Path> = own
+        .iter()
+        .filter_map(|path| table_directory_above(path.parent()?))
+        .collect();
+    // Snapshots are hard links, unless somebody has copied them.
+    let identity = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    let names: BTreeSet<_> = own.iter().filter_map(|path| path.file_name()).collect();
+    let files: BTreeSet<_> = own.iter().filter_map(|path| identity(path)).collect();
+    let is_outside = |path: &PathBuf| {
+        !path.file_name().is_some_and(|name| names.contains(name))
+            && !identity(path).is_some_and(|file| files.contains(&file))
+    };
+    let (table, count) = tables
+        .into_iter()
+        .map(|table| {
+            (
+                table,
+                data_files(table).iter().filter(|p| is_outside(p)).count(),
+            )
+        })
+        .find(|(_, count)| *count > 0)?;
+    Some(format!(
+        "--complete vouches for the snapshot only, but the \
+         directory of the table, {}, holds {count} SSTables that are not in it: if the output is to join them, name them with --overlapping \
+         instead",
+        table.display()
+    ))
 }
 
 /// SSTables that lie in directories of different tables. Files copied out of these directories do not
@@ -203,13 +281,7 @@ fn secondary_index(path: &Path) -> Option<String> {
     if index.starts_with("compactor-") || index.starts_with("starting-compactor-") {
         return None;
     }
-    let holds_sstables = fs::read_dir(path).ok()?.any(|entry| {
-        entry.is_ok_and(|entry| {
-            Descriptor::parse(&entry.path())
-                .is_ok_and(|file| file.component == Some(Component::Data))
-        })
-    });
-    holds_sstables.then(|| index.to_owned())
+    (!data_files(path).is_empty()).then(|| index.to_owned())
 }
 
 /// `Data.db` files of one directory, ascending by id.

@@ -234,7 +234,7 @@ fn request(args: &Args, catalog: &Catalog) -> anyhow::Result<(MergeRequest, Vec<
     let mut request = MergeRequest::new(catalog.sstables.clone(), &args.output);
     let table = catalog.schema.as_ref().map(|(_, table)| table);
     request.now_s = args.now.unwrap_or_else(now_s);
-    request.scope = scope(args, catalog)?;
+    request.scope = scope(args, catalog, &mut notes)?;
     request.gc_before_s = gc_before_s(args, catalog, request.now_s, &mut notes);
     if request.scope == Scope::Unknown && !args.no_purge {
         notes.push(
@@ -280,7 +280,7 @@ fn now_s() -> i64 {
         .map_or(0, |d| d.as_secs() as i64)
 }
 
-fn scope(args: &Args, catalog: &Catalog) -> anyhow::Result<Scope> {
+fn scope(args: &Args, catalog: &Catalog, notes: &mut Vec<String>) -> anyhow::Result<Scope> {
     if args.complete {
         if let [first, ..] = &catalog.siblings[..] {
             return Err(Error::refused(format!(
@@ -291,6 +291,7 @@ fn scope(args: &Args, catalog: &Catalog) -> anyhow::Result<Scope> {
             ))
             .into());
         }
+        notes.extend(catalog::outside_snapshot(&catalog.sstables));
         return Ok(Scope::Complete);
     }
     if args.overlapping.is_empty() {

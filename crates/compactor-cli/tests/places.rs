@@ -1,0 +1,179 @@
+//! Where inputs lie and outputs go, when links give files more names than one.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+const INPUTS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../compactor-sstable/testdata/oa-range_nested/inputs"
+);
+
+fn merge(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .arg("merge")
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Gives the files of SSTables other names in another directory; returns those of their `Data.db`.
+fn link_all(
+    from: &Path,
+    to: &Path,
+    link: impl Fn(&Path, &Path) -> std::io::Result<()>,
+) -> Vec<PathBuf> {
+    fs::create_dir_all(to).unwrap();
+    let mut data = Vec::new();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if !entry.file_type().unwrap().is_file() {
+            continue;
+        }
+        let name = to.join(entry.file_name());
+        link(&entry.path(), &name).unwrap();
+        if name.to_str().unwrap().ends_with("-Data.db") {
+            data.push(name);
+        }
+    }
+    data.sort();
+    data
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::copy(from, to).map(drop)
+}
+
+/// Three SSTables in `name`.
+fn table(directory: &Path, name: &str) -> Vec<PathBuf> {
+    let table = directory.join(name);
+    let numbers = ["1", "2", "3"];
+    numbers
+        .iter()
+        .flat_map(|number| link_all(&Path::new(INPUTS).join(number), &table, copy))
+        .collect()
+}
+
+fn assert_refused(out: &Output, why: &str) {
+    let stderr = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(4), "{stderr}");
+    assert!(stderr.contains(why), "{stderr}");
+}
+
+#[test]
+fn an_output_beside_symbolic_links_to_its_inputs_is_refused() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, "real");
+    link_all(&here.join("real"), &here.join("sy"), |from, to| {
+        symlink(from, to)
+    });
+    for output in ["sy", "real", "sy/../sy"] {
+        let out = merge(here, &["sy", "--output", output]);
+        assert_refused(&out, "is where inputs lie");
+    }
+    symlink("sy", here.join("other")).unwrap();
+    let out = merge(here, &["sy", "--output", "other"]);
+    assert_refused(&out, "is where inputs lie");
+    let out = merge(here, &["sy", "--output", "out"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+}
+
+#[test]
+fn an_output_beside_hard_links_of_its_inputs_is_refused() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, "real");
+    link_all(&here.join("real"), &here.join("live"), |from, to| {
+        fs::hard_link(from, to)
+    });
+    let out = merge(here, &["real", "--output", "live"]);
+    assert_refused(&out, "under another name");
+    // A copy of an input is another file: whoever put it there has a reason.
+    table(here, "copies");
+    let out = merge(here, &["real", "--output", "copies"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+}
+
+#[test]
+fn what_lies_beside_the_target_of_a_symbolic_link_belongs_to_the_table() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let data = table(here, "real");
+    let linked = link_all(&here.join("real"), &here.join("sy"), |from, to| {
+        // Not the third.
+        match from.to_str().unwrap().contains("-3-big-") {
+            true => Ok(()),
+            false => symlink(from, to),
+        }
+    });
+    let (first, second) = (linked[0].to_str().unwrap(), linked[1].to_str().unwrap());
+    let out = merge(here, &[first, second, "--output", "out", "--complete"]);
+    assert_refused(&out, "lie beside them");
+    let out = merge(here, &["sy", "--output", "out", "--complete"]);
+    assert_refused(&out, "lie beside them");
+
+    symlink(&data[2], here.join("sy").join(data[2].file_name().unwrap())).unwrap();
+    for component in fs::read_dir(here.join("real")).unwrap() {
+        let component = component.unwrap().path();
+        let _ = symlink(
+            &component,
+            here.join("sy").join(component.file_name().unwrap()),
+        );
+    }
+    let out = merge(here, &["sy", "--output", "out", "--complete"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+}
+
+#[test]
+fn a_complete_snapshot_is_not_the_complete_table() {
+    const TABLE: &str = "ks/t-1c6a0d30a2a011ef8f7a0b1c2d3e4f50";
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, TABLE);
+    let table = here.join(TABLE);
+    for (number, place) in ["snapshots/before", "backups"].iter().enumerate() {
+        let snapshot = table.join(place);
+        link_all(&table, &snapshot, |from, to| fs::hard_link(from, to));
+        let output = format!("out{number}");
+        let arguments = [
+            snapshot.to_str().unwrap(),
+            "--output",
+            &output,
+            "--complete",
+            "--format",
+            "json",
+        ];
+        let out = merge(here, &arguments);
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        assert!(!text(&out.stdout).contains("not in it"), "{place}");
+    }
+    // Flushed after the snapshot was taken.
+    for entry in fs::read_dir(Path::new(INPUTS).join("1")).unwrap() {
+        let entry = entry.unwrap().path();
+        let name = entry.file_name().unwrap().to_str().unwrap();
+        fs::copy(&entry, table.join(name.replacen("-1-", "-9-", 1))).unwrap();
+    }
+    for place in ["snapshots/before", "backups"] {
+        let snapshot = table.join(place);
+        let arguments = [
+            snapshot.to_str().unwrap(),
+            "--output",
+            "later",
+            "--complete",
+        ];
+        let out = merge(here, &arguments);
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        let printed = text(&out.stdout);
+        assert!(printed.contains("holds 1 SSTables"), "{place}: {printed}");
+    }
+}
