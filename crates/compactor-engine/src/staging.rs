@@ -14,9 +14,11 @@
 //! without their `Data.db`. The next run removes staging directories that nobody holds the lock of,
 //! and with them what they had moved already.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -37,6 +39,9 @@ const LOCK: &str = "lock";
 pub struct Staging {
     directory: PathBuf,
     target: PathBuf,
+    /// What paths were given out for: known by name, they can be removed when there is no descriptor
+    /// left to list the directory with.
+    files: Mutex<BTreeSet<PathBuf>>,
     /// Removed on drop together with what is in the staging directory.
     moved: Vec<PathBuf>,
     /// Directories that did not exist, the innermost first; removed on drop if nothing came of it.
@@ -62,6 +67,7 @@ impl Staging {
         Ok(Staging {
             directory,
             target: target.to_owned(),
+            files: Mutex::default(),
             moved: Vec::new(),
             made,
             _lock: lock,
@@ -70,7 +76,11 @@ impl Staging {
 
     /// Where a component of `descriptor` is written.
     pub fn path(&self, descriptor: &Descriptor, component: Component) -> PathBuf {
-        self.directory.join(descriptor.file_name(component))
+        let path = self.directory.join(descriptor.file_name(component));
+        if let Ok(mut files) = self.files.lock() {
+            files.insert(path.clone());
+        }
+        path
     }
 
     /// Steps 3 to 6 for one output. Returns the path of `Data.db`.
@@ -139,9 +149,21 @@ impl Drop for Staging {
         for path in self.moved.iter().rev() {
             let _ = fs::remove_file(path);
         }
-        let _ = fs::remove_dir_all(&self.directory);
+        if let Ok(files) = self.files.get_mut() {
+            for path in files.iter() {
+                let _ = fs::remove_file(path);
+            }
+        }
+        let _ = remove_staging(&self.directory);
         remove_empty(&self.made);
     }
+}
+
+/// Removes a staging directory. One that has only its lock left needs no descriptor for that: a run
+/// that failed for want of descriptors has none.
+fn remove_staging(directory: &Path) -> std::io::Result<()> {
+    let _ = fs::remove_file(directory.join(LOCK));
+    fs::remove_dir(directory).or_else(|_| fs::remove_dir_all(directory))
 }
 
 /// The directory and those above it that do not exist, the innermost first.
@@ -192,7 +214,7 @@ fn make_locked(target: &Path) -> Result<(PathBuf, File)> {
             Ok(Some(lock)) => return Ok((directory, lock)),
             Ok(None) => {}
             Err(error) => {
-                let _ = fs::remove_dir_all(&unlocked);
+                let _ = remove_staging(&unlocked);
                 return Err(error);
             }
         }
@@ -228,7 +250,7 @@ fn lock_and_rename(unlocked: &Path, directory: &Path) -> Result<Option<File>> {
                 ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
             ) =>
         {
-            fs::remove_dir_all(unlocked).map_err(Error::file("remove", unlocked))?;
+            remove_staging(unlocked).map_err(Error::file("remove", unlocked))?;
             Ok(None)
         }
         Err(e) => Err(Error::file("rename", unlocked)(e)),
