@@ -14,6 +14,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::exit_code::Writes;
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -29,16 +31,13 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether the command writes files.
-    pub fn writes(&self) -> bool {
+    /// What the command writes.
+    pub fn writes(&self) -> Writes {
         match self {
-            Command::Merge(_)
-            | Command::Upgrade(_)
-            | Command::Scrub(_)
-            | Command::Generate(_)
-            | Command::Demo(_) => true,
+            Command::Merge(_) | Command::Upgrade(_) | Command::Scrub(_) => Writes::Rewritten,
+            Command::Generate(_) | Command::Demo(_) => Writes::Generated,
             Command::Dump(_) | Command::Metadata(_) | Command::Verify(_) | Command::Doctor(_) => {
-                false
+                Writes::Nothing
             }
         }
     }

@@ -17,25 +17,45 @@ use crate::output::say;
 
 /// An input is damaged.
 pub const CORRUPT: u8 = 3;
-const INTERRUPTED: u8 = 130;
+/// A signal asked it to stop.
+pub const INTERRUPTED: u8 = 130;
 
-/// Prints the error on stderr, with a remedy where there is one, and chooses the exit code. `writes`:
-/// whether the command writes files, so that one may ask what became of them.
-pub fn report(error: &anyhow::Error, writes: bool) -> ExitCode {
+/// What a command writes, so that one may ask what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// It only reads.
+    Nothing,
+    /// SSTables made of its inputs, and not larger than these.
+    Rewritten,
+    /// SSTables made of nothing.
+    Generated,
+}
+
+/// Prints the error on stderr, with a remedy where there is one, and chooses the exit code.
+pub fn report(error: &anyhow::Error, writes: Writes) -> ExitCode {
     let ours = error.downcast_ref::<compactor::Error>();
     let kind = ours.map(compactor::Error::kind);
     if kind == Some(ErrorKind::Cancelled) {
         say(match writes {
-            true => format_args!("compactor: interrupted; nothing was written"),
-            false => format_args!("compactor: interrupted"),
+            Writes::Nothing => format_args!("compactor: interrupted"),
+            Writes::Rewritten | Writes::Generated => {
+                format_args!("compactor: interrupted; nothing was written")
+            }
         });
         return ExitCode::from(INTERRUPTED);
     }
     say(format_args!("compactor: {error:#}"));
-    if let Some(remedy) = kind.and_then(|kind| remedy(kind, writes)) {
-        say(format_args!("  {remedy}"));
+    if let Some(error) = ours {
+        say_remedy(error, writes);
     }
     ExitCode::from(ours.map_or(1, of))
+}
+
+/// Prints what to do about an error, where there is something.
+pub fn say_remedy(error: &compactor::Error, writes: Writes) {
+    if let Some(remedy) = remedy(error, writes) {
+        say(format_args!("  {remedy}"));
+    }
 }
 
 /// The exit code for an error.
@@ -49,19 +69,25 @@ pub fn of(error: &compactor::Error) -> u8 {
     }
 }
 
-fn remedy(kind: ErrorKind, writes: bool) -> Option<&'static str> {
-    Some(match kind {
-        ErrorKind::Corrupt if writes => {
-            "The input is damaged and nothing was written. Take this SSTable from another replica, \
+fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
+    Some(match error.kind() {
+        ErrorKind::Corrupt if writes != Writes::Nothing => {
+            "The input is damaged and nothing was written of it. Take this SSTable from another replica, \
              an older snapshot or a backup, or leave it out; `compactor verify` lists all damage."
         }
         ErrorKind::Corrupt => {
             "The SSTable is damaged; `compactor verify` lists all damage. It can be taken from another \
              replica, an older snapshot or a backup."
         }
-        ErrorKind::NoSpace if writes => {
-            "A merge needs at most as much room as its inputs have. Nothing was left behind."
+        ErrorKind::NoSpace if writes == Writes::Nothing => return None,
+        ErrorKind::NoSpace if error.is_file_too_large() => {
+            "A file would have passed the limit on file sizes, of the process (`ulimit -f`) or of the \
+             file system. Nothing was left behind."
         }
+        ErrorKind::NoSpace if writes == Writes::Rewritten => {
+            "An output needs at most as much room as its inputs have. Nothing was left behind."
+        }
+        ErrorKind::NoSpace => "Nothing was left behind.",
         ErrorKind::Internal => "This is a bug in compactor; please report it.",
         _ => return None,
     })

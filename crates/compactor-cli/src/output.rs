@@ -1,6 +1,7 @@
 //! Results on stdout, messages on stderr.
 
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Prints a result. A reader that has gone away, such as `head`, is no error.
@@ -20,6 +21,22 @@ pub fn print(text: &str) -> anyhow::Result<ExitCode> {
         Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
         Err(e) => Err(anyhow::Error::new(e).context("write to stdout")),
     }
+}
+
+/// As [`print`], of a report on outputs that are published by now.
+///
+/// # Errors
+/// As [`print`]; it tells then that the outputs are there all the same.
+pub fn print_of(text: &str, outputs: &[&Path]) -> anyhow::Result<ExitCode> {
+    print(text).map_err(|error| match outputs {
+        [] => error,
+        [only] => error.context(format!("the output is in place: {}", only.display())),
+        [first, ..] => error.context(format!(
+            "the {} outputs are in place: {} and so on",
+            outputs.len(),
+            first.display()
+        )),
+    })
 }
 
 /// A line on stderr. Nobody may be listening, and no work fails for that.

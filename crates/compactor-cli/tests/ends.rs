@@ -108,8 +108,67 @@ fn a_limit_of_file_sizes_is_an_error_like_any_other() {
             continue;
         }
         assert!(stderr.contains("ulimit -f"), "{arguments}: {stderr}");
+        assert!(
+            stderr.contains("Nothing was left behind") && !stderr.contains("room"),
+            "{arguments}: {stderr}"
+        );
         assert_eq!(names(directory.path()), ["data"], "{arguments}");
     }
+}
+
+/// A report that cannot be printed does not undo the merge that it is about.
+#[test]
+fn a_report_on_a_full_disk_tells_that_the_output_is_in_place() {
+    let directory = disk_directory();
+    let script = format!(
+        "{COMPACTOR} generate --output data --rows 10 >made && \
+         exec {COMPACTOR} merge data/generated/kv-* --output merged >/dev/full"
+    );
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("the output is in place: merged/oa-"),
+        "{stderr}"
+    );
+}
+
+/// A directory can be removed with no descriptor left to list it.
+#[test]
+fn a_limit_of_open_files_leaves_nothing() {
+    let directory = disk_directory();
+    let made = Command::new(COMPACTOR)
+        .args(["generate", "--output", "data", "--rows", "100"])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let (mut failed, mut done) = (0, 0);
+    for limit in (5..30).chain(10..16).chain(10..16) {
+        let script = format!(
+            "ulimit -n {limit}; exec {COMPACTOR} merge data/generated/kv-*/*-[12]-big-Data.db --output merged"
+        );
+        let output = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() {
+            let hidden = |name: &String| name.starts_with('.');
+            assert!(!names(&directory.path().join("merged")).iter().any(hidden));
+            std::fs::remove_dir_all(directory.path().join("merged")).unwrap();
+            done += 1;
+        } else {
+            assert_eq!(names(directory.path()), ["data"], "{limit}: {stderr}");
+            failed += 1;
+        }
+    }
+    assert!(failed > 5 && done > 0, "{failed} failed, {done} done");
 }
 
 /// `2>&1 | head` closes stderr as well.

@@ -128,8 +128,27 @@ fn a_damaged_one_is_left_out_and_the_others_are_written() {
         "--concurrent",
         "2",
     ];
+    let json: Vec<&str> = arguments
+        .iter()
+        .map(|argument| {
+            if *argument == "out" {
+                "other"
+            } else {
+                argument
+            }
+        })
+        .chain(["--format", "json"])
+        .collect();
+    let out = compactor(temp.path(), &json);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(report["failed"].as_array().unwrap().len(), 1);
+    assert_eq!(report["failed"][0]["input"], damaged.to_str().unwrap());
+    assert!(!report["failed"][0]["error"].as_str().unwrap().is_empty());
+
     let out = compactor(temp.path(), &arguments);
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    assert!(text(&out.stderr).contains("from another replica"));
     let name = damaged.file_name().unwrap().to_str().unwrap();
     assert!(text(&out.stderr).contains(name), "{}", text(&out.stderr));
     assert!(text(&out.stdout).contains("upgraded 2 of 3 SSTables"));

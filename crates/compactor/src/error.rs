@@ -53,6 +53,12 @@ impl Error {
         }
     }
 
+    /// Whether a file would have passed the limit on file sizes, of the process or the file system.
+    pub fn is_file_too_large(&self) -> bool {
+        matches!(&self.0, EngineError::Io(e)
+            if e.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::FileTooLarge))
+    }
+
     /// The file that it is about, if it is about one.
     pub fn path(&self) -> Option<&Path> {
         match &self.0 {

@@ -16,7 +16,7 @@ use crate::flags::Format;
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{GC_GRACE_SECONDS, moment, moment_or_before_1970, within};
-use crate::output::{print, say};
+use crate::output::{print, print_of, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
@@ -198,7 +198,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(first) = reports.first_mut() {
         first.warnings.extend(notes);
     }
-    print(&summary::reports(&reports, args.format)?)
+    let outputs = reports.iter().filter_map(|report| report.output.as_ref());
+    let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
+    print_of(&summary::reports(&reports, args.format)?, &outputs)
 }
 
 /// Progress, and a check of the output before it is published.

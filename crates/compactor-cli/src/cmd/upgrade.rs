@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::Context;
@@ -12,15 +14,15 @@ use compactor::concurrent::run_merges;
 use compactor::io::{Io, raise_open_files_limit};
 use compactor::report::SstableReport;
 use compactor::sstable::descriptor::Descriptor;
-use compactor::{Error, InputCheck, MergeReport, MergeRequest};
+use compactor::{Error, ErrorKind, InputCheck, MergeReport, MergeRequest};
 use serde::Serialize;
 
-use crate::exit_code;
+use crate::exit_code::{self, Writes};
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, within};
-use crate::output::{print, say};
+use crate::output::{print_of, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
@@ -103,7 +105,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .sum();
     let io = Io::new(args.io.options()).map_err(Error::from)?;
     let progress = SharedProgress::new(
-        Progress::new(args.progress, total_bytes, interrupted),
+        Progress::new(args.progress, total_bytes, Arc::clone(&interrupted)),
         requests.len(),
         args.verify.then(|| (io.clone(), args.io.read_io)),
     );
@@ -118,21 +120,43 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     );
     progress.finish();
     let mut upgraded = Vec::new();
-    let mut worst: Option<Error> = None;
-    for result in results.into_iter().flatten() {
+    let mut failed = Vec::new();
+    let mut first: Option<Error> = None;
+    for (input, result) in catalog.sstables.iter().zip(results) {
         match result {
-            Ok(report) => upgraded.push(report),
-            Err(error) => {
+            Some(Ok(report)) => upgraded.push(report),
+            Some(Err(error)) if error.kind() != ErrorKind::Cancelled => {
                 say(format_args!("compactor: {error}"));
-                worst.get_or_insert(error);
+                failed.push(Failed {
+                    input,
+                    error: error.to_string(),
+                });
+                first.get_or_insert(error);
             }
+            // Given up, or not begun.
+            Some(Err(_)) | None => {}
         }
     }
-    let summary = Summary::new(&catalog, &upgraded, started.elapsed().as_secs_f64());
-    print(&summary.show(args.format)?)?;
-    Ok(ExitCode::from(
-        worst.map_or(0, |error| exit_code::of(&error)),
-    ))
+    if let Some(error) = &first {
+        exit_code::say_remedy(error, Writes::Rewritten);
+    }
+    let (done, all) = (upgraded.len(), catalog.sstables.len());
+    let is_cut_off = done + failed.len() < all && interrupted.load(Ordering::Relaxed);
+    if is_cut_off {
+        say(format_args!(
+            "compactor: interrupted; {done} of {} were upgraded",
+            counted(all as u64, "SSTable")
+        ));
+    }
+    let summary = Summary::new(&catalog, &upgraded, failed, started.elapsed().as_secs_f64());
+    let outputs = upgraded.iter().filter_map(|report| report.output.as_ref());
+    let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
+    print_of(&summary.show(args.format)?, &outputs)?;
+    Ok(match first {
+        _ if is_cut_off => ExitCode::from(exit_code::INTERRUPTED),
+        Some(error) => ExitCode::from(exit_code::of(&error)),
+        None => ExitCode::SUCCESS,
+    })
 }
 
 fn concurrent(args: &Args, sstables: usize) -> usize {
@@ -205,6 +229,7 @@ fn ids_in(directory: &Path) -> BTreeSet<String> {
 struct Summary<'a> {
     sstables: usize,
     upgraded: Vec<Upgraded<'a>>,
+    failed: Vec<Failed<'a>>,
     input_bytes: u64,
     output_bytes: u64,
     rows: u64,
@@ -219,8 +244,20 @@ struct Upgraded<'a> {
     output: &'a SstableReport,
 }
 
+/// One SSTable of which nothing was written.
+#[derive(Debug, Serialize)]
+struct Failed<'a> {
+    input: &'a Path,
+    error: String,
+}
+
 impl<'a> Summary<'a> {
-    fn new(catalog: &Catalog, reports: &'a [MergeReport], elapsed_s: f64) -> Summary<'a> {
+    fn new(
+        catalog: &Catalog,
+        reports: &'a [MergeReport],
+        failed: Vec<Failed<'a>>,
+        elapsed_s: f64,
+    ) -> Summary<'a> {
         Summary {
             sstables: catalog.sstables.len(),
             upgraded: reports
@@ -230,6 +267,7 @@ impl<'a> Summary<'a> {
                     r.output.as_ref().map(|output| Upgraded { input, output })
                 })
                 .collect(),
+            failed,
             input_bytes: reports.iter().map(|r| r.input_bytes).sum(),
             output_bytes: reports.iter().map(|r| r.output_bytes).sum(),
             rows: reports.iter().map(|r| r.rows_written).sum(),
