@@ -77,6 +77,36 @@ fn what_a_killed_demo_leaves_goes_with_the_next() {
     assert_eq!(names(directory.path()), [""; 0]);
 }
 
+#[test]
+fn an_upgrade_that_is_interrupted_says_once_how_far_it_came() {
+    let directory = disk_directory();
+    let run = |script: &str| {
+        let script = script.replace("COMPACTOR", COMPACTOR);
+        Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(directory.path())
+            .output()
+            .unwrap()
+    };
+    let made = run("COMPACTOR generate --output data --size 24MiB");
+    assert!(made.status.success(), "{made:?}");
+    let output = run(
+        "COMPACTOR upgrade data/generated/kv-* --output new --sstable-version nb --concurrent 1 & \
+         while [ ! -d new ]; do sleep 0.01; done; kill -s TERM $!; wait $!",
+    );
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    let told: Vec<&str> = stderr
+        .lines()
+        .filter(|l| l.contains("compactor:"))
+        .collect();
+    assert_eq!(told.len(), 1, "{stderr}");
+    assert!(
+        told[0].contains("interrupted; 0 of 3 SSTables were upgraded"),
+        "{stderr}"
+    );
+}
+
 /// Beyond `ulimit -f` the kernel sends a signal whose default is death.
 #[test]
 fn a_limit_of_file_sizes_is_an_error_like_any_other() {
