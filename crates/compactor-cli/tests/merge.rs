@@ -274,7 +274,7 @@ fn requests_that_make_no_sense() {
             "old version",
             vec![&first],
             &["--sstable-version", "na"],
-            1,
+            2,
             "choose nb, oa, pa, da or ea",
         ),
         (
