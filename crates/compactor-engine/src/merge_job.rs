@@ -361,6 +361,14 @@ impl MergeJob {
         &self.expired
     }
 
+    /// The SSTables that were named as overlapping the inputs.
+    pub fn overlapping(&self) -> &[OverlappingSstable] {
+        match &self.surroundings {
+            Surroundings::Overlapping(sstables) => sstables,
+            Surroundings::Unknown | Surroundings::Nothing => &[],
+        }
+    }
+
     /// What the output will be.
     pub fn settings(&self) -> &SstableSettings {
         &self.settings

@@ -18,7 +18,7 @@ use compactor_sstable::{Component, Error as FormatError};
 
 use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, union};
-use crate::input::{parse_data_name, read_small};
+use crate::input::{InputSstable, read_small};
 use crate::partition_merge::PurgeLimits;
 use crate::purge::PurgeLimit;
 
@@ -42,8 +42,9 @@ pub struct OverlappingSstable {
     filter: Option<BloomFilter>,
     min_timestamp: i64,
     max_local_deletion_time_s: i64,
-    statistics_path: PathBuf,
     header: SerializationHeader,
+    descriptor: Descriptor,
+    data_len: u64,
 }
 
 impl OverlappingSstable {
@@ -52,38 +53,59 @@ impl OverlappingSstable {
     /// # Errors
     /// Damage, something unsupported, or a failed read.
     pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<OverlappingSstable> {
-        let descriptor = parse_data_name(path)?;
+        let input = InputSstable::open(io, path, mode)?;
+        let descriptor = &input.descriptor;
         let read = |component| read_small(io, mode, &descriptor.path(component));
         let at = |component: Component| {
             let path = descriptor.path(component);
             move |e: FormatError| Error::Format(e.with_file(&path, component))
         };
-        let statistics = Statistics::parse(&read(Component::Statistics)?, descriptor.version)
-            .map_err(at(Component::Statistics))?;
-        let partitioner = Partitioner::from_class_name(&statistics.validation.partitioner)
-            .map_err(at(Component::Statistics))?;
-        let (first, last) = key_range(&descriptor, &statistics, || {
+        if descriptor.version.has_metadata_checksum() && !input.has_its_ratio() {
+            // Its times say what may be purged, and nothing else here would tell them from those of
+            // another SSTable.
+            let found = input.statistics.stats.compression_ratio.to_string();
+            let expected = "the ratio that CompressionInfo.db comes to";
+            let error = FormatError::corrupt("stats.compression_ratio", 0, expected, found);
+            return Err(at(Component::Statistics)(error));
+        }
+        let (first, last) = key_range(descriptor, &input.statistics, || {
             let bytes = read(Component::Summary)?;
             Summary::parse(&bytes, descriptor.version).map_err(at(Component::Summary))
         })?;
-        let filter_path = descriptor.path(Component::Filter);
-        let filter = if filter_path.exists() {
+        let filter = if input
+            .components
+            .iter()
+            .any(|(c, _)| *c == Component::Filter)
+        {
             let bytes = read(Component::Filter)?;
             Some(BloomFilter::parse(&bytes, descriptor.version).map_err(at(Component::Filter))?)
         } else {
             None
         };
+        let partitioner = input.partitioner;
         let with_token = |key: Vec<u8>| (partitioner.position(&key), key);
+        let data_len = input.data_len();
         Ok(OverlappingSstable {
             partitioner,
             first: with_token(first),
             last: with_token(last),
             filter,
-            min_timestamp: statistics.stats.min_timestamp,
-            max_local_deletion_time_s: statistics.stats.max_local_deletion_time,
-            statistics_path: descriptor.path(Component::Statistics),
-            header: statistics.header,
+            min_timestamp: input.statistics.stats.min_timestamp,
+            max_local_deletion_time_s: input.statistics.stats.max_local_deletion_time,
+            header: input.statistics.header,
+            descriptor: input.descriptor,
+            data_len,
         })
+    }
+
+    /// Directory, version and id.
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    /// Uncompressed length of its `Data.db`.
+    pub fn data_len(&self) -> u64 {
+        self.data_len
     }
 
     /// The table's partitioner.
@@ -122,10 +144,17 @@ impl Surroundings {
         let Surroundings::Overlapping(sstables) = self else {
             return Ok(());
         };
-        let others = sstables.iter().map(|sstable| HeaderSource {
-            path: &sstable.statistics_path,
-            header: &sstable.header,
-        });
+        let paths: Vec<PathBuf> = sstables
+            .iter()
+            .map(|sstable| sstable.descriptor.path(Component::Statistics))
+            .collect();
+        let others = sstables
+            .iter()
+            .zip(&paths)
+            .map(|(sstable, path)| HeaderSource {
+                path,
+                header: &sstable.header,
+            });
         let all: Vec<HeaderSource<'_>> = inputs.iter().copied().chain(others).collect();
         union(&all, EncodingStats::default()).map(drop)
     }

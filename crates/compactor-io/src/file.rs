@@ -1,12 +1,13 @@
 //! An open file as the backends see it.
 
 use std::fmt;
-use std::fs::{self, File, FileType};
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::FileType;
 
 use crate::backend::IoBackend;
 use crate::error::{IoError, IoErrorKind, IoOperation};
@@ -19,8 +20,10 @@ use crate::error::{IoError, IoErrorKind, IoOperation};
 /// thing is not even opened: a FIFO would wait for a writer, and a device may act on it.
 pub fn open_regular(path: &Path) -> Result<File, IoError> {
     let failed = |error| IoError::system(IoOperation::Open, path, error);
-    let kind = fs::metadata(path).map_err(failed)?.file_type();
-    if !kind.is_file() {
+    // Not by `std::fs::metadata`, which wants statx: there are sandboxes that refuse it.
+    let found = rustix::fs::stat(path).map_err(|errno| failed(errno.into()))?;
+    let kind = FileType::from_raw_mode(found.st_mode);
+    if kind != FileType::RegularFile {
         let reason = format!("it is {}, not a regular file", name_of(kind));
         let kind = IoErrorKind::Unsupported;
         return Err(IoError::found(IoOperation::Open, kind, path, reason));
@@ -29,14 +32,11 @@ pub fn open_regular(path: &Path) -> Result<File, IoError> {
 }
 
 fn name_of(kind: FileType) -> &'static str {
-    if kind.is_dir() {
-        "a directory"
-    } else if kind.is_fifo() {
-        "a FIFO"
-    } else if kind.is_socket() {
-        "a socket"
-    } else {
-        "a device"
+    match kind {
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        _ => "a device",
     }
 }
 

@@ -355,8 +355,19 @@ fn read_schema_beside(path: &Path) -> Result<Option<(PathBuf, Table)>> {
         Err(e) => return Err(Error::file("read", path)(e)),
     }
     let schema = read_schema(path)?;
+    if schema.tables.is_empty() && is_omitted(path)? {
+        return Ok(None);
+    }
     let table = schema.only_table().map_err(|e| not_a_schema(path, e))?;
     Ok(Some((path.to_owned(), table.clone())))
+}
+
+/// Cassandra describes a table that CQL cannot make, one of the time of Thrift, in a comment, and says so
+/// (`TableMetadata.toCqlString`): that is no schema.
+fn is_omitted(path: &Path) -> Result<bool> {
+    let text = fs::read(path).map_err(Error::file("read", path))?;
+    let says = b"omitted because it has constructs not compatible with CQL";
+    Ok(text.windows(says.len()).any(|window| window == says))
 }
 
 fn read_schema(path: &Path) -> Result<Schema> {

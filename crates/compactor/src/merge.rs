@@ -3,14 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
 use compactor_engine::cursor::DataTrace;
 use compactor_engine::input::InputSstable;
 use compactor_engine::merge_job::{self, MergeJob, MergeOptions, StagedMerge};
+use compactor_engine::overlapping::OverlappingSstable;
 use compactor_engine::partition_merge::{InputRead, Observer};
 use compactor_engine::{Error as EngineError, Result as EngineResult};
 use compactor_io::{Io, IoOptions, ReadMode};
 use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
 use compactor_sstable::{Component, Error as FormatError, Format};
 
 use crate::error::{ErrorKind, Result};
@@ -32,7 +35,8 @@ pub enum InputCheck {
     /// `Statistics.db` is that of the data. What is damage here is damage to
     /// [`verify`](crate::verify::verify) and the other way round, but for what only that one reads:
     /// names, deletions and inner bounds of the blocks in a promoted index, and values, which may not
-    /// be of their type.
+    /// be of their type. The SSTables that are named as overlapping are checked as those that are
+    /// dropped unread: all but their `Data.db`.
     #[default]
     AllComponents,
     /// Nothing beyond.
@@ -177,12 +181,13 @@ fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Resul
         InputCheck::AllComponents => {
             let inputs = InputsToCheck::of(&job);
             let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
+            let stop = &stop;
             std::thread::scope(|scope| {
-                let mut threads = vec![scope.spawn(|| inputs.check(&io, &stop, &failed))];
+                let mut threads = vec![scope.spawn(|| inputs.check(&io, stop, &failed))];
                 let mut feed = None;
                 if !inputs.tries.is_empty() {
                     let (ours, theirs) = bti_companions::line(&inputs.tries);
-                    let (inputs, io, stop, failed) = (&inputs, &io, &stop, &failed);
+                    let (inputs, io, failed) = (&inputs, &io, &failed);
                     threads.push(scope.spawn(move || inputs.follow(io, &theirs, stop, failed)));
                     feed = Some(ours);
                 }
@@ -190,6 +195,7 @@ fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Resul
                     inner: observer,
                     threads,
                     feed,
+                    stop,
                     failed: &failed,
                     error: None,
                 };
@@ -232,6 +238,9 @@ struct CheckedInput {
 
 type Checked = Result<Vec<CheckedInput>>;
 
+/// How often a merge that waits for the check looks around.
+const POLL: Duration = Duration::from_millis(1);
+
 impl InputsToCheck {
     fn of(job: &MergeJob) -> InputsToCheck {
         // Those that are dropped unread are believed on the word of their statistics alone: all the
@@ -252,11 +261,39 @@ impl InputsToCheck {
             data_len: input.data_len(),
             is_read: *is_read,
         });
-        InputsToCheck {
+        let mut to_check = InputsToCheck {
             inputs: inputs.collect(),
             tries: tries.collect(),
             trie_ratios: bti.iter().map(|(input, _)| ratio_of(input)).collect(),
             mode: job.options().read_mode,
+        };
+        // What overlaps is believed, too: a filter or a range of keys that hides a key lets tombstones go
+        // that still shadow it.
+        for sstable in job.overlapping() {
+            to_check.add_unread(sstable);
+        }
+        to_check
+    }
+
+    fn add_unread(&mut self, sstable: &OverlappingSstable) {
+        let data_path = sstable.descriptor().path(Component::Data);
+        let data_len = sstable.data_len();
+        // Its ratio was held when it was opened, and nothing will have been read of it.
+        let compression_ratio = NO_COMPRESSION_RATIO;
+        match sstable.descriptor().version.format() {
+            Format::Big => self.inputs.push(InputToCheck {
+                data_path,
+                data_len,
+                compression_ratio,
+            }),
+            Format::Bti => {
+                self.tries.push(TrieInput {
+                    data_path,
+                    data_len,
+                    is_read: false,
+                });
+                self.trie_ratios.push(compression_ratio);
+            }
         }
     }
 
@@ -317,6 +354,7 @@ struct Checking<'a, 'scope> {
     inner: &'a mut dyn Observer,
     threads: Vec<ScopedJoinHandle<'scope, Checked>>,
     feed: Option<TrieFeed>,
+    stop: &'a AtomicBool,
     failed: &'a AtomicBool,
     error: Option<crate::Error>,
 }
@@ -328,6 +366,13 @@ impl Checking<'_, '_> {
         self.feed = None;
         let mut all = Vec::new();
         for thread in std::mem::take(&mut self.threads) {
+            // It may have long to go, and nobody else looks now whether it still has to.
+            while !thread.is_finished() {
+                if self.inner.is_cancelled() {
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+                std::thread::sleep(POLL);
+            }
             let checked = match thread.join() {
                 Ok(checked) => checked,
                 Err(_) => {

@@ -79,6 +79,10 @@ pub(crate) fn check(
             if cancelled.load(Ordering::Relaxed) {
                 return Err(EngineError::Cancelled.into());
             }
+            if findings.has_damage() {
+                // The first is enough; behind it anything may come, for as long as the file is.
+                break;
+            }
             // A partition ends where the next one begins.
             if let Some(previous) = index.previous()
                 && (has_entry || index.is_complete())
