@@ -2,7 +2,7 @@
 //! is not.
 //!
 //! Two readings. The first finds out what can be read and kept, the second writes it with the merge's
-//! own writer, from a source that leaves the damage out ([`splice`]). So nothing is written before
+//! own writer, from a source that leaves the damage out (`splice`). So nothing is written before
 //! it is known what is lost, and the output is made, staged and published as a merge's is.
 //!
 //! What Cassandra's scrub gives up and this keeps: the rows of a partition before damage, and those
