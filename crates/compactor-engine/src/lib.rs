@@ -1,6 +1,7 @@
 //! Cursors, k-way merge, reconciliation, purging, pipeline and publication.
 //!
-//! [`merge_job::MergeJob`] is the whole of it: it opens inputs, merges them and publishes an output.
+//! [`merge_job::MergeJob`] is the whole of it: it opens inputs and decides what is to be done, and
+//! [`merge_run`] merges them and publishes an output.
 //! The way of the data:
 //!
 //! 1. [`decode`]: extents are read ahead and their chunks decompressed by [`workers`];
@@ -27,6 +28,7 @@ pub mod header_union;
 pub mod input;
 pub mod key_estimate;
 pub mod merge_job;
+pub mod merge_run;
 pub mod output_id;
 pub mod overlapping;
 pub mod partition_merge;

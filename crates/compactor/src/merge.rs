@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use compactor_engine::cursor::DataTrace;
 use compactor_engine::input::InputSstable;
-use compactor_engine::merge_job::{self, MergeJob, MergeOptions, StagedMerge};
+use compactor_engine::merge_job::{MergeJob, MergeOptions};
+use compactor_engine::merge_run::{self, StagedMerge};
 use compactor_engine::overlapping::OverlappingSstable;
 use compactor_engine::partition_merge::{InputRead, Observer};
 use compactor_engine::{Error as EngineError, Result as EngineResult};
@@ -123,7 +124,7 @@ pub fn run_merges_together(
         done = observer.reached;
         reports.push((report, io, Usage::now().since(&before)));
     }
-    let outcomes = merge_job::publish(staged)?;
+    let outcomes = merge_run::publish(staged)?;
     let reports = reports.into_iter().zip(outcomes);
     Ok(reports
         .map(|((mut report, io, usage), outcome)| {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use compactor_engine::merge_job::{MergeJob, MergeOptions, MergeOutcome};
+use compactor_engine::merge_job::{MergeJob, MergeOptions};
+use compactor_engine::merge_run::MergeOutcome;
 use compactor_engine::scan::Scan;
 use compactor_engine::sstable_writer::{SstableSettings, SstableWriter, WriteSettings};
 use compactor_engine::staging::Staging;

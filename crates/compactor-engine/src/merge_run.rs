@@ -1,0 +1,219 @@
+//! A merge that was decided on, from its inputs' first read to its published output.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::cursor::{Cursor, ExpectedPartitions};
+use crate::decode::{DecodedBlocks, Encoding};
+use crate::error::{Error, Result};
+use crate::header_union::column_map;
+use crate::key_estimate::partition_count;
+use crate::merge_job::MergeJob;
+use crate::partition_merge::{
+    InputRead, MergeCounts, MergeInput, Merged, Observer, PartitionMerger,
+};
+use crate::sstable_writer::{
+    SstableWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
+};
+use crate::staging::Staging;
+use crate::workers::Workers;
+
+/// What a merge did.
+#[derive(Debug)]
+pub struct MergeOutcome {
+    /// The output; `None` if nothing was left to write.
+    pub output: Option<WrittenSstable>,
+    /// Counts of the merge.
+    pub counts: MergeCounts,
+    /// Bytes of `Data.db` of all inputs.
+    pub stored_bytes_read: u64,
+    /// Uncompressed bytes of all inputs.
+    pub uncompressed_bytes_read: u64,
+    /// Time from the first read to the last sync.
+    pub elapsed: Duration,
+}
+
+/// A merge that is done but for the publication of its output.
+#[derive(Debug)]
+pub struct StagedMerge {
+    output: Option<StagedSstable>,
+    outcome: MergeOutcome,
+}
+
+/// Publishes the outputs of merges into one directory, all or none of them.
+///
+/// # Errors
+/// A failed sync or rename. Nothing of any output stays then.
+pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
+    let started = Instant::now();
+    let mut outcomes = Vec::with_capacity(merges.len());
+    let mut staged = Vec::with_capacity(merges.len());
+    let mut with_output = Vec::with_capacity(merges.len());
+    for merge in merges {
+        if let Some(output) = merge.output {
+            with_output.push(outcomes.len());
+            staged.push(output);
+        }
+        outcomes.push(merge.outcome);
+    }
+    let written = publish_together(staged)?;
+    for outcome in &mut outcomes {
+        outcome.elapsed += started.elapsed();
+    }
+    for (index, written) in with_output.into_iter().zip(written) {
+        outcomes[index].output = Some(written);
+    }
+    Ok(outcomes)
+}
+
+impl MergeJob {
+    /// Merges and publishes.
+    ///
+    /// # Errors
+    /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
+    pub fn run(self, observer: &mut dyn Observer) -> Result<MergeOutcome> {
+        let staged = self.stage(observer)?;
+        let mut outcomes = publish(vec![staged])?;
+        outcomes
+            .pop()
+            .ok_or_else(|| Error::Internal("a merge without an outcome".to_owned()))
+    }
+
+    /// Merges, and leaves the output where nobody sees it until it is published.
+    ///
+    /// # Errors
+    /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
+    pub fn stage(mut self, observer: &mut dyn Observer) -> Result<StagedMerge> {
+        let started = Instant::now();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let staging = Staging::create(&self.options.output_directory)?;
+        let workers = Workers::start(self.options.threads)?;
+        let result = self.merge(observer, staging, &workers, &cancelled, started);
+        // Tasks still queued after a failure have nobody to work for.
+        cancelled.store(result.is_err(), Ordering::Relaxed);
+        drop(workers);
+        result
+    }
+
+    fn merge(
+        &mut self,
+        observer: &mut dyn Observer,
+        staging: Staging,
+        workers: &Workers,
+        cancelled: &Arc<AtomicBool>,
+        started: Instant,
+    ) -> Result<StagedMerge> {
+        let uncompressed_bytes_read = self.uncompressed_bytes();
+        let stored_bytes_read = self.inputs.iter().map(|i| i.data.len()).sum();
+        let write = WriteSettings {
+            mode: self.options.write_mode,
+            buffer_bytes: self.budget.write_buffer_bytes,
+            in_flight: self.budget.write_buffers,
+            max_blocks: self.budget.output_blocks,
+            expected_len: Some(self.expected_output_len(stored_bytes_read)),
+        };
+        let (sstable, partitions) = SstableWriter::create(
+            &self.io,
+            staging,
+            self.settings.clone(),
+            &write,
+            workers.queue(),
+            Arc::clone(cancelled),
+        )?;
+        let sstable = match self.inputs.first() {
+            Some(input) => sstable.with_partitioner(input.partitioner),
+            None => sstable,
+        };
+        let layout = Arc::clone(sstable.layout());
+        let mut merge_inputs = Vec::with_capacity(self.inputs.len());
+        for input in &mut self.inputs {
+            let Some(encoding) = input.encoding.take() else {
+                return Err(Error::Internal("an input was read twice".to_owned()));
+            };
+            let map = column_map(&input.layout, &layout)?;
+            let blocks = DecodedBlocks::start(
+                input.data.clone(),
+                encoding,
+                self.budget.decode,
+                workers.queue(),
+                Arc::clone(cancelled),
+            );
+            let mut cursor = Cursor::new(blocks, input.bounded_layout(), input.data_path())
+                .with_partitioner(input.partitioner);
+            let stats = &input.statistics.stats;
+            cursor.expect(ExpectedPartitions {
+                count: partition_count(stats),
+                first_key: stats.first_key.clone(),
+                last_key: stats.last_key.clone(),
+            });
+            if let Some(trace) = observer.trace(cursor.path()) {
+                cursor.set_trace(trace);
+            }
+            let merge_input = MergeInput::new(
+                cursor,
+                map,
+                &layout,
+                input.statistics.stats.min_local_deletion_time,
+                self.options.now_s,
+            );
+            let may_be_dropped = self.drops.may_cover(input.statistics.stats.min_timestamp);
+            merge_inputs.push(match may_be_dropped {
+                true => merge_input.with_dropped_cells(),
+                false => merge_input,
+            });
+        }
+        let merger = PartitionMerger::new(
+            merge_inputs,
+            partitions,
+            layout,
+            self.options.now_s,
+            self.options.gc_before_s.unwrap_or(i64::MIN),
+        )
+        .with_drops(std::mem::take(&mut self.drops));
+        let Merged {
+            inputs,
+            writer: partitions,
+            counts,
+        } = merger.run_to_end(&self.surroundings, observer)?;
+        let read: Vec<InputRead> = inputs
+            .iter()
+            .map(|input| InputRead {
+                data_path: input.cursor().path().clone(),
+                places: input.cursor().places(),
+                rows: input.cursor().rows(),
+                digest: input.cursor().source().digest(),
+            })
+            .collect();
+        // Windows and readahead are not needed any more.
+        drop(inputs);
+        observer.inputs_read(&read)?;
+        let output = sstable.stage(partitions)?;
+        if let Some(output) = &output {
+            observer.before_publish(&output.data_path())?;
+        }
+        Ok(StagedMerge {
+            output,
+            outcome: MergeOutcome {
+                output: None,
+                counts,
+                stored_bytes_read,
+                uncompressed_bytes_read,
+                elapsed: started.elapsed(),
+            },
+        })
+    }
+
+    /// At most what came in, unless compression is given up.
+    fn expected_output_len(&self, stored: u64) -> u64 {
+        let inputs_are_compressed = self
+            .inputs
+            .iter()
+            .any(|i| matches!(i.encoding, Some(Encoding::Compressed { .. })));
+        if inputs_are_compressed && self.settings.compression.is_none() {
+            self.uncompressed_bytes()
+        } else {
+            stored
+        }
+    }
+}
