@@ -1,0 +1,109 @@
+//! An arm of the experiment: no compaction, or one with a read mode and a write mode.
+
+use std::fmt;
+use std::str::FromStr;
+
+use compactor::io::{ReadMode, WriteMode};
+use serde::{Deserialize, Serialize};
+
+/// What runs beside the bystander. As text, also in JSON: `idle`, or `read/write` such as
+/// `buffered/direct`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Arm {
+    /// Nothing.
+    Idle,
+    /// A compaction.
+    Compaction {
+        /// How it reads its inputs; never `auto`, which would hide what was done.
+        read: ReadMode,
+        /// How it writes its output; never `auto`.
+        write: WriteMode,
+    },
+}
+
+impl Arm {
+    /// The arms of a run that names none.
+    pub const DEFAULT: [Arm; 8] = [
+        Arm::Idle,
+        Arm::of(ReadMode::Buffered, WriteMode::Buffered),
+        Arm::of(ReadMode::Buffered, WriteMode::Trickle),
+        Arm::of(ReadMode::DontNeed, WriteMode::DontNeed),
+        Arm::of(ReadMode::DontCache, WriteMode::DontCache),
+        Arm::of(ReadMode::Buffered, WriteMode::Direct),
+        Arm::of(ReadMode::Direct, WriteMode::Buffered),
+        Arm::of(ReadMode::Direct, WriteMode::Direct),
+    ];
+
+    const fn of(read: ReadMode, write: WriteMode) -> Arm {
+        Arm::Compaction { read, write }
+    }
+}
+
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Arm::Idle => f.pad("idle"),
+            Arm::Compaction { read, write } => f.pad(&format!("{read}/{write}")),
+        }
+    }
+}
+
+impl From<Arm> for String {
+    fn from(arm: Arm) -> String {
+        arm.to_string()
+    }
+}
+
+impl FromStr for Arm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Arm, String> {
+        if text == "idle" {
+            return Ok(Arm::Idle);
+        }
+        let Some((read, write)) = text.split_once('/') else {
+            return Err(format!(
+                "`{text}` is no arm: expected `idle`, or a read and a write mode such as \
+                 `buffered/direct`"
+            ));
+        };
+        let read: ReadMode = read.parse().map_err(|e| format!("arm `{text}`: {e}"))?;
+        let write: WriteMode = write.parse().map_err(|e| format!("arm `{text}`: {e}"))?;
+        if read == ReadMode::Auto || write == WriteMode::Auto {
+            return Err(format!(
+                "arm `{text}`: `auto` may mean one thing here and another there, name the mode"
+            ));
+        }
+        Ok(Arm::Compaction { read, write })
+    }
+}
+
+impl TryFrom<String> for Arm {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Arm, String> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_parse_back() {
+        for arm in Arm::DEFAULT {
+            assert_eq!(arm.to_string().parse(), Ok(arm));
+        }
+        for (text, reason) in [
+            ("busy", "is no arm"),
+            ("direct/trickly", "unknown write mode"),
+            ("trickle/direct", "unknown read mode"),
+            ("auto/direct", "name the mode"),
+        ] {
+            let error = text.parse::<Arm>().unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! One arm, once.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Interval, Latency, Sample, Warning};
+use crate::arm::Arm;
+
+/// One run of one arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// What ran beside the bystander.
+    pub arm: Arm,
+    /// Which repeat; warm-ups count, too: with one warm-up the first that counts is 1.
+    pub repeat: u32,
+    /// Whether it was only to warm up, and is not counted.
+    pub warm_up: bool,
+    /// Its place among all runs of the experiment, from 0.
+    pub order: u32,
+    /// When it began, milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// How long it took with preparation and cleaning.
+    pub elapsed_s: f64,
+    /// Why it is not to be compared with others; empty for a valid run.
+    pub invalid: Vec<Invalid>,
+    /// What is doubtful, but no reason to discard it.
+    pub warnings: Vec<Warning>,
+    /// Reads before the compaction: hot set warm, nothing else going on.
+    pub before: Latency,
+    /// **The result**: reads while the compaction went on, from its start until its output was
+    /// published; for [`Arm::Idle`] over as long a time.
+    pub during: Latency,
+    /// Reads after it, of the output; of the inputs for [`Arm::Idle`].
+    pub after: Latency,
+    /// Over the whole run, warming up not included.
+    pub intervals: Vec<Interval>,
+    /// Every 100 ms or so over the same time.
+    pub samples: Vec<Sample>,
+    /// What the compaction did; `None` for [`Arm::Idle`] and where it failed.
+    pub compaction: Option<CompactionRecord>,
+    /// What became of the hot set in the page cache.
+    pub hot_set: HotSetRecord,
+    /// Memory, from the start of the compaction to its end.
+    pub memory: MemoryRecord,
+    /// Stalls that the kernel counted (PSI), from the start of the compaction to its end.
+    pub pressure: PressureRecord,
+    /// Processor time, from the start of the compaction to its end.
+    pub cpu: CpuRecord,
+}
+
+impl Run {
+    /// Whether it is compared with others.
+    pub fn counts(&self) -> bool {
+        !self.warm_up && self.invalid.is_empty()
+    }
+}
+
+/// Why a run does not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invalid {
+    /// A word to find it by: `failed`, `fallback`, `pages_left`, `compaction_too_short`,
+    /// `generator_late`, `reads_failed`, `hot_set_not_warm`, `memory_limit_lost`.
+    pub kind: String,
+    /// The sentence for people.
+    pub text: String,
+}
+
+/// What a run was doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Reads alone, of a warm hot set.
+    Before,
+    /// Reads beside the compaction.
+    During,
+    /// Reads after the compaction.
+    After,
+}
+
+/// What a compaction did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompactionRecord {
+    /// From its start until the output was published.
+    pub elapsed_s: f64,
+    /// Bytes of the inputs on disk, all components.
+    pub input_bytes: u64,
+    /// Uncompressed bytes of the inputs' `Data.db`.
+    pub input_uncompressed_bytes: u64,
+    /// Bytes of the output on disk, all components.
+    pub output_bytes: u64,
+    /// Uncompressed input bytes per second, what `compaction_throughput` limits in Cassandra.
+    pub uncompressed_bytes_per_s: f64,
+    /// The limit that was set on that; `None` for none.
+    pub throughput_limit_bytes_per_s: Option<u64>,
+    /// How `Data.db` was really read.
+    pub read_mode: String,
+    /// How the output was really written.
+    pub write_mode: Option<String>,
+    /// `uring` or `threads`.
+    pub backend: String,
+    /// Where something else was used than the arm says.
+    pub fallbacks: Vec<String>,
+    /// Pages of the inputs in the page cache just before it began.
+    pub input_pages_before: Option<u64>,
+    /// Pages of the inputs in the page cache when the output was published.
+    pub input_pages_after: Option<u64>,
+    /// Pages of the output in the page cache when it was published.
+    pub output_pages_after: Option<u64>,
+    /// Pages of the output.
+    pub output_pages: u64,
+}
+
+/// The hot set in the page cache. Its pages are those of `Data.db` and of the index that a read of
+/// any hot partition touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HotSetRecord {
+    /// Pages of the hot set.
+    pub pages: u64,
+    /// Of these in the page cache when the compaction began.
+    pub resident_before: Option<u64>,
+    /// The least that were during the compaction.
+    pub least_resident: Option<u64>,
+    /// Of these when the compaction was over, and before its inputs were let go.
+    pub resident_after: Option<u64>,
+    /// `resident_before - least_resident`.
+    pub evicted: Option<u64>,
+}
+
+/// Memory counters over the compaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemoryRecord {
+    /// Pages of files that were evicted and soon needed again (`workingset_refault_file`), of the
+    /// cgroup.
+    pub cgroup_refaults: Option<u64>,
+    /// The same of the whole machine, from `/proc/vmstat`.
+    pub machine_refaults: Option<u64>,
+    /// Pages scanned for reclaim, machine.
+    pub pages_scanned: Option<u64>,
+    /// Pages reclaimed, machine.
+    pub pages_reclaimed: Option<u64>,
+    /// Times that an allocation had to reclaim by itself, machine.
+    pub allocation_stalls: Option<u64>,
+    /// Most dirty pages of inputs and output at a sample.
+    pub most_dirty_pages: Option<u64>,
+}
+
+/// Stalls over the compaction, from `/proc/pressure`; microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PressureRecord {
+    /// Some task waited for memory.
+    pub memory_some_us: Option<u64>,
+    /// All tasks waited for memory.
+    pub memory_full_us: Option<u64>,
+    /// Some task waited for I/O.
+    pub io_some_us: Option<u64>,
+    /// All tasks waited for I/O.
+    pub io_full_us: Option<u64>,
+}
+
+/// Processor seconds over the compaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuRecord {
+    /// The process without bystander and samplers: the compaction.
+    pub compaction_s: f64,
+    /// The bystander's threads.
+    pub bystander_s: f64,
+    /// The samplers and whatever else the experiment needs.
+    pub harness_s: f64,
+}
