@@ -49,7 +49,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// All runs of an arm at a point that are to be compared: valid and no warm-up, by repeat.
-    pub fn counted<'a>(point: &'a SweepPoint, arm: Arm) -> impl Iterator<Item = &'a Run> {
+    pub fn counted(point: &SweepPoint, arm: Arm) -> impl Iterator<Item = &Run> {
         let runs = point.runs.iter().filter(move |run| run.arm == arm);
         runs.filter(|run| run.counts())
     }
