@@ -18,6 +18,7 @@ mod rng;
 pub mod scenarios;
 mod server;
 pub mod skip;
+pub mod strategy;
 mod toolchain;
 pub mod usage;
 

@@ -12,4 +12,5 @@ mod scenario;
 mod scrub;
 mod shared_files;
 mod shared_list;
+mod size_tiered;
 mod support;

@@ -47,6 +47,12 @@ final class Operations
                 return result;
             case "compact":
                 return Compact.run(Node.table(request), request);
+            case "size_tiered_buckets":
+                return Strategy.buckets(request);
+            case "size_tiered_next":
+                return Strategy.next(Node.table(request), request);
+            case "size_tiered_options":
+                return Strategy.options(request);
             case "dump":
                 result.put("lines", Dump.run(Node.table(request), text(request, "data"), text(request, "out")));
                 return result;

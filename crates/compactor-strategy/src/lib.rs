@@ -1,0 +1,11 @@
+//! Which SSTables to compact next, by Cassandra's rules: the state of a table in, jobs out. Nothing is
+//! read or written here, and no clock is asked.
+//!
+//! Source: package `org.apache.cassandra.db.compaction` of Cassandra 6.0-alpha2.
+
+pub mod java_hash_map;
+pub mod options;
+pub mod size_tiered;
+pub mod tombstones;
+
+pub use options::OptionError;

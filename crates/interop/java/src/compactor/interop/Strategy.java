@@ -1,0 +1,103 @@
+package compactor.interop;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import org.apache.cassandra.db.ColumnFamilyStore;
+import org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy;
+import org.apache.cassandra.exceptions.ConfigurationException;
+import org.apache.cassandra.io.sstable.format.SSTableReader;
+import org.apache.cassandra.schema.CompactionParams;
+import org.apache.cassandra.utils.Pair;
+
+/** What SizeTieredCompactionStrategy would compact. */
+final class Strategy
+{
+    private Strategy()
+    {
+    }
+
+    /** Buckets of each list of sizes, as places in the list. */
+    static ArrayNode buckets(JsonNode request)
+    {
+        ArrayNode results = Server.JSON.createArrayNode();
+        for (JsonNode list : request.get("lists"))
+        {
+            List<Pair<Integer, Long>> files = new ArrayList<>();
+            for (JsonNode size : list.get("sizes"))
+                files.add(Pair.create(files.size(), size.longValue()));
+            ArrayNode buckets = results.addArray();
+            for (List<Integer> bucket : SizeTieredCompactionStrategy.getBuckets(files,
+                                                                               list.get("high").doubleValue(),
+                                                                               list.get("low").doubleValue(),
+                                                                               list.get("min").longValue()))
+                bucket.forEach(buckets.addArray()::add);
+        }
+        return results;
+    }
+
+    /** The SSTables that it compacts next, as places in the list of Data.db files. */
+    static ObjectNode next(ColumnFamilyStore cfs, JsonNode request) throws Exception
+    {
+        Node.empty(cfs);
+        List<SSTableReader> readers = new ArrayList<>();
+        Map<SSTableReader, Integer> places = new IdentityHashMap<>();
+        for (Path data : Stage.dataFiles(Operations.strings(request, "inputs")))
+        {
+            SSTableReader reader = Stage.open(cfs, Stage.stageIn(cfs, data));
+            places.put(reader, readers.size());
+            readers.add(reader);
+        }
+        cfs.addSSTables(readers);
+        ObjectNode result = Server.JSON.createObjectNode();
+        List<List<SSTableReader>> buckets =
+            SizeTieredCompactionStrategy.getBuckets(SizeTieredCompactionStrategy.createSSTableAndLengthPairs(readers),
+                                                    request.get("high").doubleValue(),
+                                                    request.get("low").doubleValue(),
+                                                    request.get("min").longValue());
+        ArrayNode next = result.putArray("next");
+        for (SSTableReader reader : SizeTieredCompactionStrategy.mostInterestingBucket(buckets,
+                                                                                       request.get("min_threshold").intValue(),
+                                                                                       request.get("max_threshold").intValue()))
+            next.add(places.get(reader));
+        ArrayNode sizes = result.putArray("sizes");
+        for (SSTableReader reader : readers)
+            sizes.addObject().put("data", reader.onDiskLength()).put("all", reader.bytesOnDisk());
+        Node.empty(cfs);
+        return result;
+    }
+
+    /** What is wrong with each set of options of SizeTieredCompactionStrategy; null if nothing is. */
+    static ArrayNode options(JsonNode request)
+    {
+        ArrayNode results = Server.JSON.createArrayNode();
+        for (JsonNode set : request.get("sets"))
+        {
+            Map<String, String> options = new HashMap<>();
+            set.fields().forEachRemaining(field -> options.put(field.getKey(), field.getValue().textValue()));
+            try
+            {
+                CompactionParams.create(SizeTieredCompactionStrategy.class, options).validate();
+                results.addNull();
+            }
+            catch (ConfigurationException e)
+            {
+                results.add(e.getMessage());
+            }
+            catch (NumberFormatException e)
+            {
+                // Nobody has thought of this one, so there are no words for it.
+                results.add("");
+            }
+        }
+        return results;
+    }
+}

@@ -1,0 +1,115 @@
+//! What Cassandra's `SizeTieredCompactionStrategy` would compact, asked of its own classes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::cassandra::{Cassandra, Table};
+use crate::rng::Rng;
+
+/// Sizes to be put into buckets.
+#[derive(Debug, Clone, serde::Serialize)]
+pub struct SizeList {
+    /// Bytes of each SSTable.
+    pub sizes: Vec<i64>,
+    /// `bucket_low`.
+    pub low: f64,
+    /// `bucket_high`.
+    pub high: f64,
+    /// `min_sstable_size`.
+    pub min: i64,
+}
+
+/// What is compacted next.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Next {
+    /// Places in the list of SSTables.
+    pub next: Vec<usize>,
+    /// Bytes of each SSTable.
+    pub sizes: Vec<Bytes>,
+}
+
+/// Bytes of one SSTable.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Bytes {
+    /// Of `Data.db`.
+    pub data: u64,
+    /// Of all components.
+    pub all: u64,
+}
+
+/// Buckets of each list, as places in it (`getBuckets`).
+pub fn buckets(cassandra: &mut Cassandra, lists: &[SizeList]) -> Result<Vec<Vec<Vec<usize>>>> {
+    let reply = cassandra.request(json!({"op": "size_tiered_buckets", "lists": lists}))?;
+    serde_json::from_value(reply).context("buckets in the reply")
+}
+
+/// What it compacts of these SSTables (`mostInterestingBucket`).
+pub fn next(
+    cassandra: &mut Cassandra,
+    table: &Table,
+    inputs: &[PathBuf],
+    list: &SizeList,
+    thresholds: (usize, usize),
+) -> Result<Next> {
+    let reply = cassandra.request(json!({
+        "op": "size_tiered_next", "keyspace": table.keyspace, "table": table.name, "inputs": inputs,
+        "low": list.low, "high": list.high, "min": list.min,
+        "min_threshold": thresholds.0, "max_threshold": thresholds.1,
+    }))?;
+    serde_json::from_value(reply).context("the next compaction in the reply")
+}
+
+/// Why each set of options is refused; `None` if it is not (`CompactionParams.validate`).
+pub fn refusals(
+    cassandra: &mut Cassandra,
+    sets: &[BTreeMap<String, String>],
+) -> Result<Vec<Option<String>>> {
+    let reply = cassandra.request(json!({"op": "size_tiered_options", "sets": sets}))?;
+    serde_json::from_value(reply).context("messages in the reply")
+}
+
+/// Lists of sizes that come close to every bound: of all magnitudes, in clusters, with equal ones, and
+/// with bounds that make few buckets or very many.
+#[must_use]
+pub fn random_lists(seed: u64, count: usize) -> Vec<SizeList> {
+    let mut rng = Rng::new(seed);
+    (0..count).map(|_| random_list(&mut rng)).collect()
+}
+
+fn random_list(rng: &mut Rng) -> SizeList {
+    let (low, high) = *rng.pick(&[
+        (0.5, 1.5),
+        (0.5, 1.5),
+        (0.9, 1.1),
+        (0.99, 1.01),
+        (0.0, 3.0),
+        (1.2, 1.6),
+    ]);
+    let min = *rng.pick(&[0, 50 << 20, 1000, 1 << 40]);
+    let shape = rng.below(4);
+    let count = rng.size(if shape == 3 { 300 } else { 60 });
+    let mut sizes: Vec<i64> = Vec::with_capacity(count);
+    for _ in 0..count {
+        let any = (rng.next() >> (1 + rng.below(62))).cast_signed();
+        sizes.push(match shape {
+            0 => any,
+            1 => rng.below(500).cast_signed(),
+            // Around the sizes before: half of them, half as much again.
+            2 if !sizes.is_empty() => {
+                let near = *rng.pick(&sizes) / 8 * (*rng.pick(&[4, 8, 12]));
+                (near + rng.below(3).cast_signed() - 1).clamp(0, 1 << 60)
+            }
+            _ => any >> 20,
+        });
+    }
+    SizeList {
+        sizes,
+        low,
+        high,
+        min,
+    }
+}

@@ -1,0 +1,154 @@
+//! Our size-tiered strategy by Cassandra's own: buckets, the bucket that is compacted next, and what options it refuses.
+
+use std::collections::BTreeMap;
+
+use compactor_strategy::options::Thresholds;
+use compactor_strategy::size_tiered::{BucketOptions, SizeTiered, SstableState};
+use interop::cases::Case;
+use interop::scenarios::Scenario;
+use interop::{Mode, strategy};
+
+use crate::support::server;
+
+const LISTS: usize = 3000;
+
+fn bucket_options(list: &strategy::SizeList) -> BucketOptions {
+    BucketOptions {
+        low: list.low,
+        high: list.high,
+        min_sstable_size: list.min,
+    }
+}
+
+#[test]
+fn buckets_are_cassandras() {
+    let Some(mut cassandra) = server(Mode::Pa) else {
+        return;
+    };
+    let lists = strategy::random_lists(7871, LISTS);
+    let theirs = strategy::buckets(&mut cassandra, &lists).expect("Cassandra makes buckets");
+    let mut several = 0;
+    for (number, (list, theirs)) in lists.iter().zip(&theirs).enumerate() {
+        let ours = bucket_options(list).buckets(&list.sizes);
+        assert_eq!(&ours, theirs, "list {number}: {list:?}");
+        several += usize::from(ours.len() > 12);
+    }
+    println!("{LISTS} lists, {several} of them with more than 12 buckets");
+    assert!(several > LISTS / 20, "{several} lists make a map grow");
+}
+
+#[test]
+fn the_next_compaction_is_cassandras() {
+    let Some(mut cassandra) = server(Mode::Pa) else {
+        return;
+    };
+    let mut scenario = Scenario::new("size_tiered_next", "SSTables of many sizes")
+        .schema("CREATE TABLE $t (k int PRIMARY KEY, v text)");
+    let lens = [
+        3000, 20, 9000, 3100, 25, 400, 8000, 3000, 420, 30, 9100, 390, 3050, 20, 410,
+    ];
+    for (n, len) in lens.iter().enumerate() {
+        scenario = scenario.input(|i| {
+            // What compresses badly, so that the file is about as long.
+            let text: String = (0..*len)
+                .map(|b: usize| char::from(b'0' + ((b * b * 7 + b / 3 + n) % 43) as u8))
+                .filter(|c| *c != '\'')
+                .collect();
+            i.cql(format!("INSERT INTO $t (k, v) VALUES ({n}, '{text}')"));
+        });
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let case = Case::prepare(&mut cassandra, &scenario, place.path()).expect("inputs");
+    let mut found = 0;
+    for (min, max) in [(2, 2), (2, 32), (3, 4), (4, 32), (15, 15), (16, 32)] {
+        for (low, high, min_size) in [
+            (0.5, 1.5, 0),
+            (0.9, 1.1, 0),
+            (0.5, 1.5, 600),
+            (0.5, 1.5, 1 << 20),
+        ] {
+            let list = strategy::SizeList {
+                sizes: Vec::new(),
+                low,
+                high,
+                min: min_size,
+            };
+            let theirs =
+                strategy::next(&mut cassandra, &case.table, &case.inputs, &list, (min, max))
+                    .expect("Cassandra chooses");
+            let states: Vec<SstableState> = theirs
+                .sizes
+                .iter()
+                .map(|bytes| SstableState {
+                    data_bytes: bytes.data,
+                    bytes_on_disk: bytes.all,
+                    hotness: 0.0,
+                })
+                .collect();
+            let ours = SizeTiered {
+                thresholds: Thresholds { min, max },
+                buckets: bucket_options(&list),
+                ..SizeTiered::default()
+            };
+            assert_eq!(
+                ours.next(&states),
+                theirs.next,
+                "{min}..{max}, {list:?}, {states:?}"
+            );
+            found += usize::from(!theirs.next.is_empty());
+        }
+    }
+    assert!(found > 10, "{found} choices were not empty");
+}
+
+#[test]
+fn options_are_refused_in_cassandras_words() {
+    let Some(mut cassandra) = server(Mode::Pa) else {
+        return;
+    };
+    let values = [
+        "",
+        "-1",
+        "0",
+        "1",
+        "2",
+        "3",
+        "40",
+        "0.5",
+        "1.5",
+        "abc",
+        "99999999999",
+        "true",
+        " 7 ",
+        "1e3",
+        "+2",
+        "1f",
+    ];
+    let names = [
+        "min_threshold",
+        "max_threshold",
+        "bucket_low",
+        "bucket_high",
+        "min_sstable_size",
+        "tombstone_threshold",
+        "tombstone_compaction_interval",
+        "unchecked_tombstone_compaction",
+        "log_all",
+        "enabled",
+    ];
+    let mut sets: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
+    for name in names {
+        for value in values {
+            sets.push(BTreeMap::from([(name.to_owned(), value.to_owned())]));
+        }
+    }
+    let theirs = strategy::refusals(&mut cassandra, &sets).expect("Cassandra judges");
+    for (set, theirs) in sets.iter().zip(theirs) {
+        let ours = SizeTiered::from_options(set).err().map(|error| error.0);
+        match theirs.as_deref() {
+            // An int that Cassandra takes apart without looking whether it is one.
+            Some("") => assert!(ours.is_some(), "{set:?}"),
+            _ => assert_eq!(ours, theirs, "{set:?}"),
+        }
+    }
+}
