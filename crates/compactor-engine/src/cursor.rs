@@ -6,6 +6,7 @@
 //! fault is known.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -65,17 +66,26 @@ pub struct Cursor<S> {
     places: PlacesHash,
     expected: Option<ExpectedPartitions>,
     trace: Option<Box<dyn DataTrace>>,
+    /// The trace is to be told of the current partition's rows.
+    is_traced: bool,
 }
 
 /// Is told of everything that a cursor comes to, to hold it against an index that can only be checked
 /// with the data at hand.
 pub trait DataTrace: std::fmt::Debug {
-    /// The next partition, where it begins in the uncompressed data, and its own deletion.
-    fn partition(&mut self, key: &[u8], hash: KeyHash, position: u64, deletion: DeletionTime);
+    /// The next partition, where it begins in the uncompressed data, and its own deletion. False if
+    /// what is in it need not be told.
+    fn partition(
+        &mut self,
+        key: &[u8],
+        hash: KeyHash,
+        position: u64,
+        deletion: DeletionTime,
+    ) -> bool;
 
-    /// A row or marker that begins at `start` of the partition; `name` is its serialized prefix
+    /// A row or marker that takes the bytes `at` of the partition; `name` is its serialized prefix
     /// without the kind, `open` the deletion that is open behind it.
-    fn unfiltered(&mut self, start: u64, kind: Kind, name: &[u8], open: DeletionTime);
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime);
 
     /// The partition's end byte is at `end` of the partition.
     fn end_partition(&mut self, end: u64);
@@ -161,6 +171,7 @@ impl<S: BlockSource> Cursor<S> {
             places: PlacesHash::default(),
             expected: None,
             trace: None,
+            is_traced: false,
         }
     }
 
@@ -294,7 +305,8 @@ impl<S: BlockSource> Cursor<S> {
         self.partitions += 1;
         self.places.add(hash, self.partition_position);
         if let Some(trace) = &mut self.trace {
-            trace.partition(&self.key, hash, self.partition_position, self.deletion);
+            let position = self.partition_position;
+            self.is_traced = trace.partition(&self.key, hash, position, self.deletion);
         }
         if self.partitions == 1 {
             self.check_key("first", |e| e.first_key.as_deref())?;
@@ -380,7 +392,7 @@ impl<S: BlockSource> Cursor<S> {
                 }
             }
         }
-        if self.trace.is_some() {
+        if self.is_traced {
             self.tell_trace();
         }
         Ok(())
@@ -392,8 +404,11 @@ impl<S: BlockSource> Cursor<S> {
         };
         let start = self.window.position() - self.partition_position;
         let bytes = self.window.bytes();
-        let (kind, name) = match &self.place {
-            Place::Row(head) => (Kind::Clustering, head.clustering_start..head.clustering_end),
+        let (kind, name, len) = match &self.place {
+            Place::Row(head) => {
+                let name = head.clustering_start..head.clustering_end;
+                (Kind::Clustering, name, head.len)
+            }
             Place::Marker(head) => {
                 let flags_len = match bytes.first() {
                     Some(flags) if flags & flags::EXTENSION_FLAG != 0 => 2,
@@ -404,11 +419,12 @@ impl<S: BlockSource> Cursor<S> {
                 let clustering = &self.layout.clustering;
                 let _ = clustering.parse_bound(bytes, &mut bound_end, &mut Vec::new());
                 // Behind the kind.
-                (head.kind, flags_len + 1..bound_end)
+                (head.kind, flags_len + 1..bound_end, head.len)
             }
             _ => return trace.end_partition(start),
         };
-        trace.unfiltered(start, kind, bytes.get(name).unwrap_or_default(), self.open);
+        let at = start..start + len as u64;
+        trace.unfiltered(at, kind, bytes.get(name).unwrap_or_default(), self.open);
     }
 
     /// On a bound that opens where the one before it closes: both are what Cassandra writes as one

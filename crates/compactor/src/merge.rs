@@ -1,6 +1,7 @@
 //! The main thing: SSTables in, one SSTable out, and a report.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::verify::Severity;
 use crate::verify::binding::{self, RowsSeen};
 use crate::verify::bti_companions::{self, TrieBatches, TrieFeed, TrieInput};
 use crate::verify::companions::{self, Companions};
+use crate::verify::indexed_partitions::{self, IndexReader, IndexedFeed, IndexedInput};
 
 /// What to merge and how; see [`MergeOptions`] for the fields.
 pub type MergeRequest = MergeOptions;
@@ -35,8 +37,7 @@ pub enum InputCheck {
     /// `Index.db`, `Summary.db`, `Filter.db` and `Digest.crc32` too, beside the merge, and whether
     /// `Statistics.db` is that of the data. What is damage here is damage to
     /// [`verify`](crate::verify::verify) and the other way round, but for what only that one reads:
-    /// names, deletions and inner bounds of the blocks in a promoted index, and values, which may not
-    /// be of their type. The SSTables that are named as overlapping are checked as those that are
+    /// values, which may not be of their type. The SSTables that are named as overlapping are checked as those that are
     /// dropped unread: all but their `Data.db`.
     #[default]
     AllComponents,
@@ -185,19 +186,25 @@ fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Resul
             let stop = &stop;
             std::thread::scope(|scope| {
                 let mut threads = vec![scope.spawn(|| inputs.check(&io, stop, &failed))];
-                let mut feed = None;
+                let mut feeds = Feeds::default();
+                let (inputs, io, failed) = (&inputs, &io, &failed);
                 if !inputs.tries.is_empty() {
                     let (ours, theirs) = bti_companions::line(&inputs.tries);
-                    let (inputs, io, failed) = (&inputs, &io, &failed);
                     threads.push(scope.spawn(move || inputs.follow(io, &theirs, stop, failed)));
-                    feed = Some(ours);
+                    feeds.tries = Some(ours);
+                }
+                if !inputs.indexed.is_empty() {
+                    let (ours, reader) = indexed_partitions::connect(&inputs.indexed);
+                    let read = move || inputs.read_indexes(io, reader, stop, failed);
+                    threads.push(scope.spawn(read));
+                    feeds.indexed = Some(ours);
                 }
                 let mut checking = Checking {
                     inner: observer,
                     threads,
-                    feed,
+                    feeds,
                     stop,
-                    failed: &failed,
+                    failed,
                     error: None,
                 };
                 let staged = job.stage(&mut checking);
@@ -217,6 +224,8 @@ fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Resul
 struct InputsToCheck {
     /// Those of the BIG format, which can be checked by themselves.
     inputs: Vec<InputToCheck>,
+    /// Those among them that are read and whose partitions may have a promoted index.
+    indexed: Vec<IndexedInput>,
     /// Those of the BTI format, and the compression ratios that their statistics should tell.
     tries: Vec<TrieInput>,
     trie_ratios: Vec<f64>,
@@ -262,8 +271,20 @@ impl InputsToCheck {
             data_len: input.data_len(),
             is_read: *is_read,
         });
+        // Without clustering columns a partition has one row, which makes no index.
+        let indexed = big.iter().filter(|(input, is_read)| {
+            let has_clustering = !input.header().clustering_types.is_empty();
+            *is_read && has_clustering
+        });
+        let indexed = indexed.map(|(input, _)| IndexedInput {
+            data_path: input.data_path(),
+            data_len: input.data_len(),
+            layout: Arc::clone(&input.layout),
+            partitioner: input.partitioner,
+        });
         let mut to_check = InputsToCheck {
             inputs: inputs.collect(),
+            indexed: indexed.collect(),
             tries: tries.collect(),
             trie_ratios: bti.iter().map(|(input, _)| ratio_of(input)).collect(),
             mode: job.options().read_mode,
@@ -327,26 +348,45 @@ impl InputsToCheck {
         stop: &AtomicBool,
         failed: &AtomicBool,
     ) -> Checked {
-        match bti_companions::check(io, &self.tries, batches, self.mode, stop) {
-            Ok(companions) => {
-                let inputs = self.tries.iter().zip(&self.trie_ratios).zip(companions);
-                Ok(inputs
-                    .map(|((input, ratio), companions)| CheckedInput {
-                        data_path: input.data_path.clone(),
-                        compression_ratio: *ratio,
-                        companions,
-                    })
-                    .collect())
-            }
-            Err(error) => {
-                // A merge that ends early takes its line along; that is no failure of the inputs.
-                if error.kind() != ErrorKind::Cancelled {
-                    failed.store(true, Ordering::Relaxed);
-                }
-                Err(error)
-            }
-        }
+        let companions = bti_companions::check(io, &self.tries, batches, self.mode, stop)
+            .inspect_err(|error| followed_to(error, failed))?;
+        let inputs = self.tries.iter().zip(&self.trie_ratios).zip(companions);
+        Ok(inputs
+            .map(|((input, ratio), companions)| CheckedInput {
+                data_path: input.data_path.clone(),
+                compression_ratio: *ratio,
+                companions,
+            })
+            .collect())
     }
+
+    /// The promoted indexes of those of the BIG format, as the merge goes on.
+    fn read_indexes(
+        &self,
+        io: &Io,
+        reader: IndexReader,
+        stop: &AtomicBool,
+        failed: &AtomicBool,
+    ) -> Checked {
+        reader
+            .run(io, &self.indexed, self.mode, stop)
+            .inspect_err(|error| followed_to(error, failed))?;
+        Ok(Vec::new())
+    }
+}
+
+/// A merge that ends early takes along what it is followed by; that is no failure of the inputs.
+fn followed_to(error: &crate::Error, failed: &AtomicBool) {
+    if !is_cancelled(error) {
+        failed.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the merge tells of the partitions that it reads.
+#[derive(Debug, Default)]
+struct Feeds {
+    tries: Option<TrieFeed>,
+    indexed: Option<IndexedFeed>,
 }
 
 /// Passes everything on to the caller's observer, and holds the inputs' components against what the
@@ -354,7 +394,7 @@ impl InputsToCheck {
 struct Checking<'a, 'scope> {
     inner: &'a mut dyn Observer,
     threads: Vec<ScopedJoinHandle<'scope, Checked>>,
-    feed: Option<TrieFeed>,
+    feeds: Feeds,
     stop: &'a AtomicBool,
     failed: &'a AtomicBool,
     error: Option<crate::Error>,
@@ -364,7 +404,7 @@ impl Checking<'_, '_> {
     /// Waits for the check; what went wrong stays in `error`.
     fn join(&mut self) -> Option<Vec<CheckedInput>> {
         // The other end of the line sees that nothing more comes.
-        self.feed = None;
+        self.feeds = Feeds::default();
         let mut all = Vec::new();
         for thread in std::mem::take(&mut self.threads) {
             // It may have long to go, and nobody else looks now whether it still has to.
@@ -405,7 +445,9 @@ impl Observer for Checking<'_, '_> {
     }
 
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
-        self.feed.as_ref()?.trace(data_path)
+        let Feeds { tries, indexed } = &mut self.feeds;
+        let of_tries = tries.as_ref().and_then(|feed| feed.trace(data_path));
+        of_tries.or_else(|| indexed.as_mut()?.trace(data_path))
     }
 
     fn inputs_read(&mut self, inputs: &[InputRead]) -> EngineResult<()> {

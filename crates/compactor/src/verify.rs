@@ -31,6 +31,7 @@ pub(crate) mod files;
 pub(crate) mod finding;
 mod in_step;
 pub(crate) mod index;
+pub(crate) mod indexed_partitions;
 mod keys;
 mod partition_scan;
 mod promoted;

@@ -136,10 +136,8 @@ pub struct Args {
 /// What of the inputs is checked while they are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Check {
-    /// Data, metadata, index, summary, filter and digest, as `compactor verify` does. Two things only
-    /// that one, or --verify, finds: what in a promoted index only the rows can tell (names,
-    /// deletions and inner bounds of its blocks), which a merge makes anew, and values that are not
-    /// of their type, which it copies as Cassandra does.
+    /// Data, metadata, index, summary, filter and digest, as `compactor verify` does. Only that one, or
+    /// --verify, finds values that are not of their type, which a merge copies as Cassandra does.
     All,
     /// Data and metadata, which is what a merge reads.
     Data,

@@ -70,12 +70,13 @@ impl<'a> PromotedIndex<'a> {
         let deletion = DeletionTime::read(&mut reader, version)?;
         let count_at = reader.offset();
         let count = reader.uvint_count(SHORTEST_INFO + 4, "promoted.count")?;
-        if count == 0 {
+        // `RowIndexEntry.Serializer.deserialize` asserts it.
+        if count < 2 {
             return Err(Error::corrupt(
                 "promoted.count",
                 count_at,
-                "1 block or more",
-                "0",
+                "2 blocks or more",
+                count.to_string(),
             ));
         }
         let base = reader.offset();

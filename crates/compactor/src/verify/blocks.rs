@@ -1,9 +1,9 @@
 //! A promoted index without the data: what its blocks say of one another, of the partition's head
 //! and of its length.
 //!
-//! A merge holds every promoted index of its inputs to this. What only the rows can tell, whether
-//! the names, the deletions and the places between the first and the last block are theirs,
-//! [`super::promoted`] checks when the data is verified.
+//! A merge holds every promoted index to this, also those of SSTables whose rows it does not read.
+//! What only the rows can tell, whether the names, the deletions and the places between the first and
+//! the last block are theirs, [`super::promoted`] checks beside the rows.
 
 use std::cmp::Ordering;
 

@@ -4,6 +4,7 @@
 //! comes to, in batches, and a thread beside it looks each key up and holds each block of rows against
 //! its rows.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -132,7 +133,13 @@ impl Trace {
 }
 
 impl DataTrace for Trace {
-    fn partition(&mut self, key: &[u8], hash: KeyHash, position: u64, deletion: DeletionTime) {
+    fn partition(
+        &mut self,
+        key: &[u8],
+        hash: KeyHash,
+        position: u64,
+        deletion: DeletionTime,
+    ) -> bool {
         self.batch.bytes.extend_from_slice(key);
         self.add(Event::Partition {
             hash,
@@ -140,12 +147,13 @@ impl DataTrace for Trace {
             deletion,
             key_end: self.batch.bytes.len(),
         });
+        true
     }
 
-    fn unfiltered(&mut self, start: u64, kind: Kind, name: &[u8], open: DeletionTime) {
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) {
         self.batch.bytes.extend_from_slice(name);
         self.add(Event::Unfiltered {
-            start,
+            start: at.start,
             kind,
             open,
             name_end: self.batch.bytes.len(),

@@ -322,8 +322,8 @@ impl<'a> ContentCheck<'a> {
                 return Ok((rows, at));
             };
             if let (Some(blocks), Some(name)) = (&mut blocks, bytes.get(name)) {
-                let end = at - start + len as u64;
-                blocks.unfiltered(at - start, end, prefix.kind, name, &open);
+                let at = at - start;
+                blocks.unfiltered(at..at + len as u64, prefix.kind, name, &open);
             }
             previous = at - start;
             self.unfiltereds += 1;

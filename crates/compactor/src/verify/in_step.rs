@@ -185,7 +185,7 @@ impl<'a> InStep<'a> {
     }
 }
 
-fn leads_nowhere(findings: &Findings, place: Place, position: u64) {
+pub(super) fn leads_nowhere(findings: &Findings, place: Place, position: u64) {
     findings.damage(
         place,
         "index.entry",

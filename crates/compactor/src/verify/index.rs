@@ -65,9 +65,21 @@ impl<'a> IndexScan<'a> {
         data_len: Option<u64>,
         summary: Option<SummaryCheck>,
     ) -> IndexScan<'a> {
+        let stream = ByteStream::open(file, 0);
+        IndexScan::over(findings, file, stream, data_len, summary)
+    }
+
+    /// As [`IndexScan::open`], with a stream of the caller's that stands at the start of the file.
+    pub(super) fn over(
+        findings: &'a Findings,
+        file: &InputFile,
+        stream: ByteStream,
+        data_len: Option<u64>,
+        summary: Option<SummaryCheck>,
+    ) -> IndexScan<'a> {
         IndexScan {
             findings,
-            stream: ByteStream::open(file, 0),
+            stream,
             file_len: file.len(),
             data_len,
             partitioner: Partitioner::Murmur3,
@@ -87,6 +99,15 @@ impl<'a> IndexScan<'a> {
     /// The entry that the scan stands on.
     pub(crate) fn entry(&self) -> Option<&Entry> {
         self.has_entry.then_some(&self.entry)
+    }
+
+    /// The entry that the scan stands on, with its promoted index, which is gone then.
+    pub(super) fn take_entry(&mut self) -> Entry {
+        Entry {
+            key: self.entry.key.clone(),
+            promoted: std::mem::take(&mut self.entry.promoted),
+            ..self.entry
+        }
     }
 
     /// The entry before the one that the scan stands on.

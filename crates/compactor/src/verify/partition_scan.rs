@@ -1,5 +1,7 @@
 //! The partition index of either format, in step with `Data.db`.
 
+use std::ops::Range;
+
 use compactor_io::IoError;
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind};
 use compactor_sstable::data::deletion_time::DeletionTime;
@@ -9,7 +11,7 @@ use compactor_sstable::{Component, Version};
 use super::bti_index::{TrieBlockCheck, TrieScan};
 use super::finding::{Findings, Place};
 use super::index::IndexScan;
-use super::promoted::BlockCheck;
+use super::promoted::{BlockCheck, Promoted};
 use super::short_hex;
 
 /// Reads the entries of a partition index and checks what they say of one another.
@@ -145,13 +147,17 @@ impl<'a> PartitionScan<'a> {
     {
         match self {
             PartitionScan::Big(scan) => scan.entry().map(|entry| {
-                let check =
-                    BlockCheck::open(findings, entry, version, comparator, header_len, deletion);
-                RowBlocks::Big(check)
+                let promoted = Promoted {
+                    findings,
+                    entry,
+                    version,
+                    comparator,
+                };
+                RowBlocks::Big(promoted, BlockCheck::open(promoted, header_len, deletion))
             }),
             PartitionScan::Bti(scan) => scan
                 .row_blocks(comparator, header_len, deletion)
-                .map(RowBlocks::Bti),
+                .map(|check| RowBlocks::Bti(Box::new(check))),
         }
     }
 }
@@ -159,33 +165,32 @@ impl<'a> PartitionScan<'a> {
 /// Walks the blocks of a partition's row index beside its rows and markers.
 pub(super) enum RowBlocks<'a> {
     /// A promoted index.
-    Big(BlockCheck<'a>),
+    Big(Promoted<'a>, BlockCheck),
     /// A row trie.
-    Bti(TrieBlockCheck<'a>),
+    Bti(Box<TrieBlockCheck<'a>>),
 }
 
 impl RowBlocks<'_> {
-    /// A row or marker that occupies `start..end` of the partition; `name` is its serialized
+    /// A row or marker that takes the bytes `at` of the partition; `name` is its serialized
     /// prefix without the kind, `open` the deletion that is open behind it.
     #[inline]
     pub(super) fn unfiltered(
         &mut self,
-        start: u64,
-        end: u64,
+        at: Range<u64>,
         kind: Kind,
         name: &[u8],
         open: &DeletionTime,
     ) {
         match self {
-            RowBlocks::Big(check) => check.unfiltered(start, end, kind, name, open),
-            RowBlocks::Bti(check) => check.unfiltered(start, kind, name, open),
+            RowBlocks::Big(of, check) => check.unfiltered(*of, at, kind, name, open),
+            RowBlocks::Bti(check) => check.unfiltered(at.start, kind, name, open),
         }
     }
 
     /// The partition's end byte is at `end`.
     pub(super) fn finish(self, end: u64) {
         match self {
-            RowBlocks::Big(check) => check.finish(end),
+            RowBlocks::Big(of, check) => check.finish(of, end),
             RowBlocks::Bti(check) => check.finish(end),
         }
     }

@@ -4,172 +4,206 @@
 //! partition may lack a promoted index for the same reason (the cursor compaction of 6.0-alpha2 has
 //! a rule of its own). What is there must be right in every field.
 
+use std::ops::Range;
+
 use compactor_sstable::big::PromotedIndex;
 use compactor_sstable::big::index_info::IndexInfo;
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind, ValueSpan};
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::{Component, Version};
+use compactor_sstable::{Component, Error as FormatError, Version};
 
 use super::finding::{Findings, Place};
 use super::index::Entry;
 use super::short_hex;
 
-/// Walks the blocks of a promoted index beside the unfiltereds.
-pub(super) struct BlockCheck<'a> {
-    findings: &'a Findings,
-    comparator: &'a ClusteringComparator,
-    place: Place,
-    index: Option<PromotedIndex<'a>>,
-    spans: Vec<ValueSpan>,
-    next: usize,
-    block: Option<IndexInfo<'a>>,
-    last: Vec<u8>,
-    open: DeletionTime,
+/// An entry that has a promoted index.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Promoted<'a> {
+    /// Where it is entered what is wrong.
+    pub(super) findings: &'a Findings,
+    pub(super) entry: &'a Entry,
+    pub(super) version: Version,
+    pub(super) comparator: &'a ClusteringComparator,
 }
 
-impl<'a> BlockCheck<'a> {
+impl<'a> Promoted<'a> {
+    fn parse(&self) -> Result<PromotedIndex<'a>, FormatError> {
+        let entry = self.entry;
+        PromotedIndex::parse(&entry.promoted, self.version, entry.promoted_offset)
+    }
+
+    fn wrong(&self, structure: &str, expected: impl ToString, found: impl ToString) {
+        let place = Place::offset(Component::Index, self.entry.promoted_offset)
+            .in_partition(short_hex(&self.entry.key));
+        self.findings
+            .damage(place, structure, expected.to_string(), found.to_string());
+    }
+}
+
+/// Walks the blocks of a promoted index beside the unfiltereds. It is given the [`Promoted`] that it
+/// was opened with each time, so that it can be kept while rows come in.
+#[derive(Debug)]
+pub(super) struct BlockCheck {
+    /// False where there is no promoted index, and once it is not understood any more.
+    is_followed: bool,
+    /// Number of the next block, and the place of the current one.
+    next: usize,
+    block: Option<Range<u64>>,
+    /// Name of an unfiltered that the current block may end with, and the deletion open behind it.
+    last: Vec<u8>,
+    open: DeletionTime,
+    spans: Vec<ValueSpan>,
+}
+
+impl BlockCheck {
     /// Opens the promoted index of a partition whose rows begin at `header_len`.
-    pub(super) fn open(
-        findings: &'a Findings,
-        entry: &'a Entry,
-        version: Version,
-        comparator: &'a ClusteringComparator,
-        header_len: u64,
-        deletion: &DeletionTime,
-    ) -> BlockCheck<'a> {
-        let place = Place::offset(Component::Index, entry.promoted_offset)
-            .in_partition(short_hex(&entry.key));
+    pub(super) fn open(of: Promoted<'_>, header_len: u64, deletion: &DeletionTime) -> BlockCheck {
         let mut check = BlockCheck {
-            findings,
-            comparator,
-            place,
-            index: None,
-            spans: Vec::new(),
+            is_followed: false,
             next: 0,
             block: None,
             last: Vec::new(),
             open: DeletionTime::LIVE,
+            spans: Vec::new(),
         };
-        if entry.promoted.is_empty() {
+        if of.entry.promoted.is_empty() {
             return check;
         }
-        let index = match PromotedIndex::parse(&entry.promoted, version, entry.promoted_offset) {
-            Ok(index) => index,
-            Err(error) => {
-                findings.parser(Component::Index, &error);
-                return check;
+        match of.parse() {
+            Ok(index) => {
+                if index.header_len != header_len {
+                    of.wrong("promoted.header_length", header_len, index.header_len);
+                }
+                if index.deletion != *deletion {
+                    of.wrong(
+                        "promoted.deletion_time",
+                        format!("that of the partition, {deletion:?}"),
+                        format!("{:?}", index.deletion),
+                    );
+                }
+                check.is_followed = true;
             }
-        };
-        if index.header_len != header_len {
-            check.wrong("promoted.header_length", header_len, index.header_len);
+            Err(error) => of.findings.parser(Component::Index, &error),
         }
-        if index.deletion != *deletion {
-            check.wrong(
-                "promoted.deletion_time",
-                format!("that of the partition, {deletion:?}"),
-                format!("{:?}", index.deletion),
-            );
-        }
-        check.index = Some(index);
         check
     }
 
-    fn wrong(&self, structure: &str, expected: impl ToString, found: impl ToString) {
-        let place = self.place.clone();
-        self.findings
-            .damage(place, structure, expected.to_string(), found.to_string());
-    }
-
     /// One wrong block makes all later ones look wrong.
-    fn give_up(&mut self, structure: &str, expected: impl ToString, found: impl ToString) {
-        self.wrong(structure, expected, found);
-        self.index = None;
+    fn give_up(&mut self) {
+        self.is_followed = false;
         self.block = None;
     }
 
-    /// A row or marker that occupies `start..end` of the partition; `name` is its serialized
-    /// prefix without the kind, `open` the deletion that is open behind it.
+    fn block<'a>(&mut self, of: Promoted<'a>, number: usize) -> Option<IndexInfo<'a>> {
+        let index = of.parse();
+        let block = index.and_then(|index| index.block(number, of.comparator, &mut self.spans));
+        match block {
+            Ok(block) => Some(block),
+            Err(error) => {
+                of.findings.parser(Component::Index, &error);
+                self.give_up();
+                None
+            }
+        }
+    }
+
+    /// A row or marker that takes the bytes `at` of the partition; `name` is its serialized prefix
+    /// without the kind, `open` the deletion that is open behind it.
     #[inline]
     pub(super) fn unfiltered(
         &mut self,
-        start: u64,
-        end: u64,
+        of: Promoted<'_>,
+        at: Range<u64>,
         kind: Kind,
         name: &[u8],
         open: &DeletionTime,
     ) {
-        if self.index.is_some() {
-            self.in_block(start, end, kind, name, open);
+        if !self.is_followed {
+            return;
+        }
+        // Inside a block nothing is known of it.
+        let is_inside = |block: &Range<u64>| at.end.saturating_add(1) < block.end;
+        if !self.block.as_ref().is_some_and(is_inside) {
+            self.at_edge(of, at, kind, name, open);
         }
     }
 
-    fn in_block(&mut self, start: u64, end: u64, kind: Kind, name: &[u8], open: &DeletionTime) {
-        if self.block.is_none() {
-            let Some(index) = &self.index else { return };
-            if self.next == index.block_count() {
-                let expected = format!("blocks for the rows from {start} of the partition on");
-                return self.give_up("promoted.count", expected, format!("{} blocks", self.next));
-            }
-            let block = match index.block(self.next, self.comparator, &mut self.spans) {
-                Ok(block) => block,
-                Err(error) => {
-                    self.findings.parser(Component::Index, &error);
-                    self.index = None;
-                    return;
-                }
-            };
-            if block.offset != start {
-                let expected = format!("block {} at {start}, where a row begins", self.next);
-                return self.give_up("index_info.offset", expected, block.offset);
-            }
-            self.check_name("index_info.first_name", block.first, kind, name);
-            self.block = Some(block);
-            self.next += 1;
+    fn at_edge(
+        &mut self,
+        of: Promoted<'_>,
+        at: Range<u64>,
+        kind: Kind,
+        name: &[u8],
+        open: &DeletionTime,
+    ) {
+        if self.block.is_none() && !self.begin(of, at.start, kind, name) {
+            return;
         }
         self.last.clear();
         self.last.push(kind as u8);
         self.last.extend_from_slice(name);
         self.open = *open;
         if let Some(block) = &self.block {
-            let block_end = block.offset.saturating_add(block.width);
-            if end == block_end {
-                self.close();
-            } else if end > block_end {
+            if at.end == block.end {
+                self.close(of);
+            } else if at.end > block.end {
                 let expected = format!(
                     "block {} of {} bytes or more, to the end of a row",
                     self.next - 1,
-                    end - block.offset
+                    at.end - block.start
                 );
-                let found = block.width;
-                self.give_up("index_info.width", expected, found);
+                of.wrong("index_info.width", expected, block.end - block.start);
+                self.give_up();
             }
         }
     }
 
-    fn check_name(&self, structure: &str, found: &[u8], kind: Kind, name: &[u8]) {
-        if found.split_first() != Some((&(kind as u8), name)) {
+    /// The next block, which must begin at `start` with this name; false if it does not.
+    fn begin(&mut self, of: Promoted<'_>, start: u64, kind: Kind, name: &[u8]) -> bool {
+        let count = of.parse().map_or(0, |index| index.block_count());
+        if self.next == count {
+            let expected = format!("blocks for the rows from {start} of the partition on");
+            of.wrong("promoted.count", expected, format!("{count} blocks"));
+            self.give_up();
+            return false;
+        }
+        let Some(block) = self.block(of, self.next) else {
+            return false;
+        };
+        if block.offset != start {
+            let expected = format!("block {} at {start}, where a row begins", self.next);
+            of.wrong("index_info.offset", expected, block.offset);
+            self.give_up();
+            return false;
+        }
+        if block.first.split_first() != Some((&(kind as u8), name)) {
             let expected = format!("{:02x}{}", kind as u8, short_hex(name));
-            self.wrong(
-                structure,
+            of.wrong(
+                "index_info.first_name",
                 format!("{expected} in block {}", self.next),
-                short_hex(found),
+                short_hex(block.first),
             );
         }
+        self.block = Some(start..start.saturating_add(block.width));
+        self.next += 1;
+        true
     }
 
     /// The block ends with the last unfiltered.
-    fn close(&mut self) {
-        let Some(block) = self.block.take() else {
+    fn close(&mut self, of: Promoted<'_>) {
+        self.block = None;
+        let number = self.next - 1;
+        let Some(block) = self.block(of, number) else {
             return;
         };
         if block.last != self.last {
-            let expected = format!("{} in block {}", short_hex(&self.last), self.next - 1);
-            self.wrong("index_info.last_name", expected, short_hex(block.last));
+            let expected = format!("{} in block {number}", short_hex(&self.last));
+            of.wrong("index_info.last_name", expected, short_hex(block.last));
         }
         let open = (!self.open.is_live()).then_some(self.open);
         if block.open_marker != open {
-            let expected = format!("{open:?} behind block {}", self.next - 1);
-            self.wrong(
+            let expected = format!("{open:?} behind block {number}");
+            of.wrong(
                 "index_info.open_marker",
                 expected,
                 format!("{:?}", block.open_marker),
@@ -178,25 +212,22 @@ impl<'a> BlockCheck<'a> {
     }
 
     /// The partition's end byte is at `end`.
-    pub(super) fn finish(mut self, end: u64) {
+    pub(super) fn finish(mut self, of: Promoted<'_>, end: u64) {
         if let Some(block) = &self.block {
             // The last block includes the end byte where it was closed by it.
-            if block.offset.saturating_add(block.width) != end + 1 {
-                let expected = format!("a last block of {} bytes", end + 1 - block.offset);
-                let found = block.width;
-                return self.give_up("index_info.width", expected, found);
+            if block.end != end + 1 {
+                let expected = format!("a last block of {} bytes", end + 1 - block.start);
+                of.wrong("index_info.width", expected, block.end - block.start);
+                return;
             }
-            self.close();
+            self.close(of);
         }
-        if let Some(index) = &self.index
+        if self.is_followed
+            && let Ok(index) = of.parse()
             && self.next < index.block_count()
         {
-            let found = index.block_count();
-            self.wrong(
-                "promoted.count",
-                format!("{} blocks, all of the rows", self.next),
-                found,
-            );
+            let expected = format!("{} blocks, all of the rows", self.next);
+            of.wrong("promoted.count", expected, index.block_count());
         }
     }
 }

@@ -18,7 +18,16 @@ pub(crate) struct ByteStream {
 
 impl ByteStream {
     pub(crate) fn open(file: &InputFile, from: u64) -> ByteStream {
-        let reader = SequentialReader::new(file.clone(), from..file.len(), READAHEAD);
+        ByteStream::with_readahead(file, from, READAHEAD)
+    }
+
+    /// As [`ByteStream::open`], for a file that is one of many.
+    pub(super) fn with_readahead(
+        file: &InputFile,
+        from: u64,
+        readahead: ReadaheadOptions,
+    ) -> ByteStream {
+        let reader = SequentialReader::new(file.clone(), from..file.len(), readahead);
         ByteStream {
             reader,
             extent: None,

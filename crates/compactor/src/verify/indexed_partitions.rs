@@ -1,0 +1,457 @@
+//! The promoted indexes of BIG inputs against the rows that a merge reads.
+//!
+//! Names, deletions and places in a promoted index can only be held against the rows, and a merge
+//! reads these once. A thread goes ahead of it in each `Index.db` and hands over the entries that have
+//! a promoted index; the merge takes them when it comes to their partitions. Any other partition
+//! costs it a comparison.
+//!
+//! Neither side waits for the other at once: the thread waits only while every input has as much
+//! ahead as it may have, and the merge only for an input that has nothing ahead.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use compactor_engine::Error as EngineError;
+use compactor_engine::cursor::DataTrace;
+use compactor_engine::input::parse_data_name;
+use compactor_io::{Io, ReadMode, ReadaheadOptions};
+use compactor_sstable::Component;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
+
+use super::companions::first_damage;
+use super::finding::{Findings, Place};
+use super::in_step::leads_nowhere;
+use super::index::{Entry, IndexScan};
+use super::promoted::{BlockCheck, Promoted};
+use super::short_hex;
+use super::stream::ByteStream;
+use crate::error::Result;
+
+/// Bytes of promoted indexes of an input that may wait for the merge; one index may be longer.
+const WAITING_BYTES: usize = 256 << 10;
+/// Entries read of one input before it is another's turn.
+const ENTRIES_PER_TURN: usize = 1024;
+/// All inputs are read at once, and the index of partitions that are wide is short.
+const READAHEAD: ReadaheadOptions = ReadaheadOptions {
+    request_bytes: 64 << 10,
+    depth: 2,
+};
+/// How often the thread looks whether it should still wait for the merge.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// An input whose partitions may have promoted indexes.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexedInput {
+    /// Its `Data.db`.
+    pub(crate) data_path: PathBuf,
+    /// Bytes of its content.
+    pub(crate) data_len: u64,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) partitioner: Partitioner,
+}
+
+/// What was read ahead of the merge, of every input.
+#[derive(Debug)]
+struct Ahead {
+    state: Mutex<State>,
+    /// Something was read.
+    read: Condvar,
+    /// Something was taken, or nothing will be any more.
+    taken: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    inputs: Vec<Waiting>,
+    /// What the merge found.
+    damage: Option<crate::Error>,
+    is_reader_gone: bool,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    entries: VecDeque<Entry>,
+    bytes: usize,
+    /// Partitions that begin before this have been handed over if they have a promoted index.
+    known_below: u64,
+    merge: MergeState,
+}
+
+/// How far the merge is with an input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum MergeState {
+    #[default]
+    Going,
+    AtEnd,
+    /// It ended before that.
+    Gone,
+}
+
+impl Ahead {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_merge(&self, input: usize, merge: MergeState) {
+        if let Some(waiting) = self.lock().inputs.get_mut(input)
+            && waiting.merge == MergeState::Going
+        {
+            waiting.merge = merge;
+            waiting.entries.clear();
+        }
+        self.taken.notify_all();
+    }
+}
+
+/// The merge's side.
+#[derive(Debug)]
+pub(crate) struct IndexedFeed {
+    ahead: Arc<Ahead>,
+    inputs: Vec<(IndexedInput, bool)>,
+}
+
+/// The side of the thread that reads ahead.
+#[derive(Debug)]
+pub(crate) struct IndexReader {
+    ahead: Arc<Ahead>,
+}
+
+/// Connects the two for these inputs.
+pub(crate) fn connect(inputs: &[IndexedInput]) -> (IndexedFeed, IndexReader) {
+    let ahead = Arc::new(Ahead {
+        state: Mutex::new(State {
+            inputs: inputs.iter().map(|_| Waiting::default()).collect(),
+            damage: None,
+            is_reader_gone: false,
+        }),
+        read: Condvar::new(),
+        taken: Condvar::new(),
+    });
+    let feed = IndexedFeed {
+        ahead: Arc::clone(&ahead),
+        inputs: inputs.iter().map(|input| (input.clone(), false)).collect(),
+    };
+    (feed, IndexReader { ahead })
+}
+
+impl IndexedFeed {
+    /// What follows the partitions of an input; `None` for an input that is not to be checked.
+    pub(crate) fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
+        let mut inputs = self.inputs.iter_mut().enumerate();
+        let (number, (input, is_traced)) = inputs.find(|(_, (i, _))| i.data_path == data_path)?;
+        let descriptor = parse_data_name(data_path).ok()?;
+        *is_traced = true;
+        Some(Box::new(IndexedTrace {
+            ahead: Arc::clone(&self.ahead),
+            input: number,
+            layout: Arc::clone(&input.layout),
+            findings: Findings::new(descriptor.clone(), 100),
+            descriptor,
+            entries: VecDeque::new(),
+            known_below: 0,
+            current: None,
+        }))
+    }
+}
+
+impl Drop for IndexedFeed {
+    fn drop(&mut self) {
+        for (input, (_, is_traced)) in self.inputs.iter().enumerate() {
+            if !is_traced {
+                self.ahead.set_merge(input, MergeState::Gone);
+            }
+        }
+    }
+}
+
+/// Holds the promoted indexes of one input against its rows.
+#[derive(Debug)]
+struct IndexedTrace {
+    ahead: Arc<Ahead>,
+    input: usize,
+    layout: Arc<Layout>,
+    descriptor: Descriptor,
+    findings: Findings,
+    entries: VecDeque<Entry>,
+    known_below: u64,
+    current: Option<Current>,
+}
+
+/// The partition that the merge reads.
+#[derive(Debug)]
+struct Current {
+    entry: Entry,
+    deletion: DeletionTime,
+    /// Begins where the rows do.
+    check: Option<BlockCheck>,
+}
+
+impl IndexedTrace {
+    /// The next entry that was handed over, if its partition should have come by `position`.
+    fn entry_up_to(&mut self, position: u64) -> Option<Entry> {
+        loop {
+            match self.entries.front() {
+                Some(entry) if entry.position > position => return None,
+                Some(_) => return self.entries.pop_front(),
+                None if position < self.known_below => return None,
+                None => self.take(position),
+            }
+        }
+    }
+
+    /// Takes over what was read, and waits until that tells of the partition at `position`.
+    fn take(&mut self, position: u64) {
+        let mut state = self.ahead.lock();
+        loop {
+            let is_reader_gone = state.is_reader_gone;
+            let Some(waiting) = state.inputs.get_mut(self.input) else {
+                return;
+            };
+            if is_reader_gone {
+                waiting.known_below = u64::MAX;
+            }
+            if !waiting.entries.is_empty() || position < waiting.known_below {
+                std::mem::swap(&mut self.entries, &mut waiting.entries);
+                waiting.bytes = 0;
+                self.known_below = waiting.known_below;
+                drop(state);
+                return self.ahead.taken.notify_all();
+            }
+            let waited = self.ahead.read.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The first damage is enough.
+    fn report(&mut self) {
+        if !self.findings.has_damage() {
+            return;
+        }
+        let next = Findings::new(self.descriptor.clone(), 100);
+        let findings = std::mem::replace(&mut self.findings, next);
+        if let Err(error) = first_damage(findings) {
+            self.ahead.lock().damage.get_or_insert(error);
+            self.ahead.taken.notify_all();
+        }
+        self.current = None;
+        self.entries.clear();
+        self.known_below = u64::MAX;
+    }
+}
+
+impl Current {
+    fn promoted<'a>(&'a self, findings: &'a Findings, layout: &'a Layout) -> Promoted<'a> {
+        Promoted {
+            findings,
+            entry: &self.entry,
+            version: layout.version,
+            comparator: &layout.clustering,
+        }
+    }
+}
+
+impl DataTrace for IndexedTrace {
+    fn partition(
+        &mut self,
+        key: &[u8],
+        _hash: KeyHash,
+        position: u64,
+        deletion: DeletionTime,
+    ) -> bool {
+        self.current = None;
+        if let Some(entry) = self.entry_up_to(position) {
+            let place = Place::offset(Component::Index, entry.offset);
+            if entry.position != position {
+                leads_nowhere(&self.findings, place, entry.position);
+            } else if entry.key != key {
+                let expected = format!("{}, the key at position {position}", short_hex(key));
+                let found = short_hex(&entry.key);
+                self.findings.damage(place, "index.key", expected, found);
+            }
+            self.current = Some(Current {
+                entry,
+                deletion,
+                check: None,
+            });
+            self.report();
+        }
+        self.current.is_some()
+    }
+
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) {
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        let mut check = current.check.take();
+        let promoted = current.promoted(&self.findings, &self.layout);
+        check
+            .get_or_insert_with(|| BlockCheck::open(promoted, at.start, &current.deletion))
+            .unfiltered(promoted, at, kind, name, &open);
+        current.check = check;
+        self.report();
+    }
+
+    fn end_partition(&mut self, end: u64) {
+        if let Some(mut current) = self.current.take() {
+            let check = current.check.take();
+            let promoted = current.promoted(&self.findings, &self.layout);
+            check
+                .unwrap_or_else(|| BlockCheck::open(promoted, end, &current.deletion))
+                .finish(promoted, end);
+            self.report();
+        }
+    }
+
+    fn end(&mut self) {
+        // Entries of more partitions than there are make another hash over all of them.
+        self.ahead.set_merge(self.input, MergeState::AtEnd);
+    }
+}
+
+impl Drop for IndexedTrace {
+    fn drop(&mut self) {
+        self.ahead.set_merge(self.input, MergeState::Gone);
+    }
+}
+
+impl Drop for IndexReader {
+    fn drop(&mut self) {
+        self.ahead.lock().is_reader_gone = true;
+        self.ahead.read.notify_all();
+    }
+}
+
+impl IndexReader {
+    /// Reads the `Index.db` of all these inputs, as far ahead of the merge as it may, until that is done.
+    ///
+    /// # Errors
+    /// The first damage found here or by the merge, a failed read, or cancellation, also if the merge
+    /// ended early.
+    pub(crate) fn run(
+        self,
+        io: &Io,
+        inputs: &[IndexedInput],
+        mode: ReadMode,
+        cancelled: &AtomicBool,
+    ) -> Result<()> {
+        let mut findings = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            findings.push(Findings::new(parse_data_name(&input.data_path)?, 100));
+        }
+        let read = self.read(io, inputs, &findings, mode, cancelled);
+        findings.into_iter().try_for_each(first_damage)?;
+        read
+    }
+
+    fn read(
+        &self,
+        io: &Io,
+        inputs: &[IndexedInput],
+        findings: &[Findings],
+        mode: ReadMode,
+        cancelled: &AtomicBool,
+    ) -> Result<()> {
+        let mut scans = Vec::with_capacity(inputs.len());
+        for (input, findings) in inputs.iter().zip(findings) {
+            let file = io.open(&findings.path(Component::Index), mode)?;
+            let stream = ByteStream::with_readahead(&file, 0, READAHEAD);
+            let data_len = Some(input.data_len);
+            let scan = IndexScan::over(findings, &file, stream, data_len, None);
+            scans.push(Some((scan.with_partitioner(input.partitioner), file)));
+        }
+        while self.has_more(&scans, cancelled)? {
+            for (number, slot) in scans.iter_mut().enumerate() {
+                let Some((scan, file)) = slot else { continue };
+                if cancelled.load(Ordering::Relaxed) {
+                    return Err(EngineError::Cancelled.into());
+                }
+                if !self.has_room(number) {
+                    continue;
+                }
+                let is_at_end = self.turn(number, scan)?;
+                if findings.get(number).is_some_and(Findings::has_damage) {
+                    return Ok(());
+                }
+                if is_at_end {
+                    file.evict();
+                    *slot = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until some input may be read further; false once the merge has come to the end of all.
+    fn has_more<T>(&self, scans: &[Option<T>], cancelled: &AtomicBool) -> Result<bool> {
+        let mut state = self.ahead.lock();
+        loop {
+            if let Some(damage) = state.damage.take() {
+                return Err(damage);
+            }
+            let is_gone = state.inputs.iter().any(|w| w.merge == MergeState::Gone);
+            if is_gone || cancelled.load(Ordering::Relaxed) {
+                return Err(EngineError::Cancelled.into());
+            }
+            let mut inputs = state.inputs.iter().zip(scans);
+            if inputs.any(|(waiting, scan)| scan.is_some() && waiting.has_room()) {
+                return Ok(true);
+            }
+            // What is left of an index then is no partition's; who reads it whole says so.
+            if state.inputs.iter().all(|w| w.merge == MergeState::AtEnd) {
+                return Ok(false);
+            }
+            let waited = self.ahead.taken.wait_timeout(state, PATIENCE);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn has_room(&self, input: usize) -> bool {
+        let state = self.ahead.lock();
+        let waiting = state.inputs.get(input);
+        waiting.is_some_and(Waiting::has_room)
+    }
+
+    /// Some entries of one input; true at the end.
+    fn turn(&self, input: usize, scan: &mut IndexScan<'_>) -> Result<bool> {
+        let mut entries = VecDeque::new();
+        let (mut bytes, mut known_below) = (0, 0);
+        for _ in 0..ENTRIES_PER_TURN {
+            if bytes >= WAITING_BYTES {
+                break;
+            }
+            if !scan.advance()? {
+                known_below = u64::MAX;
+                break;
+            }
+            let Some(entry) = scan.entry() else { break };
+            known_below = entry.position.saturating_add(1);
+            if !entry.promoted.is_empty() {
+                bytes += entry.promoted.len() + entry.key.len();
+                entries.push_back(scan.take_entry());
+            }
+        }
+        if let Some(waiting) = self.ahead.lock().inputs.get_mut(input)
+            && waiting.merge == MergeState::Going
+        {
+            waiting.entries.append(&mut entries);
+            waiting.bytes += bytes;
+            waiting.known_below = known_below;
+        }
+        self.ahead.read.notify_all();
+        Ok(known_below == u64::MAX)
+    }
+}
+
+impl Waiting {
+    fn has_room(&self) -> bool {
+        self.merge == MergeState::Going && self.bytes < WAITING_BYTES
+    }
+}
