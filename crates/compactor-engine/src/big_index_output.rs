@@ -11,6 +11,7 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 
 use crate::error::Result;
+use crate::output_filter::OutputFilter;
 use crate::sstable_index::{IndexedPartition, SstableIndex};
 
 /// Bytes collected before they go to the file's writer.
@@ -24,7 +25,7 @@ pub struct BigIndexOutput {
     batch: Vec<u8>,
     /// Position of the next entry in `Index.db`.
     position: u64,
-    filter: Option<BloomFilter>,
+    filter: Option<OutputFilter>,
     summary: SummaryBuilder,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
@@ -59,7 +60,7 @@ impl BigIndexOutput {
             file,
             batch: Vec::with_capacity(BATCH_LEN + 4096),
             position: 0,
-            filter,
+            filter: filter.map(OutputFilter::new),
             summary: SummaryBuilder::new(min_index_interval.max(1)),
             first_key: Vec::new(),
             last_key: Vec::new(),
@@ -81,7 +82,7 @@ impl BigIndexOutput {
         let file = self.file.finish()?;
         Ok(FinishedIndex {
             file,
-            filter: self.filter,
+            filter: self.filter.map(OutputFilter::finish),
             summary: self.summary.finish(&self.first_key, &self.last_key),
             first_key: self.first_key,
             last_key: self.last_key,

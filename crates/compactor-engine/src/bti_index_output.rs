@@ -13,6 +13,7 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
+use crate::output_filter::OutputFilter;
 use crate::sstable_index::{IndexedPartition, SstableIndex};
 
 /// Bytes collected before they go to a file's writer.
@@ -25,7 +26,7 @@ pub struct BtiIndexOutput {
     rows_file: SequentialWriter,
     partitions: PartitionIndexWriter,
     rows: RowIndexWriter,
-    filter: Option<BloomFilter>,
+    filter: Option<OutputFilter>,
 }
 
 /// A complete BTI index.
@@ -61,7 +62,7 @@ impl BtiIndexOutput {
             rows_file,
             partitions: PartitionIndexWriter::new(),
             rows: RowIndexWriter::new(clustering_types, column_index_size)?,
-            filter,
+            filter: filter.map(OutputFilter::new),
         })
     }
 
@@ -82,7 +83,7 @@ impl BtiIndexOutput {
         Ok(FinishedBtiIndex {
             partitions: self.partitions_file.finish()?,
             rows: self.rows_file.finish()?,
-            filter: self.filter,
+            filter: self.filter.map(OutputFilter::finish),
             first_key: first_key.to_vec(),
             last_key: last_key.to_vec(),
         })

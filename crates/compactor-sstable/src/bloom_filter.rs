@@ -30,9 +30,19 @@ pub struct BloomFilter {
     /// 0 in the filter that lets everything pass.
     hash_count: u32,
     bits: Vec<u8>,
+    /// 2^64 divided by the number of bits, or a little less: remainders without a division.
+    reciprocal: u64,
 }
 
 impl BloomFilter {
+    fn of_bits(hash_count: u32, bits: Vec<u8>) -> BloomFilter {
+        BloomFilter {
+            hash_count,
+            reciprocal: u64::MAX.checked_div(8 * bits.len() as u64).unwrap_or(0),
+            bits,
+        }
+    }
+
     /// An empty filter for `expected_keys`; `None` for a chance of 1.0, which has no Filter.db.
     ///
     /// # Errors
@@ -48,10 +58,10 @@ impl BloomFilter {
             .map(|bits| bits.div_ceil(64))
             .filter(|&words| words <= i32::MAX as u64);
         match words {
-            Some(words) => Ok(Some(BloomFilter {
-                hash_count: spec.hash_count,
-                bits: vec![0; 8 * words as usize],
-            })),
+            Some(words) => Ok(Some(BloomFilter::of_bits(
+                spec.hash_count,
+                vec![0; 8 * words as usize],
+            ))),
             None => Err(Error::unsupported(format!(
                 "a Bloom filter of more than 16 GiB ({expected_keys} keys at {fp_chance})"
             ))),
@@ -64,10 +74,7 @@ impl BloomFilter {
     /// Corruption when lengths contradict each other.
     pub fn parse(bytes: &[u8], version: Version) -> Result<BloomFilter> {
         if bytes.is_empty() {
-            return Ok(BloomFilter {
-                hash_count: 0,
-                bits: Vec::new(),
-            });
+            return Ok(BloomFilter::of_bits(0, Vec::new()));
         }
         let mut reader = ByteReader::new(bytes);
         let hash_count = reader.u32("filter.hash_count")?;
@@ -95,7 +102,7 @@ impl BloomFilter {
                 .iter_mut()
                 .for_each(|word| word.reverse());
         }
-        Ok(BloomFilter { hash_count, bits })
+        Ok(BloomFilter::of_bits(hash_count, bits))
     }
 
     /// Bits set per key.
@@ -117,10 +124,10 @@ impl BloomFilter {
     /// h2 + i * h1, wrapping around.
     #[inline]
     fn places(&self, h1: u64, h2: u64) -> impl Iterator<Item = (usize, u8)> + use<> {
-        let bit_count = self.bit_count();
+        let (bit_count, reciprocal) = (self.bit_count(), self.reciprocal);
         let mut base = h2;
         (0..self.hash_count).map(move |_| {
-            let bit = (base as i64).unsigned_abs() % bit_count;
+            let bit = remainder((base as i64).unsigned_abs(), bit_count, reciprocal);
             base = base.wrapping_add(h1);
             ((bit >> 3) as usize, 1u8 << (bit & 7))
         })
@@ -138,6 +145,20 @@ impl BloomFilter {
     #[inline]
     pub fn add_key(&mut self, key: &KeyHash) {
         self.add(key.h1, key.h2);
+    }
+
+    /// Adds keys. In a large filter many at once take far less time than one by one with other work
+    /// between them: the processor fetches their bits side by side.
+    pub fn add_keys(&mut self, keys: &[KeyHash]) {
+        for key in keys {
+            self.add_key(key);
+        }
+    }
+
+    /// Index of the first of the keys that was certainly not added. As with
+    /// [`BloomFilter::add_keys`], many at once take less time.
+    pub fn first_missing(&self, keys: &[KeyHash]) -> Option<usize> {
+        keys.iter().position(|key| !self.may_contain_key(key))
     }
 
     /// False if the key was certainly not added.
@@ -173,6 +194,19 @@ impl BloomFilter {
             out.put_slice(&self.head());
             out.put_slice(&self.bits);
         }
+    }
+}
+
+/// `value % divisor` for values up to 2^63; `reciprocal` is (2^64 - 1) / `divisor`. The quotient
+/// is at most one too small then.
+#[inline]
+fn remainder(value: u64, divisor: u64, reciprocal: u64) -> u64 {
+    let quotient = ((u128::from(value) * u128::from(reciprocal)) >> 64) as u64;
+    let remainder = value - quotient * divisor;
+    if remainder >= divisor {
+        remainder - divisor
+    } else {
+        remainder
     }
 }
 

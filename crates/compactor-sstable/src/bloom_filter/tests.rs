@@ -44,6 +44,35 @@ fn places_by_javas_remainder() {
     }
 }
 
+proptest::proptest! {
+    #[test]
+    fn remainders_are_those_of_a_division(value in 0..=1u64 << 63, words in 1..=i32::MAX as u64) {
+        for words in [words, words % 1000 + 1, 1 << (words % 31)] {
+            let bits = 64 * words;
+            for value in [value, value - value % bits, (value - value % bits).saturating_sub(1)] {
+                let found = remainder(value, bits, u64::MAX / bits);
+                proptest::prop_assert_eq!(found, value % bits, "{} % {}", value, bits);
+            }
+        }
+    }
+}
+
+#[test]
+fn many_keys_at_once_are_as_one_by_one() {
+    let keys: Vec<KeyHash> = (0..1000u32).map(|n| hash(&n.to_be_bytes())).collect();
+    let mut one_by_one = BloomFilter::for_keys(1000, 0.01).unwrap().unwrap();
+    let mut together = one_by_one.clone();
+    keys.iter().for_each(|key| one_by_one.add_key(key));
+    together.add_keys(&keys[..1]);
+    together.add_keys(&keys[1..]);
+    assert_eq!(one_by_one, together);
+    assert_eq!(together.first_missing(&keys), None);
+    let mut without_last = BloomFilter::for_keys(1000, 0.01).unwrap().unwrap();
+    without_last.add_keys(&keys[..10]);
+    assert_eq!(without_last.first_missing(&keys[..10]), None);
+    assert_eq!(without_last.first_missing(&keys), Some(10));
+}
+
 #[test]
 fn keys_are_never_missed_and_strangers_rarely_pass() {
     for (chance, limit) in [(0.1, 0.12), (0.01, 0.013), (0.0001, 0.0004)] {

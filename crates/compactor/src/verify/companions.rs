@@ -100,11 +100,12 @@ pub(crate) fn check(
             let Some(entry) = index.entry() else { break };
             places.add(hash, entry.position);
             if let Some(filter) = &mut filter {
-                filter.key(&findings, &hash, || super::short_hex(&entry.key));
+                filter.key_soon(&findings, &hash, &entry.key);
             }
         }
         index.finish();
-        if let Some(filter) = &filter {
+        if let Some(filter) = &mut filter {
+            filter.flush(&findings);
             filter.finish(&findings, index.is_complete(), fp_chance);
         }
         if let Some(statistics) = &statistics {

@@ -1,7 +1,7 @@
 //! `Index.db`, entry by entry, in step with `Data.db`.
 
 use compactor_io::{InputFile, IoError};
-use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::{Component, vint};
 
 use super::finding::{Findings, Place};
@@ -22,7 +22,7 @@ pub(crate) struct Entry {
     pub(crate) offset: u64,
     /// Where its promoted index begins there.
     pub(crate) promoted_offset: u64,
-    ring_position: Position,
+    hash: KeyHash,
 }
 
 /// What the file has been found to be so far.
@@ -54,7 +54,7 @@ pub(crate) struct IndexScan<'a> {
     has_entry: bool,
     count: u64,
     first_key: Vec<u8>,
-    summary: Option<SummaryCheck>,
+    summary: Option<Box<SummaryCheck>>,
 }
 
 impl<'a> IndexScan<'a> {
@@ -92,7 +92,7 @@ impl<'a> IndexScan<'a> {
             has_entry: false,
             count: 0,
             first_key: Vec::new(),
-            summary,
+            summary: summary.map(Box::new),
         }
     }
 
@@ -140,7 +140,7 @@ impl<'a> IndexScan<'a> {
         if self.state != State::Reading || !self.read_entry()? {
             return Ok(false);
         }
-        self.entry.ring_position = self.partitioner.position(&self.entry.key);
+        self.entry.hash = self.partitioner.hash_key(&self.entry.key);
         self.check_entry();
         if self.count == 0 {
             self.first_key.clone_from(&self.entry.key);
@@ -160,7 +160,7 @@ impl<'a> IndexScan<'a> {
 
     /// Hash of the current entry's key.
     pub(crate) fn hash(&self) -> KeyHash {
-        self.partitioner.hash_key(&self.entry.key)
+        self.entry.hash
     }
 
     fn check_entry(&mut self) {
@@ -177,7 +177,7 @@ impl<'a> IndexScan<'a> {
                 );
             }
         } else {
-            if (entry.ring_position, &entry.key) <= (previous.ring_position, &previous.key) {
+            if (entry.hash.position(), &entry.key) <= (previous.hash.position(), &previous.key) {
                 let what = |e: &Entry| {
                     let token = self.partitioner.token_text(&e.key);
                     format!("token {token} key {}", short_hex(&e.key))

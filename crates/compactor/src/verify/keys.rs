@@ -16,7 +16,14 @@ pub(super) struct FilterCheck {
     filter: BloomFilter,
     /// A filter of the same size that holds the keys seen.
     rebuilt: Option<BloomFilter>,
+    /// Keys not yet looked at, whose bytes follow one another in `names` and end at `ends`.
+    pending: Vec<KeyHash>,
+    names: Vec<u8>,
+    ends: Vec<usize>,
 }
+
+/// Keys that are looked at together.
+const BATCH_KEYS: usize = 128;
 
 impl FilterCheck {
     pub(super) fn new(filter: BloomFilter, version: Version) -> FilterCheck {
@@ -27,7 +34,13 @@ impl FilterCheck {
         } else {
             BloomFilter::parse(&empty, version).ok()
         };
-        FilterCheck { filter, rebuilt }
+        FilterCheck {
+            filter,
+            rebuilt,
+            pending: Vec::with_capacity(BATCH_KEYS),
+            names: Vec::new(),
+            ends: Vec::with_capacity(BATCH_KEYS),
+        }
     }
 
     /// A key that the filter must let pass: a false negative hides the partition from reads.
@@ -38,16 +51,49 @@ impl FilterCheck {
         describe: impl Fn() -> String,
     ) {
         if !self.filter.may_contain_key(hash) {
-            findings.damage(
-                Place::of(Component::Filter).in_partition(describe()),
-                "filter.bits",
-                format!("{} bits set for each key", self.filter.hash_count()),
-                "less: reads would not find this partition",
-            );
+            self.missing(findings, describe());
         }
         if let Some(rebuilt) = &mut self.rebuilt {
             rebuilt.add_key(hash);
         }
+    }
+
+    /// As [`FilterCheck::key`], but together with others, some time until [`FilterCheck::flush`]. The
+    /// bits of a key lie all over memory: those of many are fetched side by side.
+    pub(super) fn key_soon(&mut self, findings: &Findings, hash: &KeyHash, key: &[u8]) {
+        self.pending.push(*hash);
+        self.names.extend_from_slice(key);
+        self.ends.push(self.names.len());
+        if self.pending.len() >= BATCH_KEYS {
+            self.flush(findings);
+        }
+    }
+
+    /// Looks at the keys that are waiting.
+    pub(super) fn flush(&mut self, findings: &Findings) {
+        let mut done = 0;
+        while let Some(index) = self.filter.first_missing(&self.pending[done..]) {
+            let index = done + index;
+            let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let name = super::short_hex(&self.names[start..self.ends[index]]);
+            self.missing(findings, name);
+            done = index + 1;
+        }
+        if let Some(rebuilt) = &mut self.rebuilt {
+            rebuilt.add_keys(&self.pending);
+        }
+        self.pending.clear();
+        self.names.clear();
+        self.ends.clear();
+    }
+
+    fn missing(&self, findings: &Findings, partition: String) {
+        findings.damage(
+            Place::of(Component::Filter).in_partition(partition),
+            "filter.bits",
+            format!("{} bits set for each key", self.filter.hash_count()),
+            "less: reads would not find this partition",
+        );
     }
 
     /// Once all keys were seen: bits that no key sets, and the setting that the filter was made for.
@@ -227,7 +273,38 @@ fn pattern(level: u64) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use compactor_sstable::descriptor::Descriptor;
+    use compactor_sstable::partitioner::Partitioner;
+    use compactor_sstable::sstable_id::SstableId;
+
     use super::*;
+
+    /// Keys that the filter does not hold are named, wherever in a batch they come.
+    #[test]
+    fn every_key_is_looked_at() {
+        let count = 2 * BATCH_KEYS as u32 + 1;
+        let hash = |number: u32| Partitioner::Murmur3.hash_key(&number.to_be_bytes());
+        let strangers = [0, 1, 127, 128, 200, count - 1];
+        let mut filter = BloomFilter::for_keys(u64::from(count), 0.0001)
+            .unwrap()
+            .unwrap();
+        (0..count)
+            .filter(|number| !strangers.contains(number))
+            .for_each(|number| filter.add_key(&hash(number)));
+        let descriptor = Descriptor::new("table", Version::Oa, SstableId::Sequence(1));
+        let findings = Findings::new(descriptor, 100);
+        let mut check = FilterCheck::new(filter, Version::Oa);
+        for number in 0..count {
+            check.key_soon(&findings, &hash(number), &number.to_be_bytes());
+        }
+        check.flush(&findings);
+        check.flush(&findings);
+        let (listed, damages, _) = findings.finish();
+        let named: Vec<String> = listed.into_iter().filter_map(|f| f.partition).collect();
+        let expected: Vec<String> = strangers.iter().map(|n| format!("{n:08x}")).collect();
+        assert_eq!(named, expected);
+        assert_eq!(damages, expected.len() as u64);
+    }
 
     #[test]
     fn samples_are_dropped_in_cassandras_order() {
