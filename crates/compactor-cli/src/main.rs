@@ -14,12 +14,12 @@ mod output_directory;
 mod output_form;
 mod progress;
 mod shared_progress;
-mod text_table;
 mod verify_step;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use compactor_lab::text_table;
 
 /// Merge Apache Cassandra SSTables outside the JVM.
 ///

@@ -35,6 +35,9 @@ impl Arm {
         Arm::of(ReadMode::Direct, WriteMode::Direct),
     ];
 
+    /// The compaction that others are compared with: through the page cache both ways.
+    pub const BUFFERED: Arm = Arm::of(ReadMode::Buffered, WriteMode::Buffered);
+
     const fn of(read: ReadMode, write: WriteMode) -> Arm {
         Arm::Compaction { read, write }
     }

@@ -7,3 +7,7 @@
 
 pub mod arm;
 pub mod outcome;
+mod random;
+pub mod report;
+pub mod stats;
+pub mod text_table;

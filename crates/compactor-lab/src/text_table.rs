@@ -57,6 +57,14 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
     out
 }
 
+/// Lines of a name and a value; values are broken between words and begin in one column.
+pub fn aligned_left(lines: &[(&str, String)]) -> String {
+    let width = lines.iter().map(|(name, _)| name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let line = |(name, value): &(&str, String)| wrapped(&format!("  {name:width$}  "), value);
+    lines.iter().map(line).collect()
+}
+
 /// Breaks a text between words into lines of 100 columns; `first` precedes it, and as many blanks each
 /// further line.
 pub fn wrapped(first: &str, text: &str) -> String {
@@ -109,6 +117,12 @@ mod tests {
             vec!["bcd".to_owned(), "3".to_owned()],
         ];
         assert_eq!(aligned(&rows), "  a     12\n  bcd    3\n");
+    }
+
+    #[test]
+    fn values_line_up() {
+        let lines = [("a", "1".to_owned()), ("bcd", "2 3".to_owned())];
+        assert_eq!(aligned_left(&lines), "  a    1\n  bcd  2 3\n");
     }
 
     #[test]

@@ -1,0 +1,132 @@
+//! Numbers as people read them.
+
+/// What stands for a number that is not there.
+pub const NONE: &str = "–";
+
+/// Nanoseconds as milliseconds, without the unit: `0.0855`, `1.84`, `1,240`.
+pub fn milliseconds(ns: f64) -> String {
+    significant(ns / 1e6)
+}
+
+/// A number with three significant digits, and no fewer digits than it has before the point.
+pub fn significant(number: f64) -> String {
+    if !number.is_finite() {
+        return NONE.to_owned();
+    }
+    let magnitude = number.abs();
+    let places = if magnitude >= 100.0 || magnitude == 0.0 {
+        0
+    } else {
+        // 0 for 100, 1 for 10, 2 for 1, 3 for 0.1; nothing is measured below 1e-9.
+        (2.0 - magnitude.log10().floor()).clamp(0.0, 9.0) as usize
+    };
+    let text = format!("{number:.places$}");
+    if magnitude >= 9999.5 {
+        return crate::text_table::count(number.abs().round() as u64);
+    }
+    text
+}
+
+/// A ratio: `×0.24`.
+pub fn times(ratio: f64) -> String {
+    format!("×{}", significant(ratio))
+}
+
+/// Bytes with a binary unit: `64 MiB`, `1.5 GiB`.
+pub fn bytes(bytes: f64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value.abs() >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let number = if value.fract() == 0.0 && value.abs() < 1e4 {
+        format!("{value:.0}")
+    } else {
+        significant(value)
+    };
+    format!("{number} {}", units.get(unit).copied().unwrap_or("B"))
+}
+
+/// Bytes as MiB, without the unit.
+pub fn mebibytes(bytes: f64) -> String {
+    significant(bytes / f64::from(1 << 20))
+}
+
+/// Seconds: `1.84 s`, `190 s`.
+pub fn seconds(seconds: f64) -> String {
+    format!("{} s", significant(seconds))
+}
+
+/// Milliseconds since 1970 as a date and time of UTC: `2026-01-01 00:00 UTC`.
+pub fn utc(ms: u64) -> String {
+    let minutes = ms / 60_000;
+    let (year, month, day) = date(minutes / 1440);
+    let (hour, minute) = (minutes % 1440 / 60, minutes % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+/// Year, month and day of a day after 1970-01-01. H. Hinnant, *chrono-Compatible Low-Level Date
+/// Algorithms*: years begin in March there, so that the leap day is their last.
+fn date(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        for (ns, text) in [
+            (85_517.0, "0.0855"),
+            (460_031.0, "0.460"),
+            (1_840_000.0, "1.84"),
+            (17_964_062.0, "18.0"),
+            (100_600_000.0, "101"),
+            (12_345_000_000.0, "12,345"),
+            (0.0, "0"),
+            (f64::NAN, NONE),
+        ] {
+            assert_eq!(milliseconds(ns), text);
+        }
+        for (number, text) in [
+            (0.0, "0 B"),
+            (4096.0, "4 KiB"),
+            (402_653_184.0, "384 MiB"),
+            (1_610_612_736.0, "1.50 GiB"),
+        ] {
+            assert_eq!(bytes(number), text);
+        }
+        assert_eq!(times(0.2389), "×0.239");
+    }
+
+    #[test]
+    fn dates() {
+        for (seconds, text) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_340, "2000-02-28 23:59 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (1_767_225_600, "2026-01-01 00:00 UTC"),
+            (4_107_542_399, "2100-02-28 23:59 UTC"),
+            (4_107_542_400, "2100-03-01 00:00 UTC"),
+        ] {
+            assert_eq!(utc(seconds * 1000), text);
+        }
+    }
+}
