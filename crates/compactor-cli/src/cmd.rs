@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod compact;
 mod demo;
 mod doctor;
 mod dump;
@@ -20,6 +21,7 @@ use crate::exit_code::Writes;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Merge(merge::Args),
+    Compact(compact::Args),
     Upgrade(upgrade::Args),
     Dump(dump::Args),
     Metadata(metadata::Args),
@@ -34,7 +36,9 @@ impl Command {
     /// What the command writes.
     pub fn writes(&self) -> Writes {
         match self {
-            Command::Merge(_) | Command::Upgrade(_) | Command::Scrub(_) => Writes::Rewritten,
+            Command::Merge(_) | Command::Compact(_) | Command::Upgrade(_) | Command::Scrub(_) => {
+                Writes::Rewritten
+            }
             Command::Generate(_) | Command::Demo(_) => Writes::Generated,
             Command::Dump(_) | Command::Metadata(_) | Command::Verify(_) | Command::Doctor(_) => {
                 Writes::Nothing
@@ -46,6 +50,7 @@ impl Command {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Command::Merge(args) => merge::run(args),
+            Command::Compact(args) => compact::run(args),
             Command::Upgrade(args) => upgrade::run(args),
             Command::Dump(args) => dump::run(args),
             Command::Metadata(args) => metadata::run(args),

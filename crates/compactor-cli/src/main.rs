@@ -13,6 +13,7 @@ mod output;
 mod output_directory;
 mod output_form;
 mod progress;
+mod purge_args;
 mod shared_progress;
 mod verify_step;
 

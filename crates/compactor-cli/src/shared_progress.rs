@@ -23,7 +23,7 @@ struct State {
 }
 
 impl SharedProgress {
-    /// For so many merges; with `verify`, outputs are verified before they are published.
+    /// For so many merges, and those that come later; with `verify`, outputs are verified before they are published.
     pub fn new(
         progress: Progress,
         merges: usize,
@@ -55,6 +55,9 @@ impl SharedObserver for SharedProgress {
         let Ok(mut state) = self.state.lock() else {
             return;
         };
+        if state.done.len() <= merge {
+            state.done.resize(merge + 1, [0; 3]);
+        }
         state.done[merge] = [read_bytes, rows, partitions];
         let sum = |field: usize| state.done.iter().map(|done| done[field]).sum();
         let [read_bytes, rows, partitions] = [sum(0), sum(1), sum(2)];

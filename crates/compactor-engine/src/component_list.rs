@@ -4,8 +4,10 @@
 //! that exist (`TOCComponent.loadOrCreate`), and a filter or summary that it does not list was built
 //! after it. What it lists must be there.
 
+use std::collections::HashMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
@@ -21,6 +23,51 @@ pub struct ComponentList {
     pub present: Vec<(Component, u64)>,
     /// What follows the SSTable's name in other files, such as those of secondary indexes.
     pub foreign: Vec<String>,
+}
+
+/// Names of files that are no component of ours, by directory and SSTable. Each directory is listed
+/// once, when the first of its SSTables is looked at: a table may have tens of thousands.
+#[derive(Debug, Default)]
+pub struct ForeignNames {
+    directories: Mutex<HashMap<PathBuf, HashMap<String, Vec<String>>>>,
+}
+
+impl ForeignNames {
+    /// What follows the SSTable's name in such files, sorted.
+    fn of(&self, descriptor: &Descriptor) -> Result<Vec<String>> {
+        let own = &descriptor.directory;
+        let Ok(mut directories) = self.directories.lock() else {
+            return Err(Error::Internal(
+                "a listing of a directory panicked".to_owned(),
+            ));
+        };
+        if !directories.contains_key(own) {
+            directories.insert(own.clone(), foreign_names(own)?);
+        }
+        let names = directories.get(own);
+        let names = names.and_then(|names| names.get(&descriptor.base_name()));
+        Ok(names.cloned().unwrap_or_default())
+    }
+}
+
+fn foreign_names(directory: &Path) -> Result<HashMap<String, Vec<String>>> {
+    let directory = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
+    };
+    let mut names: HashMap<String, Vec<String>> = HashMap::new();
+    for entry in std::fs::read_dir(directory).map_err(Error::file("list", directory))? {
+        let path = entry.map_err(Error::file("list", directory))?.path();
+        if let Ok(file) = Descriptor::parse(&path)
+            && file.component.is_none()
+        {
+            let base = file.descriptor.base_name();
+            names.entry(base).or_default().push(file.suffix);
+        }
+    }
+    names.values_mut().for_each(|suffixes| suffixes.sort());
+    Ok(names)
 }
 
 /// Something that the files there are do not fit.
@@ -44,11 +91,14 @@ impl ComponentList {
     /// # Errors
     /// If its directory cannot be listed.
     pub fn read(descriptor: &Descriptor) -> Result<ComponentList> {
-        let directory = if descriptor.directory.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            &descriptor.directory
-        };
+        ComponentList::read_listed(descriptor, &ForeignNames::default())
+    }
+
+    /// As [`ComponentList::read`], with the other names of a directory that was listed before.
+    ///
+    /// # Errors
+    /// As [`ComponentList::read`].
+    pub fn read_listed(descriptor: &Descriptor, names: &ForeignNames) -> Result<ComponentList> {
         let mut present = Vec::new();
         for component in Component::ALL {
             let path = descriptor.path(component);
@@ -58,17 +108,7 @@ impl ComponentList {
                 Err(e) => return Err(Error::file("look up", path)(e)),
             }
         }
-        let prefix = format!("{}-", descriptor.base_name());
-        let mut foreign = Vec::new();
-        for entry in std::fs::read_dir(directory).map_err(Error::file("list", directory))? {
-            let name = entry.map_err(Error::file("list", directory))?.file_name();
-            if let Some(suffix) = name.to_str().and_then(|n| n.strip_prefix(&prefix))
-                && Component::from_file_suffix(suffix).is_none()
-            {
-                foreign.push(suffix.to_owned());
-            }
-        }
-        foreign.sort();
+        let foreign = names.of(descriptor)?;
         Ok(ComponentList { present, foreign })
     }
 

@@ -15,7 +15,7 @@ use compactor_sstable::statistics::{SerializationHeader, Statistics};
 use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
-use crate::component_list::ComponentList;
+use crate::component_list::{ComponentList, ForeignNames};
 use crate::decode::Encoding;
 use crate::error::{Error, Result};
 use crate::header_union::layout_of;
@@ -64,6 +64,19 @@ impl InputSstable {
     /// # Errors
     /// Damage, something unsupported, or a failed read.
     pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<InputSstable> {
+        InputSstable::open_listed(io, path, mode, &ForeignNames::default())
+    }
+
+    /// As [`InputSstable::open`], for one of many in a directory.
+    ///
+    /// # Errors
+    /// As [`InputSstable::open`].
+    pub fn open_listed(
+        io: &Io,
+        path: &Path,
+        mode: ReadMode,
+        names: &ForeignNames,
+    ) -> Result<InputSstable> {
         let descriptor = parse_data_name(path)?;
         if !READABLE.contains(&descriptor.version) {
             return Err(Error::Format(
@@ -79,7 +92,7 @@ impl InputSstable {
         let ComponentList {
             present: components,
             foreign: foreign_components,
-        } = list_components(io, mode, &descriptor)?;
+        } = list_components(io, mode, &descriptor, names)?;
         let statistics = read_statistics(io, mode, &descriptor)?;
         let at_statistics = |e: FormatError| {
             e.with_file(
@@ -202,8 +215,13 @@ pub fn read_small(io: &Io, mode: ReadMode, path: &Path) -> Result<Vec<u8>> {
 }
 
 /// The components there are, if they are those that should be.
-fn list_components(io: &Io, mode: ReadMode, descriptor: &Descriptor) -> Result<ComponentList> {
-    let list = ComponentList::read(descriptor)?;
+fn list_components(
+    io: &Io,
+    mode: ReadMode,
+    descriptor: &Descriptor,
+    names: &ForeignNames,
+) -> Result<ComponentList> {
+    let list = ComponentList::read_listed(descriptor, names)?;
     let toc = if list.has(Component::Toc) {
         let path = descriptor.path(Component::Toc);
         let parsed = Toc::parse(&read_small(io, mode, &path)?);

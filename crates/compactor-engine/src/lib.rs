@@ -30,7 +30,7 @@ pub mod key_estimate;
 pub mod merge_job;
 pub mod merge_run;
 pub mod output_filter;
-mod output_id;
+pub mod output_id;
 pub mod overlapping;
 pub mod partition_merge;
 pub mod partition_writer;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use compactor_io::{Io, ReadMode, WriteMode};
@@ -17,6 +18,7 @@ use compactor_sstable::statistics::{
 use compactor_sstable::{Component, Error as FormatError, Format, Version};
 
 use crate::budget::Budget;
+use crate::component_list::ForeignNames;
 use crate::decode::Encoding;
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
@@ -24,7 +26,7 @@ use crate::header_union::{HeaderSource, check_schema, types_of_schema, union};
 use crate::input::{InputSstable, WRITABLE};
 use crate::key_estimate::estimate_keys;
 use crate::output_id::{id_behind, next_id};
-use crate::overlapping::{OverlappingSstable, Surroundings};
+use crate::overlapping::{OverlappingSet, OverlappingSstable, Surroundings};
 use crate::repair_group::RepairGroup;
 use crate::sstable_index::default_column_index_size;
 use crate::sstable_writer::SstableSettings;
@@ -62,6 +64,8 @@ pub struct MergeOptions {
     pub output_directory: PathBuf,
     /// What else the table has.
     pub scope: Scope,
+    /// Where SSTables of `scope` are opened: to be shared by merges of one table.
+    pub overlapping: OverlappingSet,
     /// The moment that expiry is judged at, seconds since 1970.
     pub now_s: i64,
     /// Deletions with a local deletion time before this many seconds may be purged; `None` keeps all.
@@ -109,6 +113,7 @@ impl MergeOptions {
             inputs,
             output_directory: output_directory.into(),
             scope: Scope::Unknown,
+            overlapping: OverlappingSet::default(),
             now_s: unix_now().as_secs() as i64,
             gc_before_s: None,
             only_purge_repaired: false,
@@ -153,11 +158,7 @@ impl MergeJob {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
         refuse_duplicates(&options.inputs)?;
-        let mut inputs = options
-            .inputs
-            .iter()
-            .map(|path| InputSstable::open(&io, path, options.read_mode))
-            .collect::<Result<Vec<_>>>()?;
+        let mut inputs = open_inputs(&io, &options)?;
         newest_first(&mut inputs);
         refuse_mixed_repair(&inputs)?;
         MergeJob::decide(io, options, inputs)
@@ -175,11 +176,7 @@ impl MergeJob {
         }
         refuse_duplicates(&options.inputs)?;
         let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
-        let mut inputs = options
-            .inputs
-            .iter()
-            .map(|path| InputSstable::open(&io, path, options.read_mode))
-            .collect::<Result<Vec<_>>>()?;
+        let mut inputs = open_inputs(&io, &options)?;
         newest_first(&mut inputs);
         // All are to be of one table.
         union_of(&inputs)?;
@@ -239,7 +236,7 @@ impl MergeJob {
             Scope::Overlapping(paths) => Surroundings::Overlapping(
                 paths
                     .iter()
-                    .map(|path| OverlappingSstable::open(&io, path, options.read_mode))
+                    .map(|path| options.overlapping.open(&io, path, options.read_mode))
                     .collect::<Result<_>>()?,
             ),
         };
@@ -305,7 +302,7 @@ impl MergeJob {
     }
 
     /// The SSTables that were named as overlapping the inputs.
-    pub fn overlapping(&self) -> &[OverlappingSstable] {
+    pub fn overlapping(&self) -> &[Arc<OverlappingSstable>] {
         match &self.surroundings {
             Surroundings::Overlapping(sstables) => sstables,
             Surroundings::Unknown | Surroundings::Nothing => &[],
@@ -344,6 +341,14 @@ impl MergeJob {
             RepairGroup::of(&input.statistics.stats)
         })
     }
+}
+
+fn open_inputs(io: &Io, options: &MergeOptions) -> Result<Vec<InputSstable>> {
+    let names = ForeignNames::default();
+    let paths = options.inputs.iter();
+    paths
+        .map(|path| InputSstable::open_listed(io, path, options.read_mode, &names))
+        .collect()
 }
 
 fn unix_now() -> Duration {
@@ -401,7 +406,7 @@ fn set_fully_expired_apart(
         Surroundings::Overlapping(sstables) => sstables
             .iter()
             .filter(|s| s.max_local_deletion_time_s() >= gc_before_s)
-            .map(OverlappingSstable::min_timestamp)
+            .map(|s| s.min_timestamp())
             .min()
             .unwrap_or(i64::MAX),
     };
@@ -546,7 +551,7 @@ fn refuse_mixed_partitioners(inputs: &[InputSstable], surroundings: &Surrounding
     };
     let first = inputs[0].partitioner;
     let others = inputs.iter().map(|i| i.partitioner);
-    let mut others = others.chain(overlapping.iter().map(OverlappingSstable::partitioner));
+    let mut others = others.chain(overlapping.iter().map(|s| s.partitioner()));
     match others.find(|other| *other != first) {
         None => Ok(()),
         Some(other) => Err(Error::InvalidInput(format!(

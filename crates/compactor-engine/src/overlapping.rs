@@ -6,7 +6,9 @@
 //!
 //! Source: `CompactionController.getPurgeEvaluator`.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::big::summary::Summary;
@@ -16,6 +18,7 @@ use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
 use compactor_sstable::statistics::{EncodingStats, SerializationHeader, Statistics};
 use compactor_sstable::{Component, Error as FormatError};
 
+use crate::component_list::ForeignNames;
 use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, union};
 use crate::input::{InputSstable, read_small};
@@ -30,7 +33,7 @@ pub enum Surroundings {
     /// The inputs are all that the table has.
     Nothing,
     /// These SSTables, and no others, are there besides the inputs.
-    Overlapping(Vec<OverlappingSstable>),
+    Overlapping(Vec<Arc<OverlappingSstable>>),
 }
 
 /// An SSTable that is consulted but not merged.
@@ -45,6 +48,55 @@ pub struct OverlappingSstable {
     header: SerializationHeader,
     descriptor: Descriptor,
     data_len: u64,
+    is_checked: Mutex<bool>,
+}
+
+/// SSTables that were opened as overlapping. Merges of one table share them: each is opened once, and
+/// its components are checked once.
+#[derive(Clone, Debug, Default)]
+pub struct OverlappingSet {
+    opened: Arc<Opened>,
+}
+
+#[derive(Debug, Default)]
+struct Opened {
+    names: ForeignNames,
+    sstables: Mutex<HashMap<PathBuf, Arc<OverlappingSstable>>>,
+}
+
+impl OverlappingSet {
+    /// As [`OverlappingSstable::open`], if it was not opened before.
+    ///
+    /// # Errors
+    /// As [`OverlappingSstable::open`].
+    pub fn open(&self, io: &Io, path: &Path, mode: ReadMode) -> Result<Arc<OverlappingSstable>> {
+        let lock = || {
+            self.opened
+                .sstables
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(known) = lock().get(path) {
+            return Ok(Arc::clone(known));
+        }
+        // Two that open the same at a time do it twice; only one is kept.
+        let opened = OverlappingSstable::open_listed(io, path, mode, &self.opened.names)?;
+        Ok(Arc::clone(
+            lock()
+                .entry(path.to_owned())
+                .or_insert_with(|| Arc::new(opened)),
+        ))
+    }
+
+    /// It is not there any more.
+    pub fn forget(&self, path: &Path) {
+        let mut sstables = self
+            .opened
+            .sstables
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        sstables.remove(path);
+    }
 }
 
 impl OverlappingSstable {
@@ -53,7 +105,16 @@ impl OverlappingSstable {
     /// # Errors
     /// Damage, something unsupported, or a failed read.
     pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<OverlappingSstable> {
-        let input = InputSstable::open(io, path, mode)?;
+        OverlappingSstable::open_listed(io, path, mode, &ForeignNames::default())
+    }
+
+    fn open_listed(
+        io: &Io,
+        path: &Path,
+        mode: ReadMode,
+        names: &ForeignNames,
+    ) -> Result<OverlappingSstable> {
+        let input = InputSstable::open_listed(io, path, mode, names)?;
         let descriptor = &input.descriptor;
         let read = |component| read_small(io, mode, &descriptor.path(component));
         let at = |component: Component| {
@@ -95,7 +156,33 @@ impl OverlappingSstable {
             header: input.statistics.header,
             descriptor: input.descriptor,
             data_len,
+            is_checked: Mutex::new(false),
         })
+    }
+
+    /// Checks its components, unless that was done before; another merge that is about it is waited
+    /// for.
+    ///
+    /// # Errors
+    /// Those of `check`; the next one checks again then.
+    pub fn check_once<E>(&self, check: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        let mut is_checked = self
+            .is_checked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !*is_checked {
+            check()?;
+            *is_checked = true;
+        }
+        Ok(())
+    }
+
+    /// Its components have been checked.
+    pub fn is_checked(&self) -> bool {
+        *self
+            .is_checked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Directory, version and id.

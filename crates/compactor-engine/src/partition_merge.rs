@@ -279,7 +279,12 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             if !first.has_partition() {
                 break;
             }
-            self.purger.limit = limits.limit(first.key(), first.key_hash());
+            // There may be thousands of SSTables to ask.
+            let may_purge = |i: &u32| !self.inputs[*i as usize].nothing_to_purge;
+            self.purger.limit = match group.iter().any(may_purge) {
+                true => limits.limit(first.key(), first.key_hash()),
+                false => PurgeLimit::Nothing,
+            };
             self.merge_partition(&group, observer)?;
             for &member in &group {
                 self.inputs[member as usize].cursor.next_partition()?;

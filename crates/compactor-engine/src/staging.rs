@@ -74,6 +74,11 @@ impl Staging {
         })
     }
 
+    /// The staging directory itself.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Where a component of `descriptor` is written.
     pub fn path(&self, descriptor: &Descriptor, component: Component) -> PathBuf {
         let path = self.directory.join(descriptor.file_name(component));

@@ -19,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod compact;
 pub mod concurrent;
 pub mod dump;
 pub mod error;
@@ -36,6 +37,7 @@ pub use compactor_engine::scan::Scan;
 pub use compactor_engine::{Error as EngineError, Result as EngineResult, cursor, input};
 pub use compactor_io as io;
 pub use compactor_sstable as sstable;
+pub use compactor_strategy as strategy;
 pub use error::{Error, ErrorKind, Result};
 pub use merge::{
     InputCheck, MergeRequest, NoObserver, merge, open_merge, open_merge_groups, run_merge,

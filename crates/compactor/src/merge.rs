@@ -229,6 +229,8 @@ struct InputsToCheck {
     /// Those of the BTI format, and the compression ratios that their statistics should tell.
     tries: Vec<TrieInput>,
     trie_ratios: Vec<f64>,
+    /// Those of the BTI format that are looked at but not merged.
+    unread_tries: Vec<Arc<OverlappingSstable>>,
     mode: ReadMode,
 }
 
@@ -237,6 +239,8 @@ struct InputToCheck {
     data_len: u64,
     /// That its statistics should tell.
     compression_ratio: f64,
+    /// It is not merged, and other merges may have checked it.
+    unread: Option<Arc<OverlappingSstable>>,
 }
 
 /// An input whose other components were looked at.
@@ -265,6 +269,7 @@ impl InputsToCheck {
             data_path: input.data_path(),
             data_len: input.data_len(),
             compression_ratio: ratio_of(input),
+            unread: None,
         });
         let tries = bti.iter().map(|(input, is_read)| TrieInput {
             data_path: input.data_path(),
@@ -287,6 +292,7 @@ impl InputsToCheck {
             indexed: indexed.collect(),
             tries: tries.collect(),
             trie_ratios: bti.iter().map(|(input, _)| ratio_of(input)).collect(),
+            unread_tries: Vec::new(),
             mode: job.options().read_mode,
         };
         // What overlaps is believed, too: a filter or a range of keys that hides a key lets tombstones go
@@ -297,7 +303,7 @@ impl InputsToCheck {
         to_check
     }
 
-    fn add_unread(&mut self, sstable: &OverlappingSstable) {
+    fn add_unread(&mut self, sstable: &Arc<OverlappingSstable>) {
         let data_path = sstable.descriptor().path(Component::Data);
         let data_len = sstable.data_len();
         // Its ratio was held when it was opened, and nothing will have been read of it.
@@ -307,8 +313,11 @@ impl InputsToCheck {
                 data_path,
                 data_len,
                 compression_ratio,
+                unread: Some(Arc::clone(sstable)),
             }),
+            Format::Bti if sstable.is_checked() => {}
             Format::Bti => {
+                self.unread_tries.push(Arc::clone(sstable));
                 self.tries.push(TrieInput {
                     data_path,
                     data_len,
@@ -323,8 +332,14 @@ impl InputsToCheck {
     fn check(&self, io: &Io, stop: &AtomicBool, failed: &AtomicBool) -> Checked {
         let mut checked = Vec::with_capacity(self.inputs.len());
         for input in &self.inputs {
-            match companions::check(io, &input.data_path, input.data_len, self.mode, stop) {
-                Ok(companions) => checked.push(CheckedInput {
+            let check = || companions::check(io, &input.data_path, input.data_len, self.mode, stop);
+            let companions = match &input.unread {
+                None => check().map(Some),
+                Some(unread) => unread.check_once(|| check().map(drop)).map(|()| None),
+            };
+            match companions {
+                Ok(None) => {}
+                Ok(Some(companions)) => checked.push(CheckedInput {
                     data_path: input.data_path.clone(),
                     compression_ratio: input.compression_ratio,
                     companions,
@@ -350,6 +365,9 @@ impl InputsToCheck {
     ) -> Checked {
         let companions = bti_companions::check(io, &self.tries, batches, self.mode, stop)
             .inspect_err(|error| followed_to(error, failed))?;
+        for unread in &self.unread_tries {
+            unread.check_once(|| Ok::<_, crate::Error>(()))?;
+        }
         let inputs = self.tries.iter().zip(&self.trie_ratios).zip(companions);
         Ok(inputs
             .map(|((input, ratio), companions)| CheckedInput {

@@ -1,0 +1,272 @@
+//! `compactor compact`: a table's SSTables merged until its strategy finds nothing more to do.
+
+mod summary;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use anyhow::Context;
+use compactor::catalog::{self, Catalog};
+use compactor::compact::{CompactRequest, Compacted, Compaction, Plan};
+use compactor::io::{Io, raise_open_files_limit};
+use compactor::strategy::size_tiered::SizeTiered;
+use compactor::{Error, InputCheck, Scope};
+
+use crate::exit_code::{self, Writes};
+use crate::flags::{ByteSize, Format};
+use crate::interrupt;
+use crate::io_args::IoArgs;
+use crate::numbers::{CONCURRENT, within};
+use crate::output::{print, print_of, say};
+use crate::output_directory;
+use crate::output_form::OutputForm;
+use crate::progress::{Progress, ProgressMode};
+use crate::purge_args::PurgeArgs;
+use crate::shared_progress::SharedProgress;
+
+/// Compact a table's SSTables as Cassandra's size-tiered strategy would, until nothing is left to do.
+///
+/// Buckets of SSTables of like size are merged, several at a time; what is made of them is merged on, as
+/// in a node. What is left at the end appears in the output directory, all together, and the summary
+/// lists which of the table's SSTables each of them replaces: put it in their place, with the node
+/// stopped. Inputs are only read. Repaired, unrepaired and pending SSTables are never mixed.
+///
+/// Thresholds and sizes come from schema.cql where there is one; options go before it. Compactions run in
+/// rounds of all that can run at once, so that the result is the same whatever --concurrent-compactors.
+///
+/// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3.
+/// Interrupted, or after another failure, it publishes what is whole so far, and says what that replaces.
+/// A run that is killed leaves nothing that anybody sees.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  What a size-tiered node would do with a snapshot, four compactions at a time:
+    compactor compact /data/ks/t-1c6a.../snapshots/before --output /scratch/t \\
+        --concurrent-compactors 4
+
+  What that would be, without doing it:
+    compactor compact /data/ks/t-1c6a.../snapshots/before --output /scratch/t --dry-run
+
+  One SSTable of each repair state, as `nodetool compact` makes, purging what may go:
+    compactor compact /data/ks/t-1c6a.../snapshots/before --output /scratch/t --major --complete")]
+pub struct Args {
+    /// A table or snapshot directory, or Data.db files.
+    #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
+    inputs: Vec<PathBuf>,
+
+    /// Directory of the outputs; made if missing. Not one that holds inputs.
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+
+    /// Compactions at a time, 1 to 256; they share --threads and --memory. Default: one per thread.
+    #[arg(long, value_name = "N", value_parser = within(CONCURRENT), allow_negative_numbers = true)]
+    concurrent_compactors: Option<usize>,
+
+    /// The table's schema as CQL: types, dropped columns and options. Default: schema.cql beside the
+    /// inputs.
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+
+    /// One compaction of all SSTables of a repair state, as `nodetool compact` without options.
+    #[arg(long, help_heading = "Strategy", conflicts_with_all = ["strategy", "min_threshold",
+        "max_threshold", "bucket_low", "bucket_high", "min_sstable_size"])]
+    major: bool,
+
+    /// Which SSTables are compacted: SizeTieredCompactionStrategy. Default: schema.cql's, otherwise this
+    /// one.
+    #[arg(long, help_heading = "Strategy", value_name = "CLASS")]
+    strategy: Option<String>,
+
+    /// SSTables that a compaction needs. Default: schema.cql's, otherwise 4.
+    #[arg(
+        long,
+        help_heading = "Strategy",
+        value_name = "N",
+        allow_hyphen_values = true
+    )]
+    min_threshold: Option<String>,
+
+    /// SSTables that a compaction takes at most. Default: schema.cql's, otherwise 32.
+    #[arg(
+        long,
+        help_heading = "Strategy",
+        value_name = "N",
+        allow_hyphen_values = true
+    )]
+    max_threshold: Option<String>,
+
+    /// An SSTable is alike if it is larger than this part of a bucket's average. Default: schema.cql's,
+    /// otherwise 0.5.
+    #[arg(
+        long,
+        help_heading = "Strategy",
+        value_name = "FACTOR",
+        allow_hyphen_values = true
+    )]
+    bucket_low: Option<String>,
+
+    /// And smaller than this multiple of it. Default: schema.cql's, otherwise 1.5.
+    #[arg(
+        long,
+        help_heading = "Strategy",
+        value_name = "FACTOR",
+        allow_hyphen_values = true
+    )]
+    bucket_high: Option<String>,
+
+    /// Smaller SSTables are all alike. Default: schema.cql's, otherwise 50MiB.
+    #[arg(
+        long,
+        help_heading = "Strategy",
+        value_name = "SIZE",
+        allow_hyphen_values = true
+    )]
+    min_sstable_size: Option<ByteSize>,
+
+    #[command(flatten)]
+    purge: PurgeArgs,
+
+    #[command(flatten)]
+    output_form: OutputForm,
+
+    #[command(flatten)]
+    io: IoArgs,
+
+    /// Verify each output before it is used, as `compactor verify` does.
+    #[arg(long, help_heading = "Checking")]
+    verify: bool,
+
+    /// Read every SSTable's statistics, say what would be compacted, and write nothing. What later
+    /// rounds take depends on what the first leave: they are planned as if nothing became smaller.
+    #[arg(long)]
+    dry_run: bool,
+
+    /// How progress is shown on stderr.
+    #[arg(long, value_enum, default_value = "auto")]
+    progress: ProgressMode,
+
+    /// How the summary is printed on stdout.
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+}
+
+const SIZE_TIERED: &str = "SizeTieredCompactionStrategy";
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let _ = raise_open_files_limit();
+    let interrupted = interrupt::flag().context("install signal handlers")?;
+    args.io.check()?;
+    let catalog = catalog::find_with_schema(&args.inputs, args.schema.as_deref())?;
+    for note in &catalog.notes {
+        say(format_args!("note: {note}"));
+    }
+    output_directory::check(&args.output, &catalog)?;
+    let plan = plan(&args, &catalog)?;
+    let (merges, notes) =
+        args.purge
+            .request(&catalog, &args.output, &args.output_form, &args.io)?;
+    let mut sstables = catalog.sstables.clone();
+    if let Scope::Overlapping(others) = &merges.scope {
+        sstables.extend_from_slice(others);
+    }
+    catalog::refuse_two_tables(&sstables)?;
+    if let Some(doubt) = catalog::doubt_one_table(&sstables) {
+        say(format_args!("note: {doubt}"));
+    }
+    let io = Io::new(args.io.options()).map_err(Error::from)?;
+    let request = CompactRequest {
+        merges,
+        plan,
+        concurrent: args.concurrent_compactors.unwrap_or(args.io.threads()),
+        check: InputCheck::AllComponents,
+    };
+    let compaction = Compaction::open(io.clone(), request)?;
+    if args.dry_run {
+        return print(&summary::plan(&compaction.plan(), &notes, args.format)?);
+    }
+    let progress = SharedProgress::new(
+        Progress::new(
+            args.progress,
+            compaction.expected_bytes(),
+            Arc::clone(&interrupted),
+        ),
+        0,
+        args.verify.then_some((io, args.io.read_io)),
+    );
+    let result = compaction.run(&progress);
+    progress.finish();
+    let Compacted { mut report, error } = result?;
+    report.warnings.extend(notes);
+    for failed in &report.failed {
+        say(format_args!("compactor: {}", failed.error));
+    }
+    if let Some(error) = &error {
+        exit_code::say_remedy(error, Writes::Rewritten);
+    }
+    let is_cut_off = interrupted.load(Ordering::Relaxed);
+    if is_cut_off {
+        say(format_args!(
+            "compactor: interrupted; what was compacted until then is in place"
+        ));
+    }
+    let outputs: Vec<&Path> = report
+        .outputs
+        .iter()
+        .map(|output| output.sstable.data_path.as_path())
+        .collect();
+    print_of(&summary::report(&report, args.format)?, &outputs)?;
+    Ok(match error {
+        _ if is_cut_off => ExitCode::from(exit_code::INTERRUPTED),
+        Some(error) => ExitCode::from(exit_code::of(&error)),
+        None => ExitCode::SUCCESS,
+    })
+}
+
+/// The strategy: by option, else by the schema.
+fn plan(args: &Args, catalog: &Catalog) -> anyhow::Result<Plan> {
+    if args.major {
+        return Ok(Plan::Major);
+    }
+    let table = catalog.schema.as_ref().map(|(_, table)| table);
+    let mut options: BTreeMap<String, String> = table
+        .and_then(|t| t.options.compaction.clone())
+        .unwrap_or_default();
+    let of_table = options.remove("class");
+    let class = args.strategy.clone().or(of_table.clone());
+    let class = class.as_deref().unwrap_or(SIZE_TIERED);
+    if !is_class(class, SIZE_TIERED) {
+        return Err(Error::invalid(format!(
+            "{class}: this release plans as {SIZE_TIERED} alone; choose it with --strategy, or say --major \
+             for one compaction of everything"
+        ))
+        .into());
+    }
+    if of_table.is_some_and(|of_table| !is_class(&of_table, SIZE_TIERED)) {
+        // Options of another strategy say nothing about this one.
+        options.clear();
+    }
+    for (name, value) in [
+        ("min_threshold", args.min_threshold.clone()),
+        ("max_threshold", args.max_threshold.clone()),
+        ("bucket_low", args.bucket_low.clone()),
+        ("bucket_high", args.bucket_high.clone()),
+        (
+            "min_sstable_size",
+            args.min_sstable_size.map(|size| size.0.to_string()),
+        ),
+    ] {
+        if let Some(value) = value {
+            options.insert(name.to_owned(), value);
+        }
+    }
+    let strategy = SizeTiered::from_options(&options).map_err(|e| Error::invalid(e.to_string()))?;
+    Ok(Plan::SizeTiered(strategy))
+}
+
+/// Classes are named with their package or without.
+fn is_class(name: &str, class: &str) -> bool {
+    name.rsplit('.').next() == Some(class)
+}

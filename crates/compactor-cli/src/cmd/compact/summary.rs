@@ -1,0 +1,130 @@
+//! What a compaction did, or would do, as text or JSON.
+
+use std::fmt::Write;
+
+use compactor::compact::{CompactReport, PlannedCompaction, PlannedInput};
+
+use crate::flags::{ByteSize, Format};
+use crate::text_table::{count, counted};
+
+/// What would be compacted.
+pub fn plan(
+    planned: &[PlannedCompaction],
+    notes: &[String],
+    format: Format,
+) -> anyhow::Result<String> {
+    if format == Format::Json {
+        return Ok(serde_json::to_string_pretty(&serde_json::json!({
+            "compactions": planned,
+            "warnings": notes,
+        }))?);
+    }
+    let mut text = String::new();
+    let mut round = 0;
+    for compaction in planned {
+        if compaction.round != round {
+            round = compaction.round;
+            let at_most = if round > 1 {
+                ", if nothing becomes smaller"
+            } else {
+                ""
+            };
+            writeln!(text, "round {round}{at_most}:")?;
+        }
+        writeln!(
+            text,
+            "  {}: {} {} of {}",
+            compaction.number,
+            counted(compaction.inputs.len() as u64, "SSTable"),
+            compaction.repair,
+            ByteSize(compaction.data_bytes)
+        )?;
+        for input in &compaction.inputs {
+            match input {
+                PlannedInput::Sstable(path) => writeln!(text, "     {}", path.display())?,
+                PlannedInput::OutputOf(number) => writeln!(text, "     what {number} leaves")?,
+            }
+        }
+    }
+    if planned.is_empty() {
+        writeln!(text, "nothing to compact: no bucket is full enough")?;
+    }
+    for note in notes {
+        writeln!(text, "note: {note}")?;
+    }
+    Ok(text)
+}
+
+/// What was compacted.
+pub fn report(report: &CompactReport, format: Format) -> anyhow::Result<String> {
+    if format == Format::Json {
+        return Ok(serde_json::to_string_pretty(report)?);
+    }
+    let mut text = String::new();
+    let r = report;
+    if r.compactions == 0 {
+        writeln!(
+            text,
+            "nothing was compacted of {}",
+            sstables(r.sstables_before)
+        )?;
+    } else {
+        writeln!(
+            text,
+            "compacted {} to {} by {} in {:.2} s: {} in {}",
+            sstables(r.sstables_before),
+            r.sstables_after,
+            r.strategy,
+            r.elapsed_s,
+            counted(r.compactions as u64, "compaction"),
+            counted(r.rounds as u64, "round")
+        )?;
+        writeln!(
+            text,
+            "  read        {}, written {}; {} of it final",
+            ByteSize(r.bytes_read),
+            ByteSize(r.bytes_written),
+            ByteSize(r.output_bytes)
+        )?;
+        writeln!(text, "  purged      {}", count(r.purged))?;
+        writeln!(
+            text,
+            "  throughput  {}/s of uncompressed input",
+            ByteSize((r.uncompressed_bytes_read as f64 / r.elapsed_s.max(1e-9)) as u64)
+        )?;
+    }
+    for output in &r.outputs {
+        writeln!(
+            text,
+            "{}, {} {}, replaces {}:",
+            output.sstable.data_path.display(),
+            ByteSize(output.sstable.bytes),
+            output.repair,
+            sstables(output.replaces.len())
+        )?;
+        for input in &output.replaces {
+            writeln!(text, "  {}", input.display())?;
+        }
+    }
+    if !r.gone.is_empty() {
+        writeln!(
+            text,
+            "nothing is left, and nothing replaces {}:",
+            sstables(r.gone.len())
+        )?;
+        for input in &r.gone {
+            writeln!(text, "  {}", input.display())?;
+        }
+    }
+    if !r.untouched.is_empty() {
+        writeln!(text, "{} stay as they are", sstables(r.untouched.len()))?;
+    }
+    for note in &r.warnings {
+        writeln!(text, "note: {note}")?;
+    }
+    Ok(text)
+}
+
+fn sstables(number: usize) -> String {
+    counted(number as u64, "SSTable")
+}

@@ -1,0 +1,309 @@
+//! A table's SSTables compacted until its strategy finds nothing more to do, or all at once.
+//!
+//! What is made on the way stays in a staging directory. Only what is left at the end appears, together:
+//! the output directory never holds an SSTable beside what it was made from, which would bring back what
+//! was purged since. Each final SSTable names those that it replaces.
+//!
+//! Compactions run in rounds: a round takes all that can run at once, and its outputs are candidates of
+//! the next. A node asks again whenever one ends; then what is merged with what depends on which was
+//! faster. In rounds it does not: one compactor or sixteen leave the same SSTables.
+
+mod report;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use compactor_engine::component_list::ComponentList;
+use compactor_engine::input::InputSstable;
+use compactor_engine::merge_job::Scope;
+use compactor_engine::output_id::next_id;
+use compactor_engine::staging::{Staging, publish_all};
+use compactor_io::Io;
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::sstable_id::SstableId;
+use compactor_strategy::size_tiered::SizeTiered;
+
+use crate::concurrent::{SharedObserver, run_merges};
+use crate::error::{Error, ErrorKind, Result};
+use crate::merge::{InputCheck, MergeRequest};
+
+pub use report::{
+    CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput,
+};
+use table::{Job, TableState};
+
+/// Bytes of buffers that a merge needs at least.
+const MIN_MEMORY: usize = 1 << 20;
+
+/// Which SSTables are compacted with which.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Plan {
+    /// Those of like size, as long as there are enough of them.
+    SizeTiered(SizeTiered),
+    /// All of a repair state, once (`getMaximalTasks`).
+    Major,
+}
+
+/// What to compact and how.
+#[derive(Clone, Debug)]
+pub struct CompactRequest {
+    /// What each merge is asked for. Its inputs are the SSTables of the table, its scope is what the
+    /// table has besides, its output directory is that of the final SSTables. Threads and memory are
+    /// shared by the merges that run at once.
+    pub merges: MergeRequest,
+    /// Which SSTables are compacted with which.
+    pub plan: Plan,
+    /// Merges that run at once, at most.
+    pub concurrent: usize,
+    /// What of the inputs is checked while they are merged.
+    pub check: InputCheck,
+}
+
+/// A table whose SSTables were looked at, and what to do with them.
+#[derive(Debug)]
+pub struct Compaction {
+    io: Io,
+    request: CompactRequest,
+    table: TableState,
+}
+
+/// What a compaction came to.
+#[derive(Debug)]
+pub struct Compacted {
+    /// What was done. It is true of an interrupted or failed compaction as well: what is named in it is
+    /// in place.
+    pub report: CompactReport,
+    /// The first thing that went wrong.
+    pub error: Option<Error>,
+}
+
+impl Compaction {
+    /// Reads the statistics of every SSTable. A damaged one is left out, and named in the report.
+    ///
+    /// # Errors
+    /// An SSTable that is named twice, or a failed read.
+    pub fn open(io: Io, request: CompactRequest) -> Result<Compaction> {
+        let table = TableState::open(&io, &request.merges)?;
+        Ok(Compaction { io, request, table })
+    }
+
+    /// What will be compacted. The first round is exact; the sizes of later ones, and so what they take,
+    /// are what they are if no merge shrinks anything.
+    pub fn plan(&self) -> Vec<PlannedCompaction> {
+        self.table.simulate(&self.request.plan)
+    }
+
+    /// Uncompressed bytes that will be read, as far as they can be told before.
+    pub fn expected_bytes(&self) -> u64 {
+        self.plan()
+            .iter()
+            .map(|planned| planned.uncompressed_bytes)
+            .sum()
+    }
+
+    /// Compacts, and publishes what is left at the end. Merges are told to the observer by consecutive
+    /// numbers over all rounds.
+    ///
+    /// # Errors
+    /// A failure before the first merge, or one to publish: then there is no output. What goes wrong
+    /// with merges is in the outcome: those that have ended count, and the others' SSTables stay as they
+    /// are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all
+    /// after the merges under way.
+    pub fn run(mut self, observer: &dyn SharedObserver) -> Result<Compacted> {
+        let started = Instant::now();
+        let mut jobs = self.table.next_round(&self.request.plan);
+        let mut error = self.table.take_error();
+        if jobs.is_empty() {
+            let report = self.table.report(&self.request.plan, started.elapsed());
+            return Ok(Compacted { report, error });
+        }
+        let output = self.request.merges.output_directory.clone();
+        let work = Staging::create(&output)?;
+        let mut next = self.first_id()?;
+        while !jobs.is_empty() {
+            let results = self.round(&work, &jobs, &mut next, observer)?;
+            let mut goes_on = true;
+            for (job, result) in jobs.iter().zip(results) {
+                match result {
+                    Some(Ok(merged)) => self.table.replace(job, merged)?,
+                    Some(Err(failure)) => {
+                        let only_this =
+                            matches!(failure.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported);
+                        goes_on &= only_this;
+                        self.table.set_aside(job, &failure);
+                        error.get_or_insert(failure);
+                    }
+                    // Not begun.
+                    None => goes_on = false,
+                }
+            }
+            self.table
+                .remove_consumed(&self.request.merges.overlapping)?;
+            self.table.end_round();
+            if !goes_on || observer.is_cancelled() {
+                break;
+            }
+            jobs = self.table.next_round(&self.request.plan);
+        }
+        publish(&mut self.table, &output)?;
+        drop(work);
+        let report = self.table.report(&self.request.plan, started.elapsed());
+        Ok(Compacted { report, error })
+    }
+
+    fn round(
+        &self,
+        work: &Staging,
+        jobs: &[Job],
+        next: &mut Option<SstableId>,
+        observer: &dyn SharedObserver,
+    ) -> Result<Vec<Option<Result<crate::MergeReport>>>> {
+        let merges = &self.request.merges;
+        let concurrent = self
+            .request
+            .concurrent
+            .min(merges.memory_bytes / MIN_MEMORY)
+            .clamp(1, jobs.len());
+        let mut requests = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            let mut request = merges.clone();
+            request.inputs = self.table.paths(job);
+            request.output_directory = work.directory().to_owned();
+            request.scope = self.scope(job);
+            request.id = *next;
+            *next = match next {
+                None => None,
+                Some(id) => Some(
+                    id.next()
+                        .ok_or_else(|| Error::invalid("no SSTable id is left"))?,
+                ),
+            };
+            request.threads = (merges.threads / concurrent).max(1);
+            request.memory_bytes = merges.memory_bytes / concurrent;
+            requests.push(request);
+        }
+        let numbered = Numbered {
+            observer,
+            before: self.table.merges(),
+        };
+        Ok(run_merges(
+            &self.io,
+            requests,
+            concurrent,
+            self.request.check,
+            &numbered,
+        ))
+    }
+
+    /// To a merge of some of the SSTables the others are what the table has besides: what is made of
+    /// them meanwhile holds nothing that they do not.
+    fn scope(&self, job: &Job) -> Scope {
+        let merges = &self.request.merges;
+        // Nobody asks what may be purged if nothing may.
+        let known = match (&merges.scope, merges.gc_before_s) {
+            (Scope::Unknown, _) | (_, None) => return Scope::Unknown,
+            (Scope::Complete, _) => &[][..],
+            (Scope::Overlapping(known), _) => known,
+        };
+        let others: Vec<PathBuf> = known
+            .iter()
+            .cloned()
+            .chain(self.table.others(job))
+            .collect();
+        match others.is_empty() {
+            true => Scope::Complete,
+            false => Scope::Overlapping(others),
+        }
+    }
+
+    /// Behind everything that lies around the inputs. `None` where ids are UUIDs, which every merge
+    /// makes for itself.
+    fn first_id(&self) -> Result<Option<SstableId>> {
+        let paths = &self.request.merges.inputs;
+        let mut one_of_each: Vec<InputSstable> = Vec::new();
+        let mut directories: Vec<&Path> = Vec::new();
+        for path in paths {
+            let Ok(file) = Descriptor::parse(path) else {
+                continue;
+            };
+            if matches!(file.descriptor.id, SstableId::Uuid { .. }) {
+                return Ok(None);
+            }
+            let directory = path.parent().unwrap_or(Path::new(""));
+            if directories.contains(&directory) {
+                continue;
+            }
+            // A damaged one has an id all the same, but another will do.
+            if let Ok(input) = InputSstable::open(&self.io, path, self.request.merges.read_mode) {
+                directories.push(directory);
+                one_of_each.push(input);
+            }
+        }
+        Ok(Some(next_id(
+            &self.request.merges.output_directory,
+            &one_of_each,
+        )?))
+    }
+}
+
+/// Moves what is left from the staging directory to where it belongs, all or nothing.
+fn publish(table: &mut TableState, output: &Path) -> Result<()> {
+    let finals: Vec<Descriptor> = table.outputs().filter_map(descriptor_of).collect();
+    let mut moved = Vec::with_capacity(finals.len());
+    for descriptor in &finals {
+        let components: Vec<Component> = ComponentList::read(descriptor)?
+            .present
+            .into_iter()
+            .map(|(component, _)| component)
+            .collect();
+        let staging = Staging::create(output)?;
+        for component in &components {
+            let (from, to) = (
+                descriptor.path(*component),
+                staging.path(descriptor, *component),
+            );
+            std::fs::rename(&from, &to).map_err(Error::file("rename", &from))?;
+        }
+        moved.push((staging, descriptor, components));
+    }
+    let outputs = moved
+        .iter_mut()
+        .map(|(_, descriptor, components)| (*descriptor, components.clone()))
+        .collect::<Vec<_>>();
+    let stagings = moved.into_iter().map(|(staging, ..)| staging);
+    publish_all(
+        stagings
+            .zip(&outputs)
+            .map(|(staging, (descriptor, components))| (staging, *descriptor, &components[..]))
+            .collect(),
+    )?;
+    table.moved_to(output);
+    Ok(())
+}
+
+fn descriptor_of(path: &Path) -> Option<Descriptor> {
+    Some(Descriptor::parse(path).ok()?.descriptor)
+}
+
+/// Merges of a round under their numbers over all rounds.
+struct Numbered<'a> {
+    observer: &'a dyn SharedObserver,
+    before: usize,
+}
+
+impl SharedObserver for Numbered<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.observer.is_cancelled()
+    }
+
+    fn progress(&self, merge: usize, read_bytes: u64, rows: u64, partitions: u64) {
+        self.observer
+            .progress(self.before + merge, read_bytes, rows, partitions);
+    }
+
+    fn before_publish(&self, data_path: &Path) -> compactor_engine::Result<()> {
+        self.observer.before_publish(data_path)
+    }
+}

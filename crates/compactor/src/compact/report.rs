@@ -1,0 +1,123 @@
+//! What a compaction did, or would do.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::report::{MergeReport, SstableReport};
+
+/// What a compaction did.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct CompactReport {
+    /// `SizeTieredCompactionStrategy`, or `major`.
+    pub strategy: String,
+    /// Rounds of compactions that ran at once.
+    pub rounds: usize,
+    /// Merges that were done.
+    pub compactions: usize,
+    /// SSTables that the table had.
+    pub sstables_before: usize,
+    /// SSTables that it has if the outputs take the place of what they replace.
+    pub sstables_after: usize,
+    /// The final SSTables, and what each replaces.
+    pub outputs: Vec<CompactedSstable>,
+    /// `Data.db` of inputs of which nothing is left: all was purged. Nothing replaces them.
+    #[serde(serialize_with = "lossy")]
+    pub gone: Vec<PathBuf>,
+    /// `Data.db` of inputs that stay as they are.
+    #[serde(serialize_with = "lossy")]
+    pub untouched: Vec<PathBuf>,
+    /// What could not be merged.
+    pub failed: Vec<FailedCompaction>,
+    /// Bytes of all components that merges read; what was merged several times counts as often.
+    pub bytes_read: u64,
+    /// Bytes of all components that merges wrote, final or not.
+    pub bytes_written: u64,
+    /// Uncompressed bytes of `Data.db` that merges read.
+    pub uncompressed_bytes_read: u64,
+    /// Bytes of all components of the final SSTables.
+    pub output_bytes: u64,
+    /// Partitions that merges read.
+    pub partitions_read: u64,
+    /// Rows that merges read.
+    pub rows_read: u64,
+    /// Deletions and expired values that were left out.
+    pub purged: u64,
+    /// Seconds from the first read to the last sync.
+    pub elapsed_s: f64,
+    /// What a person should know besides.
+    pub warnings: BTreeSet<String>,
+}
+
+/// A final SSTable.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompactedSstable {
+    /// The SSTable.
+    #[serde(flatten)]
+    pub sstable: SstableReport,
+    /// What repair has come to for it.
+    pub repair: String,
+    /// `Data.db` of the inputs in whose place it is to be.
+    #[serde(serialize_with = "lossy")]
+    pub replaces: Vec<PathBuf>,
+}
+
+/// SSTables that were not merged.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailedCompaction {
+    /// `Data.db` of those that are left out from then on.
+    #[serde(serialize_with = "lossy")]
+    pub inputs: Vec<PathBuf>,
+    /// Why.
+    pub error: String,
+}
+
+/// A compaction to come.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedCompaction {
+    /// Its number, from 1.
+    pub number: usize,
+    /// Its round, from 1. Compactions of a round can run at once.
+    pub round: usize,
+    /// What repair has come to for its SSTables.
+    pub repair: String,
+    /// What it merges.
+    pub inputs: Vec<PlannedInput>,
+    /// Bytes of `Data.db` of these; in rounds after the first at most.
+    pub data_bytes: u64,
+    /// The same, uncompressed.
+    pub uncompressed_bytes: u64,
+}
+
+/// What a compaction to come merges.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlannedInput {
+    /// `Data.db` of an SSTable that there is.
+    #[serde(serialize_with = "crate::report::lossy")]
+    Sstable(PathBuf),
+    /// What the compaction of this number leaves.
+    OutputOf(usize),
+}
+
+impl CompactReport {
+    /// Adds a merge.
+    pub(super) fn add(&mut self, merged: &MergeReport) {
+        self.compactions += 1;
+        self.bytes_read += merged.input_bytes;
+        self.bytes_written += merged.output_bytes;
+        self.uncompressed_bytes_read += merged.input_uncompressed_bytes;
+        self.partitions_read += merged.partitions_read;
+        self.rows_read += merged.rows_read;
+        self.purged += merged.purged.total;
+        let warnings = merged.io.fallbacks.iter().chain(&merged.warnings);
+        self.warnings.extend(warnings.cloned());
+    }
+}
+
+/// Paths with bytes that are not UTF-8 replaced.
+fn lossy<S: serde::Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.display().to_string()))
+}

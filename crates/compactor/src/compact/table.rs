@@ -1,0 +1,367 @@
+//! The SSTables that a table has at a moment of its compaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use compactor_engine::component_list::ForeignNames;
+use compactor_engine::input::InputSstable;
+use compactor_engine::overlapping::OverlappingSet;
+use compactor_engine::repair_group::RepairGroup;
+use compactor_io::Io;
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_strategy::size_tiered::SstableState;
+
+use super::Plan;
+use super::report::{
+    CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput,
+};
+use crate::error::{Error, ErrorKind, Result};
+use crate::merge::MergeRequest;
+use crate::report::{MergeReport, SstableReport};
+
+/// An SSTable of the table.
+#[derive(Clone, Debug)]
+struct Live {
+    data_path: PathBuf,
+    group: RepairGroup,
+    /// Bytes of `Data.db` as stored, and of all components.
+    data_bytes: u64,
+    bytes_on_disk: u64,
+    uncompressed_bytes: u64,
+    /// The input SSTables that it was made of; none for an input.
+    replaces: Vec<PathBuf>,
+    /// What its merge said of it.
+    output: Option<SstableReport>,
+    /// It is damaged, or cannot be read by this release: nothing is made of it.
+    is_suspect: bool,
+}
+
+/// SSTables to be merged into one: places in the table.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    members: Vec<usize>,
+}
+
+/// The SSTables of a table, and what became of those before.
+#[derive(Debug)]
+pub(super) struct TableState {
+    live: Vec<Live>,
+    /// Outputs that were merged on, to be removed.
+    consumed: Vec<PathBuf>,
+    error: Option<Error>,
+    report: CompactReport,
+}
+
+impl TableState {
+    /// Opens every input for its statistics, one after the other.
+    pub(super) fn open(io: &Io, merges: &MergeRequest) -> Result<TableState> {
+        let mut live = Vec::with_capacity(merges.inputs.len());
+        let mut report = CompactReport::default();
+        let mut first: Option<Error> = None;
+        let mut seen = BTreeSet::new();
+        let names = ForeignNames::default();
+        for path in &merges.inputs {
+            let own = path.canonicalize().map_err(Error::file("open", path))?;
+            if !seen.insert(own) {
+                return Err(Error::invalid(format!(
+                    "{} is named twice; name each SSTable once",
+                    path.display()
+                )));
+            }
+            let input =
+                InputSstable::open_listed(io, path, merges.read_mode, &names).map_err(Error::from);
+            let input = match input {
+                Ok(input) => Some(input),
+                Err(e) if matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
+                    report.failed.push(FailedCompaction {
+                        inputs: vec![path.clone()],
+                        error: e.to_string(),
+                    });
+                    first.get_or_insert(e);
+                    None
+                }
+                Err(other) => return Err(other),
+            };
+            live.push(Live {
+                data_path: path.clone(),
+                group: input.as_ref().map_or_else(RepairGroup::default, |i| {
+                    RepairGroup::of(&i.statistics.stats)
+                }),
+                data_bytes: input.as_ref().map_or(0, |i| i.data.len()),
+                bytes_on_disk: input.as_ref().map_or(0, InputSstable::disk_len),
+                uncompressed_bytes: input.as_ref().map_or(0, InputSstable::data_len),
+                replaces: Vec::new(),
+                output: None,
+                is_suspect: input.is_none(),
+            });
+        }
+        report.sstables_before = live.len();
+        Ok(TableState {
+            live,
+            consumed: Vec::new(),
+            error: first,
+            report,
+        })
+    }
+
+    /// What went wrong with an SSTable that could not be opened.
+    pub(super) fn take_error(&mut self) -> Option<Error> {
+        self.error.take()
+    }
+
+    /// Merges done so far.
+    pub(super) fn merges(&self) -> usize {
+        self.report.compactions
+    }
+
+    pub(super) fn end_round(&mut self) {
+        self.report.rounds += 1;
+    }
+
+    /// All that can be merged now, each repair state apart.
+    pub(super) fn next_round(&self, plan: &Plan) -> Vec<Job> {
+        let mut groups: BTreeMap<RepairGroup, Vec<usize>> = BTreeMap::new();
+        for (place, sstable) in self.live.iter().enumerate() {
+            if !sstable.is_suspect {
+                groups.entry(sstable.group).or_default().push(place);
+            }
+        }
+        let mut jobs = Vec::new();
+        for members in groups.into_values() {
+            match plan {
+                Plan::Major => {
+                    // What a major compaction has left is not compacted again.
+                    if members.iter().all(|&m| self.live[m].replaces.is_empty()) {
+                        jobs.push(Job { members });
+                    }
+                }
+                Plan::SizeTiered(strategy) => {
+                    let states: Vec<SstableState> =
+                        members.iter().map(|&m| self.live[m].state()).collect();
+                    let chosen = strategy.at_once(&states).into_iter();
+                    jobs.extend(chosen.map(|places| Job {
+                        members: places.into_iter().map(|place| members[place]).collect(),
+                    }));
+                }
+            }
+        }
+        jobs
+    }
+
+    /// `Data.db` of a job's SSTables.
+    pub(super) fn paths(&self, job: &Job) -> Vec<PathBuf> {
+        let path = |&member: &usize| self.live[member].data_path.clone();
+        job.members.iter().map(path).collect()
+    }
+
+    /// `Data.db` of all others.
+    pub(super) fn others(&self, job: &Job) -> Vec<PathBuf> {
+        let members: BTreeSet<usize> = job.members.iter().copied().collect();
+        let live = self.live.iter().enumerate();
+        live.filter(|(place, _)| !members.contains(place))
+            .map(|(_, sstable)| sstable.data_path.clone())
+            .collect()
+    }
+
+    /// A job is done: its SSTables are gone, and its output is there.
+    pub(super) fn replace(&mut self, job: &Job, merged: MergeReport) -> Result<()> {
+        let group = job.members.first().map(|&m| self.live[m].group);
+        let mut replaces = Vec::new();
+        for &member in &job.members {
+            // Marked, and removed when all jobs of the round have been looked at: places must not move.
+            let sstable = &mut self.live[member];
+            sstable.is_suspect = true;
+            sstable.data_bytes = 0;
+            if sstable.replaces.is_empty() {
+                replaces.push(sstable.data_path.clone());
+            } else {
+                self.consumed.push(sstable.data_path.clone());
+                replaces.append(&mut sstable.replaces);
+            }
+            sstable.output = None;
+            sstable.data_path = PathBuf::new();
+        }
+        self.report.add(&merged);
+        match merged.output {
+            None => self.report.gone.extend(replaces),
+            Some(output) => {
+                let stored = std::fs::metadata(&output.data_path)
+                    .map_err(Error::file("look up", &output.data_path))?
+                    .len();
+                self.live.push(Live {
+                    data_path: output.data_path.clone(),
+                    group: group.unwrap_or_default(),
+                    data_bytes: stored,
+                    bytes_on_disk: output.bytes,
+                    uncompressed_bytes: output.uncompressed_bytes,
+                    replaces,
+                    output: Some(output),
+                    is_suspect: false,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A job failed: the SSTable that it failed for is not tried again, or none of them if it cannot be
+    /// told which it was.
+    pub(super) fn set_aside(&mut self, job: &Job, error: &Error) {
+        if error.kind() == ErrorKind::Cancelled {
+            return;
+        }
+        let damaged = error.path().and_then(|path| {
+            let file = Descriptor::parse(path).ok()?;
+            Some(file.descriptor.path(Component::Data))
+        });
+        let is_damaged = |live: &Live| damaged.as_ref() == Some(&live.data_path);
+        let found = job.members.iter().any(|&m| is_damaged(&self.live[m]));
+        let mut inputs = Vec::new();
+        for &member in &job.members {
+            let sstable = &mut self.live[member];
+            if !found || damaged.as_ref() == Some(&sstable.data_path) {
+                sstable.is_suspect = true;
+                inputs.push(sstable.data_path.clone());
+            }
+        }
+        self.report.failed.push(FailedCompaction {
+            inputs,
+            error: error.to_string(),
+        });
+    }
+
+    /// Removes the files of outputs that were merged on.
+    pub(super) fn remove_consumed(&mut self, overlapping: &OverlappingSet) -> Result<()> {
+        self.live
+            .retain(|sstable| !sstable.data_path.as_os_str().is_empty());
+        for path in std::mem::take(&mut self.consumed) {
+            overlapping.forget(&path);
+            let Ok(file) = Descriptor::parse(&path) else {
+                continue;
+            };
+            for component in Component::ALL {
+                let path = file.descriptor.path(component);
+                match std::fs::remove_file(&path) {
+                    Ok(()) => {}
+                    Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(e) => return Err(Error::file("remove", path)(e)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `Data.db` of each SSTable that was made.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &Path> {
+        let made = self.live.iter().filter(|s| !s.replaces.is_empty());
+        made.map(|sstable| sstable.data_path.as_path())
+    }
+
+    /// The outputs are there now.
+    pub(super) fn moved_to(&mut self, directory: &Path) {
+        for sstable in &mut self.live {
+            if let (Some(output), Some(name)) = (&mut sstable.output, sstable.data_path.file_name())
+            {
+                output.data_path = directory.join(name);
+            }
+        }
+    }
+
+    /// What will be merged if no merge makes anything smaller.
+    pub(super) fn simulate(&self, plan: &Plan) -> Vec<PlannedCompaction> {
+        let mut state = TableState {
+            live: self.live.clone(),
+            consumed: Vec::new(),
+            error: None,
+            report: CompactReport::default(),
+        };
+        let mut planned: Vec<PlannedCompaction> = Vec::new();
+        for round in 1.. {
+            let jobs = state.next_round(plan);
+            if jobs.is_empty() {
+                break;
+            }
+            for job in jobs {
+                let number = planned.len() + 1;
+                let members = job.members.iter().map(|&m| &state.live[m]);
+                let inputs = members.clone().map(|sstable| {
+                    // A number stands in the place of a path.
+                    match sstable.replaces.is_empty() {
+                        true => PlannedInput::Sstable(sstable.data_path.clone()),
+                        false => PlannedInput::OutputOf(sstable.bytes_of_number()),
+                    }
+                });
+                let sum = |of: fn(&Live) -> u64| members.clone().map(of).sum::<u64>();
+                let group = state.live[job.members[0]].group;
+                let (data, all, uncompressed) = (
+                    sum(|s| s.data_bytes),
+                    sum(|s| s.bytes_on_disk),
+                    sum(|s| s.uncompressed_bytes),
+                );
+                planned.push(PlannedCompaction {
+                    number,
+                    round,
+                    repair: group.to_string(),
+                    inputs: inputs.collect(),
+                    data_bytes: data,
+                    uncompressed_bytes: uncompressed,
+                });
+                for &member in &job.members {
+                    state.live[member].is_suspect = true;
+                }
+                state.live.push(Live {
+                    data_path: PathBuf::from(number.to_string()),
+                    group,
+                    data_bytes: data,
+                    bytes_on_disk: all,
+                    uncompressed_bytes: uncompressed,
+                    replaces: vec![PathBuf::new()],
+                    output: None,
+                    is_suspect: false,
+                });
+            }
+        }
+        planned
+    }
+
+    /// What was done.
+    pub(super) fn report(&self, plan: &Plan, elapsed: Duration) -> CompactReport {
+        let mut report = self.report.clone();
+        report.strategy = match plan {
+            Plan::SizeTiered(_) => "SizeTieredCompactionStrategy",
+            Plan::Major => "major",
+        }
+        .to_owned();
+        for sstable in &self.live {
+            match &sstable.output {
+                Some(output) => report.outputs.push(CompactedSstable {
+                    sstable: output.clone(),
+                    repair: sstable.group.to_string(),
+                    replaces: sstable.replaces.clone(),
+                }),
+                None => report.untouched.push(sstable.data_path.clone()),
+            }
+        }
+        report.sstables_after = self.live.len();
+        report.output_bytes = report.outputs.iter().map(|o| o.sstable.bytes).sum();
+        report.elapsed_s = elapsed.as_secs_f64();
+        report
+    }
+}
+
+impl Live {
+    fn state(&self) -> SstableState {
+        SstableState {
+            data_bytes: self.data_bytes,
+            bytes_on_disk: self.bytes_on_disk,
+            hotness: 0.0,
+        }
+    }
+
+    /// The number of the compaction that a planned SSTable comes from.
+    fn bytes_of_number(&self) -> usize {
+        let name = self.data_path.to_str().unwrap_or_default();
+        name.parse().unwrap_or_default()
+    }
+}
