@@ -5,6 +5,7 @@ mod demo;
 mod doctor;
 mod dump;
 mod generate;
+mod lab;
 mod merge;
 mod metadata;
 mod scrub;
@@ -29,6 +30,7 @@ pub enum Command {
     Scrub(scrub::Args),
     Generate(generate::Args),
     Demo(demo::Args),
+    Lab(lab::Args),
     Doctor(doctor::Args),
 }
 
@@ -39,7 +41,7 @@ impl Command {
             Command::Merge(_) | Command::Compact(_) | Command::Upgrade(_) | Command::Scrub(_) => {
                 Writes::Rewritten
             }
-            Command::Generate(_) | Command::Demo(_) => Writes::Generated,
+            Command::Generate(_) | Command::Demo(_) | Command::Lab(_) => Writes::Generated,
             Command::Dump(_) | Command::Metadata(_) | Command::Verify(_) | Command::Doctor(_) => {
                 Writes::Nothing
             }
@@ -58,6 +60,7 @@ impl Command {
             Command::Scrub(args) => scrub::run(args),
             Command::Generate(args) => generate::run(args),
             Command::Demo(args) => demo::run(args),
+            Command::Lab(args) => lab::run(args),
             Command::Doctor(args) => doctor::run(args),
         }
     }

@@ -12,6 +12,7 @@ mod numbers;
 mod output;
 mod output_directory;
 mod output_form;
+mod place;
 mod progress;
 mod purge_args;
 mod shared_progress;

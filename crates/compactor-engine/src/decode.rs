@@ -17,6 +17,7 @@ use crc32fast::Hasher;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::error::{Error, Result};
+use crate::rate_limiter::RateLimiter;
 use crate::window::{Block, BlockSource, HEADROOM};
 use crate::workers::WorkerQueue;
 
@@ -101,6 +102,7 @@ pub struct DecodedBlocks {
     next_request: u64,
     next_out: u64,
     depth: u64,
+    limiter: Option<Arc<RateLimiter>>,
 }
 
 impl DecodedBlocks {
@@ -135,9 +137,18 @@ impl DecodedBlocks {
             next_request: 0,
             next_out: 0,
             depth: options.depth.max(1) as u64,
+            limiter: None,
         };
         blocks.request_ahead();
         blocks
+    }
+
+    /// Lets no more through than `limiter` allows. What is read ahead is at most the usual number of
+    /// blocks.
+    #[must_use]
+    pub fn limited_by(mut self, limiter: Option<Arc<RateLimiter>>) -> DecodedBlocks {
+        self.limiter = limiter;
+        self
     }
 
     /// Bytes read from the file so far.
@@ -306,8 +317,13 @@ impl BlockSource for DecodedBlocks {
             if let Some(Some(_)) = self.waiting.front()
                 && let Some(Some(result)) = self.waiting.pop_front()
             {
+                let taken = self.next_out;
                 self.next_out += 1;
                 let Decoded { block, stored } = result?;
+                if let Some(limiter) = &self.limiter {
+                    let (_, len) = self.shared.stored_range(taken)?;
+                    limiter.take(len as u64, &self.shared.cancelled);
+                }
                 self.digest.combine(&stored);
                 self.request_ahead();
                 return Ok(Some(block));

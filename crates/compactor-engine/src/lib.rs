@@ -35,6 +35,7 @@ pub mod overlapping;
 pub mod partition_merge;
 pub mod partition_writer;
 pub mod purge;
+pub mod rate_limiter;
 pub mod reconcile;
 pub mod repair_group;
 pub mod row_merge;

@@ -2,6 +2,7 @@
 //! unread, and what is refused. [`merge_run`](crate::merge_run) does it.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -103,6 +104,9 @@ pub struct MergeOptions {
     pub memory_bytes: usize,
     /// Bytes read ahead per input; `None` for what the memory allows, up to 2 MiB.
     pub readahead_bytes: Option<usize>,
+    /// Stored bytes of `Data.db` that are taken per second, over all inputs; `None` for no limit. See
+    /// [`RateLimiter`](crate::rate_limiter::RateLimiter).
+    pub throughput_bytes_per_s: Option<NonZeroU64>,
 }
 
 impl MergeOptions {
@@ -130,6 +134,7 @@ impl MergeOptions {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: 64 << 20,
             readahead_bytes: None,
+            throughput_bytes_per_s: None,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::merge_job::MergeJob;
 use crate::partition_merge::{
     InputRead, MergeCounts, MergeInput, Merged, Observer, PartitionMerger,
 };
+use crate::rate_limiter::RateLimiter;
 use crate::sstable_writer::{
     SstableWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
 };
@@ -127,6 +128,8 @@ impl MergeJob {
         };
         let layout = Arc::clone(sstable.layout());
         let mut merge_inputs = Vec::with_capacity(self.inputs.len());
+        let rate = self.options.throughput_bytes_per_s;
+        let limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate)));
         for input in &mut self.inputs {
             let Some(encoding) = input.encoding.take() else {
                 return Err(Error::Internal("an input was read twice".to_owned()));
@@ -138,7 +141,8 @@ impl MergeJob {
                 self.budget.decode,
                 workers.queue(),
                 Arc::clone(cancelled),
-            );
+            )
+            .limited_by(limiter.clone());
             let mut cursor = Cursor::new(blocks, input.bounded_layout(), input.data_path())
                 .with_partitioner(input.partitioner);
             let stats = &input.statistics.stats;

@@ -67,6 +67,7 @@ mod file;
 mod input;
 mod io;
 mod limits;
+mod mapped;
 mod mode;
 mod page_cache;
 mod pool;
@@ -90,8 +91,9 @@ pub use extent::Extent;
 pub use file::{FileHandle, open_regular};
 pub use input::InputFile;
 pub use io::{BackendUsed, Fallback, Io, IoOptions};
+pub use mapped::MappedFile;
 pub use mode::{BackendKind, Mode, ReadMode, UnknownName, WriteMode};
-pub use page_cache::{Residency, ResidencyMethod, drop_clean_pages, residency};
+pub use page_cache::{Residency, ResidencyMethod, drop_clean_pages, residency, resident_pages};
 pub use pool::{BufferPool, MemoryGauge};
 pub use probe::{BlockDevice, Choice, MountPoint, Probe, Support, probe};
 pub use process_limits::{

@@ -93,13 +93,37 @@ pub(crate) fn of_file(file: &File, path: &Path) -> io::Result<Residency> {
     }
 }
 
+/// Tells of each page of a file, in order, whether it is in the page cache; `None` where the kernel
+/// does not tell the caller.
+///
+/// It costs a byte and a look for each page of the file: [`residency`] is cheaper where a count will
+/// do.
+///
+/// # Errors
+///
+/// Where the file cannot be opened, or `mincore` does not work.
+pub fn resident_pages(path: &Path) -> Result<Option<Vec<bool>>, IoError> {
+    let failed = |error| IoError::system(IoOperation::Residency, path, error);
+    let file = open_regular(path)?;
+    let facts = fstat(&file).map_err(|errno| failed(errno.into()))?;
+    let mut pages = Vec::new();
+    mincore::for_each_page(&file, len_of(&facts), |is_resident| pages.push(is_resident))
+        .map_err(failed)?;
+    let may_tell = pages.contains(&false) || mincore_tells(&facts, path);
+    Ok(may_tell.then_some(pages))
+}
+
+/// To all others the kernel says that every page is resident (since 5.2). It can be seen that it did
+/// not, but not that it did.
+fn mincore_tells(facts: &Stat, path: &Path) -> bool {
+    facts.st_uid == geteuid().as_raw() || may_write(path)
+}
+
 fn by_mincore(file: &File, path: &Path) -> io::Result<Residency> {
     let facts = fstat(file)?;
     let pages_total = pages_of(&facts);
     let resident = mincore::resident_pages(file, len_of(&facts))?;
-    // To all others the kernel says that every page is resident (since 5.2). It can be seen that it
-    // did not, but not that it did.
-    let is_true = resident < pages_total || facts.st_uid == geteuid().as_raw() || may_write(path);
+    let is_true = resident < pages_total || mincore_tells(&facts, path);
     let (pages_resident, method) = match is_true {
         true => (Some(resident), ResidencyMethod::Mincore),
         false => (None, ResidencyMethod::Refused),
@@ -155,6 +179,7 @@ mod tests {
         std::fs::write(&path, vec![1; 300_000]).unwrap();
         let mine = by_mincore(&File::open(&path).unwrap(), &path).unwrap();
         assert_eq!(mine.pages_resident, Some(mine.pages_total));
+        assert_eq!(resident_pages(&path).unwrap(), Some(vec![true; 74]));
         for (place, mode) in [(directory.path(), 0o755), (&path, 0o644)] {
             std::fs::set_permissions(place, std::fs::Permissions::from_mode(mode)).unwrap();
         }
@@ -171,6 +196,7 @@ mod tests {
             };
             let theirs = by_mincore(&file, &path).unwrap();
             assert_eq!(theirs.pages_resident, None, "{theirs:?}");
+            assert_eq!(resident_pages(&path).unwrap(), None);
             assert_eq!(theirs.method, ResidencyMethod::Refused);
             assert_eq!(theirs.pages_total, 74);
             // An older kernel's cachestat tells everybody; no kernel's tells something false.

@@ -3,11 +3,33 @@
 //! The interference experiment answers one question for a disk: what happens to the p99 of reads of
 //! hot partitions while their table is compacted, in each way of moving the compaction's bytes? Its
 //! result is an [`Outcome`](outcome::Outcome), which is all that reports are made of.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod arm;
+mod bystander;
+mod cgroup;
+mod clocks;
+mod counters;
+mod data_file;
+mod environment;
+mod experiment;
+mod hot_set;
+mod index_map;
+mod load;
+mod lookup;
+pub mod options;
 pub mod outcome;
+mod point_read;
 mod random;
 pub mod report;
+mod run;
+mod sampler;
+pub mod scratch;
 pub mod stats;
+mod table;
 pub mod text_table;
+mod validity;
+mod warnings;
+pub mod watcher;
+
+pub use experiment::interference;

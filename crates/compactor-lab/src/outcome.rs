@@ -17,7 +17,8 @@ pub use environment::{DeviceRecord, Environment};
 pub use latency::{CurvePoint, Interval, Latency};
 pub use options::{Distribution, OptionsRecord};
 pub use run::{
-    CompactionRecord, CpuRecord, HotSetRecord, Invalid, MemoryRecord, Phase, PressureRecord, Run,
+    CompactionRecord, CpuRecord, GeneratorRecord, HotSetRecord, Invalid, MemoryRecord, Phase,
+    PressureRecord, Run,
 };
 pub use sample::{CgroupMemory, Cpu, DiskStats, Pages, Pressure, Sample, VmStat};
 

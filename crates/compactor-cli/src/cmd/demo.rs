@@ -1,8 +1,6 @@
 //! `compactor demo`: the same merge twice, past the page cache and through it.
 
 mod arm;
-mod place;
-mod scratch;
 mod summary;
 
 use std::ops::RangeInclusive;
@@ -16,14 +14,14 @@ use compactor::generate::{Amount, GenerateOptions, GenerateReport, Shape, genera
 use compactor::io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor::verify::{VerifyOptions, VerifyReport, verify};
 use compactor::{Error, MergeReport, Observer};
+use compactor_lab::scratch::Scratch;
 use serde::Serialize;
 
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::numbers::within;
 use crate::output::{print, say};
-use place::Place;
-use scratch::Scratch;
+use crate::place::{self, Place};
 
 /// SSTables that are merged.
 const SSTABLES: u32 = 3;
@@ -82,7 +80,7 @@ struct Demo {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = interrupt::flag().context("install signal handlers")?;
     let place = place::choose(args.directory.as_deref())?;
-    let scratch = Scratch::create(&place.directory)?;
+    let scratch = Scratch::create(&place.directory, "demo")?;
     if cfg!(debug_assertions) {
         say(format_args!(
             "note: this is a debug build, many times slower than one with --release"

@@ -2,6 +2,7 @@
 
 mod summary;
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,9 +11,10 @@ use compactor::catalog;
 use compactor::io::{ReadMode, raise_open_files_limit};
 use compactor::{InputCheck, MergeJob, Observer, Scope};
 
-use crate::flags::Format;
+use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
+use crate::numbers::{THROUGHPUT, within};
 use crate::output::{print, print_of, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
@@ -64,6 +66,12 @@ pub struct Args {
     #[command(flatten)]
     io: IoArgs,
 
+    /// Stored bytes of Data.db that are taken from the inputs per second, 1MiB and more: what
+    /// compaction_throughput is in Cassandra. Default: no limit.
+    #[arg(long, help_heading = "Input and output", value_name = "SIZE",
+        value_parser = within(THROUGHPUT), allow_hyphen_values = true)]
+    throughput: Option<ByteSize>,
+
     /// Verify the inputs before, and the output before it is published, as `compactor verify` does:
     /// every byte of every component.
     #[arg(long, help_heading = "Checking")]
@@ -107,9 +115,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         say(format_args!("note: {note}"));
     }
     output_directory::check(&args.output, &catalog)?;
-    let (request, notes) =
+    let (mut request, notes) =
         args.purge
             .request(&catalog, &args.output, &args.output_form, &args.io)?;
+    request.throughput_bytes_per_s = args.throughput.and_then(|size| NonZeroU64::new(size.0));
     let mut sstables = catalog.sstables.clone();
     if let Scope::Overlapping(others) = &request.scope {
         sstables.extend_from_slice(others);

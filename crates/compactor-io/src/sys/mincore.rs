@@ -16,13 +16,25 @@ const STEP_BYTES: u64 = 1 << 30;
 /// says that every page is resident (since 5.2).
 pub(crate) fn resident_pages(file: impl AsFd, len: u64) -> io::Result<u64> {
     let mut resident = 0;
+    for_each_page(file, len, |is_resident| resident += u64::from(is_resident))?;
+    Ok(resident)
+}
+
+/// Tells of each page of the first `len` bytes of a file, in order, whether it is resident, as
+/// truly as [`resident_pages`] does.
+pub(crate) fn for_each_page(
+    file: impl AsFd,
+    len: u64,
+    mut tell: impl FnMut(bool),
+) -> io::Result<()> {
     let mut offset = 0;
     while offset < len {
         let step = STEP_BYTES.min(len - offset);
-        resident += Mapping::new(&file, offset, step as usize)?.resident_pages()?;
+        let pages = Mapping::new(&file, offset, step as usize)?.pages()?;
+        pages.iter().for_each(|page| tell(page & 1 != 0));
         offset += step;
     }
-    Ok(resident)
+    Ok(())
 }
 
 /// A mapping without access rights: it is asked about, never read.
@@ -51,7 +63,8 @@ impl Mapping {
         }
     }
 
-    fn resident_pages(&self) -> io::Result<u64> {
+    /// A byte for each page, of which the lowest bit says whether it is resident.
+    fn pages(&self) -> io::Result<Vec<u8>> {
         let mut pages = vec![0u8; self.len.div_ceil(rustix::param::page_size())];
         // SAFETY: `address` and `len` are of a mapping that lives as long as `self`, and the vector
         // has one byte for each of its pages, which is what the kernel writes.
@@ -59,7 +72,7 @@ impl Mapping {
         if result != 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(pages.iter().filter(|&&page| page & 1 != 0).count() as u64)
+        Ok(pages)
     }
 }
 

@@ -29,7 +29,7 @@ pub struct OptionsRecord {
     pub hot_sets_bytes: Vec<u64>,
     /// Memory limit that was asked for.
     pub memory_limit_bytes: Option<u64>,
-    /// Limit on the compaction's uncompressed input bytes per second.
+    /// Limit on the stored bytes of `Data.db` that the compaction takes per second.
     pub throughput_bytes_per_s: Option<u64>,
     /// Threads of the compaction.
     pub compaction_threads: u32,

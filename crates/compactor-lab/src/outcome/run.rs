@@ -45,6 +45,8 @@ pub struct Run {
     pub pressure: PressureRecord,
     /// Processor time, from the start of the compaction to its end.
     pub cpu: CpuRecord,
+    /// Whether the bystander itself kept time.
+    pub generator: GeneratorRecord,
 }
 
 impl Run {
@@ -85,11 +87,15 @@ pub struct CompactionRecord {
     pub input_bytes: u64,
     /// Uncompressed bytes of the inputs' `Data.db`.
     pub input_uncompressed_bytes: u64,
+    /// Bytes of the inputs' `Data.db` on disk.
+    pub data_file_bytes: u64,
     /// Bytes of the output on disk, all components.
     pub output_bytes: u64,
-    /// Uncompressed input bytes per second, what `compaction_throughput` limits in Cassandra.
+    /// Uncompressed input bytes per second.
     pub uncompressed_bytes_per_s: f64,
-    /// The limit that was set on that; `None` for none.
+    /// Bytes of `Data.db` as stored per second: what `compaction_throughput` limits in Cassandra.
+    pub stored_bytes_per_s: f64,
+    /// The limit that was set on those; `None` for none.
     pub throughput_limit_bytes_per_s: Option<u64>,
     /// How `Data.db` was really read.
     pub read_mode: String,
@@ -99,6 +105,8 @@ pub struct CompactionRecord {
     pub backend: String,
     /// Where something else was used than the arm says.
     pub fallbacks: Vec<String>,
+    /// Pages of the inputs.
+    pub input_pages: u64,
     /// Pages of the inputs in the page cache just before it began.
     pub input_pages_before: Option<u64>,
     /// Pages of the inputs in the page cache when the output was published.
@@ -109,8 +117,8 @@ pub struct CompactionRecord {
     pub output_pages: u64,
 }
 
-/// The hot set in the page cache. Its pages are those of `Data.db` and of the index that a read of
-/// any hot partition touches.
+/// The hot set in the page cache. Its pages are those of the inputs' `Data.db` that a read of any hot
+/// row touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HotSetRecord {
     /// Pages of the hot set.
@@ -123,6 +131,18 @@ pub struct HotSetRecord {
     pub resident_after: Option<u64>,
     /// `resident_before - least_resident`.
     pub evicted: Option<u64>,
+}
+
+/// How well the bystander kept time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratorRecord {
+    /// A reader that slept until its next read was woken at most so late for 99 percent of them, before
+    /// the compaction. It is in the latencies.
+    pub wake_up_p99_before_ns: u64,
+    /// The same beside the compaction: much more tells that processors were short.
+    pub wake_up_p99_during_ns: u64,
+    /// Reads were still waiting seconds after the end.
+    pub is_unfinished: bool,
 }
 
 /// Memory counters over the compaction.

@@ -1,4 +1,4 @@
-//! The demonstration's directory: removed at its end, or by the next one if this one was killed.
+//! A directory for the time of a command: removed at its end, or by the next one if this one was killed.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -6,9 +6,16 @@ use std::path::Path;
 use compactor::Error;
 use tempfile::TempDir;
 
-const PREFIX: &str = "compactor-demo-";
-/// Made once the directory is locked. A directory of such a name without it is somebody's own.
-const MARK: &str = ".compactor-demo";
+/// How directories of a purpose are called.
+fn prefix_of(purpose: &str) -> String {
+    format!("compactor-{purpose}-")
+}
+
+/// A file that is made once the directory is locked. A directory of such a name without it is
+/// somebody's own.
+fn mark_of(purpose: &str) -> String {
+    format!(".compactor-{purpose}")
+}
 
 /// A directory that is removed when this is dropped.
 #[derive(Debug)]
@@ -19,21 +26,23 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a directory in `parent`, after removing those that killed demonstrations left there.
+    /// Makes a directory in `parent`, after removing those that killed processes left there for the same
+    /// purpose, a word.
     ///
     /// # Errors
     /// If none can be made there.
-    pub fn create(parent: &Path) -> Result<Scratch, Error> {
-        remove_left_over(parent);
+    pub fn create(parent: &Path, purpose: &str) -> Result<Scratch, Error> {
+        let (prefix, mark) = (prefix_of(purpose), mark_of(purpose));
+        remove_left_over(parent, &prefix, &mark);
         let directory = tempfile::Builder::new()
-            .prefix(PREFIX)
+            .prefix(&prefix)
             .tempdir_in(parent)
             .map_err(Error::file("create a directory in", parent))?;
         let lock = File::open(directory.path())
             .map_err(Error::file("open directory", directory.path()))?;
         lock.lock()
             .map_err(Error::file("lock directory", directory.path()))?;
-        File::create(directory.path().join(MARK))
+        File::create(directory.path().join(mark))
             .map_err(Error::file("create a file in", directory.path()))?;
         Ok(Scratch {
             directory,
@@ -58,17 +67,17 @@ impl Scratch {
 
 /// Removes directories that have our mark and are not locked: who made them is dead. What cannot be
 /// removed stays; it is nobody's harm but the disk's.
-fn remove_left_over(parent: &Path) {
+fn remove_left_over(parent: &Path, prefix: &str, mark: &str) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
     };
     for entry in entries.flatten() {
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if !is_directory || !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+        if !is_directory || !entry.file_name().to_string_lossy().starts_with(prefix) {
             continue;
         }
         let path = entry.path();
-        let is_marked = fs::symlink_metadata(path.join(MARK)).is_ok_and(|mark| mark.is_file());
+        let is_marked = fs::symlink_metadata(path.join(mark)).is_ok_and(|mark| mark.is_file());
         if let (true, Ok(directory)) = (is_marked, File::open(&path))
             && directory.try_lock().is_ok()
         {
@@ -88,16 +97,16 @@ mod tests {
             let path = parent.path().join(name);
             fs::create_dir_all(path.join("data")).unwrap();
             if is_marked {
-                fs::write(path.join(MARK), "").unwrap();
+                fs::write(path.join(mark_of("demo")), "").unwrap();
             }
             path
         };
         let dead = directory("compactor-demo-dead", true);
         let of_a_person = directory("compactor-demo-notes", false);
         let other = directory("other", true);
-        let alive = Scratch::create(parent.path()).unwrap();
+        let alive = Scratch::create(parent.path(), "demo").unwrap();
         assert!(!dead.exists());
-        let second = Scratch::create(parent.path()).unwrap();
+        let second = Scratch::create(parent.path(), "demo").unwrap();
         assert!(alive.path().exists() && second.path().exists());
         assert!(of_a_person.join("data").exists() && other.exists());
         second.remove().unwrap();

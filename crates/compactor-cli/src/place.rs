@@ -1,4 +1,4 @@
-//! Where the demonstration takes place: on a real disk, if there is one.
+//! Where a demonstration or an experiment takes place: on a real disk, if there is one.
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,29 @@
+//! `compactor lab`: experiments on what a compaction does to others.
+
+mod arguments;
+mod interference;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+/// Measure what a compaction does to reads beside it.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+/// The experiments.
+#[derive(Debug, Subcommand)]
+enum Experiment {
+    Interference(arguments::Args),
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    match args.experiment {
+        Experiment::Interference(args) => interference::run(args),
+    }
+}

@@ -1,0 +1,127 @@
+//! A file mapped into memory, to be read through the page cache as a database maps its indexes.
+#![expect(unsafe_code, reason = "mmap has no safe wrapper")]
+
+use std::fmt;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::ptr::{self, NonNull};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::error::{IoError, IoErrorKind, IoOperation};
+use crate::file::open_regular;
+
+/// The bytes of a file, which are read from the page cache, and brought there, as they are touched.
+///
+/// A failed read, and a file that was cut, is a signal (`SIGBUS`) and not an error.
+pub struct MappedFile {
+    path: PathBuf,
+    address: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping is only read, belongs to no thread, and lives until it is dropped.
+unsafe impl Send for MappedFile {}
+// SAFETY: as above: shared references only read.
+unsafe impl Sync for MappedFile {}
+
+impl MappedFile {
+    /// Maps a regular file that is not empty.
+    ///
+    /// # Safety
+    ///
+    /// Nobody changes or cuts the file while it is mapped: what safe code holds for constant bytes
+    /// would change under it.
+    ///
+    /// # Errors
+    ///
+    /// The system's; [`Unsupported`](IoErrorKind::Unsupported) for an empty file, and for one longer
+    /// than the address space.
+    pub unsafe fn open(path: &Path) -> Result<MappedFile, IoError> {
+        let failed = |error| IoError::system(IoOperation::Open, path, error);
+        let file = open_regular(path)?;
+        let found = rustix::fs::fstat(&file).map_err(|errno| failed(errno.into()))?;
+        let len = usize::try_from(found.st_size).unwrap_or(0);
+        if len == 0 {
+            let reason = "an empty file cannot be mapped".to_owned();
+            let kind = IoErrorKind::Unsupported;
+            return Err(IoError::found(IoOperation::Open, kind, path, reason));
+        }
+        // SAFETY: the kernel chooses the address, so no mapping of anybody's is replaced.
+        let address = unsafe {
+            mmap(
+                ptr::null_mut(),
+                len,
+                ProtFlags::READ,
+                MapFlags::SHARED,
+                &file,
+                0,
+            )
+        }
+        .map_err(|errno| failed(errno.into()))?;
+        match NonNull::new(address.cast()) {
+            Some(address) => Ok(MappedFile {
+                path: path.to_owned(),
+                address,
+                len,
+            }),
+            None => Err(failed(std::io::Error::other(
+                "mmap returned a null address",
+            ))),
+        }
+    }
+
+    /// The path that it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Deref for MappedFile {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `open` mapped `len` readable bytes at `address`, they stay until `self` is dropped,
+        // and its caller promised that nobody changes them.
+        unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.len) }
+    }
+}
+
+impl fmt::Debug for MappedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MappedFile")
+            .field("path", &self.path)
+            .field("len", &self.len)
+            .finish()
+    }
+}
+
+impl Drop for MappedFile {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `open` with this address and length, and nothing borrows
+        // from it any more. It cannot fail for such arguments.
+        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapped_file_has_the_bytes_of_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file");
+        let bytes: Vec<u8> = (0..10_000u32).map(|i| i as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        // SAFETY: nobody else knows the file.
+        let mapped = unsafe { MappedFile::open(&path) }.unwrap();
+        assert_eq!(&mapped[..], &bytes);
+        assert_eq!(mapped.path(), path);
+        drop(mapped);
+        std::fs::write(&path, b"").unwrap();
+        // SAFETY: as above.
+        let error = unsafe { MappedFile::open(&path) }.unwrap_err();
+        assert_eq!(error.kind(), IoErrorKind::Unsupported);
+    }
+}

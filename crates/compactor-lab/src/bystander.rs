@@ -1,0 +1,132 @@
+//! The bystander: reads hot rows from the SSTables that are live, as the node beside a compaction does.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use compactor::Result;
+use compactor::io::Io;
+
+use crate::hot_set::HotSet;
+use crate::load::Reads;
+use crate::outcome::Distribution;
+use crate::point_read::{PointReader, ReadState, RowFound};
+use crate::random::{Draw, Random};
+
+/// Tells its random numbers from others of the same seed.
+const STREAM: u64 = 0x6279_7374;
+
+/// The SSTables that reads go to: the inputs, and from the moment it is published the output.
+#[derive(Debug)]
+pub(crate) struct LiveSstables {
+    generation: AtomicU64,
+    readers: Mutex<Arc<[PointReader]>>,
+}
+
+impl LiveSstables {
+    /// Opens SSTables for reading.
+    ///
+    /// # Errors
+    /// Damage, or a failed read.
+    pub(crate) fn open(io: &Io, data_paths: &[PathBuf]) -> Result<LiveSstables> {
+        Ok(LiveSstables {
+            generation: AtomicU64::new(0),
+            readers: Mutex::new(open_all(io, data_paths)?),
+        })
+    }
+
+    /// Opens others, and lets reads go to them from now on.
+    ///
+    /// # Errors
+    /// Damage, or a failed read: reads go on where they went then.
+    pub(crate) fn replace(&self, io: &Io, data_paths: &[PathBuf]) -> Result<()> {
+        let readers = open_all(io, data_paths)?;
+        *self.readers.lock().unwrap_or_else(PoisonError::into_inner) = readers;
+        self.generation.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    pub(crate) fn readers(&self) -> Arc<[PointReader]> {
+        Arc::clone(&self.readers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn open_all(io: &Io, data_paths: &[PathBuf]) -> Result<Arc<[PointReader]>> {
+    data_paths
+        .iter()
+        .map(|path| PointReader::open(io, path))
+        .collect()
+}
+
+/// One reader thread's part.
+#[derive(Debug)]
+pub(crate) struct Bystander {
+    live: Arc<LiveSstables>,
+    hot: Arc<HotSet>,
+    draw: Arc<Draw>,
+    random: Random,
+    generation: u64,
+    readers: Arc<[PointReader]>,
+    states: Vec<ReadState>,
+}
+
+impl Bystander {
+    /// Reads rows of `hot` as often as `draw` says.
+    pub(crate) fn new(
+        live: &Arc<LiveSstables>,
+        hot: &Arc<HotSet>,
+        draw: &Arc<Draw>,
+        seed: u64,
+        thread: u32,
+    ) -> Bystander {
+        let readers = live.readers();
+        Bystander {
+            live: Arc::clone(live),
+            hot: Arc::clone(hot),
+            draw: Arc::clone(draw),
+            random: Random::new(seed, STREAM + u64::from(thread)),
+            generation: live.generation.load(Ordering::Acquire),
+            states: states(&readers),
+            readers,
+        }
+    }
+
+    /// Reads one hot row from every SSTable that may have it.
+    pub(crate) fn read_row(&mut self, number: usize) -> Result<(), String> {
+        let generation = self.live.generation.load(Ordering::Acquire);
+        if generation != self.generation {
+            self.generation = generation;
+            self.readers = self.live.readers();
+            self.states = states(&self.readers);
+        }
+        let row = &self.hot.rows[number];
+        let mut is_found = false;
+        for (reader, state) in self.readers.iter().zip(&mut self.states) {
+            let found = reader.find(row, state).map_err(|e| e.to_string())?;
+            is_found |= matches!(found, RowFound::Row { .. });
+        }
+        match is_found {
+            true => Ok(()),
+            false => Err(format!(
+                "a row of the hot set is in none of {} SSTables that are live",
+                self.readers.len()
+            )),
+        }
+    }
+}
+
+fn states(readers: &[PointReader]) -> Vec<ReadState> {
+    readers.iter().map(|_| ReadState::default()).collect()
+}
+
+impl Reads for Bystander {
+    fn read(&mut self) -> Result<(), String> {
+        let number = self.draw.next(&mut self.random);
+        self.read_row(number)
+    }
+}
+
+/// The shares of so many hot rows.
+pub(crate) fn draw(distribution: Distribution, hot: &HotSet) -> Arc<Draw> {
+    Arc::new(Draw::new(distribution, hot.rows.len()))
+}

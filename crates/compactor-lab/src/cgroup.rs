@@ -1,0 +1,264 @@
+//! A memory cgroup for the time of a run: bystander and compaction share its limit, as a node's page
+//! cache and its compactions share a machine.
+//!
+//! The whole process moves into a new group below its own (v2: beside it, where its own may not have
+//! children with processes), and back at the end. Version 1 and 2 both charge page cache to the group
+//! that first touched it. The group is removed when this is dropped; one that a killed run left is
+//! removed by the next.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::outcome::CgroupMemory;
+
+const PREFIX: &str = "compactor-lab-";
+/// How often to try to remove a group from which the kernel has not yet moved everything.
+const REMOVE_TRIES: u32 = 50;
+
+/// Which of Linux's two hierarchies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hierarchy {
+    V1,
+    V2,
+}
+
+impl Hierarchy {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Hierarchy::V1 => "v1",
+            Hierarchy::V2 => "v2",
+        }
+    }
+
+    fn limit_file(self) -> &'static str {
+        match self {
+            Hierarchy::V1 => "memory.limit_in_bytes",
+            Hierarchy::V2 => "memory.max",
+        }
+    }
+
+    fn usage_file(self) -> &'static str {
+        match self {
+            Hierarchy::V1 => "memory.usage_in_bytes",
+            Hierarchy::V2 => "memory.current",
+        }
+    }
+}
+
+/// The memory cgroup that a process is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) hierarchy: Hierarchy,
+    /// Its directory.
+    pub(crate) directory: PathBuf,
+    /// Where the hierarchy is mounted: nothing above can be reached.
+    top: PathBuf,
+}
+
+impl Place {
+    /// That of this process, or why it cannot be told.
+    pub(crate) fn of_this_process() -> Result<Place, String> {
+        let read = |path: &str| fs::read_to_string(path).map_err(|e| format!("read {path}: {e}"));
+        let (groups, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
+        find(&groups, &mounts).ok_or_else(|| {
+            "no memory cgroup hierarchy is mounted where this process could see it".to_owned()
+        })
+    }
+}
+
+/// A cgroup made for a run, with this process in it.
+#[derive(Debug)]
+pub(crate) struct MemoryCgroup {
+    hierarchy: Hierarchy,
+    directory: PathBuf,
+    /// Where the process came from.
+    origin: PathBuf,
+}
+
+impl MemoryCgroup {
+    /// Makes a group with this limit and moves this process into it, or says why it cannot.
+    pub(crate) fn enter(limit_bytes: u64) -> Result<MemoryCgroup, String> {
+        let place = Place::of_this_process()?;
+        let parent = parent_of_new(&place)?;
+        remove_left_over(&parent);
+        let directory = parent.join(format!("{PREFIX}{}", std::process::id()));
+        fs::create_dir(&directory).map_err(|e| {
+            format!(
+                "make the cgroup {}: {e}; run as root, or in a delegated cgroup (systemd-run --user \
+                 --scope -p Delegate=yes)",
+                directory.display()
+            )
+        })?;
+        // From here on dropping it removes the directory.
+        let group = MemoryCgroup {
+            hierarchy: place.hierarchy,
+            directory,
+            origin: place.directory,
+        };
+        group.write(place.hierarchy.limit_file(), &limit_bytes.to_string())?;
+        // Swapping would make room that the limit denies. Kernels without swap have no such file.
+        match place.hierarchy {
+            Hierarchy::V1 => drop(group.write("memory.swappiness", "0")),
+            Hierarchy::V2 => drop(group.write("memory.swap.max", "0")),
+        }
+        group.write("cgroup.procs", &std::process::id().to_string())?;
+        Ok(group)
+    }
+
+    pub(crate) fn hierarchy(&self) -> Hierarchy {
+        self.hierarchy
+    }
+
+    /// Whether this process is still in it.
+    pub(crate) fn holds_this_process(&self) -> bool {
+        Place::of_this_process().is_ok_and(|place| place.directory == self.directory)
+    }
+
+    /// What it holds now; refaults since it was made.
+    pub(crate) fn memory(&self) -> CgroupMemory {
+        let stat = fs::read_to_string(self.directory.join("memory.stat")).unwrap_or_default();
+        let usage = fs::read_to_string(self.directory.join(self.hierarchy.usage_file()));
+        CgroupMemory {
+            usage_bytes: usage.ok().and_then(|text| text.trim().parse().ok()),
+            ..parse_stat(&stat, self.hierarchy)
+        }
+    }
+
+    fn write(&self, file: &str, text: &str) -> Result<(), String> {
+        let path = self.directory.join(file);
+        fs::write(&path, text).map_err(|e| format!("write {text} to {}: {e}", path.display()))
+    }
+
+    /// Moves this process back and removes the group.
+    fn leave(&self) -> io::Result<()> {
+        if self.holds_this_process() {
+            let procs = self.origin.join("cgroup.procs");
+            fs::write(procs, std::process::id().to_string())?;
+        }
+        let mut tries = 0;
+        loop {
+            match fs::remove_dir(&self.directory) {
+                // Threads that are just ending count for a moment.
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                    tries += 1;
+                    if tries == REMOVE_TRIES {
+                        return Err(error);
+                    }
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                result => return result,
+            }
+        }
+    }
+}
+
+impl Drop for MemoryCgroup {
+    fn drop(&mut self) {
+        // The next run removes what could not be removed now.
+        let _ = self.leave();
+    }
+}
+
+/// The directory in which a group can be made.
+fn parent_of_new(place: &Place) -> Result<PathBuf, String> {
+    let own = &place.directory;
+    if place.hierarchy == Hierarchy::V1 {
+        return Ok(own.clone());
+    }
+    let gives_memory = |directory: &Path| {
+        fs::read_to_string(directory.join("cgroup.subtree_control"))
+            .is_ok_and(|text| text.split_ascii_whitespace().any(|word| word == "memory"))
+    };
+    // A group with processes has no children with controllers, but for the root.
+    let enabled = gives_memory(own)
+        || fs::write(own.join("cgroup.subtree_control"), "+memory").is_ok() && gives_memory(own);
+    if enabled {
+        return Ok(own.clone());
+    }
+    match own.parent() {
+        Some(parent) if own != &place.top && gives_memory(parent) => Ok(parent.to_owned()),
+        _ => Err(format!(
+            "the cgroup {} may have no child with a memory limit, nor may it have a sibling; run as \
+             root outside a container, or in a delegated cgroup (systemd-run --user --scope -p \
+             Delegate=yes)",
+            own.display()
+        )),
+    }
+}
+
+/// Removes the groups of runs that are dead. One with processes cannot be removed.
+fn remove_left_over(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_string_lossy();
+        let process = process.strip_prefix(PREFIX).map(str::parse::<u32>);
+        if let Some(Ok(process)) = process
+            && !Path::new(&format!("/proc/{process}")).exists()
+        {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// From `/proc/self/cgroup` and `/proc/self/mountinfo`.
+fn find(groups: &str, mounts: &str) -> Option<Place> {
+    let path_of = |wanted: &dyn Fn(&str) -> bool| {
+        groups.lines().find_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let controllers = fields.next()?;
+            wanted(controllers).then_some(fields.next()?)
+        })
+    };
+    let has_memory = |list: &str| list.split(',').any(|controller| controller == "memory");
+    let (hierarchy, path) = match path_of(&|controllers| has_memory(controllers)) {
+        Some(path) => (Hierarchy::V1, path),
+        None => (Hierarchy::V2, path_of(&str::is_empty)?),
+    };
+    // `36 35 0:30 /root /mount/point opts - cgroup2 source super,opts`
+    let (root, top) = mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let mut after = after.split(' ');
+        let kind = after.next()?;
+        let is_it = match hierarchy {
+            Hierarchy::V1 => kind == "cgroup" && has_memory(after.nth(1)?),
+            Hierarchy::V2 => kind == "cgroup2",
+        };
+        let mut fields = before.split(' ').skip(3);
+        let (root, mount_point) = (fields.next()?, fields.next()?);
+        is_it.then_some((root, PathBuf::from(mount_point)))
+    })?;
+    // In a container the mount shows a part of the hierarchy.
+    let below = path.strip_prefix(root.trim_end_matches('/'))?;
+    Some(Place {
+        hierarchy,
+        directory: top.join(below.trim_start_matches('/')),
+        top,
+    })
+}
+
+fn parse_stat(text: &str, hierarchy: Hierarchy) -> CgroupMemory {
+    let value = |name: &str| {
+        text.lines().find_map(|line| {
+            let (found, value) = line.split_once(' ')?;
+            (found == name).then(|| value.trim().parse().ok())?
+        })
+    };
+    let (file, anon, dirty, writeback) = match hierarchy {
+        Hierarchy::V1 => ("cache", "rss", "dirty", "writeback"),
+        Hierarchy::V2 => ("file", "anon", "file_dirty", "file_writeback"),
+    };
+    CgroupMemory {
+        usage_bytes: None,
+        file_bytes: value(file),
+        anon_bytes: value(anon),
+        dirty_bytes: value(dirty),
+        writeback_bytes: value(writeback),
+        // One counter until 5.9.
+        refaults: value("workingset_refault_file").or_else(|| value("workingset_refault")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

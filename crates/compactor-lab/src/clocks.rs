@@ -1,0 +1,41 @@
+//! Processor time of the process and of single threads.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds that a thread, or several, have spent on processors; told by the threads themselves
+/// from time to time.
+#[derive(Debug, Default)]
+pub(crate) struct CpuMeter(AtomicU64);
+
+impl CpuMeter {
+    /// Adds what the calling thread has spent since it last told, `told_ns`, and returns what it has
+    /// spent altogether.
+    pub(crate) fn tell(&self, told_ns: u64) -> u64 {
+        let now = thread_cpu_ns();
+        self.0
+            .fetch_add(now.saturating_sub(told_ns), Ordering::Relaxed);
+        now
+    }
+
+    pub(crate) fn ns(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Of the calling thread, since it was started.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    nanoseconds(ClockId::ThreadCPUTime)
+}
+
+/// Of all threads of the process, also those that have ended.
+pub(crate) fn process_cpu_ns() -> u64 {
+    nanoseconds(ClockId::ProcessCPUTime)
+}
+
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}

@@ -1,0 +1,184 @@
+//! `Data.db` as a node reads it for a query: one chunk at a time, by `pread` through the page cache,
+//! checked and decompressed for each read.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use compactor::Result;
+use compactor::sstable::compression::chunk::ChunkDecompressor;
+use compactor::sstable::compression::info::CompressionInfo;
+use compactor::sstable::descriptor::Descriptor;
+use compactor::sstable::{Component, Error as FormatError};
+
+use crate::lookup::read;
+
+/// What is read at a time of a file without compression (`RandomAccessReader.DEFAULT_BUFFER_SIZE`).
+/// Cassandra does not check `CRC.db` then, either.
+const PLAIN_LEN: u64 = 4096;
+
+/// An open `Data.db`.
+#[derive(Debug)]
+pub(crate) struct DataFile {
+    file: File,
+    path: PathBuf,
+    storage: Storage,
+}
+
+#[derive(Debug)]
+enum Storage {
+    Chunks {
+        info: CompressionInfo,
+        decompressor: ChunkDecompressor,
+    },
+    Plain {
+        len: u64,
+    },
+}
+
+/// What a thread needs to read a [`DataFile`].
+#[derive(Debug, Default)]
+pub(crate) struct ReadBuffer {
+    stored: Vec<u8>,
+    /// Uncompressed bytes from a position asked for.
+    bytes: Vec<u8>,
+    decompressor: Option<ChunkDecompressor>,
+    /// Parts of the file that were read, if somebody wants to know.
+    pub(crate) touched: Option<Vec<Range<u64>>>,
+}
+
+impl DataFile {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Damage in `CompressionInfo.db`, or a failed read.
+    pub(crate) fn open(descriptor: &Descriptor) -> Result<DataFile> {
+        let path = descriptor.path(Component::Data);
+        let file = compactor::io::open_regular(&path)?;
+        let found = file.metadata();
+        let len = found.map_err(compactor::Error::file("stat", &path))?.len();
+        let info_path = descriptor.path(Component::CompressionInfo);
+        let storage = if info_path.exists() {
+            let at = |e: FormatError| e.with_file(&info_path, Component::CompressionInfo);
+            let bytes = read(&info_path)?;
+            let info = CompressionInfo::parse(&bytes, descriptor.version, len).map_err(at)?;
+            let decompressor = ChunkDecompressor::for_file(&info).map_err(at)?;
+            Storage::Chunks { info, decompressor }
+        } else {
+            Storage::Plain { len }
+        };
+        Ok(DataFile {
+            file,
+            path,
+            storage,
+        })
+    }
+
+    /// Compressor and chunk length.
+    pub(crate) fn compression(&self) -> Option<(&str, u32)> {
+        match &self.storage {
+            Storage::Chunks { info, .. } => Some((&info.params.compressor, info.params.chunk_len)),
+            Storage::Plain { .. } => None,
+        }
+    }
+
+    /// Uncompressed length.
+    pub(crate) fn data_len(&self) -> u64 {
+        match &self.storage {
+            Storage::Chunks { info, .. } => info.data_len,
+            Storage::Plain { len } => *len,
+        }
+    }
+
+    fn unit(&self) -> u64 {
+        match &self.storage {
+            Storage::Chunks { info, .. } => u64::from(info.params.chunk_len),
+            Storage::Plain { .. } => PLAIN_LEN,
+        }
+    }
+
+    /// Reads from `position` of the uncompressed content to the end of its chunk, and gives what
+    /// `parse` makes of that. Reads on, chunk by chunk, as long as `parse` answers `None`: there is not
+    /// enough yet. It is given the bytes from `position` on, and how many the file has from there.
+    ///
+    /// # Errors
+    /// Damage, also what `parse` finds, or a failed read.
+    pub(crate) fn read_from<T>(
+        &self,
+        position: u64,
+        buffer: &mut ReadBuffer,
+        mut parse: impl FnMut(&[u8], u64) -> Result<Option<T>, FormatError>,
+    ) -> Result<T> {
+        let unit = self.unit();
+        let mut chunk = position / unit;
+        let skip = (position % unit) as usize;
+        buffer.bytes.clear();
+        loop {
+            if !self.append(chunk, buffer)? {
+                return Err(FormatError::corrupt(
+                    "data.partition",
+                    position,
+                    format!("a partition that ends within {} bytes", self.data_len()),
+                    "the end of the file",
+                )
+                .with_file(&self.path, Component::Data)
+                .into());
+            }
+            let bytes = buffer.bytes.get(skip..).unwrap_or_default();
+            let left = self.data_len().saturating_sub(position);
+            let found = parse(bytes, left)
+                .map_err(|e| e.at_base(position).with_file(&self.path, Component::Data))?;
+            if let Some(found) = found {
+                return Ok(found);
+            }
+            chunk += 1;
+        }
+    }
+
+    /// Appends the content of a chunk; false behind the last.
+    fn append(&self, index: u64, buffer: &mut ReadBuffer) -> Result<bool> {
+        let failed = compactor::Error::file("read", &self.path);
+        let start = buffer.bytes.len();
+        match &self.storage {
+            Storage::Plain { len } => {
+                let offset = index * PLAIN_LEN;
+                if offset >= *len {
+                    return Ok(false);
+                }
+                let count = (len - offset).min(PLAIN_LEN) as usize;
+                buffer.touch(offset..offset + count as u64);
+                buffer.bytes.resize(start + count, 0);
+                let target = &mut buffer.bytes[start..];
+                self.file.read_exact_at(target, offset).map_err(failed)?;
+            }
+            Storage::Chunks { info, decompressor } => {
+                let Some(chunk) = info.chunk(index as usize) else {
+                    return Ok(false);
+                };
+                buffer.touch(chunk.offset..chunk.offset + chunk.stored_len);
+                // As long as a chunk may be: `CompressionInfo::parse` held the offsets against the file.
+                buffer.stored.resize(chunk.stored_len as usize, 0);
+                self.file
+                    .read_exact_at(&mut buffer.stored, chunk.offset)
+                    .map_err(failed)?;
+                buffer.bytes.resize(start + chunk.raw_len as usize, 0);
+                let decompressor = buffer
+                    .decompressor
+                    .get_or_insert_with(|| decompressor.clone());
+                decompressor
+                    .decompress(&buffer.stored, chunk.offset, &mut buffer.bytes[start..])
+                    .map_err(|e| e.with_file(&self.path, Component::Data))?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl ReadBuffer {
+    fn touch(&mut self, range: Range<u64>) {
+        if let Some(touched) = &mut self.touched {
+            touched.push(range);
+        }
+    }
+}

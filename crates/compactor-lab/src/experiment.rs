@@ -1,0 +1,280 @@
+//! The whole experiment: data, and for each size of the hot set all arms in random order, repeated.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use compactor::io::{Io, IoOptions};
+use compactor::{EngineError, ErrorKind, Observer, Result};
+
+use crate::arm::Arm;
+use crate::cgroup::MemoryCgroup;
+use crate::environment::{capture, memory_bytes};
+use crate::hot_set::HotSet;
+use crate::options::InterferenceOptions;
+use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, SweepPoint};
+use crate::point_read::PointReader;
+use crate::random::Random;
+use crate::run::Bench;
+use crate::scratch::Scratch;
+use crate::table::Table;
+use crate::warnings;
+use crate::watcher::{Event, Plan, Watcher};
+
+/// Tells the order's random numbers from others of the same seed.
+const STREAM: u64 = 0x6f72_6465;
+/// Idle as long as this where nothing tells how long a compaction takes.
+const IDLE: Duration = Duration::from_secs(20);
+
+/// Measures what a compaction does to reads of hot rows, in each of the arms.
+///
+/// Whatever it makes on the disk is below `options.directory` and gone at the end, and so is its
+/// cgroup. If the watcher stops it, what was measured until then comes back, with
+/// [`End::Interrupted`].
+///
+/// # Errors
+/// Options that make no sense, no room, a failed read, or cancellation before the first run.
+pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Result<Outcome> {
+    options.check()?;
+    let started = Instant::now();
+    let started_at_ms = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
+    // What can be had is known only when it is tried.
+    let memory_cgroup = match options.memory_limit_bytes.map(MemoryCgroup::enter) {
+        None => "none was asked for".to_owned(),
+        Some(Ok(group)) => group.hierarchy().name().to_owned(),
+        Some(Err(reason)) => reason,
+    };
+    let scratch = Scratch::create(&options.directory, "lab")?;
+    let environment = capture(scratch.path(), memory_cgroup)?;
+    let found = warnings::of_environment(&environment, options);
+    for warning in &found {
+        watcher.event(&Event::Warning(warning));
+    }
+    let mut generating = Generating {
+        watcher,
+        total_bytes: options.generated_bytes().unwrap_or(0),
+    };
+    let mut table = Table::prepare(options, scratch.path(), &mut generating)?;
+    let mut outcome = Outcome {
+        format_version: FORMAT_VERSION,
+        started_at_ms,
+        elapsed_s: 0.0,
+        end: End::Complete,
+        options: options.record(),
+        environment,
+        points: Vec::new(),
+        warnings: found,
+    };
+    let runs = runs_of(options);
+    let mut clock = Clock::default();
+    for &hot_set_bytes in &options.hot_sets_bytes {
+        let ended = point(
+            options,
+            hot_set_bytes,
+            &mut table,
+            scratch.path(),
+            &mut outcome,
+            (&mut clock, runs),
+            watcher,
+        );
+        match ended {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Cancelled => {
+                if outcome.points.iter().all(|point| point.runs.is_empty()) {
+                    return Err(error);
+                }
+                outcome.end = End::Interrupted;
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    outcome.elapsed_s = started.elapsed().as_secs_f64();
+    scratch.remove()?;
+    Ok(outcome)
+}
+
+/// Runs of the whole experiment.
+fn runs_of(options: &InterferenceOptions) -> u32 {
+    let arms = options.arms.len() * options.hot_sets_bytes.len();
+    let repeats = options.repeats + options.warm_ups;
+    u32::try_from(arms)
+        .unwrap_or(u32::MAX)
+        .saturating_mul(repeats)
+}
+
+/// All runs at one size of the hot set. What was measured is in the outcome, however it ends.
+fn point(
+    options: &InterferenceOptions,
+    hot_set_bytes: u64,
+    table: &mut Table,
+    directory: &Path,
+    outcome: &mut Outcome,
+    (clock, runs): (&mut Clock, u32),
+    watcher: &dyn Watcher,
+) -> Result<()> {
+    let hot = Arc::new(choose_hot_set(options, hot_set_bytes, table, watcher)?);
+    table.record.partitions = hot.partitions;
+    let cgroup = match options.memory_limit_bytes {
+        Some(limit) if outcome.environment.memory_cgroup.starts_with('v') => {
+            Some(MemoryCgroup::enter(limit).map_err(compactor::Error::invalid)?)
+        }
+        _ => None,
+    };
+    let limit = options.memory_limit_bytes.filter(|_| cgroup.is_some());
+    let hot_bytes = hot.page_count() * outcome.environment.page_bytes;
+    let room = limit.or_else(memory_bytes).unwrap_or(u64::MAX);
+    let pressure = hot_bytes as f64 / room as f64;
+    watcher.event(&Event::HotSet {
+        rows: hot.rows.len(),
+        bytes: hot_bytes,
+        pressure,
+    });
+    let found = warnings::of_point(
+        &table.record,
+        hot_bytes,
+        hot_set_bytes,
+        pressure,
+        limit,
+        memory_bytes(),
+    );
+    for warning in &found {
+        watcher.event(&Event::Warning(warning));
+    }
+    let device = outcome.environment.device.as_ref();
+    let device = device.map(|device| device.name.clone());
+    outcome.points.push(SweepPoint {
+        hot_set_bytes,
+        data: table.record.clone(),
+        memory_limit_bytes: limit,
+        cache_room_bytes: None,
+        pressure,
+        runs: Vec::new(),
+        warnings: found,
+    });
+    let Some(point) = outcome.points.last_mut() else {
+        return Ok(());
+    };
+    let mut random = Random::new(options.seed, STREAM ^ hot_set_bytes);
+    let mut arms = options.arms.clone();
+    for repeat in 0..options.warm_ups + options.repeats {
+        let warm_up = repeat < options.warm_ups;
+        random.shuffle(&mut arms);
+        if warm_up {
+            // It lasts as long as compactions do, which is known after one.
+            arms.sort_by_key(|arm| *arm == Arm::Idle);
+        }
+        for &arm in &arms {
+            let plan = Plan {
+                arm,
+                repeat,
+                warm_up,
+                order: clock.done,
+                runs,
+                time_left: clock.time_left(runs),
+            };
+            watcher.event(&Event::RunStarted(plan));
+            let started = Instant::now();
+            let bench = Bench {
+                options,
+                table,
+                hot: &hot,
+                directory,
+                cgroup: cgroup.as_ref(),
+                device: device.as_deref(),
+                pressure,
+                idle: idle(options, table, &point.runs),
+            };
+            let run = bench.run(plan, watcher)?;
+            clock.add(started.elapsed());
+            watcher.event(&Event::RunEnded { plan, run: &run });
+            if point.cache_room_bytes.is_none() {
+                point.cache_room_bytes = cache_room(limit, &run);
+            }
+            point.runs.push(run);
+        }
+    }
+    Ok(())
+}
+
+fn choose_hot_set(
+    options: &InterferenceOptions,
+    bytes: u64,
+    table: &Table,
+    watcher: &dyn Watcher,
+) -> Result<HotSet> {
+    let io = Io::new(IoOptions::default())?;
+    let readers: Vec<PointReader> = table
+        .data_paths
+        .iter()
+        .map(|path| PointReader::open(&io, path))
+        .collect::<Result<_>>()?;
+    let page_bytes = rustix::param::page_size() as u64;
+    let go_on = || match watcher.is_cancelled() {
+        true => Err(EngineError::Cancelled.into()),
+        false => Ok(()),
+    };
+    HotSet::choose(&readers, bytes, page_bytes, options.seed, &go_on)
+}
+
+/// As long as the compactions before were on average, or will be.
+fn idle(options: &InterferenceOptions, table: &Table, runs: &[Run]) -> Duration {
+    let times: Vec<f64> = runs
+        .iter()
+        .filter_map(|run| Some(run.compaction.as_ref()?.elapsed_s))
+        .collect();
+    if !times.is_empty() {
+        return Duration::from_secs_f64(times.iter().sum::<f64>() / times.len() as f64);
+    }
+    match options.throughput_bytes_per_s {
+        Some(rate) => Duration::from_secs_f64(table.data_file_bytes() as f64 / rate.get() as f64),
+        None => IDLE,
+    }
+}
+
+/// What the limit left to the page cache when the hot set had been warmed.
+fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
+    let first = run.samples.iter().find(|s| s.phase == Phase::Before)?;
+    let found = first.cgroup?;
+    let other = found.usage_bytes?.saturating_sub(found.file_bytes?);
+    Some(limit?.saturating_sub(other))
+}
+
+/// How long runs take.
+#[derive(Debug, Default)]
+struct Clock {
+    done: u32,
+    taken: Duration,
+}
+
+impl Clock {
+    fn add(&mut self, run: Duration) {
+        self.done += 1;
+        self.taken += run;
+    }
+
+    fn time_left(&self, runs: u32) -> Option<Duration> {
+        (self.done > 0).then(|| self.taken / self.done * runs.saturating_sub(self.done))
+    }
+}
+
+/// Tells how far the table is.
+struct Generating<'a> {
+    watcher: &'a dyn Watcher,
+    total_bytes: u64,
+}
+
+impl Observer for Generating<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.watcher.is_cancelled()
+    }
+
+    fn progress(&mut self, done_bytes: u64, _rows: u64, _partitions: u64) {
+        self.watcher.event(&Event::Generating {
+            done_bytes,
+            total_bytes: self.total_bytes,
+        });
+    }
+}

@@ -1,0 +1,153 @@
+//! The rows that the bystander reads: some of the table that is compacted.
+//!
+//! They are of partitions drawn from all over the ring, as the popular keys of an application are, not
+//! of one range: then a compaction passes by them all the time, and not once. So many are taken that
+//! the parts of `Data.db` which reading them touches, in whole pages and over all SSTables that have
+//! the partition, come to the size asked for. Pages of the index come on top; they are few.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
+
+use compactor::Result;
+use compactor::io::resident_pages;
+use compactor::sstable::Component;
+
+use crate::lookup::Found;
+use crate::outcome::Pages;
+use crate::point_read::{HotRow, PointReader, ReadState};
+use crate::random::Random;
+
+/// Partitions that are drawn from, per SSTable; of more, every so many-th.
+const MOST_CANDIDATES: u64 = 1 << 20;
+/// Tells its random numbers from others of the same seed.
+const STREAM: u64 = 0x686f_7420;
+
+/// The hot rows of a table, the most popular first.
+#[derive(Debug)]
+pub(crate) struct HotSet {
+    pub(crate) rows: Vec<HotRow>,
+    /// Of each `Data.db`, the numbers of the pages that reads of these rows touch, ascending.
+    pages: Vec<(PathBuf, Vec<u64>)>,
+    /// Partitions of all SSTables.
+    pub(crate) partitions: u64,
+}
+
+impl HotSet {
+    /// Draws rows until their pages come to `bytes`, or until the table has no more. `go_on` says when to
+    /// give up.
+    ///
+    /// # Errors
+    /// Damage, a failed read, or that of `go_on`.
+    pub(crate) fn choose(
+        readers: &[PointReader],
+        bytes: u64,
+        page_bytes: u64,
+        seed: u64,
+        go_on: &dyn Fn() -> Result<()>,
+    ) -> Result<HotSet> {
+        let mut random = Random::new(seed, STREAM);
+        let (mut candidates, partitions) = candidates(readers, go_on)?;
+        random.shuffle(&mut candidates);
+        let mut states: Vec<ReadState> = readers.iter().map(|_| ReadState::default()).collect();
+        let mut pages = vec![BTreeSet::new(); readers.len()];
+        let mut page_count = 0;
+        let mut seen = HashSet::new();
+        let mut rows = Vec::new();
+        for (index, found) in candidates {
+            if page_count * page_bytes >= bytes {
+                break;
+            }
+            go_on()?;
+            let state = &mut states[index];
+            state.buffer.touched = None;
+            let choose = |count| random.below(count);
+            let Some(row) = readers[index].row_of_partition(&found, choose, state)? else {
+                continue;
+            };
+            // Other SSTables have the same partition.
+            if !seen.insert((row.hash.h1, row.hash.h2)) {
+                continue;
+            }
+            for ((reader, state), pages) in readers.iter().zip(&mut states).zip(&mut pages) {
+                state.buffer.touched = Some(Vec::new());
+                reader.find(&row, state)?;
+                for range in state.buffer.touched.take().unwrap_or_default() {
+                    for page in range.start / page_bytes..range.end.div_ceil(page_bytes) {
+                        page_count += u64::from(pages.insert(page));
+                    }
+                }
+            }
+            rows.push(row);
+        }
+        if rows.is_empty() {
+            return Err(compactor::Error::invalid("the table has no rows to read"));
+        }
+        let paths = readers.iter().map(|r| r.descriptor().path(Component::Data));
+        Ok(HotSet {
+            rows,
+            pages: paths
+                .zip(pages)
+                .map(|(path, pages)| (path, pages.into_iter().collect()))
+                .collect(),
+            partitions,
+        })
+    }
+
+    /// Number of pages.
+    pub(crate) fn page_count(&self) -> u64 {
+        self.pages.iter().map(|(_, pages)| pages.len() as u64).sum()
+    }
+
+    /// How many of them are in the page cache; `None` where the kernel does not tell.
+    pub(crate) fn resident(&self) -> Option<Pages> {
+        let mut resident = 0;
+        for (path, pages) in &self.pages {
+            let map = resident_pages(path).ok()??;
+            let is_resident = |page: &&u64| map.get(**page as usize).is_some_and(|&page| page);
+            resident += pages.iter().filter(is_resident).count() as u64;
+        }
+        Some(Pages {
+            total: self.page_count(),
+            resident,
+            dirty: None,
+            writeback: None,
+        })
+    }
+}
+
+/// Partitions to draw from, with the SSTable that each is in, and how many there are altogether.
+fn candidates(
+    readers: &[PointReader],
+    go_on: &dyn Fn() -> Result<()>,
+) -> Result<(Vec<(usize, Found)>, u64)> {
+    let mut all = Vec::new();
+    let mut partitions = 0;
+    for (index, reader) in readers.iter().enumerate() {
+        let mut found: Vec<Found> = Vec::new();
+        let (mut step, mut count) = (1u64, 0u64);
+        let mut stopped = Ok(());
+        reader.lookup().for_each(|place| {
+            if count.is_multiple_of(step) {
+                found.push(place);
+            }
+            count += 1;
+            // Thin out what there is, and take half as many from here on.
+            if found.len() as u64 > MOST_CANDIDATES {
+                let mut number = 0;
+                found.retain(|_| {
+                    number += 1;
+                    number % 2 == 1
+                });
+                step *= 2;
+            }
+            if count.is_multiple_of(1 << 16) {
+                stopped = go_on();
+            }
+            stopped.is_ok()
+        })?;
+        stopped?;
+        partitions += count;
+        all.extend(found.into_iter().map(|place| (index, place)));
+    }
+    Ok((all, partitions))
+}

@@ -1,0 +1,421 @@
+//! The bystander's clock: reads that start when a schedule says, not when the one before is done.
+//!
+//! Each thread has a schedule of its own, a Poisson process of its share of the rate; together they are
+//! one of the whole rate. A read that is held up makes those behind it late, and each of them is counted
+//! from the moment at which it was to start: no omission is coordinated with the stall that it should
+//! show.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use compactor::Result;
+use hdrhistogram::Histogram;
+
+use crate::clocks::{CpuMeter, thread_cpu_ns};
+use crate::outcome::{CurvePoint, Latency, Phase};
+use crate::random::Random;
+
+/// Latencies beyond are counted as this.
+const LONGEST: Duration = Duration::from_secs(300);
+/// How long to go on at the end with reads that are due already.
+const DRAIN: Duration = Duration::from_secs(5);
+/// A sleeping thread looks this often whether it is to stop.
+const NAP: Duration = Duration::from_millis(50);
+/// Reads between two looks at the thread's processor time.
+const CPU_EVERY: u64 = 64;
+const PHASES: usize = 3;
+const UNSET: u64 = u64::MAX;
+
+/// What a thread does again and again.
+pub(crate) trait Reads: Send + 'static {
+    /// One read; an error is a sentence.
+    fn read(&mut self) -> Result<(), String>;
+}
+
+impl<F: FnMut() -> Result<(), String> + Send + 'static> Reads for F {
+    fn read(&mut self) -> Result<(), String> {
+        self()
+    }
+}
+
+/// Threads that read on schedule.
+pub(crate) struct Load {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<Measured>>,
+}
+
+impl fmt::Debug for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Load")
+            .field("threads", &self.threads.len())
+            .finish_non_exhaustive()
+    }
+}
+
+struct Shared {
+    started: Instant,
+    /// Nanoseconds since `started`.
+    during_from: AtomicU64,
+    during_to: AtomicU64,
+    stop_at: AtomicU64,
+    is_abandoned: AtomicBool,
+    cpu: CpuMeter,
+    intervals: Vec<Mutex<IntervalCounts>>,
+    first_error: Mutex<Option<String>>,
+}
+
+/// What a thread has done since somebody last asked.
+struct IntervalCounts {
+    latency: Histogram<u64>,
+    errors: u64,
+}
+
+/// Reads of an interval.
+pub(crate) struct IntervalReads {
+    pub(crate) latency: Histogram<u64>,
+    pub(crate) errors: u64,
+}
+
+struct Measured {
+    latency: [Histogram<u64>; PHASES],
+    /// How late threads that slept were woken.
+    wake_up: [Histogram<u64>; PHASES],
+    errors: [u64; PHASES],
+    /// Completed in a phase, whenever they were to start.
+    completed: [u64; PHASES],
+    unfinished: bool,
+}
+
+/// Everything that was measured.
+pub(crate) struct LoadResult {
+    measured: Measured,
+    /// Length of each phase.
+    durations: [Duration; PHASES],
+    /// What the first read that failed said.
+    pub(crate) first_error: Option<String>,
+    /// Reads were still due when the time was over for good.
+    pub(crate) is_unfinished: bool,
+}
+
+impl Load {
+    /// Starts reading at `rate_per_s` over `threads`; `reads` makes what each of them does.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub(crate) fn start<R: Reads>(
+        threads: u32,
+        rate_per_s: f64,
+        seed: u64,
+        mut reads: impl FnMut(u32) -> R,
+    ) -> Result<Load> {
+        let threads = threads.max(1);
+        let shared = Arc::new(Shared {
+            started: Instant::now(),
+            during_from: AtomicU64::new(UNSET),
+            during_to: AtomicU64::new(UNSET),
+            stop_at: AtomicU64::new(UNSET),
+            is_abandoned: AtomicBool::new(false),
+            cpu: CpuMeter::default(),
+            intervals: (0..threads)
+                .map(|_| Mutex::new(IntervalCounts::new()))
+                .collect(),
+            first_error: Mutex::new(None),
+        });
+        let mut load = Load {
+            shared: Arc::clone(&shared),
+            threads: Vec::new(),
+        };
+        let mean_ns = 1e9 * f64::from(threads) / rate_per_s;
+        for thread in 0..threads {
+            let mut schedule = Schedule {
+                random: Random::new(seed, u64::from(thread)),
+                mean_ns,
+                next_ns: 0.0,
+            };
+            let mut reads = reads(thread);
+            let shared = Arc::clone(&shared);
+            let started = std::thread::Builder::new()
+                .name(format!("bystander-{thread}"))
+                .spawn(move || shared.run(thread as usize, &mut schedule, &mut reads));
+            // Those that run already stop when `load` is dropped.
+            load.threads
+                .push(started.map_err(compactor::Error::file("start a thread for", "reads"))?);
+        }
+        Ok(load)
+    }
+
+    /// Reads that are to start from now on are those beside the compaction.
+    pub(crate) fn begin_during(&self) {
+        self.shared
+            .during_from
+            .store(self.shared.now_ns(), Ordering::Relaxed);
+    }
+
+    /// They are not any more.
+    pub(crate) fn end_during(&self) {
+        self.shared
+            .during_to
+            .store(self.shared.now_ns(), Ordering::Relaxed);
+    }
+
+    /// Processor nanoseconds of the threads so far.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        self.shared.cpu.ns()
+    }
+
+    /// What was read since this was last asked.
+    pub(crate) fn take_interval(&self) -> IntervalReads {
+        let mut all = IntervalReads {
+            latency: histogram(),
+            errors: 0,
+        };
+        for interval in &self.shared.intervals {
+            let mut counts = lock(interval);
+            // Of one shape, so that nothing can be out of bounds.
+            let _ = all.latency.add(&counts.latency);
+            all.errors += counts.errors;
+            counts.latency.reset();
+            counts.errors = 0;
+        }
+        all
+    }
+
+    /// Stops when all that is due by now has been read.
+    pub(crate) fn finish(mut self) -> LoadResult {
+        let stop_at = self.shared.now_ns();
+        self.shared.stop_at.store(stop_at, Ordering::Relaxed);
+        let mut measured = Measured::new();
+        for thread in std::mem::take(&mut self.threads) {
+            match thread.join() {
+                Ok(part) => measured.add(&part),
+                Err(_) => {
+                    lock(&self.shared.first_error)
+                        .get_or_insert_with(|| "a reader thread panicked".to_owned());
+                    measured.unfinished = true;
+                }
+            }
+        }
+        let from = self.shared.during_from.load(Ordering::Relaxed).min(stop_at);
+        let to = self.shared.during_to.load(Ordering::Relaxed).min(stop_at);
+        let is_unfinished = measured.unfinished;
+        LoadResult {
+            measured,
+            durations: [from, to.saturating_sub(from), stop_at.saturating_sub(to)]
+                .map(Duration::from_nanos),
+            first_error: lock(&self.shared.first_error).take(),
+            is_unfinished,
+        }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.shared.is_abandoned.store(true, Ordering::Relaxed);
+        for thread in std::mem::take(&mut self.threads) {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Schedule {
+    random: Random,
+    mean_ns: f64,
+    next_ns: f64,
+}
+
+impl Schedule {
+    /// When the next read is to start.
+    fn next(&mut self) -> u64 {
+        self.next_ns += self.random.exponential() * self.mean_ns;
+        self.next_ns as u64
+    }
+}
+
+impl Shared {
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn phase_of(&self, at_ns: u64) -> Phase {
+        if at_ns < self.during_from.load(Ordering::Relaxed) {
+            Phase::Before
+        } else if at_ns < self.during_to.load(Ordering::Relaxed) {
+            Phase::During
+        } else {
+            Phase::After
+        }
+    }
+
+    fn run(&self, thread: usize, schedule: &mut Schedule, reads: &mut dyn Reads) -> Measured {
+        // By default the kernel lets a sleeper oversleep by 50 us, to wake several at once. Without
+        // the right to less, that is in the figures.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let mut measured = Measured::new();
+        let mut told_ns = self.cpu.tell(thread_cpu_ns());
+        let mut count = 0u64;
+        loop {
+            let due = schedule.next();
+            let Some(woken) = self.wait_until(due) else {
+                break;
+            };
+            let now = self.now_ns();
+            let stop_at = self.stop_at.load(Ordering::Relaxed);
+            if stop_at != UNSET && now > stop_at.saturating_add(DRAIN.as_nanos() as u64) {
+                measured.unfinished = true;
+                break;
+            }
+            let result = reads.read();
+            let done = self.now_ns();
+            let phase = self.phase_of(due);
+            measured.completed[self.phase_of(done) as usize] += 1;
+            if let Some(late_ns) = woken {
+                measured.wake_up[phase as usize].saturating_record(late_ns);
+            }
+            let mut interval = lock(&self.intervals[thread]);
+            match result {
+                Ok(()) => {
+                    let latency = done.saturating_sub(due);
+                    measured.latency[phase as usize].saturating_record(latency);
+                    interval.latency.saturating_record(latency);
+                }
+                Err(reason) => {
+                    measured.errors[phase as usize] += 1;
+                    interval.errors += 1;
+                    lock(&self.first_error).get_or_insert(reason);
+                }
+            }
+            drop(interval);
+            count += 1;
+            if count.is_multiple_of(CPU_EVERY) {
+                told_ns = self.cpu.tell(told_ns);
+            }
+        }
+        self.cpu.tell(told_ns);
+        measured
+    }
+
+    /// Sleeps until a read is due, and tells how late it was woken, if it slept. `None` if the read is
+    /// not to be any more.
+    fn wait_until(&self, due: u64) -> Option<Option<u64>> {
+        let mut slept = false;
+        loop {
+            if self.is_abandoned.load(Ordering::Relaxed)
+                || due > self.stop_at.load(Ordering::Relaxed)
+            {
+                return None;
+            }
+            let now = self.now_ns();
+            if now >= due {
+                return Some(slept.then_some(now - due));
+            }
+            std::thread::sleep(Duration::from_nanos(due - now).min(NAP));
+            slept = true;
+        }
+    }
+}
+
+impl IntervalCounts {
+    fn new() -> IntervalCounts {
+        IntervalCounts {
+            latency: histogram(),
+            errors: 0,
+        }
+    }
+}
+
+impl Measured {
+    fn new() -> Measured {
+        Measured {
+            latency: std::array::from_fn(|_| histogram()),
+            wake_up: std::array::from_fn(|_| histogram()),
+            errors: [0; PHASES],
+            completed: [0; PHASES],
+            unfinished: false,
+        }
+    }
+
+    fn add(&mut self, other: &Measured) {
+        for phase in 0..PHASES {
+            // Of one shape, so that nothing can be out of bounds.
+            let _ = self.latency[phase].add(&other.latency[phase]);
+            let _ = self.wake_up[phase].add(&other.wake_up[phase]);
+            self.errors[phase] += other.errors[phase];
+            self.completed[phase] += other.completed[phase];
+        }
+        self.unfinished |= other.unfinished;
+    }
+}
+
+impl LoadResult {
+    /// Latencies of the reads that were to start in a phase.
+    pub(crate) fn latency(&self, phase: Phase) -> Latency {
+        let index = phase as usize;
+        let found = &self.measured.latency[index];
+        let duration_s = self.durations[index].as_secs_f64();
+        let per_s = |count: u64| match duration_s > 0.0 {
+            true => count as f64 / duration_s,
+            false => 0.0,
+        };
+        let errors = self.measured.errors[index];
+        Latency {
+            operations: found.len(),
+            errors,
+            duration_s,
+            intended_per_s: per_s(found.len() + errors),
+            achieved_per_s: per_s(self.measured.completed[index]),
+            mean_ns: found.mean(),
+            stdev_ns: found.stdev(),
+            min_ns: found.min(),
+            p50_ns: found.value_at_quantile(0.5),
+            p90_ns: found.value_at_quantile(0.9),
+            p95_ns: found.value_at_quantile(0.95),
+            p99_ns: found.value_at_quantile(0.99),
+            p999_ns: found.value_at_quantile(0.999),
+            p9999_ns: found.value_at_quantile(0.9999),
+            max_ns: found.max(),
+            curve: curve(found),
+        }
+    }
+
+    /// How late sleeping threads were woken for reads that were to start in a phase: 99 percent were
+    /// not later.
+    pub(crate) fn wake_up_p99_ns(&self, phase: Phase) -> u64 {
+        self.measured.wake_up[phase as usize].value_at_quantile(0.99)
+    }
+}
+
+fn curve(found: &Histogram<u64>) -> Vec<CurvePoint> {
+    let mut operations = 0;
+    let mut points = Vec::new();
+    if found.is_empty() {
+        return points;
+    }
+    for step in found.iter_quantiles(5) {
+        operations += step.count_since_last_iteration();
+        points.push(CurvePoint {
+            percentile: 100.0 * step.quantile_iterated_to(),
+            latency_ns: step.value_iterated_to().min(found.max()),
+            operations,
+        });
+    }
+    points
+}
+
+fn histogram() -> Histogram<u64> {
+    let longest = u64::try_from(LONGEST.as_nanos()).unwrap_or(u64::MAX);
+    match Histogram::new_with_bounds(1, longest, 3) {
+        Ok(histogram) => histogram,
+        // 1 to 300 s at 3 digits is a shape that it accepts; a test makes one.
+        Err(error) => unreachable!("{error}"),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

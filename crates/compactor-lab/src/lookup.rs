@@ -1,0 +1,339 @@
+//! Where a partition and a row of it are: summary and index, or tries.
+//!
+//! Source: `BigTableReader.getRowIndexEntry`, `BtiTableReader.getExactPosition`.
+
+use std::path::Path;
+
+use compactor::Result;
+use compactor::io::MappedFile;
+use compactor::sstable::big::index::{IndexEntry, IndexReader};
+use compactor::sstable::big::index_info::PromotedIndex;
+use compactor::sstable::big::summary::Summary;
+use compactor::sstable::bti::byte_comparable::Token;
+use compactor::sstable::bti::partitions::{PartitionIndex, PartitionPosition};
+use compactor::sstable::bti::rows::RowIndex;
+use compactor::sstable::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
+use compactor::sstable::descriptor::Descriptor;
+use compactor::sstable::partitioner::{KeyHash, Partitioner, Position};
+use compactor::sstable::types::CqlType;
+use compactor::sstable::{Component, Error as FormatError, Format, Version};
+
+use crate::index_map::map;
+
+/// The partition index of an SSTable.
+#[derive(Debug)]
+pub(crate) enum PartitionLookup {
+    /// `Summary.db` in memory, `Index.db` mapped.
+    Big {
+        /// The sample.
+        summary: Summary,
+        /// Where each of its entries stands in the ring.
+        positions: Vec<Position>,
+        index: MappedFile,
+        version: Version,
+    },
+    /// `Partitions.db` and `Rows.db` mapped.
+    Bti {
+        partitions: MappedFile,
+        /// `None` where no partition has a row index.
+        rows: Option<MappedFile>,
+    },
+}
+
+/// Where a partition is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// In the uncompressed `Data.db`.
+    pub(crate) position: u64,
+    pub(crate) blocks: BlockIndex,
+}
+
+/// What leads to the rows of a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockIndex {
+    /// Nothing: it is short.
+    None,
+    /// A promoted index at `start..end` of `Index.db`.
+    Promoted { start: usize, end: usize },
+    /// An entry at this position of `Rows.db`.
+    Rows(u64),
+}
+
+impl PartitionLookup {
+    /// Opens the index of an SSTable.
+    ///
+    /// # Errors
+    /// Damage, or a failed read.
+    pub(crate) fn open(descriptor: &Descriptor, partitioner: Partitioner) -> Result<Self> {
+        let path = |component| descriptor.path(component);
+        if descriptor.version.format() == Format::Bti {
+            let rows = path(Component::Rows);
+            let is_empty = std::fs::metadata(&rows).map_or(true, |found| found.len() == 0);
+            let partitions = map(&path(Component::Partitions))?;
+            return Ok(PartitionLookup::Bti {
+                partitions,
+                rows: (!is_empty).then(|| map(&rows)).transpose()?,
+            });
+        }
+        let summary_path = path(Component::Summary);
+        let bytes = read(&summary_path)?;
+        let summary = Summary::parse(&bytes, descriptor.version)
+            .map_err(|e| e.with_file(&summary_path, Component::Summary))?;
+        let keys = summary.entries().map(|(key, _)| partitioner.position(key));
+        Ok(PartitionLookup::Big {
+            positions: keys.collect(),
+            summary,
+            index: map(&path(Component::Index))?,
+            version: descriptor.version,
+        })
+    }
+
+    /// Where the partition with this key may be. With tries, whose keys are cut short, it may turn out
+    /// to be another one's place.
+    ///
+    /// # Errors
+    /// Damage on the way.
+    pub(crate) fn find(&self, key: &[u8], hash: &KeyHash) -> Result<Option<Found>> {
+        match self {
+            PartitionLookup::Big {
+                summary,
+                positions,
+                index,
+                ..
+            } => find_in_index(summary, positions, index, key, hash),
+            PartitionLookup::Bti { partitions, rows } => {
+                let tries = PartitionIndex::parse(partitions)
+                    .map_err(|e| e.with_file(partitions.path(), Component::Partitions))?;
+                let found = Token::with(hash, key, |token| tries.candidate(token, key, hash.h2))
+                    .map_err(|e| e.with_file(partitions.path(), Component::Partitions))?;
+                found
+                    .map(|position| place_of(position, rows.as_ref()))
+                    .transpose()
+            }
+        }
+    }
+
+    /// Where the block begins that holds a row, or would: from the partition's first byte. `None` to
+    /// read from the partition's first row on.
+    ///
+    /// # Errors
+    /// Damage on the way.
+    pub(crate) fn block_of(
+        &self,
+        found: &Found,
+        row: Prefix<'_>,
+        types: &[CqlType],
+        comparator: &ClusteringComparator,
+    ) -> Result<Option<u64>> {
+        match (self, found.blocks) {
+            (_, BlockIndex::None) => Ok(None),
+            (PartitionLookup::Big { .. }, BlockIndex::Promoted { .. }) => {
+                let mut spans = Vec::new();
+                let Some(promoted) = self.promoted(found)? else {
+                    return Ok(None);
+                };
+                let (mut low, mut high) = (0, promoted.block_count());
+                let mut offset = None;
+                // The last block that does not begin behind the row.
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    let block = promoted.block(middle, comparator, &mut spans)?;
+                    let first = prefix(comparator, block.first, &mut spans)?;
+                    if comparator.compare(first, row).is_le() {
+                        offset = Some(block.offset);
+                        low = middle + 1;
+                    } else {
+                        high = middle;
+                    }
+                }
+                Ok(offset)
+            }
+            (
+                PartitionLookup::Bti {
+                    rows: Some(rows), ..
+                },
+                BlockIndex::Rows(at),
+            ) => {
+                let at_rows = |e: FormatError| e.with_file(rows.path(), Component::Rows);
+                let index = RowIndex::parse(rows, at).map_err(at_rows)?;
+                let block = index.floor(types, row).map_err(at_rows)?;
+                Ok(Some(block.offset))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Where each block of a partition begins, from its first byte; empty for a short one.
+    ///
+    /// # Errors
+    /// Damage on the way.
+    pub(crate) fn blocks(
+        &self,
+        found: &Found,
+        comparator: &ClusteringComparator,
+    ) -> Result<Vec<u64>> {
+        match (self, found.blocks) {
+            (
+                PartitionLookup::Bti {
+                    rows: Some(rows), ..
+                },
+                BlockIndex::Rows(at),
+            ) => {
+                let at_rows = |e: FormatError| e.with_file(rows.path(), Component::Rows);
+                let index = RowIndex::parse(rows, at).map_err(at_rows)?;
+                let mut blocks = index.blocks();
+                let mut offsets = Vec::new();
+                while let Some(block) = blocks.next_block().map_err(at_rows)? {
+                    offsets.push(block.offset);
+                }
+                // The last is the partition's end.
+                offsets.pop();
+                Ok(offsets)
+            }
+            _ => {
+                let Some(promoted) = self.promoted(found)? else {
+                    return Ok(Vec::new());
+                };
+                let mut spans = Vec::new();
+                (0..promoted.block_count())
+                    .map(|i| Ok(promoted.block(i, comparator, &mut spans)?.offset))
+                    .collect()
+            }
+        }
+    }
+
+    fn promoted(&self, found: &Found) -> Result<Option<PromotedIndex<'_>>> {
+        match (self, found.blocks) {
+            (PartitionLookup::Big { index, version, .. }, BlockIndex::Promoted { start, end }) => {
+                let bytes = index.get(start..end).unwrap_or_default();
+                let parsed = PromotedIndex::parse(bytes, *version, start as u64)
+                    .map_err(|e| e.with_file(index.path(), Component::Index))?;
+                Ok(Some(parsed))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Calls `each` with the place of every partition, in their order, until it says false.
+    ///
+    /// # Errors
+    /// Damage on the way.
+    pub(crate) fn for_each(&self, mut each: impl FnMut(Found) -> bool) -> Result<()> {
+        match self {
+            PartitionLookup::Big { index, .. } => {
+                let mut reader = IndexReader::new(index);
+                while let Some(entry) = reader.next() {
+                    let entry = entry.map_err(|e| e.with_file(index.path(), Component::Index))?;
+                    if !each(found_of(&entry, reader.offset())) {
+                        break;
+                    }
+                }
+            }
+            PartitionLookup::Bti { partitions, rows } => {
+                let at = |e: FormatError| e.with_file(partitions.path(), Component::Partitions);
+                let mut entries = PartitionIndex::parse(partitions).map_err(at)?.iter();
+                while let Some(entry) = entries.next_entry().map_err(at)? {
+                    if !each(place_of(entry.position, rows.as_ref())?) {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Summary, then the part of the index between two of its entries.
+fn find_in_index(
+    summary: &Summary,
+    positions: &[Position],
+    index: &MappedFile,
+    key: &[u8],
+    hash: &KeyHash,
+) -> Result<Option<Found>> {
+    let is_beyond = |i: usize| {
+        let entry_key = summary.entry(i).map_or(&[][..], |(key, _)| key);
+        (positions[i], entry_key) > (hash.position(), key)
+    };
+    let (mut low, mut high) = (0, positions.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match is_beyond(middle) {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    let Some((_, start)) = low.checked_sub(1).and_then(|i| summary.entry(i)) else {
+        return Ok(None);
+    };
+    let end = summary.entry(low).map(|(_, position)| position as usize);
+    let end = end.unwrap_or(index.len());
+    let bytes = index.get(start as usize..end).unwrap_or_default();
+    let mut reader = IndexReader::with_base(bytes, start);
+    while let Some(entry) = reader.next() {
+        let entry = entry.map_err(|e| e.with_file(index.path(), Component::Index))?;
+        if entry.key == key {
+            return Ok(Some(found_of(&entry, reader.offset())));
+        }
+    }
+    Ok(None)
+}
+
+/// The entry ends at `end` of `Index.db`.
+fn found_of(entry: &IndexEntry<'_>, end: u64) -> Found {
+    let end = end as usize;
+    Found {
+        position: entry.position,
+        blocks: match entry.promoted.len() {
+            0 => BlockIndex::None,
+            len => BlockIndex::Promoted {
+                start: end - len,
+                end,
+            },
+        },
+    }
+}
+
+fn place_of(position: PartitionPosition, rows: Option<&MappedFile>) -> Result<Found> {
+    match (position, rows) {
+        (PartitionPosition::Data(position), _) => Ok(Found {
+            position,
+            blocks: BlockIndex::None,
+        }),
+        (PartitionPosition::Rows(at), Some(rows)) => {
+            let index =
+                RowIndex::parse(rows, at).map_err(|e| e.with_file(rows.path(), Component::Rows))?;
+            Ok(Found {
+                position: index.data_position,
+                blocks: BlockIndex::Rows(at),
+            })
+        }
+        (PartitionPosition::Rows(at), None) => Err(FormatError::corrupt(
+            "partition_index.position",
+            0,
+            "a position in Data.db, as Rows.db is empty",
+            format!("{at} in Rows.db"),
+        )
+        .into()),
+    }
+}
+
+/// Parses a name of a promoted index.
+fn prefix<'a>(
+    comparator: &ClusteringComparator,
+    bytes: &'a [u8],
+    spans: &'a mut Vec<ValueSpan>,
+) -> Result<Prefix<'a>> {
+    let mut reader = compactor::sstable::byte_reader::ByteReader::new(bytes);
+    let kind: Kind = comparator.read_prefix(&mut reader, spans)?;
+    Ok(Prefix {
+        kind,
+        base: bytes,
+        spans,
+    })
+}
+
+/// Reads a small component whole.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(compactor::Error::file("read", path))
+}

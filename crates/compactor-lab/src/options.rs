@@ -1,0 +1,230 @@
+//! What to measure, and how.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use compactor::generate::Shape;
+use compactor::io::BackendKind;
+use compactor::sstable::Version;
+
+use crate::arm::Arm;
+use crate::outcome::{Distribution, OptionsRecord};
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// Where the table comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// It is generated in the experiment's own directory and removed with it.
+    Generated {
+        /// What it looks like: [`Shape::KeyValue`] or [`Shape::Wide`].
+        shape: Shape,
+        /// Version of the SSTables.
+        version: Version,
+        /// Uncompressed bytes of all SSTables; `None` for 2 GiB, or four times the largest hot set if
+        /// that is more.
+        uncompressed_bytes: Option<u64>,
+        /// Number of SSTables.
+        sstables: u32,
+    },
+    /// SSTables of one table, by their `Data.db`. They are only read; their pages are dropped from the
+    /// page cache, as those of generated ones are.
+    Given(Vec<PathBuf>),
+}
+
+/// An interference experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InterferenceOptions {
+    /// Where outputs, and generated data, are put: on the disk that is of interest.
+    pub directory: PathBuf,
+    /// The table.
+    pub data: Data,
+    /// What to compare.
+    pub arms: Vec<Arm>,
+    /// How often each arm counts.
+    pub repeats: u32,
+    /// How often each arm runs before, without counting.
+    pub warm_ups: u32,
+    /// What order, hot rows, arrivals and data are drawn from.
+    pub seed: u64,
+    /// Reads per second, over all threads.
+    pub rate_per_s: f64,
+    /// Threads that read.
+    pub reader_threads: u32,
+    /// How often each hot row is read.
+    pub distribution: Distribution,
+    /// Sizes of the hot set in bytes of page cache; each is an experiment of its own on the same table.
+    pub hot_sets_bytes: Vec<u64>,
+    /// Memory limit that bystander and compaction share; `None` for none.
+    pub memory_limit_bytes: Option<u64>,
+    /// Stored bytes of `Data.db` that the compaction takes per second; `None` for no limit.
+    pub throughput_bytes_per_s: Option<NonZeroU64>,
+    /// Threads of the compaction that decode and compress.
+    pub compaction_threads: usize,
+    /// Bytes of the compaction's buffers.
+    pub compaction_memory_bytes: usize,
+    /// What carries the compaction's reads and writes out. Mode `dontcache` is always carried by
+    /// threads.
+    pub backend: BackendKind,
+    /// Reads before the compaction.
+    pub before: Duration,
+    /// Reads after it.
+    pub after: Duration,
+    /// A compaction that is shorter does not count.
+    pub least_compaction: Duration,
+    /// Time between samples.
+    pub sample_interval: Duration,
+    /// Time between lines of progress.
+    pub report_interval: Duration,
+    /// The command line, for the record.
+    pub command: Option<Vec<String>>,
+}
+
+impl InterferenceOptions {
+    /// The full experiment: all arms, five repeats, 2 GiB, hot set 256 MiB of a limit of 512 MiB, 10,000
+    /// reads/s, compaction at Cassandra's default of 64 MiB/s. It takes some 40 minutes.
+    pub fn new(directory: impl Into<PathBuf>) -> InterferenceOptions {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        InterferenceOptions {
+            directory: directory.into(),
+            data: Data::Generated {
+                shape: Shape::KeyValue,
+                version: Version::Oa,
+                uncompressed_bytes: None,
+                sstables: 2,
+            },
+            arms: Arm::DEFAULT.to_vec(),
+            repeats: 5,
+            warm_ups: 1,
+            seed: 1,
+            rate_per_s: 10_000.0,
+            reader_threads: 4,
+            distribution: Distribution::Zipf { exponent: 0.99 },
+            hot_sets_bytes: vec![256 * MIB],
+            memory_limit_bytes: Some(512 * MIB),
+            throughput_bytes_per_s: NonZeroU64::new(64 * MIB),
+            // A node does other things besides.
+            compaction_threads: processors.div_ceil(2),
+            compaction_memory_bytes: 64 << 20,
+            backend: BackendKind::Auto,
+            before: Duration::from_secs(5),
+            after: Duration::from_secs(5),
+            least_compaction: Duration::from_secs(10),
+            sample_interval: Duration::from_millis(100),
+            report_interval: Duration::from_secs(1),
+            command: None,
+        }
+    }
+
+    /// The short experiment, under five minutes: four arms, three repeats, 512 MiB, hot set 96 MiB of a
+    /// limit of 256 MiB, 2,000 reads/s, compaction at 32 MiB/s.
+    pub fn quick(directory: impl Into<PathBuf>) -> InterferenceOptions {
+        let full = InterferenceOptions::new(directory);
+        let arms = [
+            "idle",
+            "buffered/buffered",
+            "buffered/direct",
+            "direct/direct",
+        ];
+        InterferenceOptions {
+            data: Data::Generated {
+                shape: Shape::KeyValue,
+                version: Version::Oa,
+                uncompressed_bytes: Some(512 * MIB),
+                sstables: 2,
+            },
+            arms: arms.iter().filter_map(|arm| arm.parse().ok()).collect(),
+            repeats: 3,
+            rate_per_s: 2000.0,
+            reader_threads: 2,
+            hot_sets_bytes: vec![96 * MIB],
+            memory_limit_bytes: Some(256 * MIB),
+            throughput_bytes_per_s: NonZeroU64::new(32 * MIB),
+            before: Duration::from_secs(2),
+            after: Duration::from_secs(2),
+            least_compaction: Duration::from_secs(4),
+            ..full
+        }
+    }
+
+    /// Uncompressed bytes to generate; `None` for a table that was given.
+    pub fn generated_bytes(&self) -> Option<u64> {
+        match &self.data {
+            Data::Given(_) => None,
+            Data::Generated {
+                uncompressed_bytes, ..
+            } => {
+                let largest = self.hot_sets_bytes.iter().copied().max().unwrap_or(0);
+                let enough = (4 * largest).max(2 * GIB);
+                Some(uncompressed_bytes.unwrap_or(enough))
+            }
+        }
+    }
+
+    pub(crate) fn record(&self) -> OptionsRecord {
+        OptionsRecord {
+            command: self.command.clone(),
+            directory: self.directory.display().to_string(),
+            arms: self.arms.clone(),
+            repeats: self.repeats,
+            warm_ups: self.warm_ups,
+            seed: self.seed,
+            rate_per_s: self.rate_per_s,
+            reader_threads: self.reader_threads,
+            distribution: self.distribution,
+            hot_sets_bytes: self.hot_sets_bytes.clone(),
+            memory_limit_bytes: self.memory_limit_bytes,
+            throughput_bytes_per_s: self.throughput_bytes_per_s.map(NonZeroU64::get),
+            compaction_threads: u32::try_from(self.compaction_threads).unwrap_or(u32::MAX),
+            compaction_memory_bytes: self.compaction_memory_bytes as u64,
+            backend: self.backend.to_string(),
+            before_s: self.before.as_secs_f64(),
+            after_s: self.after.as_secs_f64(),
+            least_compaction_s: self.least_compaction.as_secs_f64(),
+            sample_ms: u64::try_from(self.sample_interval.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Says what makes no sense.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](compactor::ErrorKind::InvalidInput), with a sentence.
+    pub(crate) fn check(&self) -> compactor::Result<()> {
+        let refuse = |text: String| Err(compactor::Error::invalid(text));
+        if self.arms.is_empty() || self.repeats == 0 || self.hot_sets_bytes.is_empty() {
+            return refuse("name at least one arm, one repeat and one size of the hot set".into());
+        }
+        let mut arms = self.arms.clone();
+        arms.sort_unstable();
+        if let Some(twice) = arms.windows(2).find(|pair| pair[0] == pair[1]) {
+            return refuse(format!("arm {} is named twice; use --repeat", twice[0]));
+        }
+        if !(self.rate_per_s > 0.0 && self.rate_per_s.is_finite()) || self.reader_threads == 0 {
+            return refuse("the rate and the number of reader threads must be above 0".into());
+        }
+        // What the process itself needs is charged as well: beyond the compaction's buffers the
+        // windows, the hot keys and the filters.
+        let least = self.compaction_memory_bytes as u64 + 64 * MIB;
+        if let Some(limit) = self.memory_limit_bytes.filter(|&limit| limit < least) {
+            return refuse(format!(
+                "a memory limit of {} MiB is too little for the compaction's own {} MiB of buffers; \
+                 at least {} MiB are needed",
+                limit / MIB,
+                self.compaction_memory_bytes as u64 / MIB,
+                least.div_ceil(MIB)
+            ));
+        }
+        if let Data::Generated {
+            shape: Shape::TimeSeries,
+            ..
+        } = self.data
+        {
+            return refuse(
+                "a time series expires while it is measured; choose shape kv or wide".into(),
+            );
+        }
+        Ok(())
+    }
+}

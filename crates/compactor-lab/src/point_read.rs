@@ -1,0 +1,285 @@
+//! Reading one row as a node does: Bloom filter, partition index, row index, chunks, row.
+//!
+//! What a node does besides is left out: it has no key cache here (off by default with tries), merges
+//! no versions of a row, and makes no result of it. Every SSTable that may have the partition is read.
+
+use std::cmp::Ordering;
+use std::path::Path;
+use std::sync::Arc;
+
+use compactor::Result;
+use compactor::input::InputSstable;
+use compactor::io::{Io, ReadMode};
+use compactor::sstable::bloom_filter::BloomFilter;
+use compactor::sstable::data::clustering::{Kind, Prefix, ValueSpan};
+use compactor::sstable::data::layout::Layout;
+use compactor::sstable::data::parse::Stop;
+use compactor::sstable::data::partition::PartitionHead;
+use compactor::sstable::data::unfiltered::{UnfilteredHead, parse_head, parse_static_head};
+use compactor::sstable::descriptor::Descriptor;
+use compactor::sstable::partitioner::{KeyHash, Partitioner};
+use compactor::sstable::types::CqlType;
+use compactor::sstable::{Component, Error as FormatError};
+
+use crate::data_file::{DataFile, ReadBuffer};
+use crate::lookup::{Found, PartitionLookup, read};
+
+/// A row that is read again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HotRow {
+    /// Its partition.
+    pub(crate) key: Box<[u8]>,
+    pub(crate) hash: KeyHash,
+    /// Its clustering as a serialized row begins with; `None` for the first row of the partition.
+    pub(crate) clustering: Option<Box<[u8]>>,
+}
+
+/// An SSTable opened for queries.
+#[derive(Debug)]
+pub(crate) struct PointReader {
+    descriptor: Descriptor,
+    partitioner: Partitioner,
+    layout: Arc<Layout>,
+    types: Vec<CqlType>,
+    filter: Option<BloomFilter>,
+    lookup: PartitionLookup,
+    data: DataFile,
+}
+
+/// What a thread needs to read from a [`PointReader`].
+#[derive(Debug, Default)]
+pub(crate) struct ReadState {
+    pub(crate) buffer: ReadBuffer,
+    spans: Vec<ValueSpan>,
+    row_spans: Vec<ValueSpan>,
+}
+
+/// What was found of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowFound {
+    /// The filter said no.
+    NotInFilter,
+    /// The filter said maybe, the index no.
+    NotInIndex,
+    /// The partition is there, without the row.
+    NoRow,
+    /// It is at this position of the uncompressed `Data.db`.
+    Row { position: u64 },
+}
+
+impl PointReader {
+    /// Opens the SSTable of a `Data.db`, reading what a node keeps in memory: filter, summary,
+    /// `CompressionInfo.db`.
+    ///
+    /// # Errors
+    /// Damage, something unsupported, or a failed read.
+    pub(crate) fn open(io: &Io, data_path: &Path) -> Result<PointReader> {
+        let sstable = InputSstable::open(io, data_path, ReadMode::Buffered)?;
+        let descriptor = sstable.descriptor.clone();
+        let filter_path = descriptor.path(Component::Filter);
+        let filter = if sstable.has(Component::Filter) {
+            let parsed = BloomFilter::parse(&read(&filter_path)?, descriptor.version);
+            Some(parsed.map_err(|e| e.with_file(&filter_path, Component::Filter))?)
+        } else {
+            None
+        };
+        let types = sstable.header().clustering_types.iter();
+        Ok(PointReader {
+            types: types.map(|t| t.cql_type.clone()).collect(),
+            partitioner: sstable.partitioner,
+            layout: Arc::clone(&sstable.layout),
+            filter,
+            lookup: PartitionLookup::open(&descriptor, sstable.partitioner)?,
+            data: DataFile::open(&descriptor)?,
+            descriptor,
+        })
+    }
+
+    pub(crate) fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    pub(crate) fn data(&self) -> &DataFile {
+        &self.data
+    }
+
+    pub(crate) fn lookup(&self) -> &PartitionLookup {
+        &self.lookup
+    }
+
+    /// Looks for a row.
+    ///
+    /// # Errors
+    /// Damage, or a failed read.
+    pub(crate) fn find(&self, row: &HotRow, state: &mut ReadState) -> Result<RowFound> {
+        let filter = self.filter.as_ref();
+        if filter.is_some_and(|filter| !filter.may_contain_key(&row.hash)) {
+            return Ok(RowFound::NotInFilter);
+        }
+        let Some(found) = self.lookup.find(&row.key, &row.hash)? else {
+            return Ok(RowFound::NotInIndex);
+        };
+        let ReadState {
+            buffer,
+            spans,
+            row_spans,
+        } = state;
+        let comparator = &self.layout.clustering;
+        let target = match &row.clustering {
+            None => None,
+            Some(bytes) => {
+                parsed(comparator.parse_row(bytes, &mut 0, row_spans))?;
+                Some(Prefix {
+                    kind: Kind::Clustering,
+                    base: bytes,
+                    spans: row_spans,
+                })
+            }
+        };
+        let block = match target {
+            Some(target) => self
+                .lookup
+                .block_of(&found, target, &self.types, comparator)?,
+            None => None,
+        };
+        match block {
+            Some(offset) => {
+                let at = found.position + offset;
+                self.read_rows(at, Start::Row, target, buffer, spans)
+            }
+            None => {
+                let start = Start::Partition(Some(&row.key));
+                self.read_rows(found.position, start, target, buffer, spans)
+            }
+        }
+    }
+
+    /// Reads from `position` on for the first row that is the target, or for any without one.
+    fn read_rows(
+        &self,
+        position: u64,
+        start: Start<'_>,
+        target: Option<Prefix<'_>>,
+        buffer: &mut ReadBuffer,
+        spans: &mut Vec<ValueSpan>,
+    ) -> Result<RowFound> {
+        let layout = &self.layout;
+        let mut at = 0;
+        self.data.read_from(position, buffer, |bytes, remaining| {
+            if let (0, Start::Partition(key)) = (at, start) {
+                let Some(head) = parsed(PartitionHead::parse(bytes, layout.version))? else {
+                    return Ok(None);
+                };
+                if key.is_some_and(|key| key != head.key(bytes)) {
+                    return Ok(Some(RowFound::NotInIndex));
+                }
+                let mut len = head.len;
+                if layout.has_static() {
+                    let rest = bytes.get(len..).unwrap_or_default();
+                    let left = remaining.saturating_sub(len as u64);
+                    let Some(row) = parsed(parse_static_head(rest, left))? else {
+                        return Ok(None);
+                    };
+                    len += row.len;
+                }
+                at = len;
+            }
+            loop {
+                let rest = bytes.get(at..).unwrap_or_default();
+                let left = remaining.saturating_sub(at as u64);
+                let Some(head) = parsed(parse_head(rest, layout, left, spans))? else {
+                    return Ok(None);
+                };
+                let row = match head {
+                    UnfilteredHead::EndOfPartition => return Ok(Some(RowFound::NoRow)),
+                    UnfilteredHead::Marker(marker) => {
+                        at += marker.len;
+                        continue;
+                    }
+                    UnfilteredHead::Row(row) => row,
+                };
+                let here = Prefix {
+                    kind: Kind::Clustering,
+                    base: rest,
+                    spans,
+                };
+                match target.map(|target| layout.clustering.compare(here, target)) {
+                    Some(Ordering::Less) => at += row.len,
+                    Some(Ordering::Greater) => return Ok(Some(RowFound::NoRow)),
+                    Some(Ordering::Equal) | None => {
+                        return Ok(Some(RowFound::Row {
+                            position: position + at as u64,
+                        }));
+                    }
+                }
+            }
+        })
+    }
+
+    /// A row to be read again: the first of the block that `choose` names among so many, or of the
+    /// partition where it has no blocks. `None` where there is no row.
+    ///
+    /// # Errors
+    /// Damage, or a failed read.
+    pub(crate) fn row_of_partition(
+        &self,
+        found: &Found,
+        choose: impl FnOnce(usize) -> usize,
+        state: &mut ReadState,
+    ) -> Result<Option<HotRow>> {
+        let layout = &self.layout;
+        let buffer = &mut state.buffer;
+        let key: Box<[u8]> = self.data.read_from(found.position, buffer, |bytes, _| {
+            let head = parsed(PartitionHead::parse(bytes, layout.version))?;
+            Ok(head.map(|head| head.key(bytes).into()))
+        })?;
+        let mut row = HotRow {
+            hash: self.partitioner.hash_key(&key),
+            key,
+            clustering: None,
+        };
+        if layout.clustering.is_empty() {
+            return Ok(Some(row));
+        }
+        let blocks = self.lookup.blocks(found, &layout.clustering)?;
+        let (start, kind) = match blocks.get(choose(blocks.len().max(1))) {
+            Some(offset) => (found.position + offset, Start::Row),
+            None => (found.position, Start::Partition(None)),
+        };
+        let spans = &mut state.spans;
+        let RowFound::Row { position } = self.read_rows(start, kind, None, buffer, spans)? else {
+            return Ok(None);
+        };
+        row.clustering = self.data.read_from(position, buffer, |bytes, remaining| {
+            let head = parsed(parse_head(bytes, layout, remaining, spans))?;
+            Ok(head.map(|head| match head {
+                UnfilteredHead::Row(row) => bytes
+                    .get(row.clustering_start..row.clustering_end)
+                    .map(Box::from),
+                _ => None,
+            }))
+        })?;
+        Ok(row.clustering.is_some().then_some(row))
+    }
+}
+
+/// Where reading begins.
+#[derive(Clone, Copy)]
+enum Start<'a> {
+    /// At the first byte of a partition, which is to have this key.
+    Partition(Option<&'a [u8]>),
+    /// At a row or marker.
+    Row,
+}
+
+/// What a parser found; `None` if it needs more bytes.
+fn parsed<T>(result: Result<T, Stop>) -> Result<Option<T>, FormatError> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(Stop::Incomplete) => Ok(None),
+        Err(Stop::Corrupt(error)) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+use std::path::PathBuf;
+
+use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::io::IoOptions;
+use compactor::sstable::Version;
+use compactor::{NoObserver, Scan};
+
+use super::*;
+use crate::hot_set::HotSet;
+
+fn generated(directory: &Path, shape: Shape, version: Version) -> Vec<PathBuf> {
+    let mut options = GenerateOptions::new(shape, directory);
+    options.version = version;
+    options.sstables = 2;
+    options.amount = Amount::Bytes(3 << 20);
+    if shape == Shape::Wide {
+        options.rows_per_partition = 5000;
+    }
+    let report = generate(IoOptions::default(), options, &mut NoObserver).unwrap();
+    let paths = report.sstables.into_iter().map(|s| s.data_path);
+    paths.collect()
+}
+
+/// Every row of an SSTable, as it is read from front to back.
+fn all_rows(io: &Io, path: &Path) -> Vec<(HotRow, u64)> {
+    let mut scan = Scan::open(io, path, ReadMode::Buffered).unwrap();
+    let cursor = scan.cursor();
+    let mut rows = Vec::new();
+    while cursor.next_partition().unwrap() {
+        let (key, hash): (Box<[u8]>, _) = (cursor.key().into(), cursor.key_hash());
+        cursor.next_unfiltered().unwrap();
+        while cursor.clustering().is_some() {
+            let position = cursor.position();
+            if let Some(row) = cursor.row() {
+                let clustering = row.head.clustering_start..row.head.clustering_end;
+                let clustering: Box<[u8]> = row.bytes[clustering].into();
+                rows.push((
+                    HotRow {
+                        key: key.clone(),
+                        hash,
+                        clustering: (!clustering.is_empty()).then_some(clustering),
+                    },
+                    position,
+                ));
+            }
+            cursor.next_unfiltered().unwrap();
+        }
+    }
+    rows
+}
+
+#[test]
+fn every_row_is_found_where_a_scan_finds_it() {
+    for (shape, versions) in [
+        (Shape::KeyValue, [Version::Nb, Version::Oa, Version::Da]),
+        (Shape::Wide, [Version::Nb, Version::Oa, Version::Ea]),
+    ] {
+        for version in versions {
+            let directory = tempfile::tempdir().unwrap();
+            let io = Io::new(IoOptions::default()).unwrap();
+            let paths = generated(directory.path(), shape, version);
+            let reader = PointReader::open(&io, &paths[0]).unwrap();
+            let mut state = ReadState::default();
+            let rows = all_rows(&io, &paths[0]);
+            assert!(rows.len() > 2000, "{shape:?} {version}: {}", rows.len());
+            // Not all: in a debug build a chunk takes its time.
+            for (row, position) in rows.iter().step_by(13) {
+                let position = *position;
+                let found = reader.find(row, &mut state).unwrap();
+                assert_eq!(found, RowFound::Row { position }, "{shape:?} {version}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    for version in [Version::Oa, Version::Da] {
+        let directory = tempfile::tempdir().unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let paths = generated(directory.path(), Shape::Wide, version);
+        let reader = PointReader::open(&io, &paths[0]).unwrap();
+        let mut state = ReadState::default();
+        let mut in_filter = 0;
+        for number in 0..1000u32 {
+            let key: Box<[u8]> = [&[7; 4][..], &number.to_be_bytes()].concat().into();
+            let row = HotRow {
+                hash: reader.partitioner.hash_key(&key),
+                key,
+                clustering: None,
+            };
+            match reader.find(&row, &mut state).unwrap() {
+                RowFound::NotInFilter => {}
+                RowFound::NotInIndex => in_filter += 1,
+                found => panic!("{found:?}"),
+            }
+        }
+        // The chance is 1 percent, and a filter of few keys is coarse.
+        assert!(in_filter < 100, "{in_filter}");
+        let rows = all_rows(&io, &paths[0]);
+        let mut row = rows[10].0.clone();
+        // `seq` is an int: one before all.
+        let mut clustering = row.clustering.clone().unwrap().to_vec();
+        let len = clustering.len();
+        clustering[len - 4..].copy_from_slice(&i32::MIN.to_be_bytes());
+        row.clustering = Some(clustering.into());
+        assert_eq!(reader.find(&row, &mut state).unwrap(), RowFound::NoRow);
+    }
+}
+
+#[test]
+fn a_hot_set_is_as_large_as_asked_for_and_can_be_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let io = Io::new(IoOptions::default()).unwrap();
+    let paths = generated(directory.path(), Shape::KeyValue, Version::Oa);
+    let readers: Vec<PointReader> = paths
+        .iter()
+        .map(|path| PointReader::open(&io, path).unwrap())
+        .collect();
+    let choose = |bytes, seed| HotSet::choose(&readers, bytes, 4096, seed, &|| Ok(())).unwrap();
+    let hot = choose(500_000, 1);
+    assert!((500_000..540_000).contains(&(hot.page_count() * 4096)));
+    for row in &hot.rows {
+        let found = readers.iter().map(|reader| {
+            let mut state = ReadState::default();
+            reader.find(row, &mut state).unwrap()
+        });
+        assert!(found.into_iter().any(|f| matches!(f, RowFound::Row { .. })));
+    }
+    // From all over the ring, and by the seed.
+    let low = hot.rows.iter().filter(|row| row.hash.token < 0).count();
+    assert!((low * 10 > hot.rows.len() * 2) && (low * 10 < hot.rows.len() * 8));
+    assert_eq!(hot.rows, choose(500_000, 1).rows);
+    assert_ne!(hot.rows, choose(500_000, 2).rows);
+    // They were just read.
+    let resident = hot.resident().unwrap();
+    assert_eq!(resident.resident, resident.total);
+    for path in &paths {
+        compactor::io::drop_clean_pages(path).unwrap();
+    }
+    // In memory only, nothing can be dropped.
+    let dropped = hot.resident().unwrap().resident;
+    assert!(dropped == 0 || dropped == resident.total, "{dropped}");
+    // More than there is: all of it.
+    let all = choose(1 << 40, 1);
+    assert!(all.page_count() > 500);
+    assert_eq!(all.partitions, {
+        let count = |path: &PathBuf| all_rows(&io, path).len() as u64;
+        paths.iter().map(count).sum::<u64>()
+    });
+}

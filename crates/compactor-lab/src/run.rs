@@ -1,0 +1,474 @@
+//! One arm, once: drop the caches, warm the hot set, read, compact beside it, read the output, clean up.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use compactor::io::{Io, IoOptions};
+use compactor::{
+    EngineError, Error, ErrorKind, InputCheck, MergeReport, MergeRequest, Observer, Result,
+};
+
+use crate::arm::Arm;
+use crate::bystander::{Bystander, LiveSstables, draw};
+use crate::cgroup::MemoryCgroup;
+use crate::clocks::thread_cpu_ns;
+use crate::counters::Since;
+use crate::hot_set::HotSet;
+use crate::load::{Load, LoadResult};
+use crate::options::InterferenceOptions;
+use crate::outcome::{
+    CompactionRecord, CpuRecord, GeneratorRecord, HotSetRecord, Interval, MemoryRecord, Pages,
+    Phase, PressureRecord, Run, Sample, Warning,
+};
+use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
+use crate::table::Table;
+use crate::validity::{Facts, invalid, judge};
+use crate::watcher::{Event, Plan, Watcher};
+
+/// How often a waiting run looks whether it is to stop.
+const NAP: Duration = Duration::from_millis(20);
+/// Times that each hot row is read to warm up: pages that were touched twice are active.
+const WARMING_READS: usize = 2;
+
+/// What all runs at one size of the hot set have in common.
+#[derive(Debug)]
+pub(crate) struct Bench<'a> {
+    pub(crate) options: &'a InterferenceOptions,
+    pub(crate) table: &'a Table,
+    pub(crate) hot: &'a Arc<HotSet>,
+    /// Where a run may put its output.
+    pub(crate) directory: &'a Path,
+    pub(crate) cgroup: Option<&'a MemoryCgroup>,
+    pub(crate) device: Option<&'a str>,
+    pub(crate) pressure: f64,
+    /// How long an idle run lasts.
+    pub(crate) idle: Duration,
+}
+
+/// What came of the compaction's part of a run.
+struct During {
+    elapsed: Duration,
+    report: Option<MergeReport>,
+    failure: Option<Error>,
+    inputs_before: Option<Pages>,
+    hot_before: Option<Pages>,
+    hot_after: Option<Pages>,
+    before: Counters,
+    after: Counters,
+    /// Seconds since the sampler was started.
+    began_s: f64,
+}
+
+impl Bench<'_> {
+    /// Runs an arm. What the arm itself cannot do makes the run invalid; what the experiment cannot do
+    /// is an error.
+    ///
+    /// # Errors
+    /// A failed read, or cancellation. Nothing of the output stays.
+    pub(crate) fn run(&self, plan: Plan, watcher: &dyn Watcher) -> Result<Run> {
+        let started = Instant::now();
+        let started_at_ms = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
+        let output = Output::new(self.directory.join(format!("run-{}", plan.order)))?;
+        self.table.drop_pages()?;
+        let io = Io::new(IoOptions::default())?;
+        let live = Arc::new(LiveSstables::open(&io, &self.table.data_paths)?);
+        let draw = draw(self.options.distribution, self.hot);
+        let seed = self.options.seed ^ (u64::from(plan.order) << 32);
+        let bystander = |thread| Bystander::new(&live, self.hot, &draw, seed, thread);
+        self.warm_up(&bystander, watcher)?;
+        let load = Load::start(
+            self.options.reader_threads,
+            self.options.rate_per_s,
+            seed,
+            bystander,
+        )?;
+        let (seen, during) = self.measure(plan, &load, &live, &io, &output, watcher)?;
+        let result = load.finish();
+        drop(live);
+        let kept_cgroup = self.cgroup.map(MemoryCgroup::holds_this_process);
+        output.remove()?;
+        let mut run = self.assemble(plan, seen, during, &result, kept_cgroup);
+        run.started_at_ms = started_at_ms;
+        run.elapsed_s = started.elapsed().as_secs_f64();
+        Ok(run)
+    }
+
+    /// Reads every hot row, so that its pages are in the cache, and active there.
+    fn warm_up(
+        &self,
+        bystander: &(impl Fn(u32) -> Bystander + Sync),
+        watcher: &dyn Watcher,
+    ) -> Result<()> {
+        let threads = self.options.reader_threads.max(1);
+        let rows = self.hot.rows.len();
+        let part = |thread: u32| {
+            let mut reader = bystander(thread);
+            for row in (thread as usize..rows).step_by(threads as usize) {
+                if watcher.is_cancelled() {
+                    return Err(Error::from(EngineError::Cancelled));
+                }
+                let read = reader.read_row(row);
+                read.map_err(|reason| EngineError::Internal(format!("warm up: {reason}")))?;
+            }
+            Ok(())
+        };
+        let part = &part;
+        for _ in 0..WARMING_READS {
+            std::thread::scope(|scope| {
+                let parts: Vec<_> = (0..threads).map(|t| scope.spawn(move || part(t))).collect();
+                parts.into_iter().try_for_each(|part| match part.join() {
+                    Ok(result) => result,
+                    Err(_) => Err(EngineError::Internal("warming up panicked".to_owned()).into()),
+                })
+            })?;
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        plan: Plan,
+        load: &Load,
+        live: &LiveSstables,
+        io: &Io,
+        output: &Output,
+        watcher: &dyn Watcher,
+    ) -> Result<(Seen, During)> {
+        let inputs = self.table.files();
+        let watched = Watched {
+            hot: self.hot,
+            inputs: &inputs,
+            output: &output.path,
+            cgroup: self.cgroup,
+            device: self.device,
+            sample_interval: self.options.sample_interval,
+            report_interval: self.options.report_interval,
+        };
+        let progress = Progress::default();
+        let tell = |interval: &Interval, operations| {
+            watcher.event(&Event::Interval {
+                plan,
+                interval,
+                operations,
+                compaction_read_bytes: progress.compaction_read_bytes.load(Ordering::Relaxed),
+                compaction_bytes: match plan.arm {
+                    Arm::Idle => 0,
+                    Arm::Compaction { .. } => self.table.record.uncompressed_bytes,
+                },
+            });
+        };
+        std::thread::scope(|scope| {
+            let (watched, progress) = (&watched, &progress);
+            let sampler = scope.spawn(move || watch(watched, load, progress, &tell));
+            let sampling_since = Instant::now();
+            let during = (|| {
+                wait(self.options.before, watcher)?;
+                let own_cpu = thread_cpu_ns();
+                let hot_before = self.hot.resident();
+                let inputs_before = pages_of(&inputs);
+                // What looking cost is not the compaction's.
+                let other = &progress.other_harness_ns;
+                other.fetch_add(thread_cpu_ns() - own_cpu, Ordering::Relaxed);
+                let before = Counters::now(watched, load, progress);
+                progress.set_phase(Phase::During);
+                load.begin_during();
+                let began = Instant::now();
+                let compacted = self.compact(plan.arm, &output.path, progress, watcher)?;
+                let elapsed = began.elapsed();
+                load.end_during();
+                let after = Counters::now(watched, load, progress);
+                let hot_after = self.hot.resident();
+                progress.set_phase(Phase::After);
+                let (report, failure) = match compacted {
+                    Ok(report) => (report, None),
+                    Err(error) => (None, Some(error)),
+                };
+                if let Some(output) = report.as_ref().and_then(|report| report.output.as_ref()) {
+                    live.replace(io, std::slice::from_ref(&output.data_path))?;
+                }
+                wait(self.options.after, watcher)?;
+                Ok(During {
+                    elapsed,
+                    report,
+                    failure,
+                    inputs_before,
+                    hot_before,
+                    hot_after,
+                    before,
+                    after,
+                    began_s: (began - sampling_since).as_secs_f64(),
+                })
+            })();
+            progress.end();
+            let seen = sampler
+                .join()
+                .map_err(|_| EngineError::Internal("the sampler panicked".to_owned()))?;
+            during.map(|during| (seen, during))
+        })
+    }
+
+    /// The outer error stops the experiment, the inner one only this run.
+    fn compact(
+        &self,
+        arm: Arm,
+        output: &Path,
+        progress: &Progress,
+        watcher: &dyn Watcher,
+    ) -> Result<Result<Option<MergeReport>>> {
+        let Arm::Compaction { read, write } = arm else {
+            return wait(self.idle, watcher).map(|()| Ok(None));
+        };
+        let mut request = MergeRequest::new(self.table.data_paths.clone(), output);
+        request.read_mode = read;
+        request.write_mode = write;
+        request.threads = self.options.compaction_threads;
+        request.memory_bytes = self.options.compaction_memory_bytes;
+        request.throughput_bytes_per_s = self.options.throughput_bytes_per_s;
+        let options = IoOptions {
+            backend: self.options.backend,
+            ..IoOptions::default()
+        };
+        let mut observer = Compaction { progress, watcher };
+        let result = compactor::open_merge(options, request)
+            .and_then(|job| compactor::run_merge(job, InputCheck::DataOnly, &mut observer));
+        match result {
+            Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+            result => Ok(result.map(Some)),
+        }
+    }
+
+    fn assemble(
+        &self,
+        plan: Plan,
+        seen: Seen,
+        during: During,
+        result: &LoadResult,
+        kept_cgroup: Option<bool>,
+    ) -> Run {
+        let Seen {
+            mut samples,
+            mut intervals,
+        } = seen;
+        samples.iter_mut().for_each(|s| s.at_s -= during.began_s);
+        intervals
+            .iter_mut()
+            .for_each(|i| i.start_s -= during.began_s);
+        let compaction = during
+            .report
+            .as_ref()
+            .map(|report| self.compaction_record(report, &during));
+        let hot_set = hot_set_record(self.hot, &during, &samples);
+        let [before, beside, after] =
+            [Phase::Before, Phase::During, Phase::After].map(|phase| result.latency(phase));
+        let generator = GeneratorRecord {
+            wake_up_p99_before_ns: result.wake_up_p99_ns(Phase::Before),
+            wake_up_p99_during_ns: result.wake_up_p99_ns(Phase::During),
+            is_unfinished: result.is_unfinished,
+        };
+        let mut reasons = judge(&Facts {
+            arm: plan.arm,
+            compaction: compaction.as_ref(),
+            least_compaction: self.options.least_compaction,
+            before: &before,
+            during: &beside,
+            after: &after,
+            first_error: result.first_error.as_deref(),
+            is_unfinished: result.is_unfinished,
+            wake_up_p99: Duration::from_nanos(generator.wake_up_p99_during_ns),
+            hot: &hot_set,
+            pressure: self.pressure,
+            kept_cgroup,
+        });
+        if let Some(error) = &during.failure {
+            reasons.insert(
+                0,
+                invalid("failed", format!("the compaction failed: {error}")),
+            );
+        }
+        let vm = during.after.vmstat.since(&during.before.vmstat);
+        let stalls = during.after.pressure.since(&during.before.pressure);
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        let cpu = during.after.cpu_since(&during.before);
+        Run {
+            arm: plan.arm,
+            repeat: plan.repeat,
+            warm_up: plan.warm_up,
+            order: plan.order,
+            started_at_ms: 0,
+            elapsed_s: 0.0,
+            invalid: reasons,
+            warnings: self.warnings(plan.arm, compaction.as_ref()),
+            memory: MemoryRecord {
+                cgroup_refaults: during.after.cgroup_refaults_since(&during.before),
+                machine_refaults: vm.workingset_refault_file,
+                pages_scanned: sum(vm.pgscan_kswapd, vm.pgscan_direct),
+                pages_reclaimed: sum(vm.pgsteal_kswapd, vm.pgsteal_direct),
+                allocation_stalls: vm.allocstall,
+                most_dirty_pages: most_dirty(&samples),
+            },
+            pressure: PressureRecord {
+                memory_some_us: stalls.memory_some_us,
+                memory_full_us: stalls.memory_full_us,
+                io_some_us: stalls.io_some_us,
+                io_full_us: stalls.io_full_us,
+            },
+            cpu: CpuRecord {
+                compaction_s: match plan.arm {
+                    Arm::Idle => 0.0,
+                    Arm::Compaction { .. } => cpu.compaction_s,
+                },
+                bystander_s: cpu.bystander_s,
+                harness_s: match plan.arm {
+                    // Without a compaction whatever is left is the experiment's own.
+                    Arm::Idle => cpu.harness_s + cpu.compaction_s,
+                    Arm::Compaction { .. } => cpu.harness_s,
+                },
+            },
+            before,
+            during: beside,
+            after,
+            intervals,
+            samples,
+            compaction,
+            hot_set,
+            generator,
+        }
+    }
+
+    fn compaction_record(&self, report: &MergeReport, during: &During) -> CompactionRecord {
+        let elapsed_s = during.elapsed.as_secs_f64();
+        let per_s = |bytes: u64| bytes as f64 / elapsed_s.max(1e-9);
+        let data_file_bytes = self.table.data_file_bytes();
+        CompactionRecord {
+            elapsed_s,
+            input_bytes: report.input_bytes,
+            input_uncompressed_bytes: report.input_uncompressed_bytes,
+            data_file_bytes,
+            output_bytes: report.output_bytes,
+            stored_bytes_per_s: per_s(data_file_bytes),
+            uncompressed_bytes_per_s: per_s(report.input_uncompressed_bytes),
+            throughput_limit_bytes_per_s: self
+                .options
+                .throughput_bytes_per_s
+                .map(|rate| rate.get()),
+            read_mode: report.io.read_mode.clone(),
+            write_mode: report.io.write_mode.clone(),
+            backend: report.io.backend.clone(),
+            fallbacks: report.io.fallbacks.clone(),
+            input_pages: report.page_cache.input_pages,
+            input_pages_before: during.inputs_before.map(|pages| pages.resident),
+            input_pages_after: report.page_cache.input_pages_resident,
+            output_pages: report.page_cache.output_pages,
+            output_pages_after: report.page_cache.output_pages_resident,
+        }
+    }
+
+    fn warnings(&self, arm: Arm, compaction: Option<&CompactionRecord>) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let limit = self.options.throughput_bytes_per_s.map(|rate| rate.get());
+        if let (Arm::Compaction { .. }, Some(compaction), Some(limit)) = (arm, compaction, limit)
+            && compaction.stored_bytes_per_s < 0.9 * limit as f64
+        {
+            warnings.push(Warning::new(
+                "slower_than_limit",
+                format!(
+                    "the compaction took {:.1} MiB/s of its inputs, less than the {:.1} MiB/s that it \
+                     was allowed: arms do not have one rate",
+                    compaction.stored_bytes_per_s / 1048576.0,
+                    limit as f64 / 1048576.0
+                ),
+            ));
+        }
+        warnings
+    }
+}
+
+fn hot_set_record(hot: &HotSet, during: &During, samples: &[Sample]) -> HotSetRecord {
+    let resident = |pages: Option<Pages>| pages.map(|pages| pages.resident);
+    let while_running = samples
+        .iter()
+        .filter(|sample| sample.phase == Phase::During)
+        .filter_map(|sample| resident(sample.hot));
+    let resident_before = resident(during.hot_before);
+    let resident_after = resident(during.hot_after);
+    let least_resident = while_running
+        .chain(resident_before)
+        .chain(resident_after)
+        .min();
+    HotSetRecord {
+        pages: hot.page_count(),
+        resident_before,
+        least_resident,
+        resident_after,
+        evicted: resident_before
+            .zip(least_resident)
+            .map(|(before, least)| before - least),
+    }
+}
+
+fn most_dirty(samples: &[Sample]) -> Option<u64> {
+    samples
+        .iter()
+        .filter(|sample| sample.phase == Phase::During)
+        .filter_map(|sample| Some(sample.inputs?.dirty? + sample.outputs?.dirty?))
+        .max()
+}
+
+/// Sleeps, unless somebody wants to stop.
+fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
+    let until = Instant::now() + duration;
+    loop {
+        if watcher.is_cancelled() {
+            return Err(EngineError::Cancelled.into());
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(NAP));
+    }
+}
+
+/// Passes the compaction's progress to the sampler, and the wish to stop to the compaction.
+struct Compaction<'a> {
+    progress: &'a Progress,
+    watcher: &'a dyn Watcher,
+}
+
+impl Observer for Compaction<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.watcher.is_cancelled()
+    }
+
+    fn progress(&mut self, read_bytes: u64, _rows: u64, _partitions: u64) {
+        let done = &self.progress.compaction_read_bytes;
+        done.store(read_bytes, Ordering::Relaxed);
+    }
+}
+
+/// The directory of a run's output, which goes with it.
+#[derive(Debug)]
+struct Output {
+    path: PathBuf,
+}
+
+impl Output {
+    fn new(path: PathBuf) -> Result<Output> {
+        std::fs::create_dir(&path).map_err(Error::file("create directory", &path))?;
+        Ok(Output { path })
+    }
+
+    fn remove(&self) -> Result<()> {
+        std::fs::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,256 @@
+//! Looks at the system every 100 ms or so while a run lasts, and at the bystander every second.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use compactor::io::residency;
+
+use crate::cgroup::MemoryCgroup;
+use crate::clocks::{CpuMeter, process_cpu_ns, thread_cpu_ns};
+use crate::counters::{self, Since, difference};
+use crate::hot_set::HotSet;
+use crate::load::{IntervalReads, Load};
+use crate::outcome::{
+    CgroupMemory, Cpu, DiskStats, Interval, Pages, Phase, Pressure, Sample, VmStat,
+};
+
+/// The hot set is looked at with every so many-th sample: that costs a look at each page of the inputs.
+const HOT_EVERY: usize = 10;
+/// Directories of an output within one another: staging is one.
+const MOST_DEPTH: u32 = 4;
+
+/// What is looked at.
+#[derive(Debug)]
+pub(crate) struct Watched<'a> {
+    pub(crate) hot: &'a HotSet,
+    /// Files of the inputs.
+    pub(crate) inputs: &'a [PathBuf],
+    /// Directory of the output.
+    pub(crate) output: &'a Path,
+    pub(crate) cgroup: Option<&'a MemoryCgroup>,
+    /// Name of the block device.
+    pub(crate) device: Option<&'a str>,
+    pub(crate) sample_interval: Duration,
+    pub(crate) report_interval: Duration,
+}
+
+/// What the run tells the sampler.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    phase: AtomicU8,
+    is_over: AtomicBool,
+    /// Uncompressed bytes that the compaction has read.
+    pub(crate) compaction_read_bytes: AtomicU64,
+    /// Of the sampler's thread.
+    harness: CpuMeter,
+    /// Processor nanoseconds that were the harness's in other threads.
+    pub(crate) other_harness_ns: AtomicU64,
+}
+
+impl Progress {
+    pub(crate) fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        match self.phase.load(Ordering::Relaxed) {
+            0 => Phase::Before,
+            1 => Phase::During,
+            _ => Phase::After,
+        }
+    }
+
+    /// Lets the sampler end.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The system at an instant, counters as the kernel has them.
+#[derive(Clone, Debug)]
+pub(crate) struct Counters {
+    pub(crate) cgroup: Option<CgroupMemory>,
+    pub(crate) vmstat: VmStat,
+    pub(crate) pressure: Pressure,
+    pub(crate) disk: Option<DiskStats>,
+    process_ns: u64,
+    bystander_ns: u64,
+    harness_ns: u64,
+}
+
+impl Counters {
+    pub(crate) fn now(watched: &Watched<'_>, load: &Load, progress: &Progress) -> Counters {
+        let other = progress.other_harness_ns.load(Ordering::Relaxed);
+        Counters {
+            cgroup: watched.cgroup.map(MemoryCgroup::memory),
+            vmstat: counters::vmstat(),
+            pressure: counters::pressure(),
+            disk: watched.device.and_then(counters::disk),
+            process_ns: process_cpu_ns(),
+            bystander_ns: load.cpu_ns(),
+            harness_ns: progress.harness.ns() + other,
+        }
+    }
+
+    /// Processor time since `earlier`.
+    pub(crate) fn cpu_since(&self, earlier: &Counters) -> Cpu {
+        let seconds = |now: u64, before: u64| now.saturating_sub(before) as f64 / 1e9;
+        let bystander_s = seconds(self.bystander_ns, earlier.bystander_ns);
+        let harness_s = seconds(self.harness_ns, earlier.harness_ns);
+        let process_s = seconds(self.process_ns, earlier.process_ns);
+        Cpu {
+            // The threads tell their part a little later than the process has it.
+            compaction_s: (process_s - bystander_s - harness_s).max(0.0),
+            bystander_s,
+            harness_s,
+        }
+    }
+
+    pub(crate) fn cgroup_refaults_since(&self, earlier: &Counters) -> Option<u64> {
+        difference(self.cgroup?.refaults, earlier.cgroup?.refaults)
+    }
+}
+
+/// What was seen in a run. Times are since the sampler's start, to be moved to that of the compaction.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) intervals: Vec<Interval>,
+}
+
+/// Looks until the run is over. `tell` hears of each interval, and how many reads there were so far.
+pub(crate) fn watch(
+    watched: &Watched<'_>,
+    load: &Load,
+    progress: &Progress,
+    tell: &dyn Fn(&Interval, u64),
+) -> Seen {
+    let mut told_ns = progress.harness.tell(thread_cpu_ns());
+    let first = Counters::now(watched, load, progress);
+    let started = Instant::now();
+    let mut seen = Seen::default();
+    let mut interval_from = started;
+    let mut interval_phase = progress.phase();
+    let mut operations = 0;
+    // What was read before this is nobody's interval.
+    drop(load.take_interval());
+    let next_of = |count: usize| started + watched.sample_interval * (count as u32 + 1);
+    loop {
+        let is_last = progress.is_over.load(Ordering::Relaxed);
+        let at_s = started.elapsed().as_secs_f64();
+        seen.samples.push(sample(
+            watched,
+            load,
+            progress,
+            &first,
+            at_s,
+            seen.samples.len(),
+        ));
+        let now = Instant::now();
+        if now - interval_from >= watched.report_interval || is_last {
+            let start_s = (interval_from - started).as_secs_f64();
+            let duration = now - interval_from;
+            let reads = load.take_interval();
+            let interval = interval(&reads, start_s, duration, interval_phase);
+            operations += interval.operations + interval.errors;
+            tell(&interval, operations);
+            seen.intervals.push(interval);
+            interval_from = now;
+            interval_phase = progress.phase();
+        }
+        told_ns = progress.harness.tell(told_ns);
+        if is_last {
+            return seen;
+        }
+        // A sample that took long makes no others pile up behind it.
+        let next = next_of(seen.samples.len()).max(Instant::now() + watched.sample_interval / 4);
+        while Instant::now() < next && !progress.is_over.load(Ordering::Relaxed) {
+            let left = next.saturating_duration_since(Instant::now());
+            std::thread::sleep(left.min(Duration::from_millis(20)));
+        }
+    }
+}
+
+fn sample(
+    watched: &Watched<'_>,
+    load: &Load,
+    progress: &Progress,
+    first: &Counters,
+    at_s: f64,
+    number: usize,
+) -> Sample {
+    let now = Counters::now(watched, load, progress);
+    let is_hot_due = number.is_multiple_of(HOT_EVERY);
+    let cgroup = now.cgroup.map(|found| CgroupMemory {
+        refaults: now.cgroup_refaults_since(first),
+        ..found
+    });
+    Sample {
+        at_s,
+        phase: progress.phase(),
+        hot: is_hot_due.then(|| watched.hot.resident()).flatten(),
+        inputs: pages_of(watched.inputs),
+        outputs: pages_of(&files_below(watched.output, MOST_DEPTH)),
+        cgroup,
+        vmstat: now.vmstat.since(&first.vmstat),
+        pressure: now.pressure.since(&first.pressure),
+        disk: match (&now.disk, &first.disk) {
+            (Some(now), Some(first)) => Some(now.since(first)),
+            _ => None,
+        },
+        cpu: now.cpu_since(first),
+        compaction_read_bytes: progress.compaction_read_bytes.load(Ordering::Relaxed),
+    }
+}
+
+/// Pages of files, of those that are still there; `None` where the kernel does not tell.
+pub(crate) fn pages_of(files: &[PathBuf]) -> Option<Pages> {
+    let mut sum = Pages {
+        dirty: Some(0),
+        writeback: Some(0),
+        ..Pages::default()
+    };
+    for path in files {
+        let Ok(found) = residency(path) else {
+            continue;
+        };
+        sum.total += found.pages_total;
+        sum.resident += found.pages_resident?;
+        sum.dirty = sum.dirty.zip(found.dirty).map(|(a, b)| a + b);
+        sum.writeback = sum.writeback.zip(found.writeback).map(|(a, b)| a + b);
+    }
+    Some(sum)
+}
+
+/// Regular files in a directory and in those below it.
+pub(crate) fn files_below(directory: &Path, depth: u32) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_file() => files.push(entry.path()),
+            Ok(kind) if kind.is_dir() && depth > 0 => {
+                files.extend(files_below(&entry.path(), depth - 1));
+            }
+            _ => {}
+        }
+    }
+    files
+}
+
+fn interval(reads: &IntervalReads, start_s: f64, duration: Duration, phase: Phase) -> Interval {
+    let latency = &reads.latency;
+    Interval {
+        start_s,
+        duration_s: duration.as_secs_f64(),
+        phase,
+        operations: latency.len(),
+        errors: reads.errors,
+        mean_ns: latency.mean(),
+        p50_ns: latency.value_at_quantile(0.5),
+        p99_ns: latency.value_at_quantile(0.99),
+        p999_ns: latency.value_at_quantile(0.999),
+        max_ns: latency.max(),
+    }
+}

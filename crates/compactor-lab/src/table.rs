@@ -1,0 +1,139 @@
+//! The table that is read and compacted.
+
+use std::path::{Path, PathBuf};
+
+use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::io::{Io, IoOptions, drop_clean_pages};
+use compactor::sstable::Component;
+use compactor::sstable::descriptor::Descriptor;
+use compactor::{Error, Observer, Result};
+
+use crate::options::{Data, InterferenceOptions};
+use crate::outcome::DataRecord;
+use crate::point_read::PointReader;
+
+/// Rows per partition of shape `wide`: enough for a promoted index of some blocks.
+const WIDE_ROWS: u32 = 4000;
+
+/// SSTables that are compacted in each run, always the same.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) data_paths: Vec<PathBuf>,
+    pub(crate) record: DataRecord,
+}
+
+impl Table {
+    /// Generates it below `directory`, or takes what was given.
+    ///
+    /// # Errors
+    /// No room, a failed write, damage in what was given, or cancellation.
+    pub(crate) fn prepare(
+        options: &InterferenceOptions,
+        directory: &Path,
+        observer: &mut dyn Observer,
+    ) -> Result<Table> {
+        let (shape, data_paths) = match &options.data {
+            Data::Given(paths) => ("given".to_owned(), paths.clone()),
+            Data::Generated {
+                shape,
+                version,
+                sstables,
+                ..
+            } => {
+                let bytes = options.generated_bytes().unwrap_or(0);
+                // Inputs and, at a time, one output; half of what they are if it is compressed.
+                require_room(directory, 2 * bytes)?;
+                let mut generated = GenerateOptions::new(*shape, directory.join("table"));
+                generated.keyspace = "lab".to_owned();
+                generated.sstables = (*sstables).max(1);
+                generated.amount = Amount::Bytes(bytes / u64::from(generated.sstables));
+                generated.version = *version;
+                generated.seed = options.seed;
+                if *shape == Shape::Wide {
+                    generated.rows_per_partition = WIDE_ROWS;
+                }
+                let report = generate(IoOptions::default(), generated, observer)?;
+                let paths = report.sstables.iter().map(|s| s.data_path.clone());
+                (shape.name().to_owned(), paths.collect())
+            }
+        };
+        let io = Io::new(IoOptions::default())?;
+        let readers: Vec<PointReader> = data_paths
+            .iter()
+            .map(|path| PointReader::open(&io, path))
+            .collect::<Result<_>>()?;
+        let Some(first) = readers.first() else {
+            return Err(Error::invalid("there are no SSTables to compact"));
+        };
+        let compression = first.data().compression();
+        let record = DataRecord {
+            shape,
+            version: first.descriptor().version.to_string(),
+            compressor: compression.map(|(name, _)| name.to_owned()),
+            chunk_length_bytes: compression.map(|(_, len)| len),
+            sstables: u32::try_from(readers.len()).unwrap_or(u32::MAX),
+            bytes: readers.iter().map(|r| disk_len(r.descriptor())).sum(),
+            uncompressed_bytes: readers.iter().map(|r| r.data().data_len()).sum(),
+            // Counted when the hot set is chosen.
+            partitions: 0,
+        };
+        drop(readers);
+        Ok(Table { data_paths, record })
+    }
+
+    /// Every component of every SSTable.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let descriptors = self.data_paths.iter().filter_map(|path| {
+            let file = Descriptor::parse(path).ok()?;
+            Some(file.descriptor)
+        });
+        descriptors.flat_map(|d| components(&d)).collect()
+    }
+
+    /// Stored bytes of `Data.db`, which is what a limit on throughput counts.
+    pub(crate) fn data_file_bytes(&self) -> u64 {
+        self.data_paths.iter().map(|path| len_of(path)).sum()
+    }
+
+    /// Drops all pages of the SSTables from the page cache. Nobody may have them mapped.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn drop_pages(&self) -> Result<()> {
+        for path in self.files() {
+            drop_clean_pages(&path)?;
+        }
+        Ok(())
+    }
+}
+
+fn components(descriptor: &Descriptor) -> Vec<PathBuf> {
+    let paths = Component::ALL.map(|component| descriptor.path(component));
+    paths.into_iter().filter(|path| path.is_file()).collect()
+}
+
+fn disk_len(descriptor: &Descriptor) -> u64 {
+    components(descriptor).iter().map(|path| len_of(path)).sum()
+}
+
+fn len_of(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |found| found.len())
+}
+
+/// Refuses to fill a disk.
+fn require_room(directory: &Path, bytes: u64) -> Result<()> {
+    let Ok(found) = rustix::fs::statvfs(directory) else {
+        return Ok(());
+    };
+    let free = found.f_bavail.saturating_mul(found.f_frsize);
+    match free >= bytes {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "{} has {} MiB of free space, and the experiment may need {} MiB; name a directory on a \
+             larger disk, or ask for less data",
+            directory.display(),
+            free >> 20,
+            bytes >> 20
+        ))),
+    }
+}

@@ -1,0 +1,340 @@
+//! Whole experiments, small ones.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use compactor::ErrorKind;
+use compactor::generate::Shape;
+use compactor::io::probe;
+use compactor::sstable::Version;
+use compactor_lab::arm::Arm;
+use compactor_lab::interference;
+use compactor_lab::options::{Data, InterferenceOptions};
+use compactor_lab::outcome::{End, Outcome, Phase};
+use compactor_lab::watcher::{Event, NoWatcher, Watcher};
+
+/// One experiment at a time: they measure, and they move the process from cgroup to cgroup.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A directory on the disk that the sources are built on, which /tmp need not be.
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn small(directory: &Path, arms: &[&str]) -> InterferenceOptions {
+    let mut options = InterferenceOptions::quick(directory);
+    options.data = Data::Generated {
+        shape: Shape::KeyValue,
+        version: Version::Oa,
+        uncompressed_bytes: Some(8 << 20),
+        sstables: 2,
+    };
+    options.arms = arms.iter().map(|arm| arm.parse().unwrap()).collect();
+    options.repeats = 1;
+    options.warm_ups = 1;
+    options.rate_per_s = 200.0;
+    options.reader_threads = 2;
+    options.hot_sets_bytes = vec![1 << 20];
+    options.memory_limit_bytes = None;
+    options.throughput_bytes_per_s = NonZeroU64::new(4 << 20);
+    options.before = Duration::from_millis(400);
+    options.after = Duration::from_millis(400);
+    options.least_compaction = Duration::from_millis(500);
+    options.report_interval = Duration::from_millis(200);
+    options
+}
+
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).unwrap().next().is_none()
+}
+
+/// Directories that runs make below this process's cgroup, or beside it.
+fn cgroups() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut directories = vec![PathBuf::from("/sys/fs/cgroup")];
+    let name = format!("compactor-lab-{}", std::process::id());
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if entry.file_name() == name.as_str() {
+                    found.push(entry.path());
+                }
+                directories.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_small_experiment_measures_all_that_it_promises() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let directory = directory();
+    let direct = probe(directory.path()).unwrap().direct.works();
+    let mut arms = vec!["idle", "buffered/buffered"];
+    if direct {
+        arms.push("direct/direct");
+    }
+    let options = small(directory.path(), &arms);
+    let outcome = interference(&options, &NoWatcher).unwrap();
+    assert!(is_empty(directory.path()) && cgroups().is_empty());
+    assert_eq!(outcome.end, End::Complete);
+    let point = &outcome.points[0];
+    assert_eq!(point.runs.len(), 2 * arms.len());
+    assert!(point.runs.iter().filter(|run| run.warm_up).count() == arms.len());
+    assert_eq!(point.data.sstables, 2);
+    assert!(point.data.partitions > 5000);
+    // It comes back as it went, but for the last digits of fractions.
+    let text = serde_json::to_string(&outcome).unwrap();
+    let back: Outcome = serde_json::from_str(&text).unwrap();
+    assert_eq!(back.points[0].runs.len(), point.runs.len());
+    assert_eq!(
+        back.points[0].runs[0].during.p99_ns,
+        point.runs[0].during.p99_ns
+    );
+    for run in &point.runs {
+        // A busy machine is late; whatever else makes a run invalid is a fault here.
+        let faults: Vec<_> = run
+            .invalid
+            .iter()
+            .filter(|i| i.kind != "generator_late")
+            .collect();
+        assert!(faults.is_empty(), "{}: {faults:?}", run.arm);
+        for latency in [&run.before, &run.during, &run.after] {
+            assert!(
+                latency.operations > 10 && latency.errors == 0,
+                "{latency:?}"
+            );
+            assert!(latency.p50_ns > 0 && latency.p50_ns <= latency.p99_ns);
+            assert!(latency.p99_ns <= latency.max_ns);
+        }
+        // 200 per second, give and take.
+        let rate = run.during.intended_per_s;
+        assert!((120.0..300.0).contains(&rate), "{rate}");
+        assert_eq!(run.hot_set.resident_before, Some(run.hot_set.pages));
+        for phase in [Phase::Before, Phase::During, Phase::After] {
+            assert!(run.samples.iter().any(|sample| sample.phase == phase));
+        }
+        let at: Vec<f64> = run.samples.iter().map(|sample| sample.at_s).collect();
+        assert!(at[0] < 0.0 && at.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(run.samples.iter().any(|sample| sample.hot.is_some()));
+        assert!(run.intervals.len() > 3 && run.cpu.bystander_s > 0.0);
+        match (run.arm, &run.compaction) {
+            (Arm::Idle, None) => assert!(run.cpu.compaction_s == 0.0),
+            (Arm::Compaction { .. }, Some(compaction)) => {
+                assert!(run.cpu.compaction_s > 0.0);
+                // The limit holds, but for what is read ahead at the start.
+                assert!(compaction.stored_bytes_per_s < 8e6, "{compaction:?}");
+                assert!((run.during.duration_s - compaction.elapsed_s).abs() < 0.2);
+                let last = run.samples.last().unwrap();
+                assert_eq!(
+                    last.compaction_read_bytes,
+                    compaction.input_uncompressed_bytes
+                );
+                if run.arm.to_string() == "direct/direct" {
+                    assert_eq!(compaction.output_pages_after, Some(0));
+                } else {
+                    assert_eq!(compaction.output_pages_after, Some(compaction.output_pages));
+                    let peak = run
+                        .samples
+                        .iter()
+                        .filter_map(|s| s.outputs)
+                        .map(|o| o.resident);
+                    assert!(peak.max() > Some(0));
+                }
+            }
+            (arm, _) => panic!("{arm} has a compaction, or none"),
+        }
+    }
+}
+
+/// Everything else is the same with tries, and with rows that a row index leads to.
+#[test]
+fn tries_and_wide_partitions_are_read_too() {
+    let _alone = ONE_AT_A_TIME.lock();
+    for (shape, version) in [(Shape::KeyValue, Version::Da), (Shape::Wide, Version::Oa)] {
+        let directory = directory();
+        let mut options = small(directory.path(), &["buffered/buffered"]);
+        options.warm_ups = 0;
+        options.throughput_bytes_per_s = None;
+        options.data = Data::Generated {
+            shape,
+            version,
+            uncompressed_bytes: Some(8 << 20),
+            sstables: 2,
+        };
+        let outcome = interference(&options, &NoWatcher).unwrap();
+        let run = &outcome.points[0].runs[0];
+        assert!(run.before.operations > 0 && run.after.operations > 0);
+        assert!(
+            run.before.errors + run.during.errors + run.after.errors == 0,
+            "{run:?}"
+        );
+        assert!(
+            !run.invalid
+                .iter()
+                .any(|reason| reason.kind == "reads_failed")
+        );
+    }
+}
+
+#[test]
+fn an_arm_that_cannot_be_is_invalid_and_the_others_go_on() {
+    let _alone = ONE_AT_A_TIME.lock();
+    // In memory only there is no direct I/O.
+    let Ok(directory) = tempfile::tempdir_in("/dev/shm") else {
+        eprintln!("SKIPPED: no /dev/shm");
+        return;
+    };
+    if probe(directory.path()).unwrap().direct.works() {
+        eprintln!("SKIPPED: direct I/O works in /dev/shm");
+        return;
+    }
+    let mut options = small(directory.path(), &["direct/direct", "buffered/buffered"]);
+    options.warm_ups = 0;
+    let outcome = interference(&options, &NoWatcher).unwrap();
+    assert!(is_empty(directory.path()));
+    let point = &outcome.points[0];
+    let run_of = |name: &str| {
+        let mut runs = point.runs.iter();
+        runs.find(|run| run.arm.to_string() == name).unwrap()
+    };
+    let direct = run_of("direct/direct");
+    assert_eq!(direct.invalid[0].kind, "failed", "{:?}", direct.invalid);
+    assert!(direct.compaction.is_none() && !direct.counts());
+    assert!(run_of("buffered/buffered").compaction.is_some());
+}
+
+/// Stops an experiment beside a compaction, once so many runs are over.
+struct Stopper {
+    after_runs: u32,
+    runs: AtomicU32,
+    is_cancelled: AtomicBool,
+    saw_cgroup: AtomicBool,
+}
+
+impl Stopper {
+    fn after(after_runs: u32) -> Stopper {
+        Stopper {
+            after_runs,
+            runs: AtomicU32::new(0),
+            is_cancelled: AtomicBool::new(false),
+            saw_cgroup: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Watcher for Stopper {
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::RunEnded { .. } => {
+                self.runs.fetch_add(1, Ordering::Relaxed);
+            }
+            Event::Interval { interval, .. } => {
+                if !cgroups().is_empty() {
+                    self.saw_cgroup.store(true, Ordering::Relaxed);
+                }
+                let is_enough = self.runs.load(Ordering::Relaxed) >= self.after_runs;
+                if interval.phase == Phase::During && is_enough {
+                    self.is_cancelled.store(true, Ordering::Relaxed);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn stopped_in_its_first_run_it_leaves_nothing() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let directory = directory();
+    let mut options = small(directory.path(), &["buffered/buffered"]);
+    options.memory_limit_bytes = Some(512 << 20);
+    let error = interference(&options, &Stopper::after(0)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    assert!(is_empty(directory.path()) && cgroups().is_empty());
+}
+
+#[test]
+fn stopped_later_it_returns_what_it_has() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let directory = directory();
+    let mut options = small(directory.path(), &["buffered/buffered"]);
+    options.warm_ups = 0;
+    options.repeats = 50;
+    let outcome = interference(&options, &Stopper::after(2)).unwrap();
+    assert_eq!(outcome.end, End::Interrupted);
+    assert_eq!(outcome.points[0].runs.len(), 2);
+    assert!(is_empty(directory.path()) && cgroups().is_empty());
+}
+
+#[test]
+fn with_the_right_to_it_there_is_a_cgroup_for_as_long_as_it_takes() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let directory = directory();
+    let mut options = small(directory.path(), &["buffered/buffered"]);
+    options.memory_limit_bytes = Some(512 << 20);
+    options.warm_ups = 0;
+    let before = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    let watcher = Stopper::after(u32::MAX);
+    let outcome = interference(&options, &watcher).unwrap();
+    assert_eq!(
+        std::fs::read_to_string("/proc/self/cgroup").unwrap(),
+        before
+    );
+    assert!(is_empty(directory.path()) && cgroups().is_empty());
+    let point = &outcome.points[0];
+    if !outcome.environment.memory_cgroup.starts_with('v') {
+        // A fallback, and it says so.
+        let told = outcome.warnings.iter().any(|w| w.kind == "no_memory_limit");
+        assert!(told && point.memory_limit_bytes.is_none());
+        eprintln!("SKIPPED: {}", outcome.environment.memory_cgroup);
+        return;
+    }
+    assert!(watcher.saw_cgroup.load(Ordering::Relaxed));
+    assert_eq!(point.memory_limit_bytes, Some(512 << 20));
+    let room = point.cache_room_bytes.unwrap();
+    assert!((200 << 20..512 << 20).contains(&room), "{room}");
+    let run = &point.runs[0];
+    assert!(run.samples.iter().all(|sample| sample.cgroup.is_some()));
+    assert!(run.memory.cgroup_refaults.is_some());
+    let charged = run.samples.last().unwrap().cgroup.unwrap();
+    // At least the hot set is in it.
+    assert!(charged.file_bytes.unwrap() >= 1 << 20, "{charged:?}");
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused_before_anything_is_made() {
+    let directory = directory();
+    let refused = |change: &dyn Fn(&mut InterferenceOptions)| {
+        let mut options = small(directory.path(), &["idle"]);
+        change(&mut options);
+        let error = interference(&options, &NoWatcher).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert!(is_empty(directory.path()));
+        error.to_string()
+    };
+    assert!(refused(&|o| o.arms.clear()).contains("at least one arm"));
+    assert!(refused(&|o| o.arms = vec![Arm::Idle; 2]).contains("named twice"));
+    assert!(refused(&|o| o.rate_per_s = 0.0).contains("rate"));
+    assert!(refused(&|o| o.memory_limit_bytes = Some(1 << 20)).contains("too little"));
+    assert!(
+        refused(&|o| {
+            o.data = Data::Generated {
+                shape: Shape::KeyValue,
+                version: Version::Oa,
+                uncompressed_bytes: Some(1 << 60),
+                sstables: 2,
+            };
+        })
+        .contains("free space")
+    );
+}
