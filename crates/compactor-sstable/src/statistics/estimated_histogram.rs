@@ -63,11 +63,27 @@ impl EstimatedHistogram {
         }
     }
 
+    /// The same counts in the buckets of another histogram, which may have fewer of the same ones: Cassandra 4.1 had
+    /// 150 offsets for partition sizes where later releases have 155.
+    pub fn in_buckets_of(&self, other: &EstimatedHistogram) -> EstimatedHistogram {
+        let mut moved = other.empty_like();
+        // What exceeds all of ours exceeds the other's too, as far as anyone knows.
+        let edges = self.offsets.iter().copied().chain([i64::MAX]);
+        for (edge, count) in edges.zip(&self.counts) {
+            moved.add_times(edge, *count);
+        }
+        moved
+    }
+
     /// Counts a value in the bucket of the first offset that is not less.
     pub fn add(&mut self, value: i64) {
+        self.add_times(value, 1);
+    }
+
+    fn add_times(&mut self, value: i64, times: i64) {
         let index = self.offsets.partition_point(|&offset| offset < value);
         if let Some(count) = self.counts.get_mut(index) {
-            *count = count.wrapping_add(1);
+            *count = count.wrapping_add(times);
         }
     }
 
@@ -253,6 +269,26 @@ mod tests {
         assert_eq!(histogram.percentile(0.5), Some(10));
         assert_eq!(histogram.percentile(0.0), Some(0));
         assert_eq!(histogram.percentile(1.0), Some(12));
+    }
+
+    #[test]
+    fn fewer_buckets_hold_the_same_counts() {
+        let (mut many, mut few) = (EstimatedHistogram::new(155), EstimatedHistogram::new(150));
+        for value in [
+            0,
+            79,
+            454_218,
+            1_414_838_745_986,
+            1_414_838_745_987,
+            i64::MAX,
+        ] {
+            many.add(value);
+            few.add(value);
+        }
+        assert_ne!(many, few);
+        assert_eq!(many.in_buckets_of(&few), few);
+        assert_eq!(many.in_buckets_of(&many), many);
+        assert_eq!(few.overflow(), 2);
     }
 
     #[test]
