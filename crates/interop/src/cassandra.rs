@@ -13,6 +13,43 @@ use crate::scenarios::ViewRow;
 use crate::server::Server;
 use crate::toolchain;
 
+/// A release that judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// Cassandra 5, which alone writes `da`.
+    Five,
+    /// Cassandra 6.
+    Six,
+}
+
+impl Release {
+    /// The one that is asked of Maven.
+    #[must_use]
+    pub fn version(self) -> String {
+        match self {
+            Self::Five => "5.0.5".to_owned(),
+            Self::Six => std::env::var("COMPACTOR_CASSANDRA_VERSION")
+                .unwrap_or_else(|_| "6.0-alpha2".to_owned()),
+        }
+    }
+
+    /// Fetches and builds what a server of it needs.
+    ///
+    /// # Errors
+    /// What Maven or javac say.
+    pub fn prepare(self) -> Result<()> {
+        toolchain::prepare(&self.version(), self.sources()).map(drop)
+    }
+
+    /// Where the Java sources are that the other release does not compile.
+    fn sources(self) -> &'static str {
+        match self {
+            Self::Five => "release-5",
+            Self::Six => "release-6",
+        }
+    }
+}
+
 /// Storage compatibility mode and format of a server, which decide the SSTable version it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mode {
@@ -24,10 +61,12 @@ pub enum Mode {
     Pa,
     /// `NONE` with the BTI format: writes `ea`, reads everything.
     Ea,
+    /// Cassandra 5 in mode `NONE` with the BTI format: writes `da`, reads `ma` to `oa` and `da`.
+    Da,
 }
 
 impl Mode {
-    /// All modes, oldest version first, BIG before BTI. A server in the last one reads every version.
+    /// All modes of Cassandra 6, oldest version first, BIG before BTI. A server in the last one reads every version.
     pub const ALL: [Self; 4] = [Self::Nb, Self::Oa, Self::Pa, Self::Ea];
 
     /// The SSTable version written in this mode.
@@ -38,27 +77,38 @@ impl Mode {
             Self::Oa => "oa",
             Self::Pa => "pa",
             Self::Ea => "ea",
+            Self::Da => "da",
+        }
+    }
+
+    /// The release that writes it unless another one is asked.
+    #[must_use]
+    pub fn release(self) -> Release {
+        match self {
+            Self::Da => Release::Five,
+            _ => Release::Six,
         }
     }
 
     /// The mode that writes the given SSTable version.
     #[must_use]
     pub fn of_version(version: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.version() == version)
+        let mut every = Self::ALL.into_iter().chain([Self::Da]);
+        every.find(|mode| mode.version() == version)
     }
 
-    fn compatibility(self) -> &'static str {
-        match self {
-            Self::Nb => "CASSANDRA_4",
-            Self::Oa => "CASSANDRA_5",
-            Self::Pa | Self::Ea => "NONE",
+    fn compatibility(self, release: Release) -> &'static str {
+        match (self, release) {
+            (Self::Nb, _) => "CASSANDRA_4",
+            (Self::Oa, Release::Six) => "CASSANDRA_5",
+            _ => "NONE",
         }
     }
 
     fn format(self) -> &'static str {
         match self {
             Self::Nb | Self::Oa | Self::Pa => "big",
-            Self::Ea => "bti",
+            Self::Ea | Self::Da => "bti",
         }
     }
 }
@@ -74,6 +124,8 @@ impl fmt::Display for Mode {
 pub struct Options {
     /// `column_index_size` in KiB; Cassandra's own default (64 for BIG, 16 for BTI) when absent.
     pub column_index_kib: Option<u32>,
+    /// Who judges, if not the release that the mode is of.
+    pub release: Option<Release>,
     /// Heap, collector and the like.
     pub jvm: Vec<String>,
     /// A request that takes longer fails and kills the server.
@@ -90,6 +142,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             column_index_kib: None,
+            release: None,
             // Short runs: assertions on, and no time spent on optimising what runs a few times.
             jvm: [
                 "-Xmx1g",
@@ -209,14 +262,16 @@ pub struct Cassandra {
 impl Cassandra {
     /// Builds the Java side if needed and starts a server.
     pub fn start(mode: Mode, options: &Options) -> Result<Self> {
-        let toolchain = toolchain::prepare().context("cannot build the Java side of interop")?;
+        let release = options.release.unwrap_or(mode.release());
+        let toolchain = toolchain::prepare(&release.version(), release.sources())
+            .context("cannot build the Java side of interop")?;
         let mut builder = tempfile::Builder::new();
         builder.prefix("interop-");
         let home = match &options.home_parent {
             Some(parent) => builder.tempdir_in(parent)?,
             None => builder.tempdir()?,
         };
-        let yaml = yaml(home.path(), mode, options);
+        let yaml = yaml(home.path(), mode, release, options);
         let mut jvm = options.jvm.clone();
         jvm.push("-Dcassandra.clock=compactor.interop.PinnedClock".to_owned());
         let mut server = Server::start(
@@ -394,9 +449,9 @@ impl Cassandra {
         self.one("metadata", table, data)
     }
 
-    /// SHA-256 of each component, and of the uncompressed content of Data.db under `Data.db:uncompressed`.
-    pub fn hashes(&mut self, table: &Table, data: &Path) -> Result<Value> {
-        self.one("hashes", table, data)
+    /// The uncompressed content of Data.db.
+    pub fn content(&mut self, table: &Table, data: &Path) -> Result<Vec<u8>> {
+        self.written("content", table, data)
     }
 
     /// Any request.
@@ -412,11 +467,16 @@ impl Cassandra {
     }
 
     fn text(&mut self, operation: &str, table: &Table, data: &Path) -> Result<String> {
+        Ok(String::from_utf8(self.written(operation, table, data)?)?)
+    }
+
+    /// What a request about one SSTable wrote into the file that it was given.
+    fn written(&mut self, operation: &str, table: &Table, data: &Path) -> Result<Vec<u8>> {
         let out = tempfile::NamedTempFile::new()?;
         self.server.call(json!({
             "op": operation, "keyspace": table.keyspace, "table": table.name, "data": data, "out": out.path(),
         }))?;
-        Ok(std::fs::read_to_string(out.path())?)
+        Ok(std::fs::read(out.path())?)
     }
 }
 
@@ -426,11 +486,15 @@ pub(crate) fn path(value: &Value) -> Result<PathBuf> {
     ))
 }
 
-fn yaml(home: &Path, mode: Mode, options: &Options) -> String {
+fn yaml(home: &Path, mode: Mode, release: Release, options: &Options) -> String {
     let home = home.display();
     let index = options.column_index_kib.map_or(String::new(), |kib| {
         format!("column_index_size: {kib}KiB\n")
     });
+    let pipeline = match release {
+        Release::Five => "",
+        Release::Six => "cursor_compaction_enabled: false\n",
+    };
     format!(
         "cluster_name: interop
 partitioner: org.apache.cassandra.dht.{partitioner}
@@ -450,16 +514,15 @@ sstable: {{selected_format: {format}}}
 # A flush may otherwise use another compressor than the table's.
 flush_compression: table
 compaction_throughput: 0MiB/s
-cursor_compaction_enabled: false
 auto_snapshot: false
 sstable_preemptive_open_interval: null
 key_cache_size: 0MiB
 # Promoted indexes are then read from the file through their offsets, never from the heap.
 column_index_cache_size: 0KiB
 corrupted_tombstone_strategy: exception
-{index}{more}
+{pipeline}{index}{more}
 ",
-        compatibility = mode.compatibility(),
+        compatibility = mode.compatibility(release),
         format = mode.format(),
         partitioner = options.partitioner,
         more = options.yaml,

@@ -13,6 +13,7 @@ pub mod compare;
 pub mod findings;
 pub mod old;
 pub mod ours;
+pub mod parity;
 pub mod random;
 mod rng;
 pub mod scenarios;
@@ -23,5 +24,6 @@ mod toolchain;
 pub mod usage;
 
 pub use cassandra::{
-    Access, Bulk, Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Repair, Table,
+    Access, Bulk, Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Release, Repair,
+    Table,
 };

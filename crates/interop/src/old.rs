@@ -52,6 +52,16 @@ pub fn selected() -> Vec<(&'static str, &'static str)> {
         .collect()
 }
 
+/// Whether `COMPACTOR_INTEROP_RELEASES` names the release.
+#[must_use]
+pub fn is_named(release: &str) -> bool {
+    wanted().is_some_and(|names| {
+        names
+            .split(',')
+            .any(|name| name == release || name == "all")
+    })
+}
+
 fn wanted() -> Option<String> {
     std::env::var("COMPACTOR_INTEROP_RELEASES").ok()
 }

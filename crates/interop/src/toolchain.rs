@@ -39,19 +39,23 @@ pub(crate) fn missing() -> Option<String> {
     None
 }
 
-/// Builds what is not built yet of the judge, and returns how to start it.
-pub(crate) fn prepare() -> Result<Toolchain> {
-    let version =
-        std::env::var("COMPACTOR_CASSANDRA_VERSION").unwrap_or_else(|_| "6.0-alpha2".to_owned());
-    build("java", &version, &[])
+/// Builds what is not built yet of the judge, and returns how to start it. `more` is the directory of what only this
+/// release compiles.
+pub(crate) fn prepare(version: &str, more: &str) -> Result<Toolchain> {
+    build("java", &["src", more], version, &[])
 }
 
 /// The same of an old release that writes inputs. Unless it is to be fetched it must be in Maven's local repository.
 pub(crate) fn prepare_old(version: &str, fetch: bool) -> Result<Toolchain> {
-    build("java-old", version, if fetch { &[] } else { &["-o"] })
+    build(
+        "java-old",
+        &["src"],
+        version,
+        if fetch { &[] } else { &["-o"] },
+    )
 }
 
-fn build(directory: &str, version: &str, maven: &[&str]) -> Result<Toolchain> {
+fn build(directory: &str, sources: &[&str], version: &str, maven: &[&str]) -> Result<Toolchain> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
     let place = target_directory()
         .join(format!("interop-{directory}"))
@@ -61,13 +65,18 @@ fn build(directory: &str, version: &str, maven: &[&str]) -> Result<Toolchain> {
     lock.lock()
         .with_context(|| format!("cannot lock {}", place.join("lock").display()))?;
 
-    let files = java_files(&source.join("src"))?;
+    let mut files = Vec::new();
+    for name in sources {
+        files.extend(java_files(&source.join(name))?);
+    }
     let stamp = stamp(&source.join("pom.xml"), &files)?;
     let class_path_file = place.join("classpath.txt");
     let stamp_file = place.join("stamp");
     let classes = place.join("classes");
     let fresh = fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp);
     if !fresh || !class_path_holds(&class_path_file) {
+        // Of a build that fails nothing may look fresh.
+        let _ = fs::remove_file(&stamp_file);
         resolve(&source.join("pom.xml"), version, maven, &class_path_file)?;
         compile(&files, &fs::read_to_string(&class_path_file)?, &classes)?;
         fs::write(&stamp_file, stamp)?;

@@ -1,18 +1,22 @@
 //! Writes the scenarios' inputs, Cassandra's compaction of them, and the dumps of both to a directory.
 //!
 //! `cargo run -p interop --bin interop-inputs -- --mode pa --out DIR [--scenario NAME]...`
+//!
+//! With `--release 4.1.10` that old release writes the inputs, and nothing else is made.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use interop::cases::Case;
+use interop::cases::{self, Case};
+use interop::old::OldCassandra;
 use interop::scenarios::{self, Scenario};
 use interop::{Cassandra, Mode, Options};
 use serde_json::json;
 
 struct Arguments {
     modes: Vec<Mode>,
+    release: Option<String>,
     out: PathBuf,
     scenarios: Vec<String>,
 }
@@ -22,17 +26,15 @@ fn main() -> Result<()> {
     if interop::skip::without_cassandra() {
         return Ok(());
     }
+    if let Some(release) = &arguments.release {
+        return by_old_release(release, &arguments);
+    }
     let mut failures = 0;
     for mode in &arguments.modes {
         let mut cassandra = Cassandra::start(*mode, &Options::default())?;
         println!("Cassandra {} writing {mode}", cassandra.release());
         for scenario in scenarios::all() {
-            let wanted = arguments.scenarios.is_empty()
-                || arguments
-                    .scenarios
-                    .iter()
-                    .any(|pattern| scenarios::matches(pattern, &scenario.name));
-            if !wanted || !scenario.modes.contains(mode) {
+            if !arguments.wants(&scenario) || !scenario.modes.contains(mode) {
                 continue;
             }
             let place = arguments.out.join(mode.version()).join(&scenario.name);
@@ -51,8 +53,35 @@ fn main() -> Result<()> {
     Ok(())
 }
 
+/// What a release cannot write is left out, with the reason.
+fn by_old_release(release: &str, arguments: &Arguments) -> Result<()> {
+    let mut writer = OldCassandra::start(release)?.context("the release is not at hand")?;
+    for scenario in scenarios::all() {
+        if !arguments.wants(&scenario) {
+            continue;
+        }
+        let place = arguments.out.join(release).join(&scenario.name);
+        if place.exists() {
+            fs::remove_dir_all(&place)?;
+        }
+        match cases::write_inputs(&mut writer, &scenario, &place) {
+            Ok(inputs) => println!("{release}/{}: {} inputs", scenario.name, inputs.len()),
+            Err(error) => println!("{release}/{}: {error:#}", scenario.name),
+        }
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn wants(&self, scenario: &Scenario) -> bool {
+        let mut patterns = self.scenarios.iter();
+        self.scenarios.is_empty() || patterns.any(|p| scenarios::matches(p, &scenario.name))
+    }
+}
+
 fn parse() -> Result<Arguments> {
     let mut modes = Vec::new();
+    let mut release = None;
     let mut out = None;
     let mut scenarios = Vec::new();
     let mut rest = std::env::args().skip(1);
@@ -66,10 +95,13 @@ fn parse() -> Result<Arguments> {
                 Mode::of_version(&value)
                     .with_context(|| format!("unknown mode {value}: nb, oa, pa or all"))?,
             ),
+            "--release" => release = Some(value),
             "--out" => out = Some(PathBuf::from(value)),
             "--scenario" => scenarios.push(value),
             _ => {
-                bail!("unknown option {argument}: --mode nb|oa|pa|all, --out DIR, --scenario NAME")
+                bail!(
+                    "unknown option {argument}: --mode nb|oa|pa|ea|all, --release R, --out DIR, --scenario NAME"
+                )
             }
         }
     }
@@ -78,6 +110,7 @@ fn parse() -> Result<Arguments> {
     }
     Ok(Arguments {
         modes,
+        release,
         out: out.context("--out DIR is required")?,
         scenarios,
     })

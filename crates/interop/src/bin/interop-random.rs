@@ -1,12 +1,13 @@
 //! Random differential tests against Cassandra, as many as asked.
 //!
-//! `cargo run --release -p interop --bin interop-random -- --seeds 1..2001 [--jobs N] [--keep DIR] [--minimise]`
+//! `cargo run --release -p interop --bin interop-random -- --seeds 1..2001 [--mode da] [--jobs N] [--keep DIR] [--minimise]`
 
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
+use interop::Mode;
 use interop::random::{self, Campaign, Plan};
 
 fn main() -> Result<()> {
@@ -39,6 +40,8 @@ fn parse() -> Result<(Campaign, Vec<Plan>)> {
         minimise: false,
     };
     let mut plans = Vec::new();
+    let mut seeds: Vec<Range<u64>> = Vec::new();
+    let mut mode = None;
     let mut rest = std::env::args().skip(1);
     while let Some(argument) = rest.next() {
         let mut value = || {
@@ -51,8 +54,12 @@ fn parse() -> Result<(Campaign, Vec<Plan>)> {
                 let (from, to) = value
                     .split_once("..")
                     .with_context(|| format!("--seeds takes A..B, found {value}"))?;
-                let seeds: Range<u64> = from.parse()?..to.parse()?;
-                plans.extend(seeds.map(random::plan));
+                seeds.push(from.parse()?..to.parse()?);
+            }
+            "--mode" => {
+                let value = value()?;
+                let known = Mode::of_version(&value);
+                mode = Some(known.with_context(|| format!("no server writes {value}"))?);
             }
             // As --keep left it.
             "--plan" => plans.push(serde_json::from_str(&fs::read_to_string(value()?)?)?),
@@ -60,10 +67,16 @@ fn parse() -> Result<(Campaign, Vec<Plan>)> {
             "--keep" => campaign.keep = Some(PathBuf::from(value()?)),
             "--minimise" => campaign.minimise = true,
             _ => bail!(
-                "unknown option {argument}: --seeds A..B, --plan FILE, --jobs N, --keep DIR, --minimise"
+                "unknown option {argument}: --seeds A..B, --mode VERSION, --plan FILE, --jobs N, --keep DIR, --minimise"
             ),
         }
     }
+    plans.extend(
+        seeds
+            .into_iter()
+            .flatten()
+            .map(|seed| random::plan_for(seed, mode)),
+    );
     ensure!(!plans.is_empty(), "--seeds A..B says which seeds to run");
     ensure!(campaign.jobs > 0, "--jobs takes 1 or more");
     Ok((campaign, plans))

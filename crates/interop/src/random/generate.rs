@@ -23,15 +23,23 @@ const LONGEST_TTL: i32 = 630_720_000;
 /// Liveness with this TTL is expired from the start: only views write it.
 const EXPIRED_TTL: i32 = i32::MAX;
 
-/// The plan of a seed.
+/// The plan of a seed, for Cassandra 6 in any mode.
 #[must_use]
 pub fn plan(seed: u64) -> Plan {
+    plan_for(seed, None)
+}
+
+/// The plan of a seed, whose output has the version of this mode.
+#[must_use]
+pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
     let mut rng = Rng::new(seed.wrapping_mul(0x5851_F42D_4C95_7F2D));
-    let mode = *rng.pick(&[Mode::Nb, Mode::Oa, Mode::Pa, Mode::Pa, Mode::Ea, Mode::Ea]);
+    let any = *rng.pick(&[Mode::Nb, Mode::Oa, Mode::Pa, Mode::Pa, Mode::Ea, Mode::Ea]);
+    let mode = mode.unwrap_or(any);
     let versions: &[&str] = match mode {
         Mode::Nb => &["nb-big"],
         Mode::Oa => &["oa-big", "oa-big", "nb-big"],
         Mode::Pa => &["pa-big", "pa-big", "oa-big", "nb-big", "ea-bti", "da-bti"],
+        Mode::Da => &["da-bti", "da-bti", "oa-big", "nb-big"],
         Mode::Ea => &["ea-bti", "ea-bti", "da-bti", "pa-big", "oa-big", "nb-big"],
     };
     let table = Table::generate(&mut rng);
@@ -106,7 +114,10 @@ pub fn plan(seed: u64) -> Plan {
         schema = table.after_drops(&mut rng, &times.timestamps);
     }
     let told_schema = has_cql && (grown_from > 0 || !schema.dropped.is_empty() || rng.one_in(5));
-    if let Some(newest) = inputs.last() {
+    let repaired_at = if rng.one_in(10) { T0 * 1000 - 1 } else { 0 };
+    let others = usize::from(count > 2 && rng.one_in(8));
+    // As our output will be.
+    if let Some(newest) = inputs.iter().rev().nth(others) {
         schema.compression = newest.schema.compression.clone();
     }
     Plan {
@@ -116,9 +127,9 @@ pub fn plan(seed: u64) -> Plan {
         gc_before_s,
         schema,
         told_schema,
-        repaired_at: if rng.one_in(10) { T0 * 1000 - 1 } else { 0 },
+        repaired_at,
         inputs,
-        others: usize::from(count > 2 && rng.one_in(8)),
+        others,
     }
 }
 

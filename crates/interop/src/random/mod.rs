@@ -18,7 +18,7 @@ mod table;
 mod types;
 
 pub use campaign::{Campaign, Report};
-pub use generate::plan;
+pub use generate::{plan, plan_for};
 pub use minimise::minimise;
 pub use plan::{
     Bound, Cell, Column, Compression, Deletion, Dropped, Hex, Input, Mutation, Partition, Plan,

@@ -1,6 +1,5 @@
 //! A plan carried out, and what is wrong with the result.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -10,6 +9,7 @@ use super::plan::Plan;
 use crate::cassandra::{Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Table};
 use crate::compare;
 use crate::ours::{self, MergeRequest};
+use crate::parity::{self, Exception};
 
 const KEYSPACE: &str = "interop_random";
 
@@ -82,6 +82,7 @@ impl Runner {
         self.cassandra.set_now(plan.now_s)?;
         let mut inputs = Vec::new();
         let mut others = Vec::new();
+        let mut has_newest = false;
         let merged = plan.inputs.len().saturating_sub(plan.others);
         for (n, input) in plan.inputs.iter().enumerate() {
             let reply = self.cassandra.request(json!({
@@ -90,7 +91,11 @@ impl Runner {
                 "repaired_at": plan.repaired_at,
                 "out": place.join("inputs").join((n + 1).to_string()), "generation": n + 1,
             }))?;
-            let Some(data) = reply["data"].as_str() else {
+            let data = reply["data"].as_str();
+            if n < merged {
+                has_newest = data.is_some();
+            }
+            let Some(data) = data else {
                 continue;
             };
             let inputs = if n < merged { &mut inputs } else { &mut others };
@@ -108,6 +113,7 @@ impl Runner {
             table,
             inputs,
             others,
+            has_newest,
         };
         let compacted = case.compact(&mut self.cassandra, &place.join("cassandra"))?;
         let theirs = compacted.outputs.first();
@@ -136,6 +142,8 @@ struct Merge<'a> {
     table: &'a Table,
     inputs: Vec<PathBuf>,
     others: Vec<PathBuf>,
+    /// The last of the inputs that were to be merged is among them.
+    has_newest: bool,
 }
 
 impl Merge<'_> {
@@ -201,67 +209,15 @@ impl Merge<'_> {
                 .extend(compare::lines(&expected, &found).map(|text| format!("rows: {text}"))),
             Err(error) => differences.push(format!("our output cannot be read: {error:#}")),
         }
-        differences.extend(self.metadata(cassandra, theirs, &ours)?);
         if differences.is_empty() {
-            differences.extend(files(theirs, &ours)?);
+            // What remains when the newest input came to nothing is compressed as another one.
+            let granted: &[Exception] = if self.has_newest {
+                &[]
+            } else {
+                &[Exception::OwnCompression]
+            };
+            differences = parity::differences(cassandra, self.table, theirs, &ours, granted)?;
         }
         Ok(differences)
     }
-
-    /// Differences of Statistics.db and of the compression's parameters.
-    fn metadata(
-        &self,
-        cassandra: &mut Cassandra,
-        theirs: &Path,
-        ours: &Path,
-    ) -> Result<Vec<String>> {
-        let mut both = Vec::new();
-        for data in [theirs, ours] {
-            let mut metadata = cassandra.metadata(self.table, data)?;
-            // Two encoders do not find the same matches.
-            if let Some(stats) = metadata["stats"].as_object_mut() {
-                stats.remove("compression_ratio");
-            }
-            // Ours is that of the newest input that is merged; Cassandra's that of the table.
-            if let Some(all) = metadata.as_object_mut() {
-                all.remove("compression");
-            }
-            both.push(metadata);
-        }
-        let mut differences = Vec::new();
-        compare::json("metadata", &both[0], &both[1], &mut differences);
-        Ok(differences)
-    }
-}
-
-/// Components that are the same to the byte when the rows are: what leads to them, and they themselves where nothing is
-/// compressed.
-fn files(theirs: &Path, ours: &Path) -> Result<Vec<String>> {
-    let mut names = vec![
-        "Index.db",
-        "Summary.db",
-        "Filter.db",
-        "Partitions.db",
-        "Rows.db",
-    ];
-    if !sibling(theirs, "CompressionInfo.db").exists()
-        && !sibling(ours, "CompressionInfo.db").exists()
-    {
-        names.extend(["Data.db", "Digest.crc32", "CRC.db"]);
-    }
-    let mut differences = Vec::new();
-    for name in names {
-        let (expected, found) = (sibling(theirs, name), sibling(ours, name));
-        if expected.exists() != found.exists() {
-            differences.push(format!("{name} exists on one side only"));
-        } else if expected.exists() && fs::read(&expected)? != fs::read(&found)? {
-            differences.push(format!("{name} has other bytes"));
-        }
-    }
-    Ok(differences)
-}
-
-fn sibling(data: &Path, component: &str) -> PathBuf {
-    let name = data.file_name().unwrap_or_default().to_string_lossy();
-    data.with_file_name(name.replace("Data.db", component))
 }

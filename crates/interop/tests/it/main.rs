@@ -1,5 +1,6 @@
 //! Tests against real Cassandra: of the oracle itself, and of our merge by the oracle.
 
+mod cassandra_5;
 mod compact;
 mod compression;
 mod damage;

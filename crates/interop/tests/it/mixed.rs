@@ -89,8 +89,7 @@ fn run(servers: &mut [Cassandra], scenario: &Scenario) -> Result<Vec<String>> {
     let expected = Expected {
         data: output,
         rows,
-        metadata: false,
-        any_spelling: false,
+        granted: Vec::new(),
     };
     for mode in Mode::ALL {
         let output = Output {

@@ -149,8 +149,7 @@ fn run(cassandra: &mut Cassandra, only_purge_repaired: bool) -> Result<Vec<Strin
         let expected = Expected {
             data,
             rows: cassandra.dump(&case.table, data)?,
-            metadata: true,
-            any_spelling: false,
+            granted: Vec::new(),
         };
         let found = support::hold(cassandra, &group, output, Some(&expected))?;
         failures.extend(found.into_iter().map(|line| format!("{state}: {line}")));

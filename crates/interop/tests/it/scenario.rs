@@ -71,8 +71,7 @@ pub(crate) fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<
             Some(Expected {
                 data,
                 rows: cassandra.dump(&case.table, data)?,
-                metadata: true,
-                any_spelling: scenario.any_spelling,
+                granted: support::granted(scenario),
             })
         }
     };

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use interop::cases::Case;
 use interop::ours::{self, Compression, MergeRequest};
+use interop::parity::{self, Exception};
 use interop::scenarios::{self, Scenario};
-use interop::{Cassandra, Mode, Options, compare};
+use interop::{Cassandra, Mode, Options, Release, compare, old};
 
 /// A server, or `None` where there is no Cassandra (said loudly).
 pub(crate) fn server(mode: Mode) -> Option<Cassandra> {
@@ -16,22 +17,43 @@ pub(crate) fn server(mode: Mode) -> Option<Cassandra> {
     Some(Cassandra::start(mode, &Options::default()).expect("Cassandra starts"))
 }
 
+/// Whether there is a Cassandra 5; where it cannot be had, and nobody insists on it, that is said loudly.
+pub(crate) fn has_five() -> bool {
+    if interop::skip::without_cassandra() {
+        return false;
+    }
+    let version = Release::Five.version();
+    match Release::Five.prepare() {
+        Ok(()) => true,
+        Err(error) => {
+            assert!(!old::is_named(&version), "Cassandra {version}: {error:#}");
+            println!("SKIPPED Cassandra {version}: {error:#}");
+            eprintln!("SKIPPED Cassandra {version}: {error:#}");
+            false
+        }
+    }
+}
+
 /// Runs each scenario of the mode, and fails at the end with everything that went wrong, by name.
-pub(crate) fn each(
-    mode: Mode,
-    mut run: impl FnMut(&mut Cassandra, &Scenario) -> Result<Vec<String>>,
-) {
+pub(crate) fn each(mode: Mode, run: impl FnMut(&mut Cassandra, &Scenario) -> Result<Vec<String>>) {
     let Some(mut cassandra) = server(mode) else {
         return;
     };
+    let mut selected = scenarios::selected();
+    selected.retain(|scenario| scenario.modes.contains(&mode));
+    each_of(&mut cassandra, &selected, run);
+}
+
+/// Runs scenarios, and fails at the end with everything that went wrong, by name.
+pub(crate) fn each_of(
+    cassandra: &mut Cassandra,
+    scenarios: &[Scenario],
+    mut run: impl FnMut(&mut Cassandra, &Scenario) -> Result<Vec<String>>,
+) {
+    let mode = cassandra.mode();
     let mut failures = Vec::new();
-    let mut count = 0;
-    for scenario in scenarios::selected() {
-        if !scenario.modes.contains(&mode) {
-            continue;
-        }
-        count += 1;
-        match run(&mut cassandra, &scenario) {
+    for scenario in scenarios {
+        match run(cassandra, scenario) {
             Ok(found) => failures.extend(
                 found
                     .into_iter()
@@ -40,7 +62,12 @@ pub(crate) fn each(
             Err(error) => failures.push(format!("{mode}/{}: {error:#}", scenario.name)),
         }
     }
-    println!("{mode}: {count} scenarios, {} failures", failures.len());
+    println!(
+        "Cassandra {} writing {mode}: {} scenarios, {} failures",
+        cassandra.release(),
+        scenarios.len(),
+        failures.len()
+    );
     assert!(
         failures.is_empty(),
         "{} failures:\n{}",
@@ -55,10 +82,21 @@ pub(crate) struct Expected<'a> {
     pub(crate) data: &'a Path,
     /// Canonical rows of it.
     pub(crate) rows: String,
-    /// Its statistics must be ours too; not where versions are mixed.
-    pub(crate) metadata: bool,
-    /// Equal clusterings may have other bytes; then statistics are not compared either.
-    pub(crate) any_spelling: bool,
+    /// What need not be the same to the byte, where ours has the version that the server writes.
+    pub(crate) granted: Vec<Exception>,
+}
+
+/// What the scenario itself leaves open.
+pub(crate) fn granted(scenario: &Scenario) -> Vec<Exception> {
+    let any_spelling = scenario.any_spelling.then_some(Exception::AnySpelling);
+    any_spelling.into_iter().collect()
+}
+
+impl Expected<'_> {
+    /// Equal clusterings may have other bytes.
+    fn is_any_spelling(&self) -> bool {
+        self.granted.contains(&Exception::AnySpelling)
+    }
 }
 
 /// What our merge writes.
@@ -118,7 +156,7 @@ pub(crate) fn hold(
     let findings = cassandra.verify(&case.table, &output)?;
     let mut failures: Vec<String> = findings.iter().map(ToString::to_string).collect();
     match cassandra.dump(&case.table, &output) {
-        Ok(found) if expected.any_spelling => {
+        Ok(found) if expected.is_any_spelling() => {
             let expected = compare::without_spelling(&expected.rows)?;
             let found = compare::without_spelling(&found)?;
             failures.extend(
@@ -132,64 +170,21 @@ pub(crate) fn hold(
         }
         Err(error) => failures.push(format!("dump failed: {error:#}")),
     }
-    if std::env::var_os("COMPACTOR_INTEROP_PARITY").is_some() {
-        parity(cassandra, case, expected.data, &output)?;
-    }
-    if expected.metadata && !expected.any_spelling {
-        match metadata(cassandra, case, expected.data, &output) {
-            Ok(differences) => {
-                failures.extend(
-                    differences
-                        .into_iter()
-                        .map(|text| format!("metadata{text}")),
-                );
-            }
-            Err(error) => failures.push(format!("metadata: {error:#}")),
-        }
+    let version = |data: &Path| {
+        data.file_name()
+            .map(|name| name.as_encoded_bytes()[..2].to_vec())
+    };
+    if failures.is_empty() && version(&output) == version(expected.data) {
+        failures = parity::differences(
+            cassandra,
+            &case.table,
+            expected.data,
+            &output,
+            &expected.granted,
+        )?;
     }
     Ok(failures
         .into_iter()
         .map(|line| format!("ours: {line}"))
         .collect())
-}
-
-/// Differences of Statistics.db and of the compression's parameters.
-fn metadata(
-    cassandra: &mut Cassandra,
-    case: &Case,
-    theirs: &Path,
-    ours: &Path,
-) -> Result<Vec<String>> {
-    let mut both = Vec::new();
-    for data in [theirs, ours] {
-        let mut metadata = cassandra.metadata(&case.table, data)?;
-        // Two LZ4 encoders do not find the same matches.
-        if let Some(stats) = metadata["stats"].as_object_mut() {
-            stats.remove("compression_ratio");
-        }
-        // How hard the encoder tries is the writer's own affair.
-        if let Some(compression) = metadata["compression"].as_object_mut() {
-            compression.remove("options");
-        }
-        both.push(metadata);
-    }
-    let mut differences = Vec::new();
-    compare::json("", &both[0], &both[1], &mut differences);
-    Ok(differences)
-}
-
-/// Prints which components are byte for byte Cassandra's: not required, but where they differ one wants to know why.
-fn parity(cassandra: &mut Cassandra, case: &Case, theirs: &Path, ours: &Path) -> Result<()> {
-    let expected = cassandra.hashes(&case.table, theirs)?;
-    let found = cassandra.hashes(&case.table, ours)?;
-    let mut differing = Vec::new();
-    if let (Some(expected), Some(found)) = (expected.as_object(), found.as_object()) {
-        for (component, hash) in expected {
-            if found.get(component) != Some(hash) {
-                differing.push(component.as_str());
-            }
-        }
-    }
-    println!("PARITY {}: differing {differing:?}", case.table.keyspace);
-    Ok(())
 }

@@ -16,8 +16,6 @@ import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.format.StatsComponent;
 import org.apache.cassandra.io.sstable.metadata.MetadataType;
 import org.apache.cassandra.io.util.File;
-import org.apache.cassandra.schema.Schema;
-import org.apache.cassandra.schema.SchemaTransformations;
 import org.apache.cassandra.schema.TableMetadata;
 import org.apache.cassandra.utils.FBUtilities;
 
@@ -62,7 +60,7 @@ final class Adopt
         boolean counters = statics.values().stream().anyMatch(AbstractType::isCounter)
                            || regulars.values().stream().anyMatch(AbstractType::isCounter);
         table.isCounter(counters);
-        Schema.instance.submit(SchemaTransformations.addTable(table.build(), false));
+        Release.addTable(table.build());
     }
 
     private static ColumnIdentifier identifier(ByteBuffer name)

@@ -59,7 +59,7 @@ final class Canonical
         {
             ObjectNode node = line.putObject("liveness");
             node.put("ts", liveness.timestamp());
-            if (liveness.isExpiring() || liveness.isExpired())
+            if (liveness.ttl() != LivenessInfo.NO_TTL)
             {
                 node.put("ttl", liveness.ttl());
                 node.put("ldt", liveness.localExpirationTime());

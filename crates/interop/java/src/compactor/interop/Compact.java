@@ -12,7 +12,6 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.cassandra.config.Config.DiskAccessMode;
-import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.compaction.ActiveCompactionsTracker;
 import org.apache.cassandra.db.compaction.CompactionTask;
@@ -31,8 +30,7 @@ final class Compact
     {
         Node.empty(cfs);
         PinnedClock.setSeconds(request.get("now_s").longValue());
-        // The cursor pipeline of 6.0-alpha2 resolves ties wrongly, so the iterator pipeline is the judge.
-        DatabaseDescriptor.setCursorCompactionEnabled("cursor".equals(Operations.text(request, "pipeline")));
+        Release.pipeline("cursor".equals(Operations.text(request, "pipeline")));
         JsonNode gcBefore = request.get("gc_before_s");
         // CompactionManager.NO_GC: nothing is older than the beginning of time, so nothing is purged.
         long gcBeforeSeconds = gcBefore == null || gcBefore.isNull() ? Long.MIN_VALUE : gcBefore.longValue();
@@ -77,9 +75,7 @@ final class Compact
     {
         if (!request.hasNonNull("access"))
             return;
-        DiskAccessMode mode = request.get("access").textValue().equals("direct") ? DiskAccessMode.direct : DiskAccessMode.standard;
-        DatabaseDescriptor.setCompactionReadDiskAccessMode(mode);
-        DatabaseDescriptor.setBackgroundWriteDiskAccessMode(mode);
+        Release.access(request.get("access").textValue().equals("direct") ? DiskAccessMode.direct : DiskAccessMode.standard);
     }
 
     private static List<SSTableReader> open(ColumnFamilyStore cfs, List<Path> dataFiles) throws Exception

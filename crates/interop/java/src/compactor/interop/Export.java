@@ -11,9 +11,7 @@ import org.apache.cassandra.io.sstable.ISSTableScanner;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.schema.TableMetadata;
 import org.apache.cassandra.schema.TableMetadataRef;
-import org.apache.cassandra.tools.JsonTransformer;
 import org.apache.cassandra.tools.Util;
-import org.apache.cassandra.utils.FBUtilities;
 
 /**
  * What {@code sstabledump -l} prints, with the metadata that tool derives from Statistics.db alone.
@@ -35,8 +33,7 @@ final class Export
             try (ISSTableScanner scanner = reader.getScanner();
                  OutputStream stream = new BufferedOutputStream(Files.newOutputStream(Path.of(out))))
             {
-                JsonTransformer.toJsonLines(scanner, Util.iterToStream(scanner), false, false, metadata,
-                                            FBUtilities.nowInSeconds(), stream);
+                Release.jsonLines(scanner, metadata, stream);
             }
             finally
             {

@@ -128,7 +128,7 @@ final class MetadataJson
         node.put("chunk_length", compression.chunkLength());
         node.put("max_compressed_length", compression.maxCompressedLength());
         node.put("data_length", compression.dataLength);
-        node.put("chunks", compression.chunkOffsetsSize / 8);
+        node.put("chunks", StatisticsCheck.chunks(compression));
         return node;
     }
 

@@ -19,7 +19,6 @@ import org.apache.cassandra.db.SystemKeyspace;
 import org.apache.cassandra.db.commitlog.CommitLog;
 import org.apache.cassandra.db.compaction.OperationType;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
-import org.apache.cassandra.tcm.ClusterMetadataService;
 
 /** Starts Cassandra's storage without a daemon, runs CQL, and flushes. */
 final class Node
@@ -36,7 +35,7 @@ final class Node
         DatabaseDescriptor.createAllDirectories();
         CommitLog.instance.start();
         Keyspace.setInitialized();
-        ClusterMetadataService.initializeForTools(false);
+        Release.loadSchema();
         // SSTables of a real node carry its id and their commit log intervals.
         SystemKeyspace.setLocalHostId(HOST_ID);
     }

@@ -8,7 +8,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import org.apache.cassandra.cql3.ColumnIdentifier;
 import org.apache.cassandra.cql3.QueryProcessor;
 import org.apache.cassandra.db.ColumnFamilyStore;
-import org.apache.cassandra.db.Directories;
 import org.apache.cassandra.db.Keyspace;
 import org.apache.cassandra.db.marshal.AbstractType;
 import org.apache.cassandra.db.marshal.TypeParser;
@@ -45,8 +44,7 @@ final class OfflineTable
         QueryProcessor.executeOnceInternal("CREATE KEYSPACE IF NOT EXISTS " + keyspace
                                            + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
         TableMetadata metadata = metadata(keyspace, name, TableId.generate(), request.get("schema"));
-        ColumnFamilyStore cfs = ColumnFamilyStore.createColumnFamilyStore(Keyspace.open(keyspace), name, metadata,
-                                                                          new Directories(metadata), false, false, false);
+        ColumnFamilyStore cfs = Release.open(Keyspace.open(keyspace), metadata);
         cfs.disableAutoCompaction();
         TABLES.put(name, cfs);
     }
@@ -64,7 +62,7 @@ final class OfflineTable
     /** Columns, flags and parameters as the request spells them. */
     static TableMetadata metadata(String keyspace, String name, TableId id, JsonNode schema)
     {
-        TableMetadata.Builder builder = TableMetadata.builder(keyspace, name, id).offline();
+        TableMetadata.Builder builder = Release.unlisted(keyspace, name, id);
         int n = 0;
         for (JsonNode type : schema.get("partition"))
             builder.addPartitionKeyColumn("pk" + n++, type(type));
@@ -80,9 +78,7 @@ final class OfflineTable
             ColumnIdentifier dropped = name(column);
             AbstractType<?> type = type(column.get("type"));
             ColumnMetadata.Kind kind = column.get("is_static").booleanValue() ? ColumnMetadata.Kind.STATIC : ColumnMetadata.Kind.REGULAR;
-            builder.recordColumnDrop(new ColumnMetadata(keyspace, name, dropped, type, ColumnMetadata.NO_UNIQUE_ID,
-                                                        ColumnMetadata.NO_POSITION, kind, null),
-                                     column.get("dropped_at").longValue());
+            builder.recordColumnDrop(Release.dropped(keyspace, name, dropped, type, kind), column.get("dropped_at").longValue());
         }
         java.util.Set<TableMetadata.Flag> flags = java.util.EnumSet.noneOf(TableMetadata.Flag.class);
         for (JsonNode flag : schema.get("flags"))

@@ -80,7 +80,7 @@ final class OfflineWrite
         Descriptor descriptor = cfs.newSSTableDescriptor(cfs.getDirectories().getDirectoryForNewSSTables(), written);
         SerializationHeader header = new SerializationHeader(true, metadata, used.build(),
                                                              EncodingStats.merge(updates, PartitionUpdate::stats));
-        try (SSTableTxnWriter writer = SSTableTxnWriter.create(metadata.ref, descriptor, updates.size(), request.get("repaired_at").longValue(),
+        try (SSTableTxnWriter writer = SSTableTxnWriter.create(Release.ref(metadata), descriptor, updates.size(), request.get("repaired_at").longValue(),
                                                                null, false, header, Collections.emptyList(), cfs))
         {
             for (PartitionUpdate update : updates)
@@ -130,7 +130,7 @@ final class OfflineWrite
         {
             long timestamp = liveness.get(0).longValue();
             int ttl = liveness.get(1).intValue();
-            row.addPrimaryKeyLivenessInfo(ttl == 0 ? LivenessInfo.create(timestamp)
+            row.addPrimaryKeyLivenessInfo(ttl == 0 ? LivenessInfo.create(timestamp, LivenessInfo.NO_TTL, 0)
                                                    : LivenessInfo.withExpirationTime(timestamp, ttl, liveness.get(2).longValue()));
         }
         if (!mutation.get("deletion").isNull())

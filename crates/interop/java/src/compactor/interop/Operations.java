@@ -78,8 +78,9 @@ final class Operations
                 return result;
             case "metadata":
                 return MetadataJson.run(Node.table(request), text(request, "data"));
-            case "hashes":
-                return Hashes.run(Node.table(request), text(request, "data"));
+            case "content":
+                Content.run(Node.table(request), text(request, "data"), text(request, "out"));
+                return result;
             default:
                 throw new IllegalArgumentException("unknown operation " + op);
         }

@@ -14,7 +14,6 @@ import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.IScrubber;
 import org.apache.cassandra.io.sstable.format.SSTableFormat;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
-import org.apache.cassandra.utils.OutputHandler;
 
 /** Cassandra's own scrub of one SSTable, with values checked and damaged rows of counters left out. */
 final class Scrub
@@ -39,7 +38,7 @@ final class Scrub
                 throw new IllegalStateException("the SSTable cannot be marked as being scrubbed");
             SSTableFormat<?, ?> format = staged.getFormat();
             IScrubber.Options options = IScrubber.options().checkData().skipCorrupted().build();
-            IScrubber scrubber = format.getScrubber(cfs, txn, new OutputHandler.NullOutput(), options);
+            IScrubber scrubber = format.getScrubber(cfs, txn, Release.noOutput(), options);
             try
             {
                 scrubber.scrub();

@@ -12,6 +12,7 @@ import org.apache.cassandra.db.rows.Rows;
 import org.apache.cassandra.db.rows.Unfiltered;
 import org.apache.cassandra.db.rows.UnfilteredRowIterator;
 import org.apache.cassandra.db.SerializationHeader;
+import org.apache.cassandra.io.compress.CompressionMetadata;
 import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.ISSTableScanner;
 import org.apache.cassandra.io.sstable.KeyReader;
@@ -190,6 +191,11 @@ final class StatisticsCheck
             findings.equal("header", "type of " + column.name, column.type.toString(), type);
     }
 
+    static long chunks(CompressionMetadata compression)
+    {
+        return (compression.dataLength + compression.chunkLength() - 1) / compression.chunkLength();
+    }
+
     private static void ratio(SSTableReader reader, Findings findings, StatsMetadata found) throws Exception
     {
         if (!reader.compression)
@@ -197,7 +203,7 @@ final class StatisticsCheck
             findings.equal("statistics", "compressionRatio", MetadataCollector.NO_COMPRESSION_RATIO, found.compressionRatio);
             return;
         }
-        long chunks = reader.getCompressionMetadata().chunkOffsetsSize / 8;
+        long chunks = chunks(reader.getCompressionMetadata());
         long compressed = Files.size(Bytes.path(reader.descriptor, "Data.db")) - 4 * chunks;
         findings.equal("statistics", "compressionRatio", (double) compressed / reader.uncompressedLength(), found.compressionRatio);
     }

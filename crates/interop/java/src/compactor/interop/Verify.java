@@ -8,7 +8,6 @@ import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.IVerifier;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
-import org.apache.cassandra.utils.OutputHandler;
 
 /**
  * Everything that Cassandra can say about one SSTable: the extended verifier, and beyond it what the verifier leaves out:
@@ -72,7 +71,7 @@ final class Verify
     private static void extended(ColumnFamilyStore cfs, SSTableReader reader)
     {
         IVerifier.Options options = IVerifier.options().extendedVerification(true).invokeDiskFailurePolicy(false).build();
-        try (IVerifier verifier = reader.getVerifier(cfs, new OutputHandler.NullOutput(), true, options))
+        try (IVerifier verifier = reader.getVerifier(cfs, Release.noOutput(), true, options))
         {
             verifier.verify();
         }

@@ -1,0 +1,299 @@
+//! Byte parity: for the same inputs, options, clock and version our SSTable is the one that Cassandra's iterator pipeline
+//! writes.
+//!
+//! | Component | Compared |
+//! |---|---|
+//! | `Data.db` | its uncompressed content, to the byte; the file too where it is not compressed |
+//! | `Index.db` and `Summary.db`, or `Partitions.db` and `Rows.db` | to the byte |
+//! | `Filter.db` | to the byte |
+//! | `Statistics.db` | to the byte, but for the compression ratio |
+//! | `CompressionInfo.db` | to the byte, but for the positions of the chunks |
+//! | `Digest.crc32`, `CRC.db` | to the byte where `Data.db` is not compressed |
+//! | `TOC.txt` | the same lines, in any order |
+//! | any other | none may be there |
+//!
+//! What may differ, and why:
+//!
+//! - **Lengths of compressed chunks**, always where there is compression: two encoders do not find the same matches, and
+//!   each result decodes to the same bytes. That is the compressed `Data.db` and its digest, the chunks' positions in
+//!   `CompressionInfo.db`, and the compression ratio in `Statistics.db`.
+//! - **The order of lines in `TOC.txt`**, always: Cassandra's is that of a hash set.
+//! - What a test grants by an [`Exception`], which says why.
+//!
+//! Three more the generator of random tables steers clear of, since Cassandra itself would not answer twice alike, or
+//! could not read what it wrote: row deletions at the timestamp of a shadowable one, range tombstones with a negative
+//! timestamp in a promoted index of BIG, and files whose least deletion time is after 2038.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use compactor::sstable::compression::info::CompressionInfo;
+use compactor::sstable::statistics::{IntervalSet, Statistics};
+use compactor::sstable::version::Version;
+
+use crate::cassandra::{Cassandra, Table};
+use crate::compare;
+
+const STATISTICS: &str = "Statistics.db";
+
+/// A reason why some of the bytes are not compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exception {
+    /// Clusterings and cell paths that compare equal but differ in their bytes: we keep the least, Cassandra those of the
+    /// input that its hash set puts first. Only names of components, `Filter.db` and the statistics that no spelling
+    /// enters are compared.
+    AnySpelling,
+    /// Cassandra keeps commit log intervals and host id of inputs that its own node wrote and drops the others'; we do
+    /// not know whose node we are. Both fields of `Statistics.db` may differ.
+    ForeignInputs,
+    /// Ours is compressed as its newest input or as it was told, Cassandra's as the table. `CompressionInfo.db` and
+    /// compressed lengths are not compared.
+    OwnCompression,
+}
+
+/// Where our SSTable is not Cassandra's.
+///
+/// # Errors
+/// A component that cannot be read.
+pub fn differences(
+    cassandra: &mut Cassandra,
+    table: &Table,
+    theirs: &Path,
+    ours: &Path,
+    granted: &[Exception],
+) -> Result<Vec<String>> {
+    let both = Both {
+        theirs,
+        ours,
+        version: cassandra.mode().version().parse().map_err(invalid)?,
+        any_spelling: granted.contains(&Exception::AnySpelling),
+        foreign: granted.contains(&Exception::ForeignInputs),
+        own_compression: granted.contains(&Exception::OwnCompression),
+    };
+    let mut found = Vec::new();
+    both.names(&mut found)?;
+    both.same_bytes("Filter.db", &mut found)?;
+    if !both.any_spelling {
+        for name in ["Index.db", "Summary.db", "Partitions.db", "Rows.db"] {
+            both.same_bytes(name, &mut found)?;
+        }
+        let content = (
+            cassandra.content(table, theirs)?,
+            cassandra.content(table, ours)?,
+        );
+        found.extend(bytes("Data.db, uncompressed", &content.0, &content.1));
+        if !both.is_compressed() {
+            for name in ["Data.db", "Digest.crc32", "CRC.db"] {
+                both.same_bytes(name, &mut found)?;
+            }
+        }
+    }
+    if !both.own_compression {
+        found.extend(both.compression()?);
+    }
+    found.extend(both.statistics(cassandra, table)?);
+    Ok(found)
+}
+
+struct Both<'a> {
+    theirs: &'a Path,
+    ours: &'a Path,
+    version: Version,
+    any_spelling: bool,
+    foreign: bool,
+    own_compression: bool,
+}
+
+impl Both<'_> {
+    fn is_compressed(&self) -> bool {
+        let is = |data| component(data, "CompressionInfo.db").exists();
+        is(self.theirs) || is(self.ours)
+    }
+
+    /// Which files there are, and what TOC.txt says of them.
+    fn names(&self, found: &mut Vec<String>) -> Result<()> {
+        let is_expected = |name: &String| {
+            !self.own_compression || !["CompressionInfo.db", "CRC.db"].contains(&name.as_str())
+        };
+        for list in [components, toc] {
+            let lists = (list(self.theirs)?, list(self.ours)?);
+            let differing = lists.0.symmetric_difference(&lists.1);
+            for name in differing.filter(|name| is_expected(name)) {
+                found.push(format!("{name} is there, or in TOC.txt, on one side only"));
+            }
+        }
+        Ok(())
+    }
+
+    fn same_bytes(&self, name: &str, found: &mut Vec<String>) -> Result<()> {
+        let (theirs, ours) = (component(self.theirs, name), component(self.ours, name));
+        if theirs.exists() && ours.exists() {
+            found.extend(bytes(name, &fs::read(theirs)?, &fs::read(ours)?));
+        }
+        Ok(())
+    }
+
+    /// All of CompressionInfo.db but where chunks are.
+    fn compression(&self) -> Result<Option<String>> {
+        let mut both = Vec::new();
+        for data in [self.theirs, self.ours] {
+            let file = component(data, "CompressionInfo.db");
+            if !file.exists() {
+                return Ok(None);
+            }
+            let length = fs::metadata(data)?.len();
+            let info = CompressionInfo::parse(&fs::read(file)?, self.version, length)?;
+            let lengths = (!self.any_spelling).then_some((info.data_len, info.chunk_offsets.len()));
+            both.push(format!("{:?}, length and chunks {lengths:?}", info.params));
+        }
+        let is_equal = both[0] == both[1];
+        Ok((!is_equal).then(|| {
+            format!(
+                "CompressionInfo.db: expected {}, found {}",
+                both[0], both[1]
+            )
+        }))
+    }
+
+    fn statistics(&self, cassandra: &mut Cassandra, table: &Table) -> Result<Vec<String>> {
+        let (mut expected, mut found) = self.read(STATISTICS)?;
+        if self.foreign {
+            found = self.without_provenance(&found)?;
+            expected = self.without_provenance(&expected)?;
+        }
+        if self.is_compressed() {
+            mask_ratio(&mut expected)?;
+            mask_ratio(&mut found)?;
+        }
+        let mut differences = Vec::new();
+        if !self.any_spelling {
+            differences.extend(bytes(STATISTICS, &expected, &found));
+            if differences.is_empty() {
+                return Ok(differences);
+            }
+        }
+        // In words, by Cassandra's own reader.
+        let allowed = self.allowed_statistics();
+        let mut both = Vec::new();
+        for data in [self.theirs, self.ours] {
+            let mut metadata = cassandra.metadata(table, data)?;
+            if let Some(stats) = metadata["stats"].as_object_mut() {
+                stats.retain(|name, _| !allowed.contains(&name.as_str()));
+            }
+            if let Some(all) = metadata.as_object_mut() {
+                let is_length = |name: &String| name == "uncompressed_length" && self.any_spelling;
+                all.retain(|name, _| name != "compression" && !is_length(name));
+            }
+            both.push(metadata);
+        }
+        compare::json(STATISTICS, &both[0], &both[1], &mut differences);
+        Ok(differences)
+    }
+
+    /// Fields of the STATS component that need not be the same.
+    fn allowed_statistics(&self) -> Vec<&'static str> {
+        let mut allowed = Vec::new();
+        if self.is_compressed() {
+            allowed.push("compression_ratio");
+        }
+        if self.any_spelling {
+            allowed.extend(["partition_sizes", "covered_start", "covered_end"]);
+        }
+        if self.foreign {
+            allowed.extend(["originating_host_id", "commit_log_intervals"]);
+        }
+        allowed
+    }
+
+    /// The same Statistics.db, written anew as that of an SSTable which no node's commit log ever held.
+    fn without_provenance(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let mut statistics = Statistics::parse(bytes, self.version)?;
+        statistics.stats.originating_host_id = None;
+        statistics.stats.commit_log_intervals = IntervalSet::default();
+        let mut written = Vec::new();
+        statistics.write(&mut written, self.version)?;
+        Ok(written)
+    }
+
+    /// A component of both.
+    fn read(&self, name: &str) -> Result<(Vec<u8>, Vec<u8>)> {
+        let read = |data| fs::read(component(data, name)).with_context(|| name.to_owned());
+        Ok((read(self.theirs)?, read(self.ours)?))
+    }
+}
+
+/// Puts zeroes in the place of the compression ratio, and of the checksum that covers it.
+///
+/// That is `i32 4 | crc | 4 * (i32 type, i32 offset) | crc`, and at the third offset two histograms (`i32 n | n * (i64,
+/// i64)`), a position in the commit log (12 bytes), two timestamps, two deletion times, two TTLs, and the ratio.
+fn mask_ratio(statistics: &mut [u8]) -> Result<()> {
+    let number = |at: usize| -> Result<usize> {
+        let bytes = statistics.get(at..at + 4).context("a number")?;
+        Ok(u32::from_be_bytes(bytes.try_into()?) as usize)
+    };
+    let mut ratio = number(8 + 2 * 8 + 4)?;
+    let checksum = number(8 + 3 * 8 + 4)? - 4;
+    for _histogram in 0..2 {
+        ratio += 4 + 16 * number(ratio)?;
+    }
+    ratio += 12 + 2 * 8 + 2 * 4 + 2 * 4;
+    for place in [ratio..ratio + 8, checksum..checksum + 4] {
+        let place = statistics
+            .get_mut(place)
+            .context("Statistics.db is too short")?;
+        place.fill(0);
+    }
+    Ok(())
+}
+
+/// Where two files first differ.
+fn bytes(name: &str, expected: &[u8], found: &[u8]) -> Option<String> {
+    if expected == found {
+        return None;
+    }
+    let at = expected
+        .iter()
+        .zip(found)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let shown = |bytes: &[u8]| {
+        let end = bytes.len().min(at + 16);
+        format!("{:02x?} of {} bytes", &bytes[at..end], bytes.len())
+    };
+    Some(format!(
+        "{name} at byte {at}: expected {}, found {}",
+        shown(expected),
+        shown(found)
+    ))
+}
+
+fn component(data: &Path, name: &str) -> PathBuf {
+    let own = data.file_name().unwrap_or_default().to_string_lossy();
+    data.with_file_name(own.replace("Data.db", name))
+}
+
+/// Names of the files that belong to the SSTable.
+fn components(data: &Path) -> Result<BTreeSet<String>> {
+    let own = data.file_name().context("a file name")?.to_string_lossy();
+    let base = own.strip_suffix("Data.db").context("a Data.db")?;
+    let mut names = BTreeSet::new();
+    for entry in fs::read_dir(data.parent().context("a directory")?)? {
+        let name = entry?.file_name();
+        if let Some(name) = name.to_string_lossy().strip_prefix(base) {
+            names.insert(name.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+/// Lines of TOC.txt.
+fn toc(data: &Path) -> Result<BTreeSet<String>> {
+    let text = fs::read_to_string(component(data, "TOC.txt"))?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+fn invalid(error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow::anyhow!("{error}")
+}

@@ -1,0 +1,75 @@
+//! Cassandra 5, which alone writes `da`: scenarios as in [`scenario`](crate::scenario), with its own inputs, compaction,
+//! dump and verifier.
+
+use interop::random::{self, Campaign};
+use interop::scenarios;
+use interop::{Cassandra, Mode, Options, Release};
+
+use crate::scenario;
+use crate::support::{each_of, has_five};
+
+/// Tried unless `COMPACTOR_INTEROP_SCENARIO` names others: every kind of content, and rows that make tries.
+const NAMES: [&str; 18] = [
+    "simple_kv",
+    "many_small",
+    "four_inputs",
+    "long_keys",
+    "value_ties",
+    "types_regular",
+    "sets_and_maps",
+    "complex_under_deletions",
+    "statics",
+    "counters",
+    "partition_deletions",
+    "range_overlapping",
+    "wide_ranges",
+    "wide_static",
+    "wide_uncompressed",
+    "ttl_purged",
+    "purge_held_back",
+    "random_mixed_2",
+];
+
+#[test]
+fn da() {
+    merges_are_cassandras(Mode::Da, Mode::Ea);
+}
+
+#[test]
+fn oa() {
+    merges_are_cassandras(Mode::Oa, Mode::Oa);
+}
+
+/// `like` is the mode of Cassandra 6 that can produce the same scenarios.
+fn merges_are_cassandras(mode: Mode, like: Mode) {
+    if !has_five() {
+        return;
+    }
+    let options = Options {
+        release: Some(Release::Five),
+        ..Options::default()
+    };
+    let mut cassandra = Cassandra::start(mode, &options).expect("Cassandra starts");
+    let mut selected = scenarios::selected();
+    let is_named = std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some();
+    selected.retain(|scenario| {
+        scenario.modes.contains(&like) && (is_named || NAMES.contains(&scenario.name.as_str()))
+    });
+    each_of(&mut cassandra, &selected, scenario::run);
+}
+
+#[test]
+fn seeds() {
+    if !has_five() {
+        return;
+    }
+    let campaign = Campaign {
+        jobs: 1,
+        keep: None,
+        minimise: false,
+    };
+    let plans = (1..=40).map(|seed| random::plan_for(seed, Some(Mode::Da)));
+    let report = campaign.run(plans.collect()).expect("servers");
+    println!("Cassandra {}: {report:?}", Release::Five.version());
+    assert!(report.failed.is_empty(), "seeds {:?} differ", report.failed);
+}
