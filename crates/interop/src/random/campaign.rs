@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use super::plan::Plan;
 use super::run::{Runner, scratch};
@@ -40,6 +40,8 @@ pub struct Report {
 #[derive(Debug)]
 struct Work {
     waiting: Vec<Plan>,
+    /// Modes that the jobs are at.
+    running: Vec<Mode>,
     total: usize,
     started: Instant,
     report: Report,
@@ -55,6 +57,7 @@ impl Campaign {
         let work = Mutex::new(Work {
             total: plans.len(),
             waiting: plans,
+            running: Vec::new(),
             started,
             report: Report {
                 done: 0,
@@ -76,20 +79,23 @@ impl Campaign {
         let work = work
             .into_inner()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
+        ensure!(work.waiting.is_empty(), "plans were left out");
         let mut report = work.report;
         report.elapsed = started.elapsed();
         report.failed.sort_unstable();
         Ok(report)
     }
 
-    /// Takes the plans of one mode after those of the other: a server can only write one version.
+    /// A server can only write one version.
     fn job(&self, work: &Mutex<Work>) -> Result<()> {
         let place = tempfile::Builder::new()
             .prefix("interop-random-")
             .tempdir_in(scratch())?;
         let mut runner: Option<Runner> = None;
-        while let Some(plan) = next(work, runner.as_ref().map(Runner::mode))? {
+        let mut last = None;
+        while let Some(plan) = next(work, last)? {
             let mode = plan.mode()?;
+            last = Some(mode);
             if runner.as_ref().map(Runner::mode) != Some(mode) {
                 drop(runner.take());
             }
@@ -164,16 +170,26 @@ impl Attempt {
     }
 }
 
+/// A server that starts takes as long as some plans: the next one is of the mode of the job's last one, then of a mode that
+/// no other job is at, and a few of another job's are left to it.
 fn next(work: &Mutex<Work>, mode: Option<Mode>) -> Result<Option<Plan>> {
+    const FEW: usize = 12;
     let mut work = lock(work);
-    let mut at = 0;
-    for (n, plan) in work.waiting.iter().enumerate() {
-        if mode.is_none() || mode == Some(plan.mode()?) {
-            at = n;
-            break;
-        }
+    let modes: Vec<Mode> = work.waiting.iter().map(Plan::mode).collect::<Result<_>>()?;
+    if let Some(at) = modes.iter().position(|&of| Some(of) == mode) {
+        return Ok(Some(work.waiting.remove(at)));
     }
-    Ok((!work.waiting.is_empty()).then(|| work.waiting.remove(at)))
+    if let Some(at) = work.running.iter().position(|&of| Some(of) == mode) {
+        work.running.remove(at);
+    }
+    let is_free = |of: &Mode| !work.running.contains(of);
+    let is_much = |of: &Mode| modes.iter().filter(|&other| other == of).count() > FEW;
+    let free = modes.iter().position(is_free);
+    let Some(at) = free.or_else(|| modes.iter().position(is_much)) else {
+        return Ok(None);
+    };
+    work.running.push(modes[at]);
+    Ok(Some(work.waiting.remove(at)))
 }
 
 fn record(work: &Mutex<Work>, plan: &Plan, attempt: &Attempt) {

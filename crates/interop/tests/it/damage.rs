@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use interop::cases::Case;
 use interop::parity;
-use interop::scenarios;
+use interop::scenarios::{self, Scenario};
 use interop::{Cassandra, Mode};
 
 use crate::support::server;
@@ -48,33 +48,25 @@ fn nb() {
 }
 
 fn flip(mode: Mode, names: &[&str]) {
+    let Some(mut cassandra) = server(mode) else {
+        return;
+    };
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let mut cases = Vec::new();
+    // All before the first damage: a server that has been given damaged files may apply no schema any more.
+    for scenario in scenarios::all() {
+        if names.contains(&scenario.name.as_str()) {
+            let place = place.path().join(&scenario.name);
+            let case = compacted(&mut cassandra, &scenario, &place).expect("an SSTable");
+            cases.push((scenario.name, case));
+        }
+    }
+    assert_eq!(cases.len(), names.len(), "scenarios of these names");
     let mut survived = Vec::new();
-    for name in names {
-        // A server of its own: one that has been given damaged files may apply no schema any more.
-        let Some(mut cassandra) = server(mode) else {
-            return;
-        };
-        let scenario = scenarios::all()
-            .into_iter()
-            .find(|scenario| scenario.name == *name);
-        let scenario = scenario.expect("a scenario of this name");
-        let place = tempfile::tempdir().expect("a temporary directory");
-        let case =
-            Case::prepare(&mut cassandra, &scenario, &place.path().join("inputs")).expect("inputs");
-        let compacted = case
-            .compact(&mut cassandra, &place.path().join("out"))
-            .expect("compaction");
-        let data = compacted.outputs.first().expect("one output");
-        assert!(
-            cassandra
-                .verify(&case.table, data)
-                .expect("verify")
-                .is_empty(),
-            "{name} before damage"
-        );
+    for (name, (case, data)) in &cases {
         for component in COMPONENTS {
             survived.extend(
-                component_flips(&mut cassandra, &case, data, component)
+                component_flips(&mut cassandra, case, data, component)
                     .unwrap_or_else(|error| panic!("{name} {component}: {error:#}"))
                     .into_iter()
                     .map(|line| format!("{mode}/{name} {component}: {line}")),
@@ -86,6 +78,20 @@ fn flip(mode: Mode, names: &[&str]) {
         "damage not noticed:\n{}",
         survived.join("\n")
     );
+}
+
+/// Cassandra's compaction of a scenario, in which there is nothing to find.
+fn compacted(
+    cassandra: &mut Cassandra,
+    scenario: &Scenario,
+    place: &Path,
+) -> Result<(Case, PathBuf)> {
+    let case = Case::prepare(cassandra, scenario, &place.join("inputs"))?;
+    let mut compacted = case.compact(cassandra, &place.join("out"))?;
+    let data = compacted.outputs.pop().context("no output")?;
+    let findings = cassandra.verify(&case.table, &data)?;
+    ensure!(findings.is_empty(), "before damage: {findings:?}");
+    Ok((case, data))
 }
 
 fn component_flips(
