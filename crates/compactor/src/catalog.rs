@@ -348,11 +348,8 @@ pub fn roughly_uncompressed_bytes(data_path: &Path) -> u64 {
 }
 
 fn read_schema_beside(path: &Path) -> Result<Option<(PathBuf, Table)>> {
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_file() => {}
-        Ok(_) => return Err(not_a_schema(path, "it is not a file")),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::file("read", path)(e)),
+    if matches!(fs::metadata(path), Err(e) if e.kind() == std::io::ErrorKind::NotFound) {
+        return Ok(None);
     }
     let schema = read_schema(path)?;
     if schema.tables.is_empty() && is_omitted(path)? {
@@ -371,6 +368,13 @@ fn is_omitted(path: &Path) -> Result<bool> {
 }
 
 fn read_schema(path: &Path) -> Result<Schema> {
+    // A pipe that nobody writes to would be waited for.
+    if !fs::metadata(path)
+        .map_err(Error::file("read", path))?
+        .is_file()
+    {
+        return Err(not_a_schema(path, "it is not a file"));
+    }
     let bytes = fs::read(path).map_err(Error::file("read", path))?;
     let text = String::from_utf8(bytes).map_err(|e| not_a_schema(path, e.utf8_error()))?;
     Schema::parse(&text).map_err(|e| not_a_schema(path, e))

@@ -179,3 +179,29 @@ fn an_observer_can_stop_it() {
         assert_eq!(error.kind(), ErrorKind::Cancelled);
     }
 }
+
+/// Entries of partitions that are not there may go on for as long as a sparse file pretends to.
+#[test]
+fn an_endless_index_can_be_stopped() {
+    struct StopSoon(std::cell::Cell<u32>);
+    impl Observer for StopSoon {
+        fn is_cancelled(&self) -> bool {
+            self.0.set(self.0.get() + 1);
+            self.0.get() > 1000
+        }
+        fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+    }
+    let copy = Copy::of(&support::sstable("nb-range_nested/inputs/1"));
+    let index = copy.path(compactor::sstable::Component::Index);
+    let index = std::fs::File::options().write(true).open(index).unwrap();
+    index.set_len(2 << 30).unwrap();
+    let mut observer = StopSoon(std::cell::Cell::new(0));
+    let options = VerifyOptions::default();
+    let verified = verify(
+        &io(BackendKind::Threads),
+        &copy.data(),
+        &options,
+        &mut observer,
+    );
+    assert_eq!(verified.unwrap_err().kind(), ErrorKind::Cancelled);
+}

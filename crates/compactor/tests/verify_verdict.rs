@@ -338,6 +338,13 @@ fn of_missing_truncated_and_exchanged_files() {
             for len in [0, intact.len() / 2, intact.len() - 1] {
                 copy.write(component, &intact[..len]);
                 judge_it(&format!("cut to {len}"));
+                if component == Component::Index && len == 0 {
+                    let error = judge.merged(copy).unwrap_err().to_string();
+                    assert!(
+                        error.contains("Index.db") && error.contains("empty"),
+                        "{error}"
+                    );
+                }
             }
             for (other, from) in &copies {
                 let version = |name: &str| name.split('-').next().map(str::to_owned);

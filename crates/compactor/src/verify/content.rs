@@ -164,7 +164,7 @@ impl<'a> ContentCheck<'a> {
                 .filter(|_| by_chunk)
                 .map_or(0, |range| range.end);
             let from = chunk_end.max(start + 1);
-            match self.step.skip_to(from, data.data_len())? {
+            match self.step.skip_to(from, data.data_len(), observer)? {
                 Some(next) if restarts <= MAX_RESTARTS => base = next,
                 _ => {
                     let rest = data.data_len().saturating_sub(from);
@@ -183,7 +183,7 @@ impl<'a> ContentCheck<'a> {
                 check_cancelled(observer)?;
             }
         }
-        self.step.finish(self.is_interrupted)?;
+        self.step.finish(self.is_interrupted, observer)?;
         self.content.cells = self.rows.cells;
         self.content.partitions_skipped = self.step.skipped();
         Ok((self.content, self.step))
@@ -210,7 +210,8 @@ impl<'a> ContentCheck<'a> {
         let key_type = &self.header.key_type.cql_type;
         self.rows.partition = key_type.describe_key(&key);
         self.key(&key, &hash, start);
-        let is_indexed = self.step.find(&key, &hash, start, &self.rows.partition)?;
+        let partition = &self.rows.partition;
+        let is_indexed = self.step.find(&key, &hash, start, partition, observer)?;
         let deletion = cursor.partition_deletion();
         self.rows.deletion("partition.deletion", &deletion, start);
         let mut rows = 0;

@@ -1,9 +1,12 @@
 //! The partition index and `Filter.db` beside the partitions of `Data.db`: each key must be in both, and each
 //! entry of the index must lead to its partition.
 
+use compactor_engine::Error as EngineError;
+use compactor_engine::partition_merge::Observer;
 use compactor_io::IoError;
 use compactor_sstable::partitioner::KeyHash;
 
+use super::content::check_cancelled;
 use super::finding::{Findings, Place};
 use super::keys::FilterCheck;
 use super::partition_scan::PartitionScan;
@@ -67,11 +70,14 @@ impl<'a> InStep<'a> {
         hash: &KeyHash,
         start: u64,
         partition: &str,
-    ) -> Result<bool, IoError> {
+        observer: &dyn Observer,
+    ) -> Result<bool, EngineError> {
         let Some(index) = &mut self.index else {
             return Ok(false);
         };
         loop {
+            // There may be more entries that lead nowhere than anyone waits for.
+            check_cancelled(observer)?;
             let Some(position) = index.position() else {
                 if index.is_complete() {
                     self.findings.damage(
@@ -120,8 +126,14 @@ impl<'a> InStep<'a> {
 
     /// Skips the entries of partitions that begin before `from`; the position of the next one, if
     /// it lies in the data.
-    pub(super) fn skip_to(&mut self, from: u64, data_len: u64) -> Result<Option<u64>, IoError> {
+    pub(super) fn skip_to(
+        &mut self,
+        from: u64,
+        data_len: u64,
+        observer: &dyn Observer,
+    ) -> Result<Option<u64>, EngineError> {
         while let Some(position) = self.index.as_ref().and_then(PartitionScan::position) {
+            check_cancelled(observer)?;
             if position >= from {
                 return Ok((position < data_len).then_some(position));
             }
@@ -132,10 +144,15 @@ impl<'a> InStep<'a> {
 
     /// What is left behind the last partition read: entries of partitions that do not exist, unless
     /// the data could not be read to its end.
-    pub(super) fn finish(&mut self, is_interrupted: bool) -> Result<(), IoError> {
+    pub(super) fn finish(
+        &mut self,
+        is_interrupted: bool,
+        observer: &dyn Observer,
+    ) -> Result<(), EngineError> {
         while let Some(index) = &self.index
             && let Some(position) = index.position()
         {
+            check_cancelled(observer)?;
             if is_interrupted {
                 self.skip()?;
             } else {

@@ -267,7 +267,9 @@ impl<'a> IndexScan<'a> {
                         continue;
                     }
                     let left = self.buffer.len() - self.taken;
-                    if left == 0 {
+                    if self.file_len == 0 {
+                        self.broken(0, "index.entry", "at least one entry", "an empty file");
+                    } else if left == 0 {
                         self.state = State::Ended;
                     } else {
                         let found = format!("the end of the file after {left} bytes");
