@@ -146,25 +146,35 @@ fn a_limit_of_file_sizes_is_an_error_like_any_other() {
     }
 }
 
-/// A report that cannot be printed does not undo the merge that it is about.
+/// A report that cannot be printed does not undo the work that it is about.
 #[test]
-fn a_report_on_a_full_disk_tells_that_the_output_is_in_place() {
+fn a_report_on_a_full_disk_tells_that_the_outputs_are_in_place() {
     let directory = disk_directory();
-    let script = format!(
-        "{COMPACTOR} generate --output data --rows 10 >made && \
-         exec {COMPACTOR} merge data/generated/kv-* --output merged >/dev/full"
-    );
-    let output = Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(directory.path())
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(
-        stderr.contains("the output is in place: merged/oa-"),
-        "{stderr}"
-    );
+    let data = "data/generated/kv-*";
+    for (arguments, told) in [
+        (
+            "generate --output data --rows 10".to_owned(),
+            "the 3 outputs are in place: data/generated/kv-",
+        ),
+        (
+            format!("merge {data} --output merged"),
+            "the output is in place: merged/oa-",
+        ),
+        (
+            format!("scrub {data} --output scrubbed"),
+            "the 3 outputs are in place: scrubbed/oa-",
+        ),
+    ] {
+        let script = format!("exec {COMPACTOR} {arguments} >/dev/full");
+        let output = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {stderr}");
+        assert!(stderr.contains(told), "{arguments}: {stderr}");
+    }
 }
 
 /// A directory can be removed with no descriptor left to list it.

@@ -178,3 +178,23 @@ fn schemas_that_differ_are_not_chosen_between() {
 fn is_of_second(name: &str) -> bool {
     name.split('-').nth(1) == Some("2")
 }
+
+/// A pipe that nobody writes to would be waited for.
+#[test]
+fn a_schema_that_is_a_pipe_is_refused() {
+    let table = Table::generate();
+    let pipe = table.path("pipe.cql");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let merged = Command::new("timeout")
+        .args(["20", env!("CARGO_BIN_EXE_compactor"), "merge", "--schema"])
+        .arg(&pipe)
+        .arg("--output")
+        .arg(table.path("out"))
+        .arg(&table.directory)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&merged.stderr);
+    assert_eq!(merged.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("it is not a file"), "{stderr}");
+}

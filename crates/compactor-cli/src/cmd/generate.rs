@@ -3,7 +3,7 @@
 mod summary;
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::duration::Seconds;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt;
 use crate::numbers::{GC_GRACE_SECONDS, THREADS, moment, within};
-use crate::output::print;
+use crate::output::print_of;
 use crate::progress::{Progress, ProgressMode};
 
 /// Uncompressed bytes of an SSTable that may be asked for.
@@ -321,7 +321,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let result = generate(io, options, &mut progress);
     progress.finish();
-    print(&summary::report(&result?, args.format)?)
+    let report = result?;
+    let outputs: Vec<&Path> = report
+        .sstables
+        .iter()
+        .map(|s| s.data_path.as_path())
+        .collect();
+    print_of(&summary::report(&report, args.format)?, &outputs)
 }
 
 fn options(args: &Args) -> anyhow::Result<GenerateOptions> {

@@ -15,7 +15,7 @@ use crate::exit_code;
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::output::{print, say};
+use crate::output::{print_of, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
@@ -159,7 +159,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     observer.progress.finish();
     let lossy = reports.iter().filter(|r| r.is_lossy()).count();
-    print(&match args.format {
+    let outputs = reports.iter().filter_map(|report| report.output.as_ref());
+    let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
+    let told = match args.format {
         Format::Text => reports
             .iter()
             .map(|report| text(report, args.dry_run))
@@ -170,7 +172,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             sstables: &reports,
             failed: &failed,
         })?,
-    })?;
+    };
+    print_of(&told, &outputs)?;
     for note in io.notes() {
         say(format_args!("note: {note}"));
     }
