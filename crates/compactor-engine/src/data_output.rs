@@ -67,8 +67,8 @@ impl std::fmt::Debug for Shared {
 struct Stored {
     /// The memory that goes back to the merge; the bytes to write if not compressed.
     raw: Vec<u8>,
-    /// Compressor and chunks with their checksums, if compressed.
-    compressed: Option<(ChunkCompressor, Vec<u8>)>,
+    /// If compressed: compressor, and memory that begins with so many bytes of chunks and checksums.
+    compressed: Option<(ChunkCompressor, Vec<u8>, usize)>,
     /// Uncompressed and stored length of each chunk.
     chunks: Vec<(u32, u32)>,
     /// Checksums for `CRC.db`, if not compressed.
@@ -263,14 +263,20 @@ impl Shared {
             Some(recycled) => recycled,
             None => (ChunkCompressor::new(params)?, Vec::new()),
         };
-        out.clear();
         let mut chunks = Vec::with_capacity(raw.len() / params.chunk_len as usize + 1);
+        let mut len = 0;
         for chunk in raw.chunks(params.chunk_len as usize) {
-            let lengths = compressor.compress(chunk, &mut out)?;
+            // What an earlier block left there is overwritten, not cleared first.
+            let room = len + compressor.max_stored_len(chunk.len());
+            if out.len() < room {
+                out.resize(room, 0);
+            }
+            let lengths = compressor.compress_into(chunk, &mut out[len..])?;
             chunks.push((chunk.len() as u32, lengths.stored_len));
+            len += lengths.stored_len as usize;
         }
-        digest.update(&out);
-        let compressed = Some((compressor, out));
+        digest.update(&out[..len]);
+        let compressed = Some((compressor, out, len));
         Ok(Stored {
             raw,
             compressed,
@@ -310,7 +316,10 @@ impl Shared {
             digest,
         } = stored;
         if ordered.error.is_none() {
-            let bytes = compressed.as_ref().map_or(&raw, |(_, out)| out);
+            let bytes = match &compressed {
+                Some((_, out, len)) => &out[..*len],
+                None => &raw[..],
+            };
             match &mut ordered.writer {
                 Some(writer) => {
                     if let Err(error) = writer.write_all(bytes) {
@@ -329,8 +338,8 @@ impl Shared {
                 }
             }
         }
-        if let Some(recycled) = compressed {
-            lock(&self.compressors).push(recycled);
+        if let Some((compressor, out, _)) = compressed {
+            lock(&self.compressors).push((compressor, out));
         }
         raw
     }

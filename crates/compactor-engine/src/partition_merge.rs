@@ -1,8 +1,8 @@
 //! Partitions of many inputs become one stream of partitions.
 //!
 //! Inputs meet in a tournament on (token, key); those at the same partition meet in a second one on
-//! the clustering inside it. A row that only one input has, under no deletion and in an input with
-//! nothing to purge, is transcoded as it is read; everything else goes through [`RowMerger`].
+//! the clustering inside it. A row that only one input has, under no deletion and with nothing in it
+//! to purge, is transcoded as it is read; everything else goes through [`RowMerger`].
 //!
 //! Differs from Cassandra: shadowing is applied to partitions of a single input too. Cassandra passes
 //! their rows through, relying on every SSTable having removed what it deletes itself; purging the
@@ -511,14 +511,14 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         const NEEDS_CARE: u8 =
             flags::HAS_DELETION | flags::HAS_COMPLEX_DELETION | flags::EXTENSION_FLAG;
         if members.len() == 1
-            && first.nothing_to_purge
             && first.nothing_dropped
             && first.same_clustering
             && active.is_live()
             && !self.has_counters
             && row.head.flags & NEEDS_CARE == 0
         {
-            match self.writer.transcode_row(&row, first.map.of_kind(false)) {
+            let map = first.map.of_kind(false);
+            match self.writer.transcode_row(&row, map, &self.purger) {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(TranscodeError::Row(error)) => return Err(first.cursor.place_error(error)),

@@ -21,6 +21,7 @@ use compactor_sstable::statistics::collector::MetadataCollector;
 
 use crate::cursor::RowRef;
 use crate::error::{Error, Result};
+use crate::purge::{Purged, Purger};
 use crate::row_merge::MergedRow;
 use crate::sstable_index::{IndexedPartition, SstableIndex};
 
@@ -229,13 +230,23 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
 
     /// Writes a row that no other version and no deletion touches, cell by cell as it is read,
     /// without collecting it first. `map` gives each input column's index in the output. Returns
-    /// false, with nothing written, where the row needs more care than that.
+    /// false, with nothing written, where the row needs more care than that: where `purger` would
+    /// change something in it, above all.
     ///
     /// # Errors
     /// Damage in the row, relative to its first byte, or those of a full block.
-    pub fn transcode_row(&mut self, row: &RowRef<'_>, map: &[u32]) -> Result<bool, TranscodeError> {
+    pub fn transcode_row(
+        &mut self,
+        row: &RowRef<'_>,
+        map: &[u32],
+        purger: &Purger,
+    ) -> Result<bool, TranscodeError> {
         let layout = Arc::clone(&self.layout);
         let mut body = row.body()?;
+        if purger.purge_liveness(body.liveness) != body.liveness {
+            return Ok(false);
+        }
+        let is_kept = |cell: &CellView<'_>| matches!(purger.purge_cell(*cell), Purged::Kept(_));
         let present = body.present().remaining();
         let has_all_columns = present == layout.regular_columns.len();
         let shape = RowShape {
@@ -286,7 +297,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
                             .is_lt(),
                         (_, cell) => cell.is_some(),
                     };
-                    let Some(cell) = cell.filter(|_| in_order) else {
+                    let Some(cell) = cell.filter(|cell| in_order && is_kept(cell)) else {
                         self.out.truncate(begin);
                         return Ok(false);
                     };
@@ -296,7 +307,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
                     cells += 1;
                 }
             } else {
-                let Some(cell) = body.simple_cell(input_column)? else {
+                let Some(cell) = body.simple_cell(input_column)?.filter(is_kept) else {
                     self.out.truncate(begin);
                     return Ok(false);
                 };
@@ -514,8 +525,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         }
     }
 
-    /// Like `note_cell` for a cell whose row may yet be rolled back and written in another way: with
-    /// the same timestamps and TTLs, but counted once.
+    /// Like `note_cell` for a cell that stays as it is, but whose row may yet be rolled back and
+    /// written in another way: with the same timestamps and TTLs, but counted once.
     #[inline]
     fn note_transcoded(&mut self, cell: &CellView<'_>) {
         self.collector.update_timestamp(cell.timestamp);
