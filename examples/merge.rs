@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     report.input_uncompressed_bytes_per_s / 1e6,
                     report.page_cache.pages_resident()
                 );
-                if let Some(sstable) = report.output {
+                for sstable in report.outputs {
                     println!("{}", sstable.data_path.display());
                 }
             }

@@ -9,6 +9,7 @@ mod lab;
 mod merge;
 mod metadata;
 mod scrub;
+mod split;
 mod upgrade;
 mod verify;
 
@@ -24,6 +25,7 @@ pub enum Command {
     Merge(merge::Args),
     Compact(compact::Args),
     Upgrade(upgrade::Args),
+    Split(split::Args),
     Dump(dump::Args),
     Metadata(metadata::Args),
     Verify(verify::Args),
@@ -38,9 +40,11 @@ impl Command {
     /// What the command writes.
     pub fn writes(&self) -> Writes {
         match self {
-            Command::Merge(_) | Command::Compact(_) | Command::Upgrade(_) | Command::Scrub(_) => {
-                Writes::Rewritten
-            }
+            Command::Merge(_)
+            | Command::Compact(_)
+            | Command::Upgrade(_)
+            | Command::Split(_)
+            | Command::Scrub(_) => Writes::Rewritten,
             Command::Generate(_) | Command::Demo(_) | Command::Lab(_) => Writes::Generated,
             Command::Dump(_) | Command::Metadata(_) | Command::Verify(_) | Command::Doctor(_) => {
                 Writes::Nothing
@@ -54,6 +58,7 @@ impl Command {
             Command::Merge(args) => merge::run(args),
             Command::Compact(args) => compact::run(args),
             Command::Upgrade(args) => upgrade::run(args),
+            Command::Split(args) => split::run(args),
             Command::Dump(args) => dump::run(args),
             Command::Metadata(args) => metadata::run(args),
             Command::Verify(args) => verify::run(args),

@@ -4,6 +4,7 @@
 
 mod cmd;
 mod duration;
+mod each_alone;
 mod exit_code;
 mod flags;
 mod interrupt;

@@ -27,6 +27,9 @@ pub const READAHEAD: RangeInclusive<ByteSize> = ByteSize(4 << 10)..=ByteSize(1 <
 /// Bytes per second that `--throughput` may say. Less than a block would go through in a second below.
 pub const THROUGHPUT: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 
+/// Sizes after which another output begins.
+pub const SSTABLE_SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(1 << 50);
+
 /// Values of `gc_grace_seconds`, an `int` in Cassandra.
 pub const GC_GRACE_SECONDS: RangeInclusive<u32> = 0..=i32::MAX as u32;
 

@@ -79,7 +79,7 @@ fn an_output_for_each_state() {
             group["repair"]["repaired_at_ms"].as_i64().unwrap_or(0),
             repaired_at
         );
-        let data = PathBuf::from(group["output"]["data_path"].as_str().unwrap());
+        let data = PathBuf::from(group["outputs"][0]["data_path"].as_str().unwrap());
         let descriptor = Descriptor::parse(&data).unwrap().descriptor;
         let bytes = fs::read(descriptor.path(Component::Statistics)).unwrap();
         let statistics = Statistics::parse(&bytes, descriptor.version).unwrap();

@@ -31,6 +31,17 @@ pub struct DataOutput {
     block_count: usize,
     block_len: usize,
     next: u64,
+    /// Uncompressed bytes of the blocks that were put.
+    put: u64,
+    chunk: Option<ChunkLengths>,
+}
+
+/// Lengths of a whole chunk in bytes.
+#[derive(Clone, Copy, Debug)]
+struct ChunkLengths {
+    raw: u64,
+    /// What it may come to at most, with its checksum.
+    max_stored: u64,
 }
 
 /// What is known once `Data.db` is complete.
@@ -52,7 +63,10 @@ struct Shared {
     compressors: Mutex<Vec<(ChunkCompressor, Vec<u8>)>>,
     ordered: Mutex<Ordered>,
     free: Sender<Vec<u8>>,
+    /// Bytes on disk. Grows before `encoded` does.
     written: AtomicU64,
+    /// Uncompressed bytes of the blocks that are on disk.
+    encoded: AtomicU64,
 }
 
 impl std::fmt::Debug for Shared {
@@ -103,8 +117,15 @@ impl DataOutput {
             .as_ref()
             .map_or(DEFAULT_CRC_CHUNK_LEN, |p| p.chunk_len) as usize;
         let block_len = BLOCK_LEN.next_multiple_of(chunk_len);
+        let mut compressors = Vec::new();
+        let mut chunk = None;
         if let Some(params) = &params {
-            params.codec()?;
+            let compressor = ChunkCompressor::new(params)?;
+            chunk = Some(ChunkLengths {
+                raw: chunk_len as u64,
+                max_stored: compressor.max_stored_len(chunk_len) as u64,
+            });
+            compressors.push((compressor, Vec::new()));
         }
         let block_count = max_blocks.max(2);
         let (free_sender, free) = bounded(block_count);
@@ -124,10 +145,11 @@ impl DataOutput {
         let shared = Arc::new(Shared {
             params,
             cancelled,
-            compressors: Mutex::new(Vec::new()),
+            compressors: Mutex::new(compressors),
             ordered: Mutex::new(ordered),
             free: free_sender,
             written: AtomicU64::new(0),
+            encoded: AtomicU64::new(0),
         });
         Ok(DataOutput {
             shared,
@@ -136,12 +158,49 @@ impl DataOutput {
             block_count,
             block_len,
             next: 0,
+            put: 0,
+            chunk,
         })
     }
 
     /// Bytes written to the file so far.
     pub fn stored_bytes(&self) -> u64 {
         self.shared.written.load(Ordering::Relaxed)
+    }
+
+    /// Uncompressed bytes of a chunk; `None` if nothing is compressed.
+    pub fn chunk_len(&self) -> Option<usize> {
+        self.chunk.map(|chunk| chunk.raw as usize)
+    }
+
+    /// What the blocks that were put and `more` bytes behind them, whole chunks, may come to on disk
+    /// at most.
+    pub fn max_stored_bytes(&self, more: u64) -> u64 {
+        // In this order: a block written meanwhile is then counted twice, not left out.
+        let encoded = self.shared.encoded.load(Ordering::Acquire);
+        let written = self.stored_bytes();
+        let open = (self.put - encoded).saturating_add(more);
+        written.saturating_add(match self.chunk {
+            None => open,
+            Some(chunk) => open.div_ceil(chunk.raw).saturating_mul(chunk.max_stored),
+        })
+    }
+
+    /// Waits until every block that was put is written. The caller holds one buffer, as from
+    /// [`take_buffer`](BlockOutput::take_buffer).
+    ///
+    /// # Errors
+    /// The first failure of any block, or cancellation.
+    pub fn wait(&mut self) -> Result<()> {
+        let mut buffers = Vec::with_capacity(self.block_count);
+        for _ in 1..self.block_count {
+            buffers.push(self.free.recv().map_err(|_| lost())?);
+        }
+        for buffer in buffers {
+            // The channel has room for all of them.
+            let _ = self.shared.free.try_send(buffer);
+        }
+        self.shared.check()
     }
 
     /// Waits for all blocks, syncs and closes the file.
@@ -191,12 +250,7 @@ impl BlockOutput for DataOutput {
 
     fn take_buffer(&mut self) -> Result<Vec<u8>> {
         let mut buffer = self.free.recv().map_err(|_| lost())?;
-        if self.shared.cancelled.load(Ordering::Relaxed) {
-            return Err(Error::Cancelled);
-        }
-        if let Some(error) = lock(&self.shared.ordered).error.take() {
-            return Err(error);
-        }
+        self.shared.check()?;
         buffer.clear();
         // A row longer than a block made it grow: that memory is not kept.
         buffer.shrink_to(self.block_len + self.block_len / 4);
@@ -207,6 +261,7 @@ impl BlockOutput for DataOutput {
     fn put_block(&mut self, block: Vec<u8>) {
         let number = self.next;
         self.next += 1;
+        self.put += block.len() as u64;
         let delivery = Delivery {
             shared: Arc::clone(&self.shared),
             number,
@@ -242,6 +297,14 @@ impl Drop for Delivery {
 }
 
 impl Shared {
+    /// The first failure of any block, or cancellation.
+    fn check(&self) -> Result<()> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        lock(&self.ordered).error.take().map_or(Ok(()), Err)
+    }
+
     fn encode(&self, raw: Vec<u8>) -> Result<Stored> {
         let mut digest = Hasher::new();
         let Some(params) = &self.params else {
@@ -330,6 +393,7 @@ impl Shared {
             }
             self.written
                 .fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            self.encoded.fetch_add(raw.len() as u64, Ordering::Release);
             ordered.digest.combine(&digest);
             ordered.crcs.extend_from_slice(&crcs);
             if let Some(info) = &mut ordered.info {

@@ -31,6 +31,7 @@ pub mod merge_job;
 pub mod merge_run;
 pub mod output_filter;
 pub mod output_id;
+mod outputs;
 pub mod overlapping;
 pub mod partition_merge;
 pub mod partition_writer;

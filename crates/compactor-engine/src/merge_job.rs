@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, check_schema, types_of_schema, union};
 use crate::input::{InputSstable, WRITABLE};
 use crate::key_estimate::estimate_keys;
-use crate::output_id::{id_behind, next_id};
+use crate::output_id::{OutputIds, next_id};
 use crate::overlapping::{OverlappingSet, OverlappingSstable, Surroundings};
 use crate::repair_group::RepairGroup;
 use crate::sstable_index::default_column_index_size;
@@ -107,6 +107,9 @@ pub struct MergeOptions {
     /// Stored bytes of `Data.db` that are taken per second, over all inputs; `None` for no limit. See
     /// [`RateLimiter`](crate::rate_limiter::RateLimiter).
     pub throughput_bytes_per_s: Option<NonZeroU64>,
+    /// Bytes of `Data.db` on disk after which the next partition begins another output: they are
+    /// exceeded by at most one partition and a chunk (`MaxSSTableSizeWriter`). `None` for one output.
+    pub max_sstable_size: Option<u64>,
 }
 
 impl MergeOptions {
@@ -135,6 +138,7 @@ impl MergeOptions {
             memory_bytes: 64 << 20,
             readahead_bytes: None,
             throughput_bytes_per_s: None,
+            max_sstable_size: None,
         }
     }
 }
@@ -150,6 +154,8 @@ pub struct MergeJob {
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
     pub(crate) budget: Budget,
+    /// For outputs after the first, whose id is decided.
+    pub(crate) ids: OutputIds,
 }
 
 impl MergeJob {
@@ -205,7 +211,7 @@ impl MergeJob {
             .iter()
             .flat_map(|(group, inputs)| inputs.iter().map(|i| (*group, i.data_path())))
             .collect();
-        let mut id = next;
+        let ids = OutputIds::behind(next);
         let mut jobs = Vec::with_capacity(groups.len());
         for (group, inputs) in groups {
             let others = paths.iter().filter(|(other, _)| *other != group);
@@ -219,18 +225,29 @@ impl MergeJob {
                         Scope::Overlapping(known.iter().cloned().chain(others).collect())
                     }
                 },
-                id: Some(id),
+                id: Some(if jobs.is_empty() { next } else { ids.take()? }),
                 ..options.clone()
             };
-            jobs.push(MergeJob::decide(io.clone(), options, inputs)?);
-            id = id_behind(id)?;
+            let job = MergeJob::decide(io.clone(), options, inputs)?;
+            jobs.push(MergeJob {
+                ids: ids.clone(),
+                ..job
+            });
         }
         Ok(jobs)
     }
 
     /// Decides everything that does not need the inputs' data. They come newest first.
     fn decide(io: Io, options: MergeOptions, inputs: Vec<InputSstable>) -> Result<MergeJob> {
-        let inherited = inherited_settings(&inputs)?;
+        if options.max_sstable_size == Some(0) {
+            return Err(Error::InvalidInput(
+                "SSTables of at most 0 bytes: name a greater size".to_owned(),
+            ));
+        }
+        let mut inherited = inherited_settings(&inputs)?;
+        if options.max_sstable_size.is_some() {
+            inherited.level = 0;
+        }
         let is_repaired = |i: &InputSstable| i.statistics.stats.repaired_at != 0;
         let surroundings = match &options.scope {
             _ if options.only_purge_repaired && !inputs.iter().all(is_repaired) => {
@@ -272,6 +289,7 @@ impl MergeJob {
                 DropTimes::of(table, &settings.header, &path)?
             }
         };
+        let ids = OutputIds::behind(settings.descriptor.id);
         let block_unit = inputs.iter().map(block_unit).max().unwrap_or(0);
         let budget = Budget::divide(
             options.memory_bytes,
@@ -293,6 +311,7 @@ impl MergeJob {
             settings,
             drops,
             budget,
+            ids,
         })
     }
 
@@ -314,7 +333,7 @@ impl MergeJob {
         }
     }
 
-    /// What the output will be.
+    /// What the output will be, or the first of several.
     pub fn settings(&self) -> &SstableSettings {
         &self.settings
     }

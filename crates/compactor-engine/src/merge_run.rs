@@ -4,18 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use compactor_sstable::partitioner::Partitioner;
+
 use crate::cursor::{Cursor, ExpectedPartitions};
 use crate::decode::{DecodedBlocks, Encoding};
 use crate::error::{Error, Result};
 use crate::header_union::column_map;
-use crate::key_estimate::partition_count;
+use crate::key_estimate::{keys_per_sstable, partition_count};
 use crate::merge_job::MergeJob;
+use crate::outputs::{OutputSettings, Outputs};
 use crate::partition_merge::{
     InputRead, MergeCounts, MergeInput, Merged, Observer, PartitionMerger,
 };
 use crate::rate_limiter::RateLimiter;
 use crate::sstable_writer::{
-    SstableWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
+    FilePartitionWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
 };
 use crate::staging::Staging;
 use crate::workers::Workers;
@@ -23,8 +26,9 @@ use crate::workers::Workers;
 /// What a merge did.
 #[derive(Debug)]
 pub struct MergeOutcome {
-    /// The output; `None` if nothing was left to write.
-    pub output: Option<WrittenSstable>,
+    /// The outputs in the order of their partitions; none if nothing was left to write, and one
+    /// unless a greatest size was asked for.
+    pub outputs: Vec<WrittenSstable>,
     /// Counts of the merge.
     pub counts: MergeCounts,
     /// Bytes of `Data.db` of all inputs.
@@ -35,10 +39,10 @@ pub struct MergeOutcome {
     pub elapsed: Duration,
 }
 
-/// A merge that is done but for the publication of its output.
+/// A merge that is done but for the publication of its outputs.
 #[derive(Debug)]
 pub struct StagedMerge {
-    output: Option<StagedSstable>,
+    outputs: Vec<StagedSstable>,
     outcome: MergeOutcome,
 }
 
@@ -50,22 +54,17 @@ pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
     let started = Instant::now();
     let mut outcomes = Vec::with_capacity(merges.len());
     let mut staged = Vec::with_capacity(merges.len());
-    let mut with_output = Vec::with_capacity(merges.len());
     for merge in merges {
-        if let Some(output) = merge.output {
-            with_output.push(outcomes.len());
-            staged.push(output);
-        }
-        outcomes.push(merge.outcome);
+        outcomes.push((merge.outputs.len(), merge.outcome));
+        staged.extend(merge.outputs);
     }
-    let written = publish_together(staged)?;
-    for outcome in &mut outcomes {
-        outcome.elapsed += started.elapsed();
-    }
-    for (index, written) in with_output.into_iter().zip(written) {
-        outcomes[index].output = Some(written);
-    }
-    Ok(outcomes)
+    let mut written = publish_together(staged)?.into_iter();
+    let outcomes = outcomes.into_iter().map(|(outputs, outcome)| MergeOutcome {
+        outputs: written.by_ref().take(outputs).collect(),
+        elapsed: outcome.elapsed + started.elapsed(),
+        ..outcome
+    });
+    Ok(outcomes.collect())
 }
 
 impl MergeJob {
@@ -107,26 +106,14 @@ impl MergeJob {
     ) -> Result<StagedMerge> {
         let uncompressed_bytes_read = self.uncompressed_bytes();
         let stored_bytes_read = self.inputs.iter().map(|i| i.data.len()).sum();
-        let write = WriteSettings {
-            mode: self.options.write_mode,
-            buffer_bytes: self.budget.write_buffer_bytes,
-            in_flight: self.budget.write_buffers,
-            max_blocks: self.budget.output_blocks,
-            expected_len: Some(self.expected_output_len(stored_bytes_read)),
-        };
-        let (sstable, partitions) = SstableWriter::create(
-            &self.io,
+        let (mut outputs, partitions) = Outputs::begin(
+            self.io.clone(),
             staging,
-            self.settings.clone(),
-            &write,
+            self.output_settings(stored_bytes_read),
             workers.queue(),
             Arc::clone(cancelled),
         )?;
-        let sstable = match self.inputs.first() {
-            Some(input) => sstable.with_partitioner(input.partitioner),
-            None => sstable,
-        };
-        let layout = Arc::clone(sstable.layout());
+        let layout = Arc::clone(outputs.current().layout());
         let mut merge_inputs = Vec::with_capacity(self.inputs.len());
         let rate = self.options.throughput_bytes_per_s;
         let limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate)));
@@ -167,7 +154,7 @@ impl MergeJob {
                 false => merge_input,
             });
         }
-        let merger = PartitionMerger::new(
+        let mut merger = PartitionMerger::new(
             merge_inputs,
             partitions,
             layout,
@@ -175,11 +162,16 @@ impl MergeJob {
             self.options.gc_before_s.unwrap_or(i64::MIN),
         )
         .with_drops(std::mem::take(&mut self.drops));
+        let limit = self.options.max_sstable_size.unwrap_or(u64::MAX);
+        let is_full = |writer: &mut FilePartitionWriter| writer.exceeds_on_disk(limit);
+        while merger.run_until(is_full, &self.surroundings, observer)? {
+            (outputs, merger) = merger.change_writer(|full| outputs.next(full))?;
+        }
         let Merged {
             inputs,
             writer: partitions,
             counts,
-        } = merger.run_to_end(&self.surroundings, observer)?;
+        } = merger.end();
         let read: Vec<InputRead> = inputs
             .iter()
             .map(|input| InputRead {
@@ -192,20 +184,44 @@ impl MergeJob {
         // Windows and readahead are not needed any more.
         drop(inputs);
         observer.inputs_read(&read)?;
-        let output = sstable.stage(partitions)?;
-        if let Some(output) = &output {
+        let outputs = outputs.end(partitions)?;
+        for output in &outputs {
             observer.before_publish(&output.data_path())?;
         }
         Ok(StagedMerge {
-            output,
+            outputs,
             outcome: MergeOutcome {
-                output: None,
+                outputs: Vec::new(),
                 counts,
                 stored_bytes_read,
                 uncompressed_bytes_read,
                 elapsed: started.elapsed(),
             },
         })
+    }
+
+    fn output_settings(&self, stored_bytes_read: u64) -> OutputSettings {
+        let expected_len = self.expected_output_len(stored_bytes_read);
+        let expected_keys = self.settings.expected_keys;
+        let max_len = self.options.max_sstable_size;
+        OutputSettings {
+            sstable: self.settings.clone(),
+            keys_per_sstable: max_len.map_or(expected_keys, |max| {
+                keys_per_sstable(&self.inputs, expected_keys, max)
+            }),
+            ids: self.ids.clone(),
+            partitioner: self
+                .inputs
+                .first()
+                .map_or(Partitioner::Murmur3, |input| input.partitioner),
+            write: WriteSettings {
+                mode: self.options.write_mode,
+                buffer_bytes: self.budget.write_buffer_bytes,
+                in_flight: self.budget.write_buffers,
+                max_blocks: self.budget.output_blocks,
+                expected_len: Some(max_len.map_or(expected_len, |max| expected_len.min(max))),
+            },
+        }
     }
 
     /// At most what came in, unless compression is given up.

@@ -1,6 +1,7 @@
 //! Ids of outputs.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_sstable::descriptor::Descriptor;
@@ -68,11 +69,33 @@ fn new_uuid_id() -> Result<SstableId> {
         .map_err(|e| Error::Internal(format!("make an SSTable id: {e}")))
 }
 
+/// Ids for the outputs of merges into one directory, of which each is given once.
+#[derive(Clone, Debug)]
+pub struct OutputIds {
+    last: Arc<Mutex<SstableId>>,
+}
+
+impl OutputIds {
+    /// Ids behind this one.
+    pub fn behind(id: SstableId) -> OutputIds {
+        OutputIds {
+            last: Arc::new(Mutex::new(id)),
+        }
+    }
+
+    /// The next one.
+    ///
+    /// # Errors
+    /// No id is left.
+    pub fn take(&self) -> Result<SstableId> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = id_behind(*last)?;
+        Ok(*last)
+    }
+}
+
 /// The id of the output after the one with this id.
-///
-/// # Errors
-/// No id is left.
-pub fn id_behind(id: SstableId) -> Result<SstableId> {
+fn id_behind(id: SstableId) -> Result<SstableId> {
     match id {
         SstableId::Uuid { .. } => new_uuid_id(),
         sequence => SstableId::next_sequence([sequence])

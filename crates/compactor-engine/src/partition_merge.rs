@@ -184,6 +184,10 @@ pub struct PartitionMerger<S, B, I> {
     has_counters: bool,
     /// Since the observer was called last.
     steps: u32,
+    /// Rows and partitions that writers before this one were given.
+    written_before: (u64, u64),
+    /// Inputs by their current partition; `None` before the first.
+    partitions: Option<Tournament>,
     /// Reused lists: inputs of the partition, and the places in that list of a step's inputs.
     group: Vec<u32>,
     step: Vec<u32>,
@@ -224,6 +228,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             counts,
             has_counters,
             steps: 0,
+            written_before: (0, 0),
+            partitions: None,
             group: Vec::new(),
             step: Vec::new(),
             clusterings: Tournament::default(),
@@ -262,12 +268,33 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         limits: &dyn PurgeLimits,
         observer: &mut dyn Observer,
     ) -> Result<Merged<S, B, I>> {
-        let mut partitions = Tournament::default();
-        for input in &mut self.inputs {
-            input.cursor.next_partition()?;
-        }
-        let inputs = &self.inputs;
-        partitions.start(inputs.len(), |a, b| compare_partitions(inputs, a, b));
+        self.run_until(|_| Ok(false), limits, observer)?;
+        Ok(self.end())
+    }
+
+    /// Runs until the inputs end, or `is_full` says, asked before each partition, that the writer has
+    /// enough. Returns whether there is more.
+    ///
+    /// # Errors
+    /// As [`PartitionMerger::run_to_end`], or the error of `is_full`.
+    pub fn run_until(
+        &mut self,
+        mut is_full: impl FnMut(&mut PartitionWriter<B, I>) -> Result<bool>,
+        limits: &dyn PurgeLimits,
+        observer: &mut dyn Observer,
+    ) -> Result<bool> {
+        let mut partitions = match self.partitions.take() {
+            Some(partitions) => partitions,
+            None => {
+                for input in &mut self.inputs {
+                    input.cursor.next_partition()?;
+                }
+                let inputs = &self.inputs;
+                let mut partitions = Tournament::default();
+                partitions.start(inputs.len(), |a, b| compare_partitions(inputs, a, b));
+                partitions
+            }
+        };
         loop {
             let mut group = std::mem::take(&mut self.group);
             group.clear();
@@ -279,6 +306,12 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             if !first.has_partition() {
                 break;
             }
+            if self.writer.partitions() > 0 && is_full(&mut self.writer)? {
+                self.group = group;
+                self.partitions = Some(partitions);
+                return Ok(true);
+            }
+            let first = &self.inputs[group[0] as usize].cursor;
             // There may be thousands of SSTables to ask.
             let may_purge = |i: &u32| !self.inputs[*i as usize].nothing_to_purge;
             self.purger.limit = match group.iter().any(may_purge) {
@@ -297,11 +330,37 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             self.step(observer)?;
         }
         self.report(observer)?;
-        Ok(Merged {
+        Ok(false)
+    }
+
+    /// Gives inputs and writer back.
+    pub fn end(self) -> Merged<S, B, I> {
+        Merged {
             inputs: self.inputs,
             writer: self.writer,
             counts: self.counts,
-        })
+        }
+    }
+
+    /// Goes on with the writer that `change` gives for the one that is full, beside something else
+    /// that is passed on.
+    ///
+    /// # Errors
+    /// That of `change`.
+    pub fn change_writer<T>(
+        self,
+        change: impl FnOnce(PartitionWriter<B, I>) -> Result<(T, PartitionWriter<B, I>)>,
+    ) -> Result<(T, Self)> {
+        let (mut rows, mut partitions) = self.written_before;
+        rows += self.writer.rows();
+        partitions += self.writer.partitions();
+        let (passed_on, writer) = change(self.writer)?;
+        let merger = PartitionMerger {
+            writer,
+            written_before: (rows, partitions),
+            ..self
+        };
+        Ok((passed_on, merger))
     }
 
     #[inline]
@@ -320,7 +379,12 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             return Err(Error::Cancelled);
         }
         let read = self.inputs.iter().map(|i| i.cursor.position()).sum();
-        observer.progress(read, self.writer.rows(), self.writer.partitions());
+        let (rows, partitions) = self.written_before;
+        observer.progress(
+            read,
+            rows + self.writer.rows(),
+            partitions + self.writer.partitions(),
+        );
         Ok(())
     }
 

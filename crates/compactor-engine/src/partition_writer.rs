@@ -20,6 +20,7 @@ use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::statistics::collector::MetadataCollector;
 
 use crate::cursor::RowRef;
+use crate::data_output::DataOutput;
 use crate::error::{Error, Result};
 use crate::purge::{Purged, Purger};
 use crate::row_merge::MergedRow;
@@ -492,21 +493,21 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             self.blocks.put_block(block);
             from += block_len;
         }
+        self.hand_over(from, from + block_len)
+    }
+
+    /// Puts a block of these bytes, all before which were put, and goes on behind them.
+    fn hand_over(&mut self, start: usize, end: usize) -> Result<()> {
         let mut next = self.blocks.take_buffer()?;
-        next.extend_from_slice(&self.out[from + block_len..]);
-        let full = std::mem::replace(&mut self.out, next);
-        self.out_position += (from + block_len) as u64;
-        if from == 0 {
-            let mut full = full;
-            full.truncate(block_len);
-            self.blocks.put_block(full);
-        } else {
-            // `full` came from the blocks' own buffers: it goes back as the last of these blocks.
-            let mut full = full;
-            full.copy_within(from..from + block_len, 0);
-            full.truncate(block_len);
-            self.blocks.put_block(full);
+        next.extend_from_slice(&self.out[end..]);
+        // The bytes came in one of the blocks' own buffers, which goes back with them.
+        let mut block = std::mem::replace(&mut self.out, next);
+        self.out_position += end as u64;
+        if start > 0 {
+            block.copy_within(start..end, 0);
         }
+        block.truncate(end - start);
+        self.blocks.put_block(block);
         Ok(())
     }
 
@@ -564,6 +565,35 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             };
             self.collector.update_clustering(&layout.clustering, prefix);
         }
+    }
+}
+
+impl<I: SstableIndex> PartitionWriter<DataOutput, I> {
+    /// Between partitions: whether what was written comes to more than `limit` bytes on disk. Counted
+    /// are whole chunks, or all bytes if there is no compression. The answer depends on the data alone:
+    /// where it hangs on blocks that are still being compressed, they are waited for.
+    ///
+    /// Source: `CompressedSequentialWriter.getEstimatedOnDiskBytesWritten`,
+    /// `MaxSSTableSizeWriter.shouldSwitchWriterInCurrentLocation`.
+    ///
+    /// # Errors
+    /// Those of a full block.
+    pub fn exceeds_on_disk(&mut self, limit: u64) -> Result<bool> {
+        let Some(chunk_len) = self.blocks.chunk_len() else {
+            return Ok(self.position() > limit);
+        };
+        let whole = self.out.len() - self.out.len() % chunk_len;
+        if self.blocks.max_stored_bytes(whole as u64) <= limit {
+            return Ok(false);
+        }
+        if self.blocks.stored_bytes() > limit {
+            return Ok(true);
+        }
+        if whole > 0 {
+            self.hand_over(0, whole)?;
+        }
+        self.blocks.wait()?;
+        Ok(self.blocks.stored_bytes() > limit)
     }
 }
 

@@ -67,7 +67,7 @@ pub struct WriteSettings {
 #[derive(Debug)]
 pub struct SstableWriter {
     io: Io,
-    staging: Staging,
+    staging: Arc<Staging>,
     settings: SstableSettings,
     mode: WriteMode,
     layout: Arc<Layout>,
@@ -96,11 +96,16 @@ pub struct WrittenSstable {
 /// A complete output that nobody sees yet.
 #[derive(Debug)]
 pub struct StagedSstable {
-    staging: Staging,
+    staging: Arc<Staging>,
     written: WrittenSstable,
 }
 
 impl StagedSstable {
+    /// Partitions in it.
+    pub fn partitions(&self) -> u64 {
+        self.written.partitions
+    }
+
     /// `Data.db` in the staging directory, its other components beside it.
     pub fn data_path(&self) -> PathBuf {
         self.staging.path(&self.written.descriptor, Component::Data)
@@ -112,7 +117,7 @@ impl StagedSstable {
 /// # Errors
 /// A failed sync or rename. Nothing of any output stays then.
 pub fn publish_together(staged: Vec<StagedSstable>) -> Result<Vec<WrittenSstable>> {
-    let (stagings, written): (Vec<Staging>, Vec<WrittenSstable>) = staged
+    let (stagings, written): (Vec<Arc<Staging>>, Vec<WrittenSstable>) = staged
         .into_iter()
         .map(|staged| (staged.staging, staged.written))
         .unzip();
@@ -120,13 +125,13 @@ pub fn publish_together(staged: Vec<StagedSstable>) -> Result<Vec<WrittenSstable
         .iter()
         .map(|written| written.components.iter().map(|(c, _)| *c).collect())
         .collect();
-    let outputs = stagings
+    let outputs: Vec<_> = stagings
         .into_iter()
         .zip(&written)
         .zip(&names)
         .map(|((staging, written), names)| (staging, &written.descriptor, &names[..]))
         .collect();
-    publish_all(outputs)?;
+    publish_all(&outputs)?;
     Ok(written)
 }
 
@@ -138,12 +143,13 @@ impl SstableWriter {
     /// Something unsupported, or a failed file operation.
     pub fn create(
         io: &Io,
-        staging: Staging,
+        staging: impl Into<Arc<Staging>>,
         settings: SstableSettings,
         write: &WriteSettings,
         queue: WorkerQueue,
         cancelled: Arc<AtomicBool>,
     ) -> Result<(SstableWriter, FilePartitionWriter)> {
+        let staging = staging.into();
         let layout = Arc::new(layout_of(&settings.header, settings.descriptor.version)?);
         let filter =
             BloomFilter::for_keys(settings.expected_keys, settings.bloom_filter_fp_chance)?;

@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_io::{rename_no_replace, sync_directory};
@@ -34,7 +34,7 @@ const PREFIX: &str = ".compactor-";
 const UNLOCKED_PREFIX: &str = ".starting-compactor-";
 const LOCK: &str = "lock";
 
-/// A locked directory for the components of one output.
+/// A locked directory for the components of the outputs of one run.
 #[derive(Debug)]
 pub struct Staging {
     directory: PathBuf,
@@ -43,8 +43,8 @@ pub struct Staging {
     /// left to list the directory with.
     files: Mutex<BTreeSet<PathBuf>>,
     /// Removed on drop together with what is in the staging directory.
-    moved: Vec<PathBuf>,
-    /// Directories that did not exist, the innermost first; removed on drop if nothing came of it.
+    moved: Mutex<Vec<PathBuf>>,
+    /// Directories that did not exist, the innermost first; removed on drop if nothing is in them.
     made: Vec<PathBuf>,
     _lock: File,
 }
@@ -68,7 +68,7 @@ impl Staging {
             directory,
             target: target.to_owned(),
             files: Mutex::default(),
-            moved: Vec::new(),
+            moved: Mutex::default(),
             made,
             _lock: lock,
         })
@@ -94,7 +94,7 @@ impl Staging {
     /// As [`publish_all`].
     pub fn publish(self, descriptor: &Descriptor, components: &[Component]) -> Result<PathBuf> {
         let data = self.target.join(descriptor.file_name(Component::Data));
-        publish_all(vec![(self, descriptor, components)])?;
+        publish_all(&[(Arc::new(self), descriptor, components)])?;
         Ok(data)
     }
 
@@ -107,43 +107,55 @@ impl Staging {
         Ok(())
     }
 
-    fn move_to_target(&mut self, descriptor: &Descriptor, component: Component) -> Result<()> {
+    fn move_to_target(&self, descriptor: &Descriptor, component: Component) -> Result<()> {
         let name = descriptor.file_name(component);
         let target = self.target.join(&name);
         rename_no_replace(&self.directory.join(&name), &target)?;
-        self.moved.push(target);
+        if let Ok(mut moved) = self.moved.lock() {
+            moved.push(target);
+        }
         Ok(())
+    }
+
+    /// What was moved stays.
+    fn keep_moved(&self) {
+        if let Ok(mut moved) = self.moved.lock() {
+            moved.clear();
+        }
     }
 }
 
 /// Steps 3 to 6 for outputs of one directory, together: each step is taken for all before the next is
 /// for any, so that they appear as close to one another as renames can be. The components must be
-/// synced.
+/// synced. Several outputs may share a staging directory.
 ///
 /// # Errors
 /// A failed sync or rename, or a file that is there already. Nothing of any output stays.
-pub fn publish_all(mut outputs: Vec<(Staging, &Descriptor, &[Component])>) -> Result<()> {
-    for (staging, ..) in &outputs {
-        staging.sync()?;
+pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Result<()> {
+    let mut synced: Option<&Arc<Staging>> = None;
+    for (staging, ..) in outputs {
+        if synced.is_none_or(|synced| !Arc::ptr_eq(synced, staging)) {
+            staging.sync()?;
+        }
+        synced = Some(staging);
     }
     let Some(target) = outputs.first().map(|(staging, ..)| staging.target.clone()) else {
         return Ok(());
     };
     // Nobody may take what is moved already for what a killed run left.
     let _guard = lock_directory(&target)?;
-    for (staging, descriptor, components) in &mut outputs {
+    for (staging, descriptor, components) in outputs {
         for component in components.iter().filter(|c| **c != Component::Data) {
             staging.move_to_target(descriptor, *component)?;
         }
     }
     sync_directory(&target)?;
-    for (staging, descriptor, _) in &mut outputs {
+    for (staging, descriptor, _) in outputs {
         staging.move_to_target(descriptor, Component::Data)?;
     }
     sync_directory(&target)?;
-    for (staging, ..) in &mut outputs {
-        staging.moved.clear();
-        staging.made.clear();
+    for (staging, ..) in outputs {
+        staging.keep_moved();
     }
     Ok(())
 }
@@ -151,8 +163,10 @@ pub fn publish_all(mut outputs: Vec<(Staging, &Descriptor, &[Component])>) -> Re
 impl Drop for Staging {
     fn drop(&mut self) {
         // `Data.db` went last and goes first.
-        for path in self.moved.iter().rev() {
-            let _ = fs::remove_file(path);
+        if let Ok(moved) = self.moved.get_mut() {
+            for path in moved.iter().rev() {
+                let _ = fs::remove_file(path);
+            }
         }
         if let Ok(files) = self.files.get_mut() {
             for path in files.iter() {

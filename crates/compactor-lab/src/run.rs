@@ -187,7 +187,7 @@ impl Bench<'_> {
                     Ok(report) => (report, None),
                     Err(error) => (None, Some(error)),
                 };
-                if let Some(output) = report.as_ref().and_then(|report| report.output.as_ref()) {
+                if let Some(output) = report.as_ref().and_then(|report| report.outputs.first()) {
                     live.replace(io, std::slice::from_ref(&output.data_path))?;
                 }
                 wait(self.options.after, watcher)?;

@@ -12,6 +12,7 @@ mod report;
 mod table;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use compactor_engine::component_list::ComponentList;
@@ -251,6 +252,7 @@ impl Compaction {
 /// Moves what is left from the staging directory to where it belongs, all or nothing.
 fn publish(table: &mut TableState, output: &Path) -> Result<()> {
     let finals: Vec<Descriptor> = table.outputs().filter_map(descriptor_of).collect();
+    let staging = Arc::new(Staging::create(output)?);
     let mut moved = Vec::with_capacity(finals.len());
     for descriptor in &finals {
         let components: Vec<Component> = ComponentList::read(descriptor)?
@@ -258,7 +260,6 @@ fn publish(table: &mut TableState, output: &Path) -> Result<()> {
             .into_iter()
             .map(|(component, _)| component)
             .collect();
-        let staging = Staging::create(output)?;
         for component in &components {
             let (from, to) = (
                 descriptor.path(*component),
@@ -266,19 +267,13 @@ fn publish(table: &mut TableState, output: &Path) -> Result<()> {
             );
             std::fs::rename(&from, &to).map_err(Error::file("rename", &from))?;
         }
-        moved.push((staging, descriptor, components));
+        moved.push((descriptor, components));
     }
-    let outputs = moved
-        .iter_mut()
-        .map(|(_, descriptor, components)| (*descriptor, components.clone()))
-        .collect::<Vec<_>>();
-    let stagings = moved.into_iter().map(|(staging, ..)| staging);
-    publish_all(
-        stagings
-            .zip(&outputs)
-            .map(|(staging, (descriptor, components))| (staging, *descriptor, &components[..]))
-            .collect(),
-    )?;
+    let outputs: Vec<_> = moved
+        .iter()
+        .map(|(descriptor, components)| (Arc::clone(&staging), *descriptor, &components[..]))
+        .collect();
+    publish_all(&outputs)?;
     table.moved_to(output);
     Ok(())
 }

@@ -25,27 +25,28 @@ pub struct MergeReport {
     pub fully_expired: Vec<SstableReport>,
     /// What repair had come to for the inputs, and so for the output.
     pub repair: RepairReport,
-    /// The output; `None` if nothing was left to write.
-    pub output: Option<SstableReport>,
-    /// Version of the output.
+    /// The outputs in the order of their partitions: none if nothing was left to write, and one unless
+    /// a greatest size was asked for.
+    pub outputs: Vec<SstableReport>,
+    /// Version of the outputs.
     pub output_version: String,
-    /// Compression of the output; `None` for none.
+    /// Compression of the outputs; `None` for none.
     pub output_compression: Option<CompressionReport>,
     /// Bytes of all components of the inputs.
     pub input_bytes: u64,
     /// Uncompressed bytes of the inputs' `Data.db`.
     pub input_uncompressed_bytes: u64,
-    /// Bytes of all components of the output.
+    /// Bytes of all components of the outputs.
     pub output_bytes: u64,
-    /// Uncompressed bytes of the output's `Data.db`.
+    /// Uncompressed bytes of the outputs' `Data.db`.
     pub output_uncompressed_bytes: u64,
     /// Partitions of all inputs.
     pub partitions_read: u64,
-    /// Partitions of the output.
+    /// Partitions of the outputs.
     pub partitions_written: u64,
     /// Rows of all inputs, static rows that are not empty included.
     pub rows_read: u64,
-    /// Rows of the output, counted alike.
+    /// Rows of the outputs, counted alike.
     pub rows_written: u64,
     /// Range tombstone markers of all inputs.
     pub range_tombstone_markers_read: u64,
@@ -113,8 +114,12 @@ impl From<&CompressionParams> for CompressionReport {
     }
 }
 
-/// A report that was earned must not fail for the name of a file.
-pub(crate) fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+/// For `serialize_with`: the path of a file, with bytes that are not UTF-8 replaced. A report that was
+/// earned must not fail for the name of a file.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }
 
@@ -164,7 +169,7 @@ pub struct PageCacheReport {
     pub input_pages_resident_before: Option<u64>,
     /// Of these, resident after it, likewise.
     pub input_pages_resident: Option<u64>,
-    /// Pages of the output, all components.
+    /// Pages of the outputs, all components.
     pub output_pages: u64,
     /// Of these, resident after the merge, likewise.
     pub output_pages_resident: Option<u64>,
@@ -223,7 +228,7 @@ impl MergeReport {
                     repaired_at => Some(repaired_at),
                 },
             },
-            output: None,
+            outputs: Vec::new(),
             output_version: settings.descriptor.version.to_string(),
             output_compression: settings.compression.as_ref().map(CompressionReport::from),
             input_bytes: job.inputs().iter().map(InputSstable::disk_len).sum(),
@@ -295,19 +300,16 @@ impl MergeReport {
             .filter_map(|input| Some(Descriptor::parse(&input.data_path).ok()?.descriptor))
             .collect();
         self.page_cache.input_pages_resident = pages(&inputs).1;
-        self.page_cache.output_pages_resident = Some(0);
-        if let Some(output) = &outcome.output {
-            self.rows_written = output.rows;
-            self.partitions_written = output.partitions;
-            self.io.write_mode = Some(output.mode.to_string());
-            let (total, resident) = pages([&output.descriptor]);
-            self.page_cache.output_pages = total;
-            self.page_cache.output_pages_resident = resident;
-            let report = SstableReport::of_output(output);
-            self.output_bytes = report.bytes;
-            self.output_uncompressed_bytes = report.uncompressed_bytes;
-            self.output = Some(report);
-        }
+        let outputs = &outcome.outputs;
+        self.rows_written = outputs.iter().map(|output| output.rows).sum();
+        self.partitions_written = outputs.iter().map(|output| output.partitions).sum();
+        self.io.write_mode = outputs.first().map(|output| output.mode.to_string());
+        let (total, resident) = pages(outputs.iter().map(|output| &output.descriptor));
+        self.page_cache.output_pages = total;
+        self.page_cache.output_pages_resident = resident;
+        self.outputs = outputs.iter().map(SstableReport::of_output).collect();
+        self.output_bytes = self.outputs.iter().map(|o| o.bytes).sum();
+        self.output_uncompressed_bytes = self.outputs.iter().map(|o| o.uncompressed_bytes).sum();
     }
 }
 

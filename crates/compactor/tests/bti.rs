@@ -43,7 +43,7 @@ fn request(inputs: &[PathBuf], output: &Path) -> MergeRequest {
 fn run(request: MergeRequest) -> compactor::Result<PathBuf> {
     let job = open_merge(options(), request)?;
     let report = run_merge(job, InputCheck::AllComponents, &mut NoObserver)?;
-    Ok(report.output.unwrap().data_path)
+    Ok(report.outputs.into_iter().next().unwrap().data_path)
 }
 
 /// What `source` becomes in `version`.
@@ -272,7 +272,7 @@ fn dropped_unread() {
         assert_eq!(job.fully_expired().len(), 1);
         run_merge(job, InputCheck::AllComponents, &mut NoObserver)
     };
-    assert!(run().unwrap().output.is_none());
+    assert!(run().unwrap().outputs.is_empty());
     // The footer's last key.
     let at = copy.read(Component::Partitions).len() - 25;
     copy.flip(Component::Partitions, at, 0);

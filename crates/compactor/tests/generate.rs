@@ -216,7 +216,7 @@ fn the_last_sstable_wins() {
         let [first, .., last] = &report.sstables[..] else {
             panic!("three SSTables")
         };
-        let output = rows(&merged.output.unwrap().data_path);
+        let output = rows(&merged.outputs[0].data_path);
         assert!(
             output.len() as u64 == last.rows && output == rows(&last.data_path),
             "{shape:?}"

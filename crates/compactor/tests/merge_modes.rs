@@ -147,7 +147,7 @@ fn modes_and_backends_give_the_same_bytes() {
                     let what = format!("{backend}, read {read_mode}, write {write_mode}");
                     match merge(backend, request) {
                         Ok(report) => {
-                            assert!(report.output.is_some(), "{what}: nothing was written");
+                            assert!(!report.outputs.is_empty(), "{what}: nothing was written");
                             compared += 1;
                             compare(&output, &mut first, &what);
                         }
@@ -192,7 +192,7 @@ fn outputs_are_sound() {
             request.version = Some(version);
             request.column_index_size = Some(4096);
             let report = merge(BackendKind::Auto, request).unwrap();
-            let path = report.output.unwrap().data_path;
+            let path = report.outputs.into_iter().next().unwrap().data_path;
             let io = Io::new(IoOptions::default()).unwrap();
             let options = VerifyOptions::default();
             let verified = verify(&io, &path, &options, &mut NoObserver).unwrap();
@@ -274,7 +274,7 @@ fn direct_is_direct() {
             let job = open_merge(io_options(backend), request).unwrap();
             let report = run_merge(job, InputCheck::AllComponents, &mut descriptors).unwrap();
             let what = format!("{backend}, read {read_mode}, write {write_mode}");
-            let written = report.output.unwrap().data_path;
+            let written = report.outputs.into_iter().next().unwrap().data_path;
             let reads_direct = matches!(read_mode, ReadMode::Direct | ReadMode::Auto);
             let writes_direct = matches!(write_mode, WriteMode::Direct | WriteMode::Auto);
             for (path, is_direct) in paths
@@ -347,7 +347,7 @@ fn direct_leaves_no_page_behind() {
             let mut request = request(&paths, &output);
             (request.read_mode, request.write_mode) = (read_mode, write_mode);
             let report = merge(backend, request).unwrap();
-            let written = [report.output.clone().unwrap().data_path];
+            let written = [report.outputs[0].data_path.clone()];
             let what = format!("{backend}, read {read_mode}, write {write_mode}");
             let cache = report.page_cache;
             for (sstables, reported, reported_total) in [

@@ -47,7 +47,7 @@ fn inputs(directory: &Path) -> Vec<Copy> {
         let mut request = request(std::slice::from_ref(&sstable.data_path), &output);
         request.column_index_size = Some(16);
         let report = run(request, &mut NoObserver).unwrap();
-        let copy = Copy::of(&report.output.unwrap().data_path);
+        let copy = Copy::of(&report.outputs[0].data_path);
         assert!(copy.read(Component::Index).len() > 3 * WAITING_BYTES);
         fs::remove_dir_all(output).unwrap();
         copy
@@ -77,7 +77,7 @@ fn either_side_may_stop_first() {
     let merge = |observer: &mut dyn Observer| run(request(&paths, &output), observer);
 
     let report = merge(&mut NoObserver).unwrap();
-    assert!(report.output.is_some());
+    assert_eq!(report.outputs.len(), 1);
     fs::remove_dir_all(&output).unwrap();
 
     for read_bytes in [1, 1 << 20, 3 << 20] {

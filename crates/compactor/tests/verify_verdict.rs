@@ -64,7 +64,7 @@ impl Judge {
     fn run(&self, request: MergeRequest) -> Result<PathBuf, compactor::Error> {
         let job = MergeJob::open(self.io.clone(), request)?;
         let report = run_merge(job, InputCheck::AllComponents, &mut NoObserver)?;
-        Ok(report.output.unwrap().data_path)
+        Ok(report.outputs.into_iter().next().unwrap().data_path)
     }
 
     /// The bytes of the rows that a merge of this makes.
@@ -277,7 +277,7 @@ fn nothing_is_dropped_on_the_word_of_foreign_statistics() {
         let copy = Copy::of(&sstable(place));
         copy.edit_statistics(expired);
         assert_eq!(open(&copy).fully_expired().len(), 1, "{place}");
-        assert!(run(&copy).unwrap().output.is_none(), "{place}");
+        assert!(run(&copy).unwrap().outputs.is_empty(), "{place}");
         // With another ratio it is read, and found out.
         copy.edit_statistics(|s| s.stats.compression_ratio = 0.123);
         assert!(open(&copy).fully_expired().is_empty(), "{place}");

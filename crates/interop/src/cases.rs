@@ -69,6 +69,16 @@ impl Case {
 
     /// Compacts the inputs into `output` with the iterator pipeline.
     pub fn compact(&self, cassandra: &mut Cassandra, output: &Path) -> Result<Compacted> {
+        self.compact_to_size(cassandra, output, None)
+    }
+
+    /// As [`compact`](Case::compact), into outputs of a greatest size.
+    pub fn compact_to_size(
+        &self,
+        cassandra: &mut Cassandra,
+        output: &Path,
+        max_sstable_size: Option<u64>,
+    ) -> Result<Compacted> {
         cassandra.compact(
             &self.table,
             &CompactRequest {
@@ -80,6 +90,7 @@ impl Case {
                 gc_before_s: self.gc_before_s,
                 pipeline: Pipeline::Iterator,
                 access: None,
+                max_sstable_size,
             },
         )
     }

@@ -208,6 +208,8 @@ pub struct CompactRequest<'a> {
     pub pipeline: Pipeline,
     /// How files are read and written; Cassandra's default when absent.
     pub access: Option<Access>,
+    /// As the splitter does it: another output begins after so many bytes on disk.
+    pub max_sstable_size: Option<u64>,
 }
 
 /// How a compaction moves bytes.
@@ -396,6 +398,7 @@ impl Cassandra {
             "generation": request.generation, "now_s": request.now_s, "gc_before_s": request.gc_before_s,
             "pipeline": match request.pipeline { Pipeline::Iterator => "iterator", Pipeline::Cursor => "cursor" },
             "access": request.access.map(|access| match access { Access::Buffered => "buffered", Access::Direct => "direct" }),
+            "max_sstable_size": request.max_sstable_size,
         }))?;
         let outputs = reply["outputs"]
             .as_array()

@@ -9,6 +9,7 @@ use compactor::dump::DumpOptions;
 use compactor::io::{Io, IoOptions};
 use compactor::sstable::compression::codec::Codec;
 use compactor::sstable::compression::info::CompressionParams;
+use compactor::sstable::descriptor::Descriptor;
 use compactor::sstable::schema::Schema;
 use compactor::{InputCheck, NoObserver, OutputCompression, Scope};
 
@@ -50,10 +51,37 @@ pub fn merge(
     output_dir: &Path,
     request: &MergeRequest,
 ) -> Result<Option<PathBuf>> {
+    let mut found = merge_to_size(inputs, output_dir, request, None)?;
+    ensure!(
+        found.len() <= 1,
+        "the merge left {} SSTables, expected at most one",
+        found.len()
+    );
+    Ok(found.pop())
+}
+
+/// Merges the inputs into outputs of a greatest size; returns each output's Data.db in the order of their ids.
+pub fn merge_to_size(
+    inputs: &[PathBuf],
+    output_dir: &Path,
+    request: &MergeRequest,
+    max_sstable_size: Option<u64>,
+) -> Result<Vec<PathBuf>> {
     std::fs::create_dir_all(output_dir)?;
     match std::env::var_os("COMPACTOR_BIN") {
-        Some(binary) => by_command(Command::new(binary), inputs, output_dir, request)?,
-        None => by_library(inputs, output_dir, request)?,
+        Some(binary) => {
+            let mut command = Command::new(binary);
+            command.arg("merge");
+            if let Some(size) = max_sstable_size {
+                command.args(["--max-sstable-size", &size.to_string()]);
+            }
+            by_command(command, inputs, output_dir, request)?;
+        }
+        None => {
+            let mut options = options(inputs, output_dir, request)?;
+            options.max_sstable_size = max_sstable_size;
+            compactor::merge(options, &mut NoObserver)?;
+        }
     }
     let mut found = Vec::new();
     for entry in std::fs::read_dir(output_dir)? {
@@ -65,12 +93,8 @@ pub fn merge(
             found.push(path);
         }
     }
-    ensure!(
-        found.len() <= 1,
-        "the merge left {} SSTables, expected at most one",
-        found.len()
-    );
-    Ok(found.pop())
+    found.sort_by_key(|path| Descriptor::parse(path).map(|file| file.descriptor.id).ok());
+    Ok(found)
 }
 
 /// Merges inputs of several repair states; returns each state with its output's Data.db.
@@ -84,13 +108,11 @@ pub fn merge_groups(
     let reports = compactor::run_merges_together(jobs, InputCheck::AllComponents, &mut NoObserver)?;
     Ok(reports
         .into_iter()
-        .map(|report| (report.repair.state, report.output.map(|o| o.data_path)))
+        .map(|report| {
+            let output = report.outputs.into_iter().next();
+            (report.repair.state, output.map(|o| o.data_path))
+        })
         .collect())
-}
-
-fn by_library(inputs: &[PathBuf], output_dir: &Path, request: &MergeRequest) -> Result<()> {
-    compactor::merge(options(inputs, output_dir, request)?, &mut NoObserver)?;
-    Ok(())
 }
 
 fn options(
@@ -134,11 +156,7 @@ fn by_command(
     output_dir: &Path,
     request: &MergeRequest,
 ) -> Result<()> {
-    command
-        .arg("merge")
-        .args(inputs)
-        .arg("--output")
-        .arg(output_dir);
+    command.args(inputs).arg("--output").arg(output_dir);
     command.args([
         "--sstable-version",
         &request.version,

@@ -148,8 +148,8 @@ fn show(
         &mut observer,
     )?;
     let output = direct
-        .output
-        .as_ref()
+        .outputs
+        .first()
         .context("the merge wrote nothing")?
         .data_path
         .clone();
@@ -168,8 +168,8 @@ fn show(
         &mut observer,
     )?;
     let again = &buffered
-        .output
-        .as_ref()
+        .outputs
+        .first()
         .context("the merge wrote nothing")?
         .data_path;
     let outputs_are_identical = arm::same_components(&output, again)?;

@@ -1,4 +1,4 @@
-//! `compactor merge`: SSTables of one table in, one SSTable out.
+//! `compactor merge`: SSTables of one table in, one SSTable out, or several of a size.
 
 mod summary;
 
@@ -14,7 +14,7 @@ use compactor::{InputCheck, MergeJob, Observer, Scope};
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::numbers::{THROUGHPUT, within};
+use crate::numbers::{SSTABLE_SIZE, THROUGHPUT, within};
 use crate::output::{print, print_of, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
@@ -62,6 +62,12 @@ pub struct Args {
 
     #[command(flatten)]
     output_form: OutputForm,
+
+    /// Begin another output at the first partition after Data.db has come to this size on disk, such
+    /// as 160MiB; all outputs appear together. Default: one output.
+    #[arg(long, help_heading = "Output", value_name = "SIZE", value_parser = within(SSTABLE_SIZE),
+        allow_hyphen_values = true)]
+    max_sstable_size: Option<ByteSize>,
 
     #[command(flatten)]
     io: IoArgs,
@@ -119,6 +125,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         args.purge
             .request(&catalog, &args.output, &args.output_form, &args.io)?;
     request.throughput_bytes_per_s = args.throughput.and_then(|size| NonZeroU64::new(size.0));
+    request.max_sstable_size = args.max_sstable_size.map(|size| size.0);
     let mut sstables = catalog.sstables.clone();
     if let Scope::Overlapping(others) = &request.scope {
         sstables.extend_from_slice(others);
@@ -160,7 +167,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(first) = reports.first_mut() {
         first.warnings.extend(notes);
     }
-    let outputs = reports.iter().filter_map(|report| report.output.as_ref());
+    let outputs = reports.iter().flat_map(|report| &report.outputs);
     let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
     print_of(&summary::reports(&reports, args.format)?, &outputs)
 }

@@ -4,20 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use anyhow::Context;
 use compactor::catalog::{self, Catalog};
-use compactor::concurrent::run_merges;
-use compactor::io::{Io, raise_open_files_limit};
+use compactor::io::raise_open_files_limit;
 use compactor::report::SstableReport;
 use compactor::sstable::descriptor::Descriptor;
-use compactor::{Error, ErrorKind, InputCheck, MergeReport, MergeRequest};
+use compactor::{Error, MergeRequest};
 use serde::Serialize;
 
-use crate::exit_code::{self, Writes};
+use crate::each_alone::{self, Failed, Rewrite, Rewritten};
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
@@ -25,8 +21,7 @@ use crate::numbers::{CONCURRENT, within};
 use crate::output::{print_of, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
-use crate::progress::{Progress, ProgressMode};
-use crate::shared_progress::SharedProgress;
+use crate::progress::ProgressMode;
 use crate::text_table::counted;
 
 /// Rewrite each SSTable alone to another version, compressor or chunk length.
@@ -98,65 +93,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     output_directory::check(&args.output, &catalog)?;
     let requests = requests(&args, &catalog)?;
-    let total_bytes = catalog
-        .sstables
-        .iter()
-        .map(|path| catalog::roughly_uncompressed_bytes(path))
-        .sum();
-    let io = Io::new(args.io.options()).map_err(Error::from)?;
-    let progress = SharedProgress::new(
-        Progress::new(args.progress, total_bytes, Arc::clone(&interrupted)),
-        requests.len(),
-        args.verify.then(|| (io.clone(), args.io.read_io)),
-    );
-    let started = Instant::now();
-    let concurrent = concurrent(&args, requests.len());
-    let results = run_merges(
-        &io,
-        requests,
-        concurrent,
-        InputCheck::AllComponents,
-        &progress,
-    );
-    progress.finish();
-    let mut upgraded = Vec::new();
-    let mut failed = Vec::new();
-    let mut first: Option<Error> = None;
-    for (input, result) in catalog.sstables.iter().zip(results) {
-        match result {
-            Some(Ok(report)) => upgraded.push(report),
-            Some(Err(error)) if error.kind() != ErrorKind::Cancelled => {
-                say(format_args!("compactor: {error}"));
-                failed.push(Failed {
-                    input,
-                    error: error.to_string(),
-                });
-                first.get_or_insert(error);
-            }
-            // Given up, or not begun.
-            Some(Err(_)) | None => {}
-        }
-    }
-    if let Some(error) = &first {
-        exit_code::say_remedy(error, Writes::Rewritten);
-    }
-    let (done, all) = (upgraded.len(), catalog.sstables.len());
-    let is_cut_off = done + failed.len() < all && interrupted.load(Ordering::Relaxed);
-    if is_cut_off {
-        say(format_args!(
-            "compactor: interrupted; {done} of {} were upgraded",
-            counted(all as u64, "SSTable")
-        ));
-    }
-    let summary = Summary::new(&catalog, &upgraded, failed, started.elapsed().as_secs_f64());
-    let outputs = upgraded.iter().filter_map(|report| report.output.as_ref());
-    let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
-    print_of(&summary.show(args.format)?, &outputs)?;
-    Ok(match first {
-        _ if is_cut_off => ExitCode::from(exit_code::INTERRUPTED),
-        Some(error) => ExitCode::from(exit_code::of(&error)),
-        None => ExitCode::SUCCESS,
-    })
+    let rewrite = Rewrite {
+        io: &args.io,
+        concurrent: concurrent(&args, requests.len()),
+        verify: args.verify,
+        progress: args.progress,
+        interrupted,
+        done: "upgraded",
+    };
+    let upgraded = rewrite.run(requests)?;
+    let summary = Summary::new(&catalog, &upgraded);
+    print_of(&summary.show(args.format)?, &upgraded.outputs())?;
+    Ok(upgraded.exit_code())
 }
 
 fn concurrent(args: &Args, sstables: usize) -> usize {
@@ -193,21 +141,16 @@ fn requests(args: &Args, catalog: &Catalog) -> anyhow::Result<Vec<MergeRequest>>
             ))
             .into());
         }
-        let mut request = MergeRequest::new(vec![path.clone()], &args.output);
+        let mut request = each_alone::request(
+            path,
+            &args.output,
+            catalog,
+            &args.output_form,
+            compression.clone(),
+            &args.io,
+            concurrent,
+        );
         request.id = Some(id);
-        request.version = args.output_form.sstable_version;
-        request.table = catalog.schema.as_ref().map(|(_, table)| table.clone());
-        request.format = args.output_form.sstable_format();
-        request.compression = compression.clone();
-        if let Some(options) = catalog.schema.as_ref().map(|(_, table)| &table.options) {
-            request.bloom_filter_fp_chance = options.bloom_filter_fp_chance;
-            if let Some(interval) = options.min_index_interval {
-                request.min_index_interval = interval.max(1);
-            }
-        }
-        args.io.apply(&mut request);
-        request.threads = (args.io.threads() / concurrent).max(1);
-        request.memory_bytes = args.io.memory_bytes() / concurrent;
         requests.push(request);
     }
     Ok(requests)
@@ -229,12 +172,12 @@ fn ids_in(directory: &Path) -> BTreeSet<String> {
 struct Summary<'a> {
     sstables: usize,
     upgraded: Vec<Upgraded<'a>>,
-    failed: Vec<Failed<'a>>,
+    failed: &'a [Failed],
     input_bytes: u64,
     output_bytes: u64,
     rows: u64,
     elapsed_s: f64,
-    warnings: BTreeSet<&'a String>,
+    warnings: BTreeSet<&'a str>,
 }
 
 /// One SSTable, before and after.
@@ -244,38 +187,24 @@ struct Upgraded<'a> {
     output: &'a SstableReport,
 }
 
-/// One SSTable of which nothing was written.
-#[derive(Debug, Serialize)]
-struct Failed<'a> {
-    input: &'a Path,
-    error: String,
-}
-
 impl<'a> Summary<'a> {
-    fn new(
-        catalog: &Catalog,
-        reports: &'a [MergeReport],
-        failed: Vec<Failed<'a>>,
-        elapsed_s: f64,
-    ) -> Summary<'a> {
+    fn new(catalog: &Catalog, upgraded: &'a Rewritten) -> Summary<'a> {
+        let reports = &upgraded.reports;
         Summary {
             sstables: catalog.sstables.len(),
             upgraded: reports
                 .iter()
                 .filter_map(|r| {
-                    let input = r.inputs.first()?;
-                    r.output.as_ref().map(|output| Upgraded { input, output })
+                    let (input, output) = (r.inputs.first()?, r.outputs.first()?);
+                    Some(Upgraded { input, output })
                 })
                 .collect(),
-            failed,
+            failed: &upgraded.failed,
             input_bytes: reports.iter().map(|r| r.input_bytes).sum(),
             output_bytes: reports.iter().map(|r| r.output_bytes).sum(),
             rows: reports.iter().map(|r| r.rows_written).sum(),
-            elapsed_s,
-            warnings: reports
-                .iter()
-                .flat_map(|r| r.io.fallbacks.iter().chain(&r.warnings))
-                .collect(),
+            elapsed_s: upgraded.elapsed_s,
+            warnings: upgraded.warnings(),
         }
     }
 

@@ -70,15 +70,22 @@ fn assert_nothing_happened(directory: &Path, inputs: &Files, what: &str) {
 
 #[test]
 fn any_operation_may_fail() {
-    for (mode, compression) in [
-        ((ReadMode::Buffered, WriteMode::Buffered), None),
+    for (mode, compression, max_sstable_size) in [
+        ((ReadMode::Buffered, WriteMode::Buffered), None, None),
+        (
+            (ReadMode::Buffered, WriteMode::Buffered),
+            Some(CompressionParams::new(Codec::Lz4, 4096)),
+            Some(150_000),
+        ),
         (
             (ReadMode::DontNeed, WriteMode::Trickle),
             Some(CompressionParams::new(Codec::Lz4, 16_384)),
+            None,
         ),
         (
             (ReadMode::Auto, WriteMode::Auto),
             Some(CompressionParams::new(Codec::Lz4, 4096)),
+            None,
         ),
     ] {
         let directory = disk_directory();
@@ -89,6 +96,7 @@ fn any_operation_may_fail() {
         let mut options = options(&paths, &output);
         (options.read_mode, options.write_mode) = mode;
         options.memory_bytes = 128 << 10;
+        options.max_sstable_size = max_sstable_size;
         options.compression = match compression {
             Some(params) => OutputCompression::Params(params),
             None => OutputCompression::None,

@@ -69,7 +69,7 @@ fn jobs_are_what_the_model_says() {
             options.gc_before_s = Some(case.settings.gc_before_s);
         }
         let outcome = merge_files(&io, options).map_err(|e| e.to_string())?;
-        let found = match outcome.output {
+        let found = match outcome.outputs.first() {
             None => BTreeMap::new(),
             Some(written) => {
                 let path = written.descriptor.path(compactor_sstable::Component::Data);
@@ -184,7 +184,11 @@ fn jobs_purge_nothing_that_is_visible() {
             };
             options.scope = scope;
             let outcome = merge_files(&io, options).map_err(|e| e.to_string())?;
-            let descriptor = outcome.output.map(|written| written.descriptor);
+            let descriptor = outcome
+                .outputs
+                .into_iter()
+                .next()
+                .map(|written| written.descriptor);
             Ok::<_, String>(descriptor.map(|d| d.path(compactor_sstable::Component::Data)))
         };
         let see = |path: Option<PathBuf>| {

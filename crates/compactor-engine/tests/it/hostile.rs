@@ -291,7 +291,7 @@ fn mutated_files() {
             match merge_files(&io, options) {
                 Ok(outcome) => {
                     merged += 1;
-                    if let Some(written) = outcome.output {
+                    if let Some(written) = outcome.outputs.first() {
                         let partitions = scan(&written.descriptor.path(Component::Data)).unwrap();
                         assert_eq!(partitions, written.partitions);
                         std::fs::remove_dir_all(&output).unwrap();

@@ -26,6 +26,7 @@ mod model;
 mod order;
 mod promoted;
 mod regressions;
+mod split;
 mod stored;
 mod table;
 mod visible;

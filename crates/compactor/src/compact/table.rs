@@ -184,7 +184,7 @@ impl TableState {
             sstable.data_path = PathBuf::new();
         }
         self.report.add(&merged);
-        match merged.output {
+        match merged.outputs.into_iter().next() {
             None => self.report.gone.extend(replaces),
             Some(output) => {
                 let stored = std::fs::metadata(&output.data_path)

@@ -163,6 +163,7 @@ fn theirs(
             gc_before_s: Some(NOW_S - 864_000),
             pipeline,
             access: Some(access),
+            max_sstable_size: None,
         },
     )?;
     Ok(Sample {

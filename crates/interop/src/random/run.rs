@@ -157,6 +157,7 @@ impl Merge<'_> {
             gc_before_s: self.plan.gc_before_s,
             pipeline: Pipeline::Iterator,
             access: None,
+            max_sstable_size: None,
         };
         cassandra
             .compact(self.table, &request)

@@ -120,6 +120,7 @@ fn run(cassandra: &mut Cassandra, purge: bool) -> Result<()> {
                 gc_before_s: case.gc_before_s,
                 pipeline: Pipeline::Iterator,
                 access: None,
+                max_sstable_size: None,
             },
         )?;
         let data = compacted.outputs.first().context("an output")?;

@@ -40,15 +40,24 @@ fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
     }
     let mut text = String::new();
     let r = report;
-    match &r.output {
-        Some(output) => writeln!(
+    match &r.outputs[..] {
+        [output] => writeln!(
             text,
             "merged {} into {} in {:.2} s",
             sstables(r.inputs.len() + r.fully_expired.len()),
             output.data_path.display(),
             r.elapsed_s
         )?,
-        None => writeln!(
+        [first, .., last] => writeln!(
+            text,
+            "merged {} into {} of them in {:.2} s, {} to {}",
+            sstables(r.inputs.len() + r.fully_expired.len()),
+            r.outputs.len(),
+            r.elapsed_s,
+            first.data_path.display(),
+            last.data_path.display()
+        )?,
+        [] => writeln!(
             text,
             "merged {} in {:.2} s: everything was purged, so there is no output",
             sstables(r.inputs.len() + r.fully_expired.len()),
@@ -70,7 +79,7 @@ fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
             format!("{} unread: fully expired", sstables(r.fully_expired.len())),
         )?;
     }
-    if r.output.is_some() {
+    if !r.outputs.is_empty() {
         line(
             "output",
             format!(
@@ -207,6 +216,7 @@ fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<S
             "inputs": inputs,
             "fully_expired": job.fully_expired().iter().map(|i| i.data_path().display().to_string()).collect::<Vec<_>>(),
             "output": settings.descriptor.path(compactor::sstable::Component::Data).display().to_string(),
+            "max_sstable_size": options.max_sstable_size,
             "output_compression": settings.compression.as_ref().map(CompressionReport::from),
             "input_uncompressed_bytes": job.uncompressed_bytes(),
             "expected_partitions": settings.expected_keys,
@@ -255,6 +265,13 @@ fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<S
         "  output      version {}, {compression}",
         settings.descriptor.version
     )?;
+    if let Some(max) = options.max_sstable_size {
+        writeln!(
+            text,
+            "  size        at most {} and a partition each; more SSTables if need be",
+            ByteSize(max)
+        )?;
+    }
     writeln!(
         text,
         "  partitions  about {}",

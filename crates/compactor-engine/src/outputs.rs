@@ -1,0 +1,121 @@
+//! The outputs of one merge, one after the other.
+//!
+//! Source: `CompactionAwareWriter.maybeSwitchWriter`, `MaxSSTableSizeWriter`.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use compactor_io::Io;
+use compactor_sstable::partitioner::Partitioner;
+
+use crate::error::{Error, Result};
+use crate::output_id::OutputIds;
+use crate::sstable_writer::{
+    FilePartitionWriter, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
+};
+use crate::staging::Staging;
+use crate::workers::WorkerQueue;
+
+/// What all outputs have in common.
+#[derive(Debug)]
+pub struct OutputSettings {
+    /// Of the first, but for its keys.
+    pub sstable: SstableSettings,
+    /// Partitions that each is expected to have.
+    pub keys_per_sstable: u64,
+    /// Ids of those behind the first.
+    pub ids: OutputIds,
+    /// The table's partitioner.
+    pub partitioner: Partitioner,
+    /// How files are written.
+    pub write: WriteSettings,
+}
+
+/// Outputs in one staging directory: those that are complete, and the one being written.
+#[derive(Debug)]
+pub struct Outputs {
+    io: Io,
+    staging: Arc<Staging>,
+    settings: OutputSettings,
+    queue: WorkerQueue,
+    cancelled: Arc<AtomicBool>,
+    complete: Vec<StagedSstable>,
+    current: SstableWriter,
+}
+
+impl Outputs {
+    /// Begins the first.
+    ///
+    /// # Errors
+    /// Something unsupported, or a failed file operation.
+    pub fn begin(
+        io: Io,
+        staging: Staging,
+        mut settings: OutputSettings,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<(Outputs, FilePartitionWriter)> {
+        let staging = Arc::new(staging);
+        settings.sstable.expected_keys = settings.keys_per_sstable;
+        let (current, writer) = SstableWriter::create(
+            &io,
+            Arc::clone(&staging),
+            settings.sstable.clone(),
+            &settings.write,
+            queue.clone(),
+            Arc::clone(&cancelled),
+        )?;
+        let current = current.with_partitioner(settings.partitioner);
+        let outputs = Outputs {
+            io,
+            staging,
+            settings,
+            queue,
+            cancelled,
+            complete: Vec::new(),
+            current,
+        };
+        Ok((outputs, writer))
+    }
+
+    /// The one being written.
+    pub fn current(&self) -> &SstableWriter {
+        &self.current
+    }
+
+    /// Completes the current output and begins the next.
+    ///
+    /// # Errors
+    /// A failed write or sync, or no id is left.
+    pub fn next(
+        mut self,
+        partitions: FilePartitionWriter,
+    ) -> Result<(Outputs, FilePartitionWriter)> {
+        let staged = self.current.stage(partitions)?;
+        let staged = staged.ok_or_else(|| Error::Internal("an output of nothing".to_owned()))?;
+        let sstable = &mut self.settings.sstable;
+        // More of them went into this one than the inputs let expect: so they may again.
+        sstable.expected_keys = sstable.expected_keys.max(staged.partitions());
+        sstable.descriptor.id = self.settings.ids.take()?;
+        let (current, writer) = SstableWriter::create(
+            &self.io,
+            Arc::clone(&self.staging),
+            sstable.clone(),
+            &self.settings.write,
+            self.queue.clone(),
+            Arc::clone(&self.cancelled),
+        )?;
+        self.complete.push(staged);
+        self.current = current.with_partitioner(self.settings.partitioner);
+        Ok((self, writer))
+    }
+
+    /// Completes the last one. There is none without a partition.
+    ///
+    /// # Errors
+    /// A failed write or sync.
+    pub fn end(mut self, partitions: FilePartitionWriter) -> Result<Vec<StagedSstable>> {
+        self.complete.extend(self.current.stage(partitions)?);
+        Ok(self.complete)
+    }
+}

@@ -1,0 +1,219 @@
+//! Merges into several outputs of a greatest size.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use compactor_engine::merge_job::{MergeJob, MergeOptions, OutputCompression};
+use compactor_engine::partition_merge::Observer;
+use compactor_engine::scan::Scan;
+use compactor_io::ReadMode;
+use compactor_sstable::Component;
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
+
+use crate::decode::decode;
+use crate::files::{
+    contents, disk_directory, io, key_value_schema, key_value_sstables, merge_files, options,
+};
+use crate::table::Table;
+
+const LIMIT: u64 = 100_000;
+
+fn lz4() -> OutputCompression {
+    OutputCompression::Params(CompressionParams::new(Codec::Lz4, 4096))
+}
+
+/// Merges into `output`; returns the `Data.db` of each output, in the order of the outcome.
+fn outputs(options: MergeOptions) -> Vec<PathBuf> {
+    let outcome = merge_files(&io(), options).unwrap();
+    let outputs = outcome.outputs.iter();
+    outputs
+        .map(|o| o.descriptor.path(Component::Data))
+        .collect()
+}
+
+fn table(data: &Path) -> Table {
+    let mut scan = Scan::open(&io(), data, ReadMode::Buffered).unwrap();
+    decode(&key_value_schema(), scan.cursor()).unwrap()
+}
+
+/// Where each partition begins in the uncompressed `Data.db`, and where it ends.
+fn borders(data: &Path) -> Vec<u64> {
+    let mut scan = Scan::open(&io(), data, ReadMode::Buffered).unwrap();
+    let cursor = scan.cursor();
+    let mut borders = Vec::new();
+    while cursor.next_partition().unwrap() {
+        borders.push(cursor.partition_position());
+        loop {
+            cursor.next_unfiltered().unwrap();
+            if cursor.clustering().is_none() {
+                break;
+            }
+        }
+    }
+    borders.push(cursor.position());
+    borders
+}
+
+/// Bytes on disk of the whole chunks before an uncompressed position.
+fn stored_before(data: &Path, position: u64) -> u64 {
+    let info = data
+        .to_str()
+        .unwrap()
+        .replace("Data.db", "CompressionInfo.db");
+    let Ok(bytes) = std::fs::read(info) else {
+        return position;
+    };
+    let file = compactor_sstable::descriptor::Descriptor::parse(data).unwrap();
+    let version = file.descriptor.version;
+    let len = std::fs::metadata(data).unwrap().len();
+    let info =
+        compactor_sstable::compression::info::CompressionInfo::parse(&bytes, version, len).unwrap();
+    let whole = (position / u64::from(info.params.chunk_len)) as usize;
+    info.chunk_offsets.get(whole).copied().unwrap_or(len)
+}
+
+#[test]
+fn the_next_output_begins_at_the_first_partition_beyond_the_size() {
+    let directory = disk_directory();
+    let inputs = key_value_sstables(&directory.path().join("inputs"), 900, 700);
+    let noop = || OutputCompression::Params(CompressionParams::new(Codec::Noop, 16_384));
+    for (name, compression) in [
+        ("none", OutputCompression::None),
+        ("noop", noop()),
+        ("lz4", lz4()),
+    ] {
+        let mut options = options(&inputs, &directory.path().join(name));
+        options.compression = compression.clone();
+        let whole = table(
+            &outputs(MergeOptions {
+                output_directory: directory.path().join(format!("{name}-whole")),
+                ..options.clone()
+            })[0],
+        );
+        options.max_sstable_size = Some(LIMIT);
+        let parts = outputs(options);
+        assert!(parts.len() > 4, "{name}: {parts:?}");
+        let mut together = Table::new();
+        for (number, part) in parts.iter().enumerate() {
+            let part_table = table(part);
+            if let (Some((before, _)), Some((first, _))) =
+                (together.last_key_value(), part_table.first_key_value())
+            {
+                assert!(before < first, "{name}: {} is out of order", part.display());
+            }
+            together.extend(part_table);
+            let borders = borders(part);
+            let [.., last, end] = borders[..] else {
+                panic!("{name}: {} is empty", part.display())
+            };
+            let (before, stored) = (stored_before(part, last), stored_before(part, end));
+            assert!(before <= LIMIT, "{name}: {before} and one more partition");
+            if number + 1 < parts.len() {
+                assert!(stored > LIMIT, "{name}: {stored} bytes and not the last");
+            }
+        }
+        assert!(together == whole, "{name}: rows differ");
+    }
+}
+
+/// Which partition begins an output depends on the data alone.
+#[test]
+fn borders_do_not_depend_on_threads_or_memory() {
+    let directory = disk_directory();
+    let mut inputs = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
+    let mut first: Option<BTreeMap<PathBuf, Option<Vec<u8>>>> = None;
+    for (threads, memory_bytes) in [
+        (1, 64 << 20),
+        (4, 8 << 20),
+        (2, 256 << 10),
+        (8, 64 << 20),
+        (3, 0),
+    ] {
+        inputs.rotate_left(1);
+        let output = directory.path().join("output");
+        let mut options = options(&inputs, &output);
+        options.threads = threads;
+        options.memory_bytes = memory_bytes;
+        options.compression = lz4();
+        options.max_sstable_size = Some(LIMIT);
+        assert!(outputs(options).len() > 4);
+        let files = contents(&output);
+        std::fs::remove_dir_all(&output).unwrap();
+        match &first {
+            None => first = Some(files),
+            Some(first) => {
+                for (name, bytes) in first {
+                    assert!(files.get(name) == Some(bytes), "{} differs", name.display());
+                }
+                assert_eq!(first.len(), files.len());
+            }
+        }
+    }
+}
+
+/// Sizes between which nothing fits.
+#[test]
+fn a_partition_is_never_divided() {
+    let directory = disk_directory();
+    let inputs = key_value_sstables(&directory.path().join("inputs"), 30, 5000);
+    let mut options = options(&inputs, &directory.path().join("output"));
+    options.compression = OutputCompression::None;
+    options.max_sstable_size = Some(1);
+    let parts = outputs(options.clone());
+    assert_eq!(parts.len(), 30);
+    assert!(parts.iter().all(|part| table(part).len() == 1));
+    options.max_sstable_size = Some(0);
+    let refused = MergeJob::open(io(), options).unwrap_err().to_string();
+    assert!(refused.contains("0 bytes"), "{refused}");
+}
+
+/// Refuses the output of this number.
+struct Refuse(usize);
+
+impl Observer for Refuse {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+
+    fn before_publish(&mut self, data_path: &Path) -> compactor_engine::Result<()> {
+        assert!(data_path.exists(), "{}", data_path.display());
+        match self.0.checked_sub(1) {
+            Some(left) => self.0 = left,
+            None => {
+                let refused = "changed my mind".to_owned();
+                return Err(compactor_engine::Error::Refused(refused));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn all_outputs_appear_or_none() {
+    let directory = disk_directory();
+    let inputs = key_value_sstables(&directory.path().join("inputs"), 900, 700);
+    let output = directory.path().join("output");
+    let mut options = options(&inputs, &output);
+    options.compression = OutputCompression::None;
+    options.max_sstable_size = Some(LIMIT);
+    for number in [0, 3] {
+        let job = MergeJob::open(io(), options.clone()).unwrap();
+        job.run(&mut Refuse(number)).unwrap_err();
+        assert!(!output.exists(), "{:?}", contents(&output).keys());
+    }
+    // The id of the third is taken by something that is no SSTable.
+    std::fs::create_dir(&output).unwrap();
+    let job = MergeJob::open(io(), options).unwrap();
+    let mut third = job.settings().descriptor.clone();
+    for _ in 0..2 {
+        third.id = compactor_sstable::sstable_id::SstableId::next_sequence([third.id]).unwrap();
+    }
+    let taken = third.path(Component::Data);
+    std::fs::write(&taken, b"mine").unwrap();
+    job.run(&mut Refuse(usize::MAX)).unwrap_err();
+    let name = PathBuf::from(taken.file_name().unwrap());
+    assert_eq!(contents(&output), [(name, Some(b"mine".to_vec()))].into());
+}
