@@ -13,6 +13,7 @@ use crate::stats::{Ratio, Spread};
 mod compare;
 mod doubts;
 mod figure;
+pub mod html;
 pub mod markdown;
 mod place;
 mod table;
@@ -54,6 +55,8 @@ pub struct PointReport<'a> {
     /// What makes the numbers of this point doubtful: what the experiment noticed, and what the
     /// numbers say about themselves.
     pub doubts: Vec<Warning>,
+    /// Length of a page of the machine.
+    pub page_bytes: u64,
     /// Where the numbers come from.
     #[serde(skip)]
     pub point: &'a SweepPoint,
@@ -151,6 +154,7 @@ impl<'a> PointReport<'a> {
                 })
                 .collect(),
             doubts: Vec::new(),
+            page_bytes: outcome.environment.page_bytes,
             point,
         };
         report.doubts = doubts::of(&report);

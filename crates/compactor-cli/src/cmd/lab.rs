@@ -3,6 +3,7 @@
 mod arguments;
 mod interference;
 mod progress;
+mod report;
 
 use std::process::ExitCode;
 
@@ -18,12 +19,14 @@ pub struct Args {
 /// The experiments.
 #[derive(Debug, Subcommand)]
 enum Experiment {
-    Interference(arguments::Args),
+    Interference(Box<arguments::Args>),
+    Report(report::Args),
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.experiment {
-        Experiment::Interference(args) => interference::run(args),
+        Experiment::Interference(args) => interference::run(*args),
+        Experiment::Report(args) => report::run(args),
     }
 }

@@ -5,7 +5,10 @@ use super::{ArmReport, Figure, PointReport};
 use crate::arm::Arm;
 use crate::outcome::{Outcome, Run, Warning};
 use crate::stats::{ENOUGH_REPEATS, Spread, median_range_confidence, outliers};
-use crate::text_table::counted as counted_text;
+
+/// A run whose p99 is this many times the median of its arm, or less than the reciprocal, may be told
+/// of: of few repeats that hardly differ, one often lies far off in units of what the others differ by.
+const FAR: f64 = 1.25;
 
 /// Rates of compaction that differ by more than this share are told of.
 const RATE_TOLERANCE: f64 = 0.1;
@@ -14,8 +17,8 @@ const RATE_TOLERANCE: f64 = 0.1;
 pub(super) fn of(report: &PointReport<'_>) -> Vec<Warning> {
     let mut doubts = report.point.warnings.clone();
     doubts.extend(of_runs(&report.point.runs));
+    doubts.extend(too_few(report));
     for arm in report.arms.iter().filter(|arm| arm.runs > 0) {
-        doubts.extend(too_few(arm));
         doubts.extend(unpaired(arm));
         doubts.extend(far_off(report, arm));
     }
@@ -49,31 +52,42 @@ fn of_runs(runs: &[Run]) -> Vec<Warning> {
     told.collect()
 }
 
-fn too_few(arm: &ArmReport) -> Option<Warning> {
-    let name = arm.arm;
-    if arm.counted == 0 {
-        let runs = counted_text(arm.runs as u64, "run");
-        return Some(Warning::new(
-            "no_valid_run",
-            format!("{name}: none of {runs} counts, so that there is no figure"),
-        ));
+/// Arms with too few runs that count, those with equally many together.
+fn too_few(report: &PointReport<'_>) -> Vec<Warning> {
+    let mut doubts = Vec::new();
+    for counted in 0..ENOUGH_REPEATS {
+        let arms = report.arms.iter().filter(|arm| arm.runs > 0);
+        let arms: Vec<&ArmReport> = arms.filter(|arm| arm.counted == counted).collect();
+        if arms.is_empty() {
+            continue;
+        }
+        let names = if arms.len() == report.arms.len() {
+            "all arms".to_owned()
+        } else {
+            let names: Vec<String> = arms.iter().map(|arm| arm.arm.to_string()).collect();
+            names.join(", ")
+        };
+        let (kind, text) = match counted {
+            0 => (
+                "no_valid_run",
+                "no run counts, so that there is no figure".to_owned(),
+            ),
+            1 => (
+                "few_repeats",
+                "only 1 run that counts; there is no telling how much of its figures is chance"
+                    .to_owned(),
+            ),
+            _ => (
+                "few_repeats",
+                format!(
+                    "only {counted} runs that count; an interval over them is at most {:.0}% sure",
+                    median_range_confidence(counted) * 100.0
+                ),
+            ),
+        };
+        doubts.push(Warning::new(kind, format!("{names}: {text}")));
     }
-    if arm.counted >= ENOUGH_REPEATS {
-        return None;
-    }
-    let sureness = median_range_confidence(arm.counted) * 100.0;
-    let intervals = match arm.counted {
-        1 => "there is no telling how much of its figures is chance".to_owned(),
-        _ => format!("an interval over them is at most {sureness:.0}% sure"),
-    };
-    Some(Warning::new(
-        "few_repeats",
-        format!(
-            "{name}: only {} that {}; {intervals}",
-            counted_text(arm.counted as u64, "run"),
-            if arm.counted == 1 { "counts" } else { "count" }
-        ),
-    ))
+    doubts
 }
 
 fn unpaired(arm: &ArmReport) -> Option<Warning> {
@@ -95,13 +109,14 @@ fn far_off(report: &PointReport<'_>, arm: &ArmReport) -> Option<Warning> {
         .filter_map(|run| Some((run.repeat, Figure::P99Ns.of(run)?)))
         .collect();
     let numbers: Vec<f64> = runs.iter().map(|run| run.1).collect();
+    let middle = Spread::of(&numbers)?.median;
     let far = outliers(&numbers);
     let told: Vec<String> = far
         .iter()
         .filter_map(|&at| runs.get(at))
+        .filter(|(_, ns)| *ns > middle * FAR || *ns < middle / FAR)
         .map(|(repeat, ns)| format!("repeat {repeat} ({} ms)", milliseconds(*ns)))
         .collect();
-    let middle = Spread::of(&numbers)?.median;
     (!told.is_empty()).then(|| {
         Warning::new(
             "outlier",

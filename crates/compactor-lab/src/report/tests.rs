@@ -50,7 +50,7 @@ fn numbers_say_why_not_to_believe_them() {
     }
     assert_eq!(kinds(&sound), Vec::<String>::new());
 
-    assert_eq!(kinds(&outcome(&three, 3)), vec!["few_repeats"; 3]);
+    assert_eq!(kinds(&outcome(&three, 3)), ["few_repeats"]);
 
     let mut slow = sound.clone();
     let run = slow.points[0]

@@ -1,0 +1,100 @@
+//! `compactor lab report`: a saved experiment, shown again.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use compactor::Error;
+use compactor_lab::outcome::{FORMAT_VERSION, Outcome};
+use compactor_lab::report::{Report, html, markdown, text};
+use serde::Deserialize;
+
+use crate::output::{print, say};
+
+/// Show a saved experiment again: figures, intervals, doubts, pictures.
+///
+/// Nothing is measured. Figures are medians over the runs that count, comparisons are made within each
+/// repeat, and intervals are 95% bootstrap intervals over repeats. Several files, of several machines
+/// for example, begin with a table of them side by side.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  With pictures, as one HTML file that needs nothing else:
+    compactor lab report outcome.json --html report.html
+
+  Two machines side by side, to be put into a README:
+    compactor lab report laptop.json server.json --format markdown")]
+pub struct Args {
+    /// What `compactor lab interference --json` wrote.
+    #[arg(required = true, value_name = "RESULT.json")]
+    results: Vec<PathBuf>,
+
+    /// Also writes the report with pictures to a file, for any browser and for print.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// What is printed on stdout.
+    #[arg(long, value_enum, default_value = "text")]
+    format: ReportFormat,
+}
+
+/// How a report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ReportFormat {
+    /// Tables for terminals.
+    Text,
+    /// Tables of GitHub's Markdown.
+    Markdown,
+    /// Figures, ratios, intervals and doubts: an array with an object per result.
+    Json,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let outcomes: Vec<Outcome> = args
+        .results
+        .iter()
+        .map(|path| read(path))
+        .collect::<Result<_, Error>>()?;
+    let named = args.results.iter().zip(&outcomes);
+    let reports: Vec<Report<'_>> = named
+        .map(|(path, outcome)| Report::new(path.display().to_string(), outcome))
+        .collect();
+    if let Some(path) = &args.html {
+        std::fs::write(path, html::render(&reports)).map_err(Error::file("write", path))?;
+        say(format_args!("with pictures: {}", path.display()));
+    }
+    print(&match args.format {
+        ReportFormat::Text => text::render(&reports),
+        ReportFormat::Markdown => markdown::render(&reports),
+        ReportFormat::Json => serde_json::to_string_pretty(&reports)?,
+    })
+}
+
+/// Of any version, to tell that from a file that is something else.
+#[derive(Deserialize)]
+struct AnyVersion {
+    format_version: u32,
+}
+
+/// Reads an outcome.
+///
+/// # Errors
+/// A file that cannot be read, that is no outcome, or that is of a version of another compactor's.
+pub fn read(path: &Path) -> Result<Outcome, Error> {
+    let bytes = std::fs::read(path).map_err(Error::file("read", path))?;
+    let strange = |e: serde_json::Error| {
+        Error::invalid(format!(
+            "{}: not what `compactor lab interference --json` writes: {e}",
+            path.display()
+        ))
+    };
+    let any: AnyVersion = serde_json::from_slice(&bytes).map_err(strange)?;
+    if any.format_version != FORMAT_VERSION {
+        return Err(Error::invalid(format!(
+            "{}: of format {}, and this compactor knows format {FORMAT_VERSION}; use the release that \
+             wrote it",
+            path.display(),
+            any.format_version
+        )));
+    }
+    serde_json::from_slice(&bytes).map_err(strange)
+}

@@ -1,0 +1,95 @@
+//! `compactor lab report` of saved results.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const EXAMPLE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../compactor-lab/tests/data/outcome.json"
+);
+
+fn report(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(["lab", "report"])
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{message}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn the_same_figures_in_every_form() {
+    let temp = TempDir::new().unwrap();
+    let text = stdout(&report(temp.path(), &[EXAMPLE, "--html", "report.html"]));
+    // p99 of the two runs that count, of three, in ms.
+    assert!(text.contains("2 of 3"), "{text}");
+    assert!(text.contains("0.425–0.446"), "{text}");
+    let html = std::fs::read_to_string(temp.path().join("report.html")).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.contains("0.425–0.446"));
+    let markdown = stdout(&report(temp.path(), &[EXAMPLE, "--format", "markdown"]));
+    assert!(
+        markdown.contains("| direct/direct | 2 of 3 |"),
+        "{markdown}"
+    );
+    let json = stdout(&report(
+        temp.path(),
+        &[EXAMPLE, EXAMPLE, "--format", "json"],
+    ));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let arm = &json[1]["points"][0]["arms"][2];
+    assert_eq!(
+        (&arm["arm"], &arm["counted"]),
+        (&"direct/direct".into(), &2.into())
+    );
+    let p99 = arm["figures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|f| f["figure"] == "p99_ns");
+    assert_eq!(p99.unwrap()["least"], 425_461.0);
+}
+
+#[test]
+fn what_is_no_result_is_refused() {
+    let temp = TempDir::new().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(temp.path().join(name), text).unwrap();
+    write(
+        "later.json",
+        "{\"format_version\": 77, \"points\": \"of another shape\"}",
+    );
+    write("other.json", "{\"jobs\": []}");
+    write(
+        "cut.json",
+        &std::fs::read_to_string(EXAMPLE).unwrap()[..5000],
+    );
+    for (file, code, reason) in [
+        ("later.json", 2, "of format 77"),
+        (
+            "other.json",
+            2,
+            "not what `compactor lab interference --json` writes",
+        ),
+        (
+            "cut.json",
+            2,
+            "not what `compactor lab interference --json` writes",
+        ),
+        ("missing.json", 1, "missing.json"),
+    ] {
+        let output = report(temp.path(), &[file, "--html", "x.html"]);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{message}");
+        assert!(message.contains(reason), "{message}");
+        assert!(!temp.path().join("x.html").exists());
+    }
+}

@@ -1,0 +1,131 @@
+//! How many times as long reads took, with intervals.
+
+use super::axis::Axis;
+use super::figure;
+use super::palette::{Stroke, stroke};
+use super::svg::{Anchor, Svg};
+use crate::arm::Arm;
+use crate::report::tables::with_interval;
+use crate::report::units::significant;
+use crate::report::{Figure, FigureRatio, PointReport, ratio_of};
+use crate::stats::Ratio;
+
+/// Bars of p99 against the idle arm and against the buffered one; `None` if there is neither.
+pub(super) fn picture(point: &PointReport<'_>, id: &str) -> Option<String> {
+    let of = |base: Arm, ratios: fn(&crate::report::ArmReport) -> &[FigureRatio]| -> Vec<Bar> {
+        let bars = point.arms.iter().filter_map(|arm| {
+            Some(Bar {
+                name: arm.arm.to_string(),
+                stroke: stroke(point.arms.iter().map(|a| a.arm), arm.arm),
+                ratio: ratio_of(ratios(arm), Figure::P99Ns)?,
+            })
+        });
+        if point.has(base) {
+            bars.collect()
+        } else {
+            Vec::new()
+        }
+    };
+    let groups = [
+        ("idle", Arm::Idle, of(Arm::Idle, |arm| &arm.to_idle)),
+        (
+            "buffered",
+            Arm::BUFFERED,
+            of(Arm::BUFFERED, |arm| &arm.to_buffered),
+        ),
+    ];
+    let pictures: String = groups
+        .iter()
+        .filter(|(_, _, bars)| !bars.is_empty())
+        .map(|(name, base, bars)| draw(bars, *base, &format!("{id}-ratio-{name}")))
+        .collect();
+    if pictures.is_empty() {
+        return None;
+    }
+    Some(figure(
+        &format!("<div class=\"grid\">\n{pictures}</div>\n"),
+        "p99 of reads as a multiple of what it is in another arm, within each repeat; logarithmic. Bars \
+         begin at 1, no difference; the thin line with ends is the 95% interval over repeats. Where that \
+         crosses 1, the repeats do not show a difference. Left is better.",
+    ))
+}
+
+struct Bar {
+    name: String,
+    stroke: Stroke,
+    ratio: Ratio,
+}
+
+const ROW: f64 = 38.0;
+
+fn draw(bars: &[Bar], base: Arm, id: &str) -> String {
+    let (width, left, right, top) = (390.0, 12.0, 378.0, 34.0);
+    let floor = top + bars.len() as f64 * ROW + 4.0;
+    let mut svg = Svg::new(width, floor + 26.0);
+    let values = bars
+        .iter()
+        .flat_map(|bar| [bar.ratio.ratio, bar.ratio.low, bar.ratio.high]);
+    let x = Axis::log(values.chain([1.0]), 0.5, left, right);
+    svg.text(
+        "axis",
+        (left, 14.0),
+        Anchor::Start,
+        &format!("p99 / p99 of {base}"),
+    );
+    for tick in x.ticks(6) {
+        let Some(at) = x.at(tick) else { continue };
+        svg.line("grid", (at, top - 8.0), (at, floor));
+        let text = format!("×{}", trimmed(tick));
+        svg.text("tick", (at, floor + 16.0), Anchor::Middle, &text);
+    }
+    let one = x.at(1.0).unwrap_or(left);
+    svg.line("rule", (one, top - 8.0), (one, floor));
+    for (at, bar) in bars.iter().enumerate() {
+        let y = top + at as f64 * ROW;
+        let (Some(end), Some(low), Some(high)) = (
+            x.at(bar.ratio.ratio),
+            x.at(bar.ratio.low),
+            x.at(bar.ratio.high),
+        ) else {
+            continue;
+        };
+        let class = format!("label {}", bar.stroke.class);
+        svg.text(&class, (left, y + 8.0), Anchor::Start, &bar.name);
+        svg.text(
+            "value",
+            (right, y + 8.0),
+            Anchor::End,
+            &with_interval(bar.ratio),
+        );
+        let middle = y + 20.0;
+        let class = format!("bar {}", bar.stroke.class);
+        svg.rectangle(
+            &class,
+            (one.min(end), middle - 5.0),
+            ((end - one).abs(), 10.0),
+        );
+        svg.line("whisker", (low, middle), (high, middle));
+        for tip in [low, high] {
+            svg.line("whisker", (tip, middle - 5.0), (tip, middle + 5.0));
+        }
+    }
+    let described: Vec<String> = bars
+        .iter()
+        .map(|bar| format!("{} {}", bar.name, with_interval(bar.ratio)))
+        .collect();
+    svg.finish(
+        id,
+        "panel",
+        &format!("p99 as a multiple of that of {base}"),
+        &format!("{}.", described.join("; ")),
+    )
+}
+
+/// A round number without the zeros of its precision.
+fn trimmed(number: f64) -> String {
+    let text = significant(number);
+    if text.contains('.') {
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
+    text
+}
