@@ -57,6 +57,7 @@ pub(crate) fn capture(directory: &Path, memory_cgroup: String) -> Result<Environ
         io_uring: support(&found.io_uring),
         cachestat: support(&found.cachestat),
         mglru: found.mglru,
+        damon: damon(),
         memory_cgroup,
         vm_settings: VM_SETTINGS
             .iter()
@@ -123,6 +124,14 @@ fn virtualisation(cpuinfo: &str) -> Option<String> {
         || "a hypervisor".to_owned(),
         |vendor| format!("a hypervisor ({vendor})"),
     ))
+}
+
+/// Whether any of DAMON's threads is on.
+fn damon() -> Option<bool> {
+    let threads = "/sys/kernel/mm/damon/admin/kdamonds";
+    let states = fs::read_dir(threads).ok()?.flatten();
+    let states = states.filter_map(|entry| fs::read_to_string(entry.path().join("state")).ok());
+    Some(states.into_iter().any(|state| state.trim() == "on"))
 }
 
 /// Of `/proc/cpuinfo`, for the first processor.

@@ -239,7 +239,10 @@ impl PointReader {
             clustering: None,
         };
         if layout.clustering.is_empty() {
-            return Ok(Some(row));
+            let (start, spans) = (Start::Partition(None), &mut state.spans);
+            let first = self.read_rows(found.position, start, None, buffer, spans)?;
+            // A partition may be nothing but a deletion.
+            return Ok(matches!(first, RowFound::Row { .. }).then_some(row));
         }
         let blocks = self.lookup.blocks(found, &layout.clustering)?;
         let (start, kind) = match blocks.get(choose(blocks.len().max(1))) {

@@ -88,10 +88,11 @@ impl Bench<'_> {
         )?;
         let (seen, during) = self.measure(plan, &load, &live, &io, &output, watcher)?;
         let result = load.finish();
+        let rows_not_found = live.not_found();
         drop(live);
         let kept_cgroup = self.cgroup.map(MemoryCgroup::holds_this_process);
         output.remove()?;
-        let mut run = self.assemble(plan, seen, during, &result, kept_cgroup);
+        let mut run = self.assemble(plan, seen, during, &result, (rows_not_found, kept_cgroup));
         run.started_at_ms = started_at_ms;
         run.elapsed_s = started.elapsed().as_secs_f64();
         Ok(run)
@@ -247,7 +248,7 @@ impl Bench<'_> {
         seen: Seen,
         during: During,
         result: &LoadResult,
-        kept_cgroup: Option<bool>,
+        (rows_not_found, kept_cgroup): (u64, Option<bool>),
     ) -> Run {
         let Seen {
             mut samples,
@@ -268,6 +269,7 @@ impl Bench<'_> {
             wake_up_p99_before_ns: result.wake_up_p99_ns(Phase::Before),
             wake_up_p99_during_ns: result.wake_up_p99_ns(Phase::During),
             is_unfinished: result.is_unfinished,
+            rows_not_found,
         };
         let mut reasons = judge(&Facts {
             arm: plan.arm,
@@ -278,6 +280,7 @@ impl Bench<'_> {
             after: &after,
             first_error: result.first_error.as_deref(),
             is_unfinished: result.is_unfinished,
+            rows_not_found,
             wake_up_p99: Duration::from_nanos(generator.wake_up_p99_during_ns),
             hot: &hot_set,
             pressure: self.pressure,

@@ -17,6 +17,8 @@ const MOST_INPUT_GROWTH: f64 = 0.02;
 const LEAST_WARM: f64 = 0.95;
 /// Up to this share of the room the hot set has to be warm.
 const PRESSURE_WITH_ROOM: f64 = 0.6;
+/// Share of the reads that may find no row: deletions shadow some.
+const MOST_NOT_FOUND: f64 = 0.01;
 /// A reader that is free is to be woken within this for 99 percent of the reads.
 const MOST_WAKE_UP_DELAY: Duration = Duration::from_millis(20);
 /// Share of the reads that must be done without any compaction.
@@ -33,6 +35,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) after: &'a Latency,
     pub(crate) first_error: Option<&'a str>,
     pub(crate) is_unfinished: bool,
+    pub(crate) rows_not_found: u64,
     pub(crate) wake_up_p99: Duration,
     pub(crate) hot: &'a HotSetRecord,
     /// Hot set divided by the memory that it may take.
@@ -158,6 +161,13 @@ fn judge_bystander(facts: &Facts<'_>, reasons: &mut Vec<Invalid>) {
                 "{errors} reads of the bystander failed: {}",
                 facts.first_error.unwrap_or("nobody knows why")
             ),
+        ));
+    }
+    let all = facts.before.operations + facts.during.operations + facts.after.operations;
+    if facts.rows_not_found as f64 > MOST_NOT_FOUND * all as f64 {
+        reasons.push(invalid(
+            "reads_failed",
+            format!("{} of {all} reads found no row", facts.rows_not_found),
         ));
     }
     let alone = facts.before;

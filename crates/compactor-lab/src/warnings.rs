@@ -57,6 +57,14 @@ pub(crate) fn of_environment(
             ),
         );
     }
+    if environment.damon == Some(true) {
+        warn(
+            "damon",
+            "DAMON is at work on this machine: it may evict pages that were not read for a while, \
+             whatever a compaction does"
+                .to_owned(),
+        );
+    }
     if options.memory_limit_bytes.is_some() && !environment.memory_cgroup.starts_with('v') {
         warn(
             "no_memory_limit",

@@ -45,6 +45,10 @@ pub struct Environment {
     pub cachestat: String,
     /// Whether the multi-generational LRU decides on eviction; `None` if the kernel has none.
     pub mglru: Option<bool>,
+    /// Whether DAMON is at work, which may be told to evict what was not used for a while, room or not;
+    /// `None` if the kernel has none or does not tell.
+    #[serde(default)]
+    pub damon: Option<bool>,
     /// `v1`, `v2`, or why there was none.
     pub memory_cgroup: String,
     /// Of `/proc/sys/vm`: `dirty_ratio`, `dirty_background_ratio`, `swappiness` and their like, as

@@ -143,6 +143,9 @@ pub struct GeneratorRecord {
     pub wake_up_p99_during_ns: u64,
     /// Reads were still waiting seconds after the end.
     pub is_unfinished: bool,
+    /// Reads that found no row, warming up included. Deletions among the inputs make some; many would
+    /// tell that not what was meant is read.
+    pub rows_not_found: u64,
 }
 
 /// Memory counters over the compaction.

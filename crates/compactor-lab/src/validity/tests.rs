@@ -48,6 +48,7 @@ fn kinds(arm: &str, compaction: &CompactionRecord, change: impl FnOnce(&mut Fact
         after: &reads,
         first_error: None,
         is_unfinished: false,
+        rows_not_found: 0,
         wake_up_p99: Duration::from_millis(1),
         hot: &hot,
         pressure: 0.5,
@@ -132,6 +133,8 @@ fn what_cannot_be_trusted_is_rejected() {
         kinds(arm, &good, |f| f.first_error = Some("no row")),
         "reads_failed"
     );
+    assert_eq!(kinds(arm, &good, |f| f.rows_not_found = 30), "");
+    assert_eq!(kinds(arm, &good, |f| f.rows_not_found = 31), "reads_failed");
     assert_eq!(
         kinds(arm, &good, |f| f.kept_cgroup = Some(false)),
         "memory_limit_lost"

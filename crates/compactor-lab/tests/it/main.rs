@@ -104,6 +104,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
             .filter(|i| i.kind != "generator_late")
             .collect();
         assert!(faults.is_empty(), "{}: {faults:?}", run.arm);
+        assert_eq!(run.generator.rows_not_found, 0);
         for latency in [&run.before, &run.during, &run.after] {
             assert!(
                 latency.operations > 10 && latency.errors == 0,
@@ -115,7 +116,9 @@ fn a_small_experiment_measures_all_that_it_promises() {
         // 200 per second, give and take.
         let rate = run.during.intended_per_s;
         assert!((120.0..300.0).contains(&rate), "{rate}");
-        assert_eq!(run.hot_set.resident_before, Some(run.hot_set.pages));
+        // All of it, but for a page or two that the machine reclaims.
+        let resident = run.hot_set.resident_before.unwrap();
+        assert!(20 * resident >= 19 * run.hot_set.pages, "{:?}", run.hot_set);
         for phase in [Phase::Before, Phase::During, Phase::After] {
             assert!(run.samples.iter().any(|sample| sample.phase == phase));
         }
