@@ -57,6 +57,17 @@ impl Budget {
     }
 }
 
+impl Budget {
+    /// How many inputs can be read at a time: each needs a window, a block decoded ahead, and the stored
+    /// form of one. `input_unit` is the longest of their chunks.
+    pub fn inputs_at_once(memory_bytes: usize, input_unit: usize) -> usize {
+        let unit = input_unit.max(4096);
+        // What is stored is read in whole pages.
+        let per_input = 2 * (unit + HEADROOM) + unit.next_multiple_of(4096) + 8192;
+        memory_bytes / 4 * 3 / per_input
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -48,13 +48,69 @@ pub struct InputSstable {
     /// Its header, ready for decoding.
     pub layout: Arc<Layout>,
     /// `Data.db`.
-    pub data: InputFile,
+    pub data: DataFile,
     /// How `Data.db` is stored; taken by whoever reads it.
     pub encoding: Option<Encoding>,
     /// Components on disk, with their lengths.
     pub components: Vec<(Component, u64)>,
     /// Components that are not ours, such as those of secondary indexes.
     pub foreign_components: Vec<String>,
+}
+
+/// A `Data.db` that was looked at, and is closed until it is read: there may be more inputs than
+/// descriptors.
+#[derive(Clone, Debug)]
+pub struct DataFile {
+    path: PathBuf,
+    len: u64,
+    /// As asked for, and as it came to.
+    asked_mode: ReadMode,
+    mode: ReadMode,
+}
+
+impl DataFile {
+    fn look(io: &Io, path: &Path, mode: ReadMode) -> Result<DataFile> {
+        Ok(DataFile {
+            asked_mode: mode,
+            ..DataFile::of(&io.open(path, mode)?)
+        })
+    }
+
+    /// One that is open already.
+    pub fn of(file: &InputFile) -> DataFile {
+        DataFile {
+            path: file.path().to_owned(),
+            len: file.len(),
+            asked_mode: file.mode(),
+            mode: file.mode(),
+        }
+    }
+
+    /// Bytes as stored.
+    #[expect(clippy::len_without_is_empty, reason = "an empty one is refused")]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// How it is read.
+    pub fn mode(&self) -> ReadMode {
+        self.mode
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// A failed open, or a file of another length than before.
+    pub fn open(&self, io: &Io) -> Result<InputFile> {
+        let file = io.open(&self.path, self.asked_mode)?;
+        if file.len() == self.len {
+            return Ok(file);
+        }
+        let expected = format!("{} bytes, as when it was looked at first", self.len);
+        let found = format!("{} bytes", file.len());
+        let error = FormatError::corrupt("data", 0, expected, found);
+        Err(Error::Format(error.with_file(&self.path, Component::Data)))
+    }
 }
 
 impl InputSstable {
@@ -103,7 +159,7 @@ impl InputSstable {
         let partitioner = Partitioner::from_class_name(&statistics.validation.partitioner)
             .map_err(at_statistics)?;
         let layout = layout_of(&statistics.header, descriptor.version).map_err(at_statistics)?;
-        let data = io.open(path, mode)?;
+        let data = DataFile::look(io, path, mode)?;
         let encoding = read_encoding(io, mode, &descriptor, &components, data.len())?;
         Ok(InputSstable {
             descriptor,

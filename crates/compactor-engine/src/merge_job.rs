@@ -28,6 +28,7 @@ use crate::input::{InputSstable, WRITABLE};
 use crate::key_estimate::estimate_keys;
 use crate::output_id::{OutputIds, next_id};
 use crate::overlapping::{OverlappingSet, OverlappingSstable, Surroundings};
+use crate::passes::inputs_at_once;
 use crate::repair_group::RepairGroup;
 use crate::sstable_index::default_column_index_size;
 use crate::sstable_writer::SstableSettings;
@@ -102,6 +103,10 @@ pub struct MergeOptions {
     pub threads: usize,
     /// Bytes for buffers, over all inputs and the output.
     pub memory_bytes: usize,
+    /// Descriptors that the inputs may take; `None` for what the process may open besides what it has. With
+    /// more inputs than these or the memory allow, some are merged first, into SSTables that nobody
+    /// sees.
+    pub open_files: Option<u64>,
     /// Bytes read ahead per input; `None` for what the memory allows, up to 2 MiB.
     pub readahead_bytes: Option<usize>,
     /// Stored bytes of `Data.db` that are taken per second, over all inputs; `None` for no limit. See
@@ -136,6 +141,7 @@ impl MergeOptions {
             write_mode: WriteMode::Auto,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: 64 << 20,
+            open_files: None,
             readahead_bytes: None,
             throughput_bytes_per_s: None,
             max_sstable_size: None,
@@ -156,6 +162,8 @@ pub struct MergeJob {
     pub(crate) budget: Budget,
     /// For outputs after the first, whose id is decided.
     pub(crate) ids: OutputIds,
+    /// Inputs that can be read at a time.
+    pub(crate) at_once: usize,
 }
 
 impl MergeJob {
@@ -238,7 +246,11 @@ impl MergeJob {
     }
 
     /// Decides everything that does not need the inputs' data. They come newest first.
-    fn decide(io: Io, options: MergeOptions, inputs: Vec<InputSstable>) -> Result<MergeJob> {
+    pub(crate) fn decide(
+        io: Io,
+        options: MergeOptions,
+        inputs: Vec<InputSstable>,
+    ) -> Result<MergeJob> {
         if options.max_sstable_size == Some(0) {
             return Err(Error::InvalidInput(
                 "SSTables of at most 0 bytes: name a greater size".to_owned(),
@@ -290,18 +302,8 @@ impl MergeJob {
             }
         };
         let ids = OutputIds::behind(settings.descriptor.id);
-        let block_unit = inputs.iter().map(block_unit).max().unwrap_or(0);
-        let budget = Budget::divide(
-            options.memory_bytes,
-            inputs.len(),
-            options.threads,
-            options.readahead_bytes,
-            block_unit,
-            settings
-                .compression
-                .as_ref()
-                .map_or(0, |c| c.chunk_len as usize),
-        );
+        let budget = divide_memory(&options, &inputs, &settings);
+        let at_once = inputs_at_once(&options, &inputs);
         Ok(MergeJob {
             io,
             options,
@@ -312,7 +314,13 @@ impl MergeJob {
             drops,
             budget,
             ids,
+            at_once,
         })
+    }
+
+    /// Divides the memory anew, after the inputs have changed.
+    pub(crate) fn divide_memory(&mut self) {
+        self.budget = divide_memory(&self.options, &self.inputs, &self.settings);
     }
 
     /// The inputs that will be read, newest first.
@@ -381,8 +389,26 @@ fn unix_now() -> Duration {
         .unwrap_or_default()
 }
 
+fn divide_memory(
+    options: &MergeOptions,
+    inputs: &[InputSstable],
+    settings: &SstableSettings,
+) -> Budget {
+    Budget::divide(
+        options.memory_bytes,
+        inputs.len(),
+        options.threads,
+        options.readahead_bytes,
+        inputs.iter().map(block_unit).max().unwrap_or(0),
+        settings
+            .compression
+            .as_ref()
+            .map_or(0, |c| c.chunk_len as usize),
+    )
+}
+
 /// Uncompressed bytes that an input is decoded by at least.
-fn block_unit(input: &InputSstable) -> usize {
+pub(crate) fn block_unit(input: &InputSstable) -> usize {
     match &input.encoding {
         Some(Encoding::Compressed { info, .. }) => info.params.chunk_len as usize,
         Some(Encoding::Plain { crc: Some(crc), .. }) => crc.chunk_len as usize,

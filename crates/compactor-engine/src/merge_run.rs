@@ -1,5 +1,6 @@
 //! A merge that was decided on, from its inputs' first read to its published output.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,16 +13,21 @@ use crate::error::{Error, Result};
 use crate::header_union::column_map;
 use crate::key_estimate::{keys_per_sstable, partition_count};
 use crate::merge_job::MergeJob;
+use crate::origin_counts::OriginCountsWriter;
 use crate::outputs::{OutputSettings, Outputs};
 use crate::partition_merge::{
     InputRead, MergeCounts, MergeInput, Merged, Observer, PartitionMerger,
 };
+use crate::passes::EarlierPasses;
 use crate::rate_limiter::RateLimiter;
 use crate::sstable_writer::{
     FilePartitionWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
 };
 use crate::staging::Staging;
 use crate::workers::Workers;
+
+/// File of an earlier pass that tells how many inputs its partitions come from.
+const ORIGINS: &str = "origins";
 
 /// What a merge did.
 #[derive(Debug)]
@@ -35,6 +41,9 @@ pub struct MergeOutcome {
     pub stored_bytes_read: u64,
     /// Uncompressed bytes of all inputs.
     pub uncompressed_bytes_read: u64,
+    /// Passes that the inputs went through: one, unless there were more than memory or descriptors
+    /// allow.
+    pub passes: usize,
     /// Time from the first read to the last sync.
     pub elapsed: Duration,
 }
@@ -44,6 +53,34 @@ pub struct MergeOutcome {
 pub struct StagedMerge {
     outputs: Vec<StagedSstable>,
     outcome: MergeOutcome,
+}
+
+impl StagedMerge {
+    /// `Data.db` of the output in its staging directory, and its rows.
+    pub(crate) fn output(&self) -> Option<(PathBuf, u64)> {
+        let output = self.outputs.first()?;
+        Some((output.data_path(), output.rows()))
+    }
+
+    /// What was counted.
+    pub(crate) fn counts(&self) -> &MergeCounts {
+        &self.outcome.counts
+    }
+}
+
+/// A pass over inputs: the last, or one before it.
+struct Pass<'a> {
+    earlier: &'a EarlierPasses,
+    is_last: bool,
+    whole: Whole,
+}
+
+/// What is known of all its inputs before they are read.
+struct Whole {
+    started: Instant,
+    stored_bytes: u64,
+    uncompressed_bytes: u64,
+    output: OutputSettings,
 }
 
 /// Publishes the outputs of merges into one directory, all or none of them.
@@ -85,11 +122,62 @@ impl MergeJob {
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
     pub fn stage(mut self, observer: &mut dyn Observer) -> Result<StagedMerge> {
-        let started = Instant::now();
+        let whole = self.whole();
+        let earlier = self.earlier_passes(observer)?;
+        let mut observer = earlier.observer(observer);
+        let pass = Pass {
+            earlier: &earlier,
+            is_last: true,
+            whole,
+        };
+        Ok(self.run_pass(&mut observer, &pass)?.0)
+    }
+
+    /// Merges some inputs of a whole into an intermediate SSTable. Returns also where it is told how many
+    /// inputs of the whole its partitions come from, and what was read.
+    ///
+    /// # Errors
+    /// As [`MergeJob::stage`].
+    pub(crate) fn stage_intermediate(
+        self,
+        earlier: &EarlierPasses,
+        observer: &mut dyn Observer,
+    ) -> Result<(StagedMerge, PathBuf, Vec<InputRead>)> {
+        let whole = self.whole();
+        let mut observer = earlier.observer(observer);
+        let pass = Pass {
+            earlier,
+            is_last: false,
+            whole,
+        };
+        let (staged, mut reads) = self.run_pass(&mut observer, &pass)?;
+        let origins = staged
+            .output()
+            .and_then(|(data_path, _)| Some(data_path.parent()?.join(ORIGINS)))
+            .ok_or_else(|| Error::Internal("an intermediate SSTable without a row".to_owned()))?;
+        earlier.retain_inputs(&mut reads);
+        Ok((staged, origins, reads))
+    }
+
+    fn whole(&self) -> Whole {
+        let stored_bytes = self.inputs.iter().map(|i| i.data.len()).sum();
+        Whole {
+            started: Instant::now(),
+            stored_bytes,
+            uncompressed_bytes: self.uncompressed_bytes(),
+            output: self.output_settings(stored_bytes),
+        }
+    }
+
+    fn run_pass(
+        mut self,
+        observer: &mut dyn Observer,
+        pass: &Pass<'_>,
+    ) -> Result<(StagedMerge, Vec<InputRead>)> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let staging = Staging::create(&self.options.output_directory)?;
         let workers = Workers::start(self.options.threads)?;
-        let result = self.merge(observer, staging, &workers, &cancelled, started);
+        let result = self.merge(observer, staging, &workers, &cancelled, pass);
         // Tasks still queued after a failure have nobody to work for.
         cancelled.store(result.is_err(), Ordering::Relaxed);
         drop(workers);
@@ -102,14 +190,23 @@ impl MergeJob {
         staging: Staging,
         workers: &Workers,
         cancelled: &Arc<AtomicBool>,
-        started: Instant,
-    ) -> Result<StagedMerge> {
-        let uncompressed_bytes_read = self.uncompressed_bytes();
-        let stored_bytes_read = self.inputs.iter().map(|i| i.data.len()).sum();
+        pass: &Pass<'_>,
+    ) -> Result<(StagedMerge, Vec<InputRead>)> {
+        let origin_output = match pass.is_last {
+            true => None,
+            false => {
+                let path = staging.directory().join(ORIGINS);
+                Some(OriginCountsWriter::create(
+                    &self.io,
+                    &path,
+                    self.options.write_mode,
+                )?)
+            }
+        };
         let (mut outputs, partitions) = Outputs::begin(
             self.io.clone(),
             staging,
-            self.output_settings(stored_bytes_read),
+            pass.whole.output.clone(),
             workers.queue(),
             Arc::clone(cancelled),
         )?;
@@ -117,13 +214,14 @@ impl MergeJob {
         let mut merge_inputs = Vec::with_capacity(self.inputs.len());
         let rate = self.options.throughput_bytes_per_s;
         let limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate)));
-        for input in &mut self.inputs {
+        let mut inputs = std::mem::take(&mut self.inputs);
+        for input in &mut inputs {
             let Some(encoding) = input.encoding.take() else {
                 return Err(Error::Internal("an input was read twice".to_owned()));
             };
             let map = column_map(&input.layout, &layout)?;
             let blocks = DecodedBlocks::start(
-                input.data.clone(),
+                input.data.open(&self.io)?,
                 encoding,
                 self.budget.decode,
                 workers.queue(),
@@ -149,11 +247,16 @@ impl MergeJob {
                 self.options.now_s,
             );
             let may_be_dropped = self.drops.may_cover(input.statistics.stats.min_timestamp);
-            merge_inputs.push(match may_be_dropped {
+            let merge_input = match may_be_dropped {
                 true => merge_input.with_dropped_cells(),
                 false => merge_input,
+            };
+            merge_inputs.push(match pass.earlier.origins(input, self) {
+                Some(origins) => merge_input.with_origins(origins),
+                None => merge_input,
             });
         }
+        drop(inputs);
         let mut merger = PartitionMerger::new(
             merge_inputs,
             partitions,
@@ -161,7 +264,9 @@ impl MergeJob {
             self.options.now_s,
             self.options.gc_before_s.unwrap_or(i64::MIN),
         )
-        .with_drops(std::mem::take(&mut self.drops));
+        .with_drops(std::mem::take(&mut self.drops))
+        .with_inputs_of_whole(pass.earlier.inputs)
+        .with_origin_output(origin_output);
         let limit = self.options.max_sstable_size.unwrap_or(u64::MAX);
         let is_full = |writer: &mut FilePartitionWriter| writer.exceeds_on_disk(limit);
         while merger.run_until(is_full, &self.surroundings, observer)? {
@@ -170,9 +275,9 @@ impl MergeJob {
         let Merged {
             inputs,
             writer: partitions,
-            counts,
+            mut counts,
         } = merger.end();
-        let read: Vec<InputRead> = inputs
+        let mut read: Vec<InputRead> = inputs
             .iter()
             .map(|input| InputRead {
                 data_path: input.cursor().path().clone(),
@@ -183,21 +288,27 @@ impl MergeJob {
             .collect();
         // Windows and readahead are not needed any more.
         drop(inputs);
-        observer.inputs_read(&read)?;
+        if pass.is_last {
+            pass.earlier.complete_reads(&mut read);
+            pass.earlier.complete_counts(&mut counts);
+            observer.inputs_read(&read)?;
+        }
         let outputs = outputs.end(partitions)?;
-        for output in &outputs {
+        for output in outputs.iter().filter(|_| pass.is_last) {
             observer.before_publish(&output.data_path())?;
         }
-        Ok(StagedMerge {
+        let staged = StagedMerge {
             outputs,
             outcome: MergeOutcome {
                 outputs: Vec::new(),
                 counts,
-                stored_bytes_read,
-                uncompressed_bytes_read,
-                elapsed: started.elapsed(),
+                stored_bytes_read: pass.whole.stored_bytes,
+                uncompressed_bytes_read: pass.whole.uncompressed_bytes,
+                passes: pass.earlier.passes,
+                elapsed: pass.whole.started.elapsed(),
             },
-        })
+        };
+        Ok((staged, read))
     }
 
     fn output_settings(&self, stored_bytes_read: u64) -> OutputSettings {

@@ -17,7 +17,7 @@ use crate::staging::Staging;
 use crate::workers::WorkerQueue;
 
 /// What all outputs have in common.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OutputSettings {
     /// Of the first, but for its keys.
     pub sstable: SstableSettings,

@@ -26,6 +26,7 @@ use crate::cursor::{Cursor, DataTrace, PlacesHash, RowCounts};
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::header_union::ColumnMap;
+use crate::origin_counts::{OriginCounts, OriginCountsWriter};
 use crate::partition_writer::{BlockOutput, PartitionWriter, TranscodeError};
 use crate::purge::{PurgeLimit, Purger};
 use crate::row_merge::{PurgeCounts, RowContext, RowMerger, VersionError};
@@ -48,6 +49,8 @@ pub struct MergeInput<S> {
     nothing_dropped: bool,
     /// The range tombstone open in this input at the merge's position.
     open: DeletionTime,
+    /// Of an intermediate SSTable: how many inputs of the whole merge its partitions came from.
+    origins: Option<OriginCounts>,
 }
 
 impl<S: BlockSource> MergeInput<S> {
@@ -68,7 +71,15 @@ impl<S: BlockSource> MergeInput<S> {
             nothing_to_purge: min_local_deletion_time_s > now_s,
             nothing_dropped: true,
             open: DeletionTime::LIVE,
+            origins: None,
         }
+    }
+
+    /// It is no input of the whole merge, but was made of several.
+    #[must_use]
+    pub fn with_origins(mut self, origins: OriginCounts) -> MergeInput<S> {
+        self.origins = Some(origins);
+        self
     }
 
     /// Something in it may have been dropped with its column.
@@ -149,6 +160,23 @@ pub struct MergeCounts {
 }
 
 impl MergeCounts {
+    /// Adds what an earlier pass over some of the inputs counted. It purges nothing but what was dropped.
+    pub(crate) fn add(&mut self, other: &MergeCounts) {
+        let len = self.partitions_by_inputs.len();
+        let longer = len.max(other.partitions_by_inputs.len());
+        self.partitions_by_inputs.resize(longer, 0);
+        for (sum, count) in self
+            .partitions_by_inputs
+            .iter_mut()
+            .zip(&other.partitions_by_inputs)
+        {
+            *sum += count;
+        }
+        self.rows_read += other.rows_read;
+        self.markers_read += other.markers_read;
+        self.purged.of_dropped_columns += other.purged.of_dropped_columns;
+    }
+
     /// Partitions of all inputs.
     pub fn partitions_read(&self) -> u64 {
         self.partitions_by_inputs
@@ -180,6 +208,8 @@ pub struct PartitionMerger<S, B, I> {
     purger: Purger,
     rows: RowMerger,
     counts: MergeCounts,
+    /// Of an earlier pass: where it is told how many inputs a partition came from.
+    origin_output: Option<OriginCountsWriter>,
     /// Values of counters may have to be changed even where nothing is merged.
     has_counters: bool,
     /// Since the observer was called last.
@@ -226,6 +256,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             },
             rows: RowMerger::default(),
             counts,
+            origin_output: None,
             has_counters,
             steps: 0,
             written_before: (0, 0),
@@ -243,6 +274,20 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     #[must_use]
     pub fn with_drops(mut self, drops: DropTimes) -> Self {
         self.drops = drops;
+        self
+    }
+
+    /// Counts for a merge of so many inputs as a whole, some of which were merged before.
+    #[must_use]
+    pub fn with_inputs_of_whole(mut self, inputs: usize) -> Self {
+        self.counts.partitions_by_inputs.resize(inputs, 0);
+        self
+    }
+
+    /// Tells how many inputs each partition came from, instead of counting them.
+    #[must_use]
+    pub fn with_origin_output(mut self, output: Option<OriginCountsWriter>) -> Self {
+        self.origin_output = output;
         self
     }
 
@@ -330,6 +375,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             self.step(observer)?;
         }
         self.report(observer)?;
+        if let Some(output) = self.origin_output.take() {
+            output.finish()?;
+        }
         Ok(false)
     }
 
@@ -389,7 +437,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     }
 
     fn merge_partition(&mut self, group: &[u32], observer: &mut dyn Observer) -> Result<()> {
-        self.counts.partitions_by_inputs[group.len() - 1] += 1;
+        let origins = self.origins(group)?;
         let mut deletion = DeletionTime::LIVE;
         for &member in group {
             let input = &mut self.inputs[member as usize];
@@ -413,7 +461,35 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         } else {
             self.merge_unfiltereds(group, deletion, observer)?;
         }
+        let before = self.writer.partitions();
         self.writer.end_partition()?;
+        match &mut self.origin_output {
+            Some(output) if self.writer.partitions() > before => output.push(origins),
+            _ => self.count_partition(origins),
+        }
+    }
+
+    /// Inputs of the whole merge that the partition of this group comes from.
+    fn origins(&mut self, group: &[u32]) -> Result<u64> {
+        let mut count = 0;
+        for &member in group {
+            count += match &mut self.inputs[member as usize].origins {
+                None => 1,
+                Some(origins) => origins.next_count()?,
+            };
+        }
+        Ok(count)
+    }
+
+    fn count_partition(&mut self, origins: u64) -> Result<()> {
+        let counts = &mut self.counts.partitions_by_inputs;
+        let index = usize::try_from(origins).ok().and_then(|n| n.checked_sub(1));
+        match index.and_then(|index| counts.get_mut(index)) {
+            Some(count) => *count += 1,
+            None => {
+                return Err(Error::Internal(format!("a partition of {origins} inputs")));
+            }
+        }
         Ok(())
     }
 
@@ -477,7 +553,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 // equal to its row's stays.
                 self.merge_rows(&[only as u32], DeletionTime::LIVE)?;
             } else if let Some(marker) = input.cursor.marker() {
-                self.counts.markers_read += 1;
+                self.counts.markers_read += u64::from(input.origins.is_none());
                 let before = effective(input.open, deletion);
                 self.inputs[only].open = marker.open;
                 let after = effective(marker.open, deletion);
@@ -520,7 +596,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 let active = if open.is_live() { deletion } else { open };
                 self.merge_rows(&step, active)?;
             } else if cursor.marker().is_some() {
-                self.counts.markers_read += step.len() as u64;
+                let is_read = |i: &&u32| self.inputs[**i as usize].origins.is_none();
+                self.counts.markers_read += step.iter().filter(is_read).count() as u64;
                 for &member in &step {
                     let input = &mut self.inputs[member as usize];
                     if let Some(marker) = input.cursor.marker() {

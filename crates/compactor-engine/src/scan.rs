@@ -27,20 +27,20 @@ impl Scan {
     /// # Errors
     /// Damage or something unsupported in its metadata, or a failed read.
     pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<Scan> {
-        Scan::start(InputSstable::open(io, path, mode)?)
+        Scan::start(io, InputSstable::open(io, path, mode)?)
     }
 
     /// Starts reading an opened SSTable ahead.
     ///
     /// # Errors
-    /// If it is being read already, or the system refuses a thread.
-    pub fn start(mut sstable: InputSstable) -> Result<Scan> {
+    /// If it is being read already, cannot be opened, or the system refuses a thread.
+    pub fn start(io: &Io, mut sstable: InputSstable) -> Result<Scan> {
         let Some(encoding) = sstable.encoding.take() else {
             return Err(Error::Internal("an SSTable was read twice".to_owned()));
         };
         let workers = Workers::start(1)?;
         let blocks = DecodedBlocks::start(
-            sstable.data.clone(),
+            sstable.data.open(io)?,
             encoding,
             DecodeOptions {
                 block_len: 256 << 10,

@@ -106,6 +106,11 @@ impl StagedSstable {
         self.written.partitions
     }
 
+    /// Its rows, as [`WrittenSstable::rows`].
+    pub fn rows(&self) -> u64 {
+        self.written.rows
+    }
+
     /// `Data.db` in the staging directory, its other components beside it.
     pub fn data_path(&self) -> PathBuf {
         self.staging.path(&self.written.descriptor, Component::Data)

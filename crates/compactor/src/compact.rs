@@ -11,6 +11,7 @@
 mod report;
 mod table;
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,6 +20,7 @@ use compactor_engine::component_list::ComponentList;
 use compactor_engine::input::InputSstable;
 use compactor_engine::merge_job::Scope;
 use compactor_engine::output_id::next_id;
+use compactor_engine::passes::free_files;
 use compactor_engine::staging::{Staging, publish_all};
 use compactor_io::Io;
 use compactor_sstable::Component;
@@ -51,8 +53,8 @@ pub enum Plan {
 #[derive(Clone, Debug)]
 pub struct CompactRequest {
     /// What each merge is asked for. Its inputs are the SSTables of the table, its scope is what the
-    /// table has besides, its output directory is that of the final SSTables. Threads and memory are
-    /// shared by the merges that run at once.
+    /// table has besides, its output directory is that of the final SSTables. Threads, memory,
+    /// descriptors and throughput are shared by the merges that run at once.
     pub merges: MergeRequest,
     /// Which SSTables are compacted with which.
     pub plan: Plan,
@@ -167,6 +169,7 @@ impl Compaction {
             .concurrent
             .min(merges.memory_bytes / MIN_MEMORY)
             .clamp(1, jobs.len());
+        let open_files = merges.open_files.unwrap_or_else(free_files);
         let mut requests = Vec::with_capacity(jobs.len());
         for job in jobs {
             let mut request = merges.clone();
@@ -183,6 +186,10 @@ impl Compaction {
             };
             request.threads = (merges.threads / concurrent).max(1);
             request.memory_bytes = merges.memory_bytes / concurrent;
+            request.open_files = Some(open_files / concurrent as u64);
+            let rate = merges.throughput_bytes_per_s;
+            request.throughput_bytes_per_s =
+                rate.and_then(|rate| NonZeroU64::new((rate.get() / concurrent as u64).max(1)));
             requests.push(request);
         }
         let numbered = Numbered {

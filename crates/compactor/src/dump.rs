@@ -127,7 +127,7 @@ pub fn dump_keys(
     let printed = if sstable.has(Component::Index) {
         IndexKeys::open(io, &sstable, options.read_mode)?.for_each(&mut print)
     } else {
-        keys_of_data(sstable, &mut print)
+        keys_of_data(io, sstable, &mut print)
     };
     let flushed = json.flush(out);
     printed.and(flushed)?;
@@ -137,8 +137,12 @@ pub fn dump_keys(
 
 /// Calls `print` with each key of `Data.db` until it returns false: formats other than BIG have no
 /// `Index.db`.
-fn keys_of_data(sstable: InputSstable, print: &mut dyn FnMut(&[u8]) -> Result<bool>) -> Result<()> {
-    let mut scan = Scan::start(sstable)?;
+fn keys_of_data(
+    io: &Io,
+    sstable: InputSstable,
+    print: &mut dyn FnMut(&[u8]) -> Result<bool>,
+) -> Result<()> {
+    let mut scan = Scan::start(io, sstable)?;
     let cursor = scan.cursor();
     while cursor.next_partition()? {
         if !print(cursor.key())? {

@@ -54,6 +54,9 @@ pub struct MergeReport {
     pub merge_counts: Vec<u64>,
     /// What was left out since it is past its grace.
     pub purged: PurgedReport,
+    /// Passes that the inputs went through: one, unless there were more than memory or descriptors
+    /// allow.
+    pub passes: usize,
     /// Seconds from the first read to the last sync.
     pub elapsed_s: f64,
     /// Uncompressed input bytes per second of elapsed time.
@@ -242,6 +245,7 @@ impl MergeReport {
             range_tombstone_markers_read: 0,
             merge_counts: Vec::new(),
             purged: PurgedReport::default(),
+            passes: 1,
             elapsed_s: 0.0,
             input_uncompressed_bytes_per_s: 0.0,
             cpu_s: 0.0,
@@ -288,6 +292,7 @@ impl MergeReport {
             total: purged.total(),
             of_dropped_columns: purged.of_dropped_columns,
         };
+        self.passes = outcome.passes;
         self.elapsed_s = elapsed.as_secs_f64();
         self.input_uncompressed_bytes_per_s =
             self.input_uncompressed_bytes as f64 / self.elapsed_s.max(1e-9);

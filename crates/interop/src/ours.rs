@@ -115,7 +115,8 @@ pub fn merge_groups(
         .collect())
 }
 
-fn options(
+/// The options of a merge through the library.
+pub fn options(
     inputs: &[PathBuf],
     output_dir: &Path,
     request: &MergeRequest,

@@ -37,7 +37,8 @@ use crate::shared_progress::SharedProgress;
 /// Thresholds and sizes come from schema.cql where there is one; options go before it. Compactions run in
 /// rounds of all that can run at once, so that the result is the same whatever --concurrent-compactors.
 ///
-/// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3.
+/// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3. If
+/// its metadata or filter is what is damaged, nothing can be purged beside it: say --no-purge.
 /// Interrupted, or after another failure, it publishes what is whole so far, and says what that replaces.
 /// A run that is killed leaves nothing that anybody sees.
 #[derive(Debug, clap::Args)]

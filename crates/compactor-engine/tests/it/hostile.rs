@@ -53,7 +53,7 @@ fn sample_of(path: &Path) -> Sample {
     let mut input = InputSstable::open(&io(), path, ReadMode::Buffered).unwrap();
     let workers = Workers::start(1).unwrap();
     let mut blocks = DecodedBlocks::start(
-        input.data.clone(),
+        input.data.open(&io()).unwrap(),
         input.encoding.take().unwrap(),
         DecodeOptions {
             block_len: 1 << 20,

@@ -17,6 +17,8 @@ pub struct CompactReport {
     pub rounds: usize,
     /// Merges that were done.
     pub compactions: usize,
+    /// Most passes that a merge needed: one, unless it had more inputs than memory or descriptors allow.
+    pub passes: usize,
     /// SSTables that the table had.
     pub sstables_before: usize,
     /// SSTables that it has if the outputs take the place of what they replace.
@@ -106,6 +108,7 @@ impl CompactReport {
     /// Adds a merge.
     pub(super) fn add(&mut self, merged: &MergeReport) {
         self.compactions += 1;
+        self.passes = self.passes.max(merged.passes);
         self.bytes_read += merged.input_bytes;
         self.bytes_written += merged.output_bytes;
         self.uncompressed_bytes_read += merged.input_uncompressed_bytes;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use compactor_engine::decode::Encoding;
 use compactor_engine::header_union::layout_of;
-use compactor_engine::input::InputSstable;
+use compactor_engine::input::{DataFile, InputSstable};
 use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc_file::CrcFile;
@@ -149,7 +149,7 @@ impl Stored {
             descriptor: self.descriptor.clone(),
             statistics: self.statistics.clone(),
             layout: Arc::clone(&self.layout),
-            data: self.file.clone(),
+            data: DataFile::of(&self.file),
             encoding: Some(encoding),
             components: Vec::new(),
             foreign_components: Vec::new(),

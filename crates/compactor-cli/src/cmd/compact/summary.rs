@@ -93,6 +93,9 @@ pub fn report(report: &CompactReport, format: Format) -> anyhow::Result<String> 
             ByteSize((r.uncompressed_bytes_read as f64 / r.elapsed_s.max(1e-9)) as u64)
         )?;
     }
+    if r.passes > 1 {
+        writeln!(text, "  passes      {}, at most", r.passes)?;
+    }
     for output in &r.outputs {
         writeln!(
             text,

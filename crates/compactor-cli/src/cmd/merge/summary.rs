@@ -73,6 +73,10 @@ fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
             ByteSize(r.input_uncompressed_bytes)
         ),
     )?;
+    if r.passes > 1 {
+        let why = "more inputs than memory or descriptors allow at a time";
+        line("passes", format!("{}: {why}", r.passes))?;
+    }
     if !r.fully_expired.is_empty() {
         line(
             "dropped",

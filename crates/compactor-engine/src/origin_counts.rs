@@ -1,0 +1,160 @@
+//! How many inputs of the whole merge each partition of an intermediate SSTable came from: beside it, in
+//! the order of its partitions, so that a merge in passes counts as one in a single pass does.
+//!
+//! ```text
+//! LEB128 count, for each partition
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use compactor_io::{Io, ReadMode, SequentialWriter, WriteMode, WriterOptions};
+
+use crate::error::{Error, Result};
+
+/// Bytes that are written and read at a time.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Writes the counts.
+#[derive(Debug)]
+pub struct OriginCountsWriter {
+    file: SequentialWriter,
+}
+
+impl OriginCountsWriter {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// A failed file operation.
+    pub fn create(io: &Io, path: &Path, mode: WriteMode) -> Result<OriginCountsWriter> {
+        let options = WriterOptions {
+            buffer_bytes: BUFFER_BYTES,
+            in_flight: 2,
+            ..WriterOptions::default()
+        };
+        let file = io.create(path, mode, options)?;
+        Ok(OriginCountsWriter { file })
+    }
+
+    /// Adds the count of the next partition.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn push(&mut self, mut count: u64) -> Result<()> {
+        let mut bytes = [0; 10];
+        let mut len = 0;
+        loop {
+            let low = (count & 0x7f) as u8;
+            count >>= 7;
+            bytes[len] = if count == 0 { low } else { low | 0x80 };
+            len += 1;
+            if count == 0 {
+                break;
+            }
+        }
+        Ok(self.file.write_all(&bytes[..len])?)
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn finish(self) -> Result<()> {
+        self.file.finish()?;
+        Ok(())
+    }
+}
+
+/// Reads the counts. The file is open only while it is read: there is one for each of many inputs.
+#[derive(Debug)]
+pub struct OriginCounts {
+    io: Io,
+    path: PathBuf,
+    mode: ReadMode,
+    offset: u64,
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl OriginCounts {
+    /// Before the first partition.
+    pub fn new(io: Io, path: PathBuf, mode: ReadMode) -> OriginCounts {
+        OriginCounts {
+            io,
+            path,
+            mode,
+            offset: 0,
+            bytes: Vec::new(),
+            at: 0,
+        }
+    }
+
+    /// The count of the next partition.
+    ///
+    /// # Errors
+    /// A failed read, or no more counts.
+    pub fn next_count(&mut self) -> Result<u64> {
+        let mut count = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.next_byte()?;
+            count |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
+    fn next_byte(&mut self) -> Result<u8> {
+        if self.at == self.bytes.len() {
+            let file = self.io.open(&self.path, self.mode)?;
+            let len = file
+                .len()
+                .saturating_sub(self.offset)
+                .min(BUFFER_BYTES as u64);
+            if len == 0 {
+                let path = self.path.display();
+                return Err(Error::Internal(format!("{path}: too few counts")));
+            }
+            let extent = file.read_at(self.offset, len as usize)?;
+            self.bytes.clear();
+            self.bytes.extend_from_slice(&extent);
+            self.offset += len;
+            self.at = 0;
+        }
+        let byte = self.bytes[self.at];
+        self.at += 1;
+        Ok(byte)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_io::IoOptions;
+
+    use super::*;
+
+    #[test]
+    fn counts_come_back() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("counts");
+        let io = Io::new(IoOptions::default()).unwrap();
+        let mut writer = OriginCountsWriter::create(&io, &path, WriteMode::Auto).unwrap();
+        // More than a buffer, and a count across its end.
+        let counts = |n: u64| {
+            if n.is_multiple_of(3) {
+                1
+            } else {
+                n * 1_000_003
+            }
+        };
+        for n in 0..30_000 {
+            writer.push(counts(n)).unwrap();
+        }
+        writer.finish().unwrap();
+        let mut reader = OriginCounts::new(io, path, ReadMode::Auto);
+        for n in 0..30_000 {
+            assert_eq!(reader.next_count().unwrap(), counts(n));
+        }
+        assert!(reader.next_count().is_err());
+    }
+}
