@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use compactor::Error;
 use compactor::catalog::{self, Catalog};
@@ -15,7 +15,7 @@ use compactor::catalog::{self, Catalog};
 /// A refusal that says where else it could go.
 pub fn check(output: &Path, catalog: &Catalog) -> anyhow::Result<()> {
     let Ok(output) = output.canonicalize() else {
-        return Ok(());
+        return refuse_a_way_back(output);
     };
     for directory in directories(catalog) {
         if directory == output {
@@ -45,6 +45,25 @@ pub fn check(output: &Path, catalog: &Catalog) -> anyhow::Result<()> {
             input.display()
         ))
         .into());
+    }
+    Ok(())
+}
+
+/// Refuses a path that goes back up from what is still to be made: where it leads is known only when it
+/// has been made, and it may be where the inputs lie.
+fn refuse_a_way_back(output: &Path) -> anyhow::Result<()> {
+    let missing = output.ancestors().take_while(|ancestor| {
+        !ancestor.as_os_str().is_empty() && ancestor.canonicalize().is_err()
+    });
+    for ancestor in missing {
+        if ancestor.components().next_back() == Some(Component::ParentDir) {
+            return Err(Error::refused(format!(
+                "--output {} goes back up from a directory that does not exist. Name the directory \
+                 itself, without `..`",
+                output.display()
+            ))
+            .into());
+        }
     }
     Ok(())
 }

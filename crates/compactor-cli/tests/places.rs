@@ -1,7 +1,9 @@
 //! Where inputs lie and outputs go, when links give files more names than one.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -86,6 +88,73 @@ fn an_output_beside_symbolic_links_to_its_inputs_is_refused() {
     assert_refused(&out, "is where inputs lie");
     let out = merge(here, &["sy", "--output", "out"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
+}
+
+/// Making the directories of such a path ends where the inputs lie.
+#[test]
+fn an_output_that_leads_back_through_what_does_not_exist_is_refused() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, "real");
+    for output in [
+        "real/new/..",
+        "real/new/../",
+        "none/../real",
+        "real/new/./../sub",
+    ] {
+        let out = merge(here, &["real", "--output", output]);
+        assert_refused(&out, "without `..`");
+    }
+    assert!(!here.join("real/new").exists());
+    fs::create_dir(here.join("real/old")).unwrap();
+    let out = merge(here, &["real", "--output", "real/old/.."]);
+    assert_refused(&out, "is where inputs lie");
+    let out = merge(here, &["real", "--output", "real/../out"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+}
+
+/// JSON has no bytes that are not UTF-8; a report must not fail for them when the work is done.
+#[test]
+fn names_of_any_bytes_are_reported_as_json() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, "plain");
+    let odd = OsStr::from_bytes(b"odd-\xff");
+    fs::rename(here.join("plain"), here.join(odd)).unwrap();
+    let made = OsStr::from_bytes(b"made-\xff");
+    let commands: [Vec<&OsStr>; 4] = [
+        vec!["doctor".as_ref(), odd],
+        vec![
+            "generate".as_ref(),
+            "--rows".as_ref(),
+            "5".as_ref(),
+            "--output".as_ref(),
+            made,
+        ],
+        vec![
+            "scrub".as_ref(),
+            odd,
+            "--output".as_ref(),
+            "scrubbed".as_ref(),
+        ],
+        vec![
+            "merge".as_ref(),
+            odd,
+            "--output".as_ref(),
+            "merged".as_ref(),
+        ],
+    ];
+    for arguments in commands {
+        let out = Command::new(env!("CARGO_BIN_EXE_compactor"))
+            .args(&arguments)
+            .args(["--format", "json"])
+            .current_dir(here)
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{arguments:?}: {}", text(&out.stderr));
+        let json: Result<serde_json::Value, _> = serde_json::from_slice(&out.stdout);
+        assert!(json.is_ok(), "{arguments:?}: {}", text(&out.stdout));
+    }
 }
 
 #[test]

@@ -318,7 +318,7 @@ fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     }
     for descriptor in others {
         let data = descriptor.path(Component::Data);
-        if !data.exists() {
+        if !data.try_exists().map_err(Error::file("look up", &data))? {
             // Going on without it would be to lose it, and to purge what still shadows its rows.
             return Err(compactor_sstable::Error::corrupt(
                 "sstable",
@@ -367,13 +367,21 @@ fn is_omitted(path: &Path) -> Result<bool> {
     Ok(text.windows(says.len()).any(|window| window == says))
 }
 
+/// Far above any table's: a file that is larger is something else, and is not read into memory.
+const MAX_SCHEMA_BYTES: u64 = 64 << 20;
+
 fn read_schema(path: &Path) -> Result<Schema> {
     // A pipe that nobody writes to would be waited for.
-    if !fs::metadata(path)
-        .map_err(Error::file("read", path))?
-        .is_file()
-    {
+    let metadata = fs::metadata(path).map_err(Error::file("read", path))?;
+    if !metadata.is_file() {
         return Err(not_a_schema(path, "it is not a file"));
+    }
+    if metadata.len() > MAX_SCHEMA_BYTES {
+        let why = format!(
+            "it has {} bytes, more than the {MAX_SCHEMA_BYTES} that any schema has",
+            metadata.len()
+        );
+        return Err(not_a_schema(path, why));
     }
     let bytes = fs::read(path).map_err(Error::file("read", path))?;
     let text = String::from_utf8(bytes).map_err(|e| not_a_schema(path, e.utf8_error()))?;

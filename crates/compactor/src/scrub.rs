@@ -98,6 +98,7 @@ impl ScrubOptions {
 #[non_exhaustive]
 pub struct ScrubReport {
     /// `Data.db` of the SSTable.
+    #[serde(serialize_with = "crate::report::lossy")]
     pub data_path: PathBuf,
     /// Version of the SSTable.
     pub version: String,

@@ -106,7 +106,7 @@ struct Document<'a> {
 /// An SSTable that nothing could be made of.
 #[derive(Serialize)]
 struct Failed {
-    data_path: PathBuf,
+    data_path: String,
     error: String,
 }
 
@@ -144,7 +144,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 let kind = error.kind();
                 worst.get_or_insert(exit_code::of(&error));
                 failed.push(Failed {
-                    data_path: path.clone(),
+                    data_path: path.display().to_string(),
                     error: error.to_string(),
                 });
                 // What is wrong with one SSTable says nothing of the others.

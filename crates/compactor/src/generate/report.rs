@@ -22,7 +22,8 @@ pub struct GenerateReport {
     pub keyspace: String,
     /// Table.
     pub table: String,
-    /// Directory of the SSTables and their `schema.cql`.
+    /// Directory of the SSTables and their `schema.cql`. In JSON, bytes that are not UTF-8 are replaced.
+    #[serde(serialize_with = "crate::report::lossy")]
     pub table_directory: PathBuf,
     /// Version.
     pub version: String,
@@ -61,6 +62,7 @@ pub struct GenerateReport {
 #[non_exhaustive]
 pub struct GeneratedSstable {
     /// Its `Data.db`.
+    #[serde(serialize_with = "crate::report::lossy")]
     pub data_path: PathBuf,
     /// Partitions.
     pub partitions: u64,

@@ -1,7 +1,5 @@
 //! The library's findings, as `--format json` prints them.
 
-use std::path::PathBuf;
-
 use compactor::io::{BlockDevice, Choice, MountPoint, Probe, ProcessLimit, Support};
 use serde::Serialize;
 
@@ -10,8 +8,8 @@ use super::advice::advice;
 /// Everything that was found out about a directory.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
-    /// The directory.
-    pub directory: PathBuf,
+    /// The directory; bytes of its name that are not UTF-8 are replaced.
+    pub directory: String,
     /// Whether files can be created in it.
     pub writable: Finding,
     /// Release of the kernel.
@@ -143,7 +141,7 @@ impl Findings {
     /// The findings of a probe, with advice.
     pub fn of(probe: Probe) -> Findings {
         let mut findings = Findings {
-            directory: probe.directory,
+            directory: probe.directory.display().to_string(),
             writable: probe.writable.into(),
             kernel: probe.kernel,
             mount: probe.mount.map(Mount::from),

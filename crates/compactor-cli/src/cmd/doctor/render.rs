@@ -91,7 +91,7 @@ pub fn text(findings: &Findings) -> String {
     ] {
         line("", option, &chosen(choice));
     }
-    let mut out = format!("{}\n", f.directory.display());
+    let mut out = format!("{}\n", f.directory);
     out.extend(text.lines().flat_map(|line| [line.trim_end(), "\n"]));
     out.push('\n');
     if f.advice.is_empty() {
