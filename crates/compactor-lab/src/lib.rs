@@ -13,6 +13,7 @@ mod counters;
 mod data_file;
 mod environment;
 mod experiment;
+pub mod fio;
 mod hot_set;
 mod index_map;
 mod load;

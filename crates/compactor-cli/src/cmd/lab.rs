@@ -1,6 +1,7 @@
 //! `compactor lab`: experiments on what a compaction does to others.
 
 mod arguments;
+mod fio;
 mod interference;
 mod progress;
 mod report;
@@ -21,6 +22,7 @@ pub struct Args {
 enum Experiment {
     Interference(Box<arguments::Args>),
     Report(report::Args),
+    Fio(fio::Args),
 }
 
 /// Runs the command.
@@ -28,5 +30,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.experiment {
         Experiment::Interference(args) => interference::run(*args),
         Experiment::Report(args) => report::run(args),
+        Experiment::Fio(args) => fio::run(args),
     }
 }

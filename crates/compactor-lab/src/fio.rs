@@ -1,0 +1,130 @@
+//! What the device and the kernel do to such reads by themselves, measured with `fio`.
+//!
+//! The profiles of `fio-profiles/` model a bystander beside a compaction in each I/O mode, and streams
+//! that have the device to themselves: the ceilings. They are part of this crate; `fio` is not.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::End;
+
+mod document;
+mod profile;
+mod run;
+
+pub use profile::Profile;
+pub use run::{run, version};
+
+/// What is to be measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FioOptions {
+    /// Profiles, in the order in which they run.
+    pub profiles: Vec<Profile>,
+    /// How often all of them run.
+    pub repeats: u32,
+    /// The file that the bystander reads, bytes.
+    pub hot_bytes: u64,
+    /// The files that the compaction reads and writes, bytes each.
+    pub input_bytes: u64,
+    /// Bytes per second that the compaction reads, and writes.
+    pub rate_bytes_per_s: u64,
+    /// Reads per second of each of the bystander's 8 threads.
+    pub reads_per_thread: u32,
+    /// Seconds of each profile.
+    pub runtime_s: u32,
+}
+
+impl Default for FioOptions {
+    fn default() -> FioOptions {
+        FioOptions {
+            profiles: Profile::ALL.to_vec(),
+            repeats: 1,
+            hot_bytes: 1 << 30,
+            input_bytes: 8 << 30,
+            rate_bytes_per_s: 128 << 20,
+            reads_per_thread: 250,
+            runtime_s: 60,
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FioOutcome {
+    /// As `fio --version` says.
+    pub fio_version: String,
+    /// Where the files lay.
+    pub directory: String,
+    /// What was asked for.
+    pub options: FioOptions,
+    /// Whether all runs took place.
+    pub end: End,
+    /// In the order in which they took place.
+    pub runs: Vec<FioRun>,
+}
+
+/// One run of a profile.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FioRun {
+    /// Which.
+    pub profile: Profile,
+    /// Which time, from 0.
+    pub repeat: u32,
+    /// Its jobs; none if it failed.
+    pub jobs: Vec<FioJob>,
+    /// Why it failed, in the words of fio.
+    pub failure: Option<String>,
+}
+
+impl FioRun {
+    /// A job by its name.
+    pub fn job(&self, name: &str) -> Option<&FioJob> {
+        self.jobs.iter().find(|job| job.name == name)
+    }
+}
+
+/// One job of a run: all reads, or all writes, of some threads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FioJob {
+    /// As the profile calls it, such as `bystander`.
+    pub name: String,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Requests per second.
+    pub requests_per_s: f64,
+    /// Mean latency from submission to completion, as the others.
+    pub mean_ns: f64,
+    /// Half of them took at most this.
+    pub p50_ns: f64,
+    /// 99 percent.
+    pub p99_ns: f64,
+    /// 99.9 percent.
+    pub p999_ns: f64,
+    /// The longest.
+    pub max_ns: f64,
+}
+
+/// Why there is nothing measured at all.
+#[derive(Debug)]
+pub enum FioError {
+    /// There is no fio.
+    Missing(std::io::Error),
+    /// Files or processes.
+    Failed(String),
+}
+
+impl fmt::Display for FioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FioError::Missing(e) => write!(
+                f,
+                "fio cannot be run ({e}): install it, `apt-get install fio` on Debian and Ubuntu, \
+                 `dnf install fio` on Fedora and RHEL"
+            ),
+            FioError::Failed(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for FioError {}

@@ -1,0 +1,150 @@
+//! The profiles of `fio-profiles/`, whose README says what each models.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A profile, by the name of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Profile {
+    /// Point reads of a hot file, alone.
+    Bystander,
+    /// Beside a compaction through the page cache.
+    MixBuffered,
+    /// Beside one whose writes are written back every 10 MiB.
+    MixTrickle,
+    /// Beside one past the page cache.
+    MixDirect,
+    /// Beside one whose pages go when they are done with.
+    MixUncached,
+    /// One direct reader, in order.
+    CeilingSequentialRead,
+    /// One direct writer, in order.
+    CeilingSequentialWrite,
+    /// Direct readers of pages at random.
+    #[serde(rename = "ceiling-random-read-4k")]
+    CeilingRandomRead4k,
+    /// Direct readers of chunks at random.
+    #[serde(rename = "ceiling-random-read-16k")]
+    CeilingRandomRead16k,
+}
+
+impl Profile {
+    /// All, in the order of the README.
+    pub const ALL: [Profile; 9] = [
+        Profile::Bystander,
+        Profile::MixBuffered,
+        Profile::MixTrickle,
+        Profile::MixDirect,
+        Profile::MixUncached,
+        Profile::CeilingSequentialRead,
+        Profile::CeilingSequentialWrite,
+        Profile::CeilingRandomRead4k,
+        Profile::CeilingRandomRead16k,
+    ];
+
+    /// Name of its file, without `.fio`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::Bystander => "bystander",
+            Profile::MixBuffered => "mix-buffered",
+            Profile::MixTrickle => "mix-trickle",
+            Profile::MixDirect => "mix-direct",
+            Profile::MixUncached => "mix-uncached",
+            Profile::CeilingSequentialRead => "ceiling-sequential-read",
+            Profile::CeilingSequentialWrite => "ceiling-sequential-write",
+            Profile::CeilingRandomRead4k => "ceiling-random-read-4k",
+            Profile::CeilingRandomRead16k => "ceiling-random-read-16k",
+        }
+    }
+
+    /// Whether it has a bystander.
+    pub fn is_mix(self) -> bool {
+        !self.name().starts_with("ceiling")
+    }
+
+    /// The arm of the interference experiment that does the same.
+    pub fn arm(self) -> Option<&'static str> {
+        Some(match self {
+            Profile::Bystander => "idle",
+            Profile::MixBuffered => "buffered/buffered",
+            Profile::MixTrickle => "buffered/trickle",
+            Profile::MixDirect => "direct/direct",
+            Profile::MixUncached => "dontcache/dontcache",
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Profile, String> {
+        let mut all = Profile::ALL.into_iter();
+        all.find(|profile| profile.name() == text).ok_or_else(|| {
+            let names = Profile::ALL.map(Profile::name);
+            format!("unknown profile; there are {}", names.join(", "))
+        })
+    }
+}
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../../fio-profiles/", $name)))),*]
+    };
+}
+
+/// Every file that fio reads: the profiles and what they include.
+pub(super) const FILES: [(&str, &str); 12] = files![
+    "bystander.fio",
+    "bystander.inc",
+    "ceiling-random-read-16k.fio",
+    "ceiling-random-read-4k.fio",
+    "ceiling-sequential-read.fio",
+    "ceiling-sequential-write.fio",
+    "compaction-input.inc",
+    "compaction-output.inc",
+    "mix-buffered.fio",
+    "mix-direct.fio",
+    "mix-trickle.fio",
+    "mix-uncached.fio",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_has_its_files() {
+        for profile in Profile::ALL {
+            let file = format!("{profile}.fio");
+            let (_, text) = FILES.iter().find(|(name, _)| *name == file).unwrap();
+            for line in text.lines() {
+                if let Some(included) = line.strip_prefix("include ") {
+                    assert!(FILES.iter().any(|(name, _)| *name == included), "{file}");
+                }
+            }
+            assert_eq!(text.contains("[bystander]"), profile.is_mix(), "{file}");
+            assert_eq!(profile.name().parse(), Ok(profile));
+            let json = serde_json::to_string(&profile).unwrap();
+            assert_eq!(json, format!("\"{profile}\""));
+            let arm = profile.arm().map(str::parse::<crate::arm::Arm>);
+            assert!(arm.is_none_or(|arm| arm.is_ok()), "{profile}");
+        }
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fio-profiles");
+        let there = std::fs::read_dir(directory).unwrap().filter(|entry| {
+            let name = entry.as_ref().unwrap().file_name();
+            let name = name.to_string_lossy();
+            name.ends_with(".fio") || name.ends_with(".inc")
+        });
+        assert_eq!(there.count(), FILES.len(), "a file is not embedded");
+    }
+}
