@@ -1,7 +1,7 @@
 //! A report as one HTML file: pictures, tables, and where they come from.
 //!
 //! The file is complete. It loads nothing and runs nothing, so that it can be sent and kept; pictures are
-//! SVG inside it. It is also well-formed XML. Every text goes through [`markup::escaped`]. Colours
+//! SVG inside it. It is also well-formed XML. Every text goes through `escaped`. Colours
 //! follow the reader's preference for light or dark, and never carry a meaning alone.
 
 use super::table::Table;
