@@ -10,9 +10,12 @@
 //! | 130 | interrupted |
 
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 use compactor::ErrorKind;
+use compactor::verify::culprit::digest_of_data;
 
+use crate::interrupt;
 use crate::output::say;
 
 /// An input is damaged.
@@ -53,6 +56,11 @@ pub fn report(error: &anyhow::Error, writes: Writes) -> ExitCode {
 
 /// Prints what to do about an error, where there is something.
 pub fn say_remedy(error: &compactor::Error, writes: Writes) {
+    if writes == Writes::Rewritten
+        && let Some(verdict) = of_digest(error)
+    {
+        say(format_args!("  {verdict}"));
+    }
     if let Some(remedy) = remedy(error, writes) {
         say(format_args!("  {remedy}"));
     }
@@ -66,6 +74,28 @@ pub fn of(error: &compactor::Error) -> u8 {
         ErrorKind::Refused => 4,
         ErrorKind::Cancelled => INTERRUPTED,
         _ => 1,
+    }
+}
+
+/// Whether `Data.db` is what it was when it was written, if that tells more than the error: where two
+/// files do not fit one another, the one that was read second is not always the damaged one.
+fn of_digest(error: &compactor::Error) -> Option<String> {
+    let (path, structure) = (error.path()?, error.structure()?);
+    let interrupted = interrupt::flag().ok()?;
+    let digest = digest_of_data(path, || interrupted.load(Ordering::Relaxed)).ok()??;
+    let is_data = path == digest.data_path;
+    let data = digest.data_path.display();
+    match (digest.found == digest.stated, is_data) {
+        (false, false) => Some(format!(
+            "{data} is damaged too, or instead: its CRC32 is {}, and Digest.crc32 says {}.",
+            digest.found, digest.stated
+        )),
+        (true, true) if structure.starts_with("chunk") => Some(format!(
+            "{data} is as it was written (its CRC32 is {}, as Digest.crc32 says): CompressionInfo.db \
+             or CRC.db is damaged instead.",
+            digest.found
+        )),
+        _ => None,
     }
 }
 

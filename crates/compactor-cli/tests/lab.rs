@@ -58,14 +58,19 @@ fn stderr(output: &Output) -> String {
 fn an_experiment_ends_with_a_table_and_the_json() {
     let (directory, results) = (disk_directory(), TempDir::new().unwrap());
     let json = results.path().join("outcome.json");
+    let html = results.path().join("report.html");
     let output = interference(directory.path())
         .arg("--json")
         .arg(&json)
+        .arg("--html")
+        .arg(&html)
         .output()
         .unwrap();
     let found: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     let runs = found["points"][0]["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 2, "{}", stderr(&output));
+    let html = std::fs::read_to_string(&html).unwrap();
+    assert!(html.contains("<svg") && html.contains("buffered/direct"));
     // Where the machine is too busy to measure on, it says so.
     let counts = runs
         .iter()

@@ -444,3 +444,57 @@ fn expirations_that_the_output_cannot_hold_are_refused() {
         assert_eq!(dir.names(version).is_empty(), code == 2);
     }
 }
+
+/// Where two files do not fit one another, the digest tells which one is not what was written.
+#[test]
+fn an_error_tells_which_file_is_at_fault() {
+    let dir = Dir::new();
+    let made = dir.path("made");
+    let generated = compactor(&[&"generate", &"--rows", &"200", &"--output", &made]);
+    assert!(generated.status.success(), "{}", text(&generated.stderr));
+    let table = fs::read_dir(made.join("generated")).unwrap().next();
+    let table = table.unwrap().unwrap().path();
+    let file = |suffix: &str| table.join(format!("oa-1-big-{suffix}"));
+    let merge_says = || {
+        let out = merge(&[table.as_path()], &dir.path("out"), &["--complete"]);
+        assert_eq!(out.status.code(), Some(3));
+        assert!(dir.names("out").is_empty());
+        text(&out.stderr)
+    };
+
+    // The second chunk begins one byte later than it does.
+    let info = fs::read(file("CompressionInfo.db")).unwrap();
+    let mut moved = info.clone();
+    let second = info.len() - 8 * 12 + 7;
+    moved[second] ^= 1;
+    fs::write(file("CompressionInfo.db"), &moved).unwrap();
+    let stderr = merge_says();
+    assert!(
+        stderr.contains("oa-1-big-Data.db: corrupt chunk."),
+        "{stderr}"
+    );
+    assert!(
+        stderr.contains("CompressionInfo.db or CRC.db is damaged instead"),
+        "{stderr}"
+    );
+    fs::write(file("CompressionInfo.db"), &info).unwrap();
+
+    // Both are damaged, and the smaller one is read first.
+    let statistics = fs::read(file("Statistics.db")).unwrap();
+    fs::write(file("Statistics.db"), &statistics[..statistics.len() / 2]).unwrap();
+    let data = fs::read(file("Data.db")).unwrap();
+    let mut flipped = data.clone();
+    flipped[data.len() / 2] ^= 1;
+    fs::write(file("Data.db"), &flipped).unwrap();
+    let stderr = merge_says();
+    assert!(
+        stderr.contains("oa-1-big-Data.db is damaged too, or instead"),
+        "{stderr}"
+    );
+    // With only one of them damaged there is nothing to add.
+    fs::write(file("Data.db"), &data).unwrap();
+    assert!(!merge_says().contains("Digest.crc32"));
+    fs::write(file("Statistics.db"), &statistics).unwrap();
+    fs::write(file("Data.db"), &flipped).unwrap();
+    assert!(!merge_says().contains("Digest.crc32 says"));
+}

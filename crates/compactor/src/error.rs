@@ -80,6 +80,19 @@ impl Error {
         Error(EngineError::Refused(message.into()))
     }
 
+    /// The observer asked to stop.
+    pub(crate) fn cancelled() -> Error {
+        Error(EngineError::Cancelled)
+    }
+
+    /// The structure that is damaged, such as `chunk.crc`, of a damaged input.
+    pub fn structure(&self) -> Option<&'static str> {
+        match &self.0 {
+            EngineError::Format(FormatError::Corrupt(c)) => Some(c.structure),
+            _ => None,
+        }
+    }
+
     /// A failed file operation, such as `list`, on `path`.
     pub fn file(
         operation: &'static str,

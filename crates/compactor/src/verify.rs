@@ -27,6 +27,7 @@ mod bti_index;
 pub(crate) mod chunks;
 pub(crate) mod companions;
 mod content;
+pub mod culprit;
 pub(crate) mod files;
 pub(crate) mod finding;
 mod in_step;

@@ -45,7 +45,7 @@ const SPAN: RangeInclusive<Seconds> = Seconds(0)..=Seconds(86_400);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   The short one, under five minutes, with data made by itself:
-    compactor lab interference --quick --json outcome.json
+    compactor lab interference --quick --json outcome.json --html report.html
 
   All arms, five repeats, on the disk that is of interest:
     compactor lab interference --directory /var/lib/cassandra --json outcome.json
@@ -204,6 +204,10 @@ pub struct Args {
     /// Writes everything that was measured to a file, as JSON.
     #[arg(long, help_heading = "Results", value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// Writes the report with pictures to a file, for any browser and for print.
+    #[arg(long, help_heading = "Results", value_name = "FILE")]
+    pub html: Option<PathBuf>,
 
     /// What is printed on stdout: a table, or the JSON.
     #[arg(long, help_heading = "Results", value_enum, default_value = "text")]

@@ -8,7 +8,7 @@ use compactor::Error;
 use compactor::io::{ReadMode, WriteMode, probe, raise_open_files_limit};
 use compactor_lab::arm::Arm;
 use compactor_lab::outcome::{End, Outcome};
-use compactor_lab::report::{Report, text};
+use compactor_lab::report::{Report, html, text};
 
 use super::arguments::Args;
 use super::progress::LabProgress;
@@ -32,7 +32,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let dontcache = options.arms.iter().any(is_dontcache);
     refuse_uring_with_dontcache(options.backend, &[("--arms", dontcache)])?;
-    if let Some(path) = &args.json {
+    for path in args.json.iter().chain(&args.html) {
         // Not only after an hour.
         std::fs::write(path, "").map_err(Error::file("write", path))?;
     }
@@ -46,9 +46,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             path.display()
         ));
     }
+    let report = [Report::new("interference", &outcome)];
+    if let Some(path) = &args.html {
+        std::fs::write(path, html::render(&report)).map_err(Error::file("write", path))?;
+        say(format_args!("with pictures: {}", path.display()));
+    }
     let code = print(&match args.format {
         Format::Json => json,
-        Format::Text => text::render(&[Report::new("interference", &outcome)]),
+        Format::Text => text::render(&report),
     })?;
     Ok(match outcome.end {
         End::Interrupted => ExitCode::from(INTERRUPTED),
