@@ -3,10 +3,11 @@
 //!
 //! What one pass would have done is done at the end, and only there: an intermediate SSTable holds what
 //! its inputs hold. Nothing in it is purged, no cell counts as expired (of two cells of one timestamp the
-//! later to expire wins, and a tombstone before both), and its version has the widest range of times. What
-//! was dropped with its column goes at once, as it goes before anything is reconciled in one pass. Reconciliation asks for the greatest or least of several versions, so
-//! that it does not matter in which order they meet. The header, id, key estimate and inherited statistics
-//! of the output are decided from the inputs of the whole, before the first pass.
+//! later to expire wins, and a tombstone before both), and its version holds whatever its inputs may. What
+//! was dropped with its column goes at once, as it goes before anything is reconciled in one pass.
+//! Reconciliation asks for the greatest or least of several versions, so that it does not matter in which
+//! order they meet. The header, id, key estimate and inherited statistics of the output are decided from
+//! the inputs of the whole, before the first pass.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -159,7 +160,7 @@ impl MergeJob {
         let len: u64 = inputs.iter().map(InputSstable::data_len).sum();
         let job = MergeJob::decide(
             self.io.clone(),
-            self.intermediate_options(&paths, earlier),
+            self.intermediate_options(&paths, self.intermediate_version(&inputs), earlier),
             inputs,
         )?;
         let (staged, origins, reads) = job.stage_intermediate(earlier, observer)?;
@@ -192,7 +193,23 @@ impl MergeJob {
         Ok(opened)
     }
 
-    fn intermediate_options(&self, inputs: &[PathBuf], earlier: &EarlierPasses) -> MergeOptions {
+    /// Since `oa` there are times beyond 2038 and no deletions of partitions at negative timestamps,
+    /// before it the other way round: of inputs of both kinds what the output can hold is what counts.
+    fn intermediate_version(&self, inputs: &[InputSstable]) -> Version {
+        let is_later = |version: Version| version.has_uint_deletion_time();
+        let any_later = inputs.iter().any(|i| is_later(i.descriptor.version));
+        match is_later(self.settings.descriptor.version) && any_later {
+            true => Version::Pa,
+            false => Version::Nb,
+        }
+    }
+
+    fn intermediate_options(
+        &self,
+        inputs: &[PathBuf],
+        version: Version,
+        earlier: &EarlierPasses,
+    ) -> MergeOptions {
         let output = &self.options.output_directory;
         let work = earlier.work.as_ref().map_or(&**output, Staging::directory);
         MergeOptions {
@@ -203,7 +220,7 @@ impl MergeJob {
             now_s: i64::MIN,
             gc_before_s: None,
             only_purge_repaired: false,
-            version: Some(Version::Pa),
+            version: Some(version),
             id: Some(self.settings.descriptor.id),
             format: None,
             max_sstable_size: None,

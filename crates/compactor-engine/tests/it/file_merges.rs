@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use compactor_engine::merge_job::{OutputCompression, Scope};
 use compactor_engine::scan::Scan;
 use compactor_io::ReadMode;
+use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::data::deletion_time::DeletionTime;
 
 use crate::case::{Case, PurgePlan, Source};
 use crate::choices::{Choices, check, first_seed, scaled};
@@ -246,6 +248,54 @@ fn many_inputs_in_little_memory() {
     let counts = &outcome.counts.partitions_by_inputs;
     assert_eq!(counts[..3], [20, 20, 680]);
     assert_eq!(scan(&sstables(&output)[0]).unwrap(), 720);
+}
+
+/// Only versions before `oa` hold deletions of partitions at negative timestamps: passes must not lead
+/// through a later one.
+#[test]
+fn passes_hold_deletions_before_1970() {
+    let directory = disk_directory();
+    let inputs = directory.path().join("inputs");
+    let schema = key_value_schema();
+    let mut paths: Vec<PathBuf> = (1..=5)
+        .map(|id| {
+            let mut source = key_value_source(u64::from(id), 0..30, 40);
+            source.header.version = Version::Nb;
+            for partition in source.table.values_mut() {
+                partition.deletion = DeletionTime {
+                    marked_for_delete_at: -i64::from(id),
+                    local_deletion_time: 1000,
+                };
+            }
+            write_sstable(&inputs, id, &schema, &source, None).unwrap()
+        })
+        .collect();
+    let merge = |paths: &[PathBuf], name: &str, version, open_files| {
+        let output = directory.path().join(name);
+        let mut options = options(paths, &output);
+        options.version = Some(version);
+        options.open_files = open_files;
+        let outcome = merge_files(&io(), options).unwrap();
+        (outcome.passes, contents(&output))
+    };
+    let same = |paths: &[PathBuf], version| {
+        let (one, expected) = merge(paths, &format!("{version}-one"), version, None);
+        let (several, found) = merge(paths, &format!("{version}-several"), version, Some(0));
+        assert!(one == 1 && several > 1);
+        assert!(found == expected);
+    };
+    same(&paths, Version::Nb);
+    // What a later deletion covers has to be held only until it is met, in the last pass.
+    let mut latest = key_value_source(6, 0..30, 400);
+    latest.header.version = Version::Nb;
+    for partition in latest.table.values_mut() {
+        partition.deletion = DeletionTime {
+            marked_for_delete_at: 1,
+            local_deletion_time: 1000,
+        };
+    }
+    paths.push(write_sstable(&inputs, 6, &schema, &latest, None).unwrap());
+    same(&paths, Version::Oa);
 }
 
 /// Merges into one directory at the same time: each makes an SSTable of its own or says why not.
