@@ -11,6 +11,7 @@ use std::time::Instant;
 use compactor::catalog::{self, Catalog};
 use compactor::concurrent::run_merges;
 use compactor::io::Io;
+use compactor::report::lossy;
 use compactor::{Error, ErrorKind, InputCheck, MergeReport, MergeRequest, OutputCompression};
 use serde::Serialize;
 
@@ -53,6 +54,7 @@ pub struct Rewritten {
 /// An SSTable of which nothing was written.
 #[derive(Debug, Serialize)]
 pub struct Failed {
+    #[serde(serialize_with = "lossy")]
     input: PathBuf,
     error: String,
 }

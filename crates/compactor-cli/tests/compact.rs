@@ -237,6 +237,30 @@ fn a_plan_is_told_and_nothing_written() {
             .iter()
             .all(|planned| planned["inputs"].as_array().unwrap().len() == 4)
     );
+
+    // What a later round takes is named by the compaction that leaves it.
+    let to_the_end: Vec<&str> = with_json
+        .iter()
+        .copied()
+        .chain(["--min-threshold", "2", "--min-sstable-size", "1GiB"])
+        .collect();
+    let plan = json(&compactor(temp.path(), &to_the_end));
+    let (mut named, mut taken) = (BTreeSet::new(), BTreeSet::new());
+    let planned = plan["compactions"].as_array().unwrap();
+    for compaction in planned {
+        for input in compaction["inputs"].as_array().unwrap() {
+            match (input["sstable"].as_str(), input["output_of"].as_u64()) {
+                (Some(path), None) => assert!(named.insert(path.to_owned())),
+                (None, Some(number)) => {
+                    assert!(number < compaction["number"].as_u64().unwrap());
+                    assert!(taken.insert(number));
+                }
+                _ => panic!("{input}"),
+            }
+        }
+    }
+    assert_eq!(named.len(), 9);
+    assert_eq!(taken, (1..planned.len() as u64).collect());
     assert!(!temp.path().join("out").exists());
 }
 

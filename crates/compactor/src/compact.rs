@@ -86,8 +86,14 @@ impl Compaction {
     /// Reads the statistics of every SSTable. A damaged one is left out, and named in the report.
     ///
     /// # Errors
-    /// An SSTable that is named twice, or a failed read.
+    /// An SSTable that is named twice, a greatest size of SSTables, or a failed read.
     pub fn open(io: Io, request: CompactRequest) -> Result<Compaction> {
+        if request.merges.max_sstable_size.is_some() {
+            // An output is one candidate of the next round: of several all but the first would be lost.
+            return Err(Error::invalid(
+                "a compaction makes one SSTable of those that it takes: name no greatest size",
+            ));
+        }
         let table = TableState::open(&io, &request.merges)?;
         Ok(Compaction { io, request, table })
     }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::catalog::{self, Catalog};
 use compactor::io::{Io, ReadMode, raise_open_files_limit};
+use compactor::report::lossy;
 use compactor::scrub::{ScrubOptions, ScrubReport, scrub};
 use compactor::{EngineResult, Error, ErrorKind, Observer};
 use serde::Serialize;
@@ -106,7 +107,8 @@ struct Document<'a> {
 /// An SSTable that nothing could be made of.
 #[derive(Serialize)]
 struct Failed {
-    data_path: String,
+    #[serde(serialize_with = "lossy")]
+    data_path: PathBuf,
     error: String,
 }
 
@@ -144,7 +146,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 let kind = error.kind();
                 worst.get_or_insert(exit_code::of(&error));
                 failed.push(Failed {
-                    data_path: path.display().to_string(),
+                    data_path: path.clone(),
                     error: error.to_string(),
                 });
                 // What is wrong with one SSTable says nothing of the others.

@@ -277,6 +277,8 @@ impl TableState {
             report: CompactReport::default(),
         };
         let mut planned: Vec<PlannedCompaction> = Vec::new();
+        // By place: the number of the compaction that leaves the SSTable.
+        let mut number_of: BTreeMap<usize, usize> = BTreeMap::new();
         for round in 1.. {
             let jobs = state.next_round(plan);
             if jobs.is_empty() {
@@ -285,12 +287,9 @@ impl TableState {
             for job in jobs {
                 let number = planned.len() + 1;
                 let members = job.members.iter().map(|&m| &state.live[m]);
-                let inputs = members.clone().map(|sstable| {
-                    // A number stands in the place of a path.
-                    match sstable.replaces.is_empty() {
-                        true => PlannedInput::Sstable(sstable.data_path.clone()),
-                        false => PlannedInput::OutputOf(sstable.bytes_of_number()),
-                    }
+                let inputs = job.members.iter().map(|m| match number_of.get(m) {
+                    None => PlannedInput::Sstable(state.live[*m].data_path.clone()),
+                    Some(&number) => PlannedInput::OutputOf(number),
                 });
                 let sum = |of: fn(&Live) -> u64| members.clone().map(of).sum::<u64>();
                 let group = state.live[job.members[0]].group;
@@ -310,8 +309,9 @@ impl TableState {
                 for &member in &job.members {
                     state.live[member].is_suspect = true;
                 }
+                number_of.insert(state.live.len(), number);
                 state.live.push(Live {
-                    data_path: PathBuf::from(number.to_string()),
+                    data_path: PathBuf::new(),
                     group,
                     data_bytes: data,
                     bytes_on_disk: all,
@@ -357,11 +357,5 @@ impl Live {
             bytes_on_disk: self.bytes_on_disk,
             hotness: 0.0,
         }
-    }
-
-    /// The number of the compaction that a planned SSTable comes from.
-    fn bytes_of_number(&self) -> usize {
-        let name = self.data_path.to_str().unwrap_or_default();
-        name.parse().unwrap_or_default()
     }
 }
