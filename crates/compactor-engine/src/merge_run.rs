@@ -12,12 +12,13 @@ use crate::decode::{DecodedBlocks, Encoding};
 use crate::error::{Error, Result};
 use crate::header_union::column_map;
 use crate::key_estimate::{keys_per_sstable, partition_count};
+use crate::merge_counts::MergeCounts;
+use crate::merge_input::MergeInput;
 use crate::merge_job::MergeJob;
+use crate::observer::{InputRead, Observer};
 use crate::origin_counts::OriginCountsWriter;
 use crate::outputs::{OutputSettings, Outputs};
-use crate::partition_merge::{
-    InputRead, MergeCounts, MergeInput, Merged, Observer, PartitionMerger,
-};
+use crate::partition_merge::{Merged, PartitionMerger};
 use crate::passes::EarlierPasses;
 use crate::rate_limiter::RateLimiter;
 use crate::sstable_writer::{

@@ -2,12 +2,13 @@
 //! the order of its partitions, so that a merge in passes counts as one in a single pass does.
 //!
 //! ```text
-//! LEB128 count, for each partition
+//! unsigned vint count, for each partition
 //! ```
 
 use std::path::{Path, PathBuf};
 
 use compactor_io::{Io, ReadMode, SequentialWriter, WriteMode, WriterOptions};
+use compactor_sstable::vint;
 
 use crate::error::{Error, Result};
 
@@ -39,18 +40,8 @@ impl OriginCountsWriter {
     ///
     /// # Errors
     /// A failed write.
-    pub fn push(&mut self, mut count: u64) -> Result<()> {
-        let mut bytes = [0; 10];
-        let mut len = 0;
-        loop {
-            let low = (count & 0x7f) as u8;
-            count >>= 7;
-            bytes[len] = if count == 0 { low } else { low | 0x80 };
-            len += 1;
-            if count == 0 {
-                break;
-            }
-        }
+    pub fn push(&mut self, count: u64) -> Result<()> {
+        let (bytes, len) = vint::encode(count);
         Ok(self.file.write_all(&bytes[..len])?)
     }
 
@@ -71,6 +62,7 @@ pub struct OriginCounts {
     path: PathBuf,
     mode: ReadMode,
     offset: u64,
+    is_at_end: bool,
     bytes: Vec<u8>,
     at: usize,
 }
@@ -83,6 +75,7 @@ impl OriginCounts {
             path,
             mode,
             offset: 0,
+            is_at_end: false,
             bytes: Vec::new(),
             at: 0,
         }
@@ -93,37 +86,32 @@ impl OriginCounts {
     /// # Errors
     /// A failed read, or no more counts.
     pub fn next_count(&mut self) -> Result<u64> {
-        let mut count = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.next_byte()?;
-            count |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                break;
-            }
+        if self.bytes.len() - self.at < vint::MAX_LEN {
+            self.read_on()?;
         }
-        Ok(count)
+        vint::read_unsigned(&self.bytes, &mut self.at).ok_or_else(|| {
+            let path = self.path.display();
+            Error::Internal(format!("{path}: too few counts"))
+        })
     }
 
-    fn next_byte(&mut self) -> Result<u8> {
-        if self.at == self.bytes.len() {
-            let file = self.io.open(&self.path, self.mode)?;
-            let len = file
-                .len()
-                .saturating_sub(self.offset)
-                .min(BUFFER_BYTES as u64);
-            if len == 0 {
-                let path = self.path.display();
-                return Err(Error::Internal(format!("{path}: too few counts")));
-            }
-            let extent = file.read_at(self.offset, len as usize)?;
-            self.bytes.clear();
-            self.bytes.extend_from_slice(&extent);
-            self.offset += len;
-            self.at = 0;
+    /// Reads the next bytes behind those that are left.
+    fn read_on(&mut self) -> Result<()> {
+        self.bytes.drain(..self.at);
+        self.at = 0;
+        if self.is_at_end {
+            return Ok(());
         }
-        let byte = self.bytes[self.at];
-        self.at += 1;
-        Ok(byte)
+        let file = self.io.open(&self.path, self.mode)?;
+        let len = file.len().saturating_sub(self.offset);
+        let now = len.min(BUFFER_BYTES as u64);
+        if now > 0 {
+            let extent = file.read_at(self.offset, now as usize)?;
+            self.bytes.extend_from_slice(&extent);
+            self.offset += now;
+        }
+        self.is_at_end = now == len;
+        Ok(())
     }
 }
 

@@ -4,15 +4,13 @@
 //! the clustering inside it. A row that only one input has, under no deletion and with nothing in it
 //! to purge, is transcoded as it is read; everything else goes through [`RowMerger`].
 //!
-//! Differs from Cassandra: shadowing is applied to partitions of a single input too. Cassandra passes
-//! their rows through, relying on every SSTable having removed what it deletes itself; purging the
-//! covering deletion of a file that breaks this would bring the data back.
+//! A partition that only one input has is passed on row by row, and nothing in it shadows anything else,
+//! as in Cassandra: every SSTable has removed what it deletes itself.
 //!
 //! Source: `UnfilteredPartitionIterators.merge`, `UnfilteredRowIterators.merge`,
 //! `RangeTombstoneMarker.Merger`, `CompactionIterator.Purger`.
 
 use std::cmp::Ordering;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use compactor_sstable::Version;
@@ -22,78 +20,18 @@ use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::KeyHash;
 
-use crate::cursor::{Cursor, DataTrace, PlacesHash, RowCounts};
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
-use crate::header_union::ColumnMap;
-use crate::origin_counts::{OriginCounts, OriginCountsWriter};
+use crate::merge_counts::MergeCounts;
+use crate::merge_input::MergeInput;
+use crate::observer::Observer;
+use crate::origin_counts::OriginCountsWriter;
 use crate::partition_writer::{BlockOutput, PartitionWriter, TranscodeError};
 use crate::purge::{PurgeLimit, Purger};
-use crate::row_merge::{PurgeCounts, RowContext, RowMerger, VersionError};
+use crate::row_merge::{RowContext, RowMerger, VersionError};
 use crate::sstable_index::SstableIndex;
 use crate::tournament::Tournament;
 use crate::window::BlockSource;
-
-/// One input of a merge.
-#[derive(Debug)]
-pub struct MergeInput<S> {
-    cursor: Cursor<S>,
-    map: ColumnMap,
-    /// Clusterings are framed as in the output, so that their bytes can be copied.
-    same_clustering: bool,
-    /// Least local deletion time in it, by its statistics.
-    min_local_deletion_time_s: i64,
-    /// By its statistics nothing in it has expired or can be past its grace.
-    nothing_to_purge: bool,
-    /// By its statistics nothing in it was dropped with its column.
-    nothing_dropped: bool,
-    /// The range tombstone open in this input at the merge's position.
-    open: DeletionTime,
-    /// Of an intermediate SSTable: how many inputs of the whole merge its partitions came from.
-    origins: Option<OriginCounts>,
-}
-
-impl<S: BlockSource> MergeInput<S> {
-    /// An input before its first partition. `min_local_deletion_time_s` is that of its statistics.
-    pub fn new(
-        cursor: Cursor<S>,
-        map: ColumnMap,
-        output: &Layout,
-        min_local_deletion_time_s: i64,
-        now_s: i64,
-    ) -> MergeInput<S> {
-        let same_clustering = cursor.layout().clustering.same_framing(&output.clustering);
-        MergeInput {
-            cursor,
-            map,
-            same_clustering,
-            min_local_deletion_time_s,
-            nothing_to_purge: min_local_deletion_time_s > now_s,
-            nothing_dropped: true,
-            open: DeletionTime::LIVE,
-            origins: None,
-        }
-    }
-
-    /// It is no input of the whole merge, but was made of several.
-    #[must_use]
-    pub fn with_origins(mut self, origins: OriginCounts) -> MergeInput<S> {
-        self.origins = Some(origins);
-        self
-    }
-
-    /// Something in it may have been dropped with its column.
-    #[must_use]
-    pub fn with_dropped_cells(mut self) -> MergeInput<S> {
-        self.nothing_dropped = false;
-        self
-    }
-
-    /// The cursor, for counters.
-    pub fn cursor(&self) -> &Cursor<S> {
-        &self.cursor
-    }
-}
 
 /// Decides how far a partition's deletions may be purged.
 pub trait PurgeLimits {
@@ -101,91 +39,8 @@ pub trait PurgeLimits {
     fn limit(&self, key: &[u8], hash: KeyHash) -> PurgeLimit;
 }
 
-/// Watches a merge, and may stop it.
-pub trait Observer {
-    /// True asks the merge to stop. Asked every few hundred partitions or few thousand rows.
-    fn is_cancelled(&self) -> bool;
-    /// Uncompressed bytes read of all inputs so far, and rows and partitions written.
-    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64);
-    /// Called before the `Data.db` of an input is read: what is to be told of its content.
-    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
-        let _ = data_path;
-        None
-    }
-    /// Called when every input has been read to its end, with what was found on the way.
-    ///
-    /// # Errors
-    /// An error stops the merge; nothing is published then.
-    fn inputs_read(&mut self, inputs: &[InputRead]) -> Result<()> {
-        let _ = inputs;
-        Ok(())
-    }
-    /// Called with the path of the complete output's `Data.db`, still in its staging directory.
-    ///
-    /// # Errors
-    /// An error stops the merge; nothing is published then.
-    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
-        let _ = data_path;
-        Ok(())
-    }
-}
-
-/// What reading an input to its end told of it, to be held against its other components.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputRead {
-    /// Its `Data.db`.
-    pub data_path: PathBuf,
-    /// Hash over keys and positions of its partitions.
-    pub places: PlacesHash,
-    /// Its rows.
-    pub rows: RowCounts,
-    /// CRC32 of the file as stored.
-    pub digest: u32,
-}
-
 /// Rows, markers and partitions after which the observer is called.
 const STEPS_PER_REPORT: u32 = 1024;
-
-/// What a merge counted.
-#[derive(Clone, Debug, Default)]
-pub struct MergeCounts {
-    /// Partitions by the number of inputs they came from: index 0 stands for one input.
-    pub partitions_by_inputs: Vec<u64>,
-    /// Rows of all inputs, static rows that are not empty included.
-    pub rows_read: u64,
-    /// Range tombstone markers of all inputs.
-    pub markers_read: u64,
-    /// What was left out.
-    pub purged: PurgeCounts,
-}
-
-impl MergeCounts {
-    /// Adds what an earlier pass over some of the inputs counted. It purges nothing but what was dropped.
-    pub(crate) fn add(&mut self, other: &MergeCounts) {
-        let len = self.partitions_by_inputs.len();
-        let longer = len.max(other.partitions_by_inputs.len());
-        self.partitions_by_inputs.resize(longer, 0);
-        for (sum, count) in self
-            .partitions_by_inputs
-            .iter_mut()
-            .zip(&other.partitions_by_inputs)
-        {
-            *sum += count;
-        }
-        self.rows_read += other.rows_read;
-        self.markers_read += other.markers_read;
-        self.purged.of_dropped_columns += other.purged.of_dropped_columns;
-    }
-
-    /// Partitions of all inputs.
-    pub fn partitions_read(&self) -> u64 {
-        self.partitions_by_inputs
-            .iter()
-            .zip(1u64..)
-            .map(|(count, inputs)| count * inputs)
-            .sum()
-    }
-}
 
 /// A merge that has run to its end.
 #[derive(Debug)]

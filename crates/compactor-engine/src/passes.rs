@@ -22,11 +22,12 @@ use crate::budget::Budget;
 use crate::cursor::DataTrace;
 use crate::error::{Error, Result};
 use crate::input::InputSstable;
+use crate::merge_counts::MergeCounts;
 use crate::merge_job::{MergeJob, MergeOptions, OutputCompression, Scope, block_unit};
 use crate::merge_run::StagedMerge;
+use crate::observer::{InputRead, Observer};
 use crate::origin_counts::OriginCounts;
 use crate::overlapping::OverlappingSet;
-use crate::partition_merge::{InputRead, MergeCounts, Observer};
 use crate::staging::Staging;
 
 /// Descriptors that are left for everything but inputs: the output, components being checked, a ring

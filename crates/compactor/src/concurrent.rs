@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use compactor_engine::Result as EngineResult;
 use compactor_engine::merge_job::MergeJob;
-use compactor_engine::partition_merge::Observer;
+use compactor_engine::observer::Observer;
 use compactor_io::Io;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::partition_merge::Observer;
+use compactor_engine::observer::Observer;
 use compactor_engine::partition_writer::BlockOutput;
 use compactor_engine::sstable_index::{SstableIndex, default_column_index_size};
 use compactor_engine::sstable_writer::{SstableSettings, SstableWriter, WriteSettings};

@@ -31,8 +31,9 @@ pub mod report;
 pub mod scrub;
 pub mod verify;
 
+pub use compactor_engine::merge_counts::MergeCounts;
 pub use compactor_engine::merge_job::{MergeJob, OutputCompression, Scope};
-pub use compactor_engine::partition_merge::{InputRead, MergeCounts, Observer};
+pub use compactor_engine::observer::{InputRead, Observer};
 pub use compactor_engine::scan::Scan;
 pub use compactor_engine::{Error as EngineError, Result as EngineResult, cursor, input};
 pub use compactor_io as io;

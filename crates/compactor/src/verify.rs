@@ -48,7 +48,7 @@ use std::time::Instant;
 use compactor_engine::cursor::hex;
 use compactor_engine::header_union::layout_of;
 use compactor_engine::input::{READABLE, parse_data_name};
-use compactor_engine::partition_merge::Observer;
+use compactor_engine::observer::Observer;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::big::Summary;
 use compactor_sstable::compression::chunk::ChunkDecompressor;

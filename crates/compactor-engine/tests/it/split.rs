@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::merge_job::{MergeJob, MergeOptions, OutputCompression};
-use compactor_engine::partition_merge::Observer;
+use compactor_engine::observer::Observer;
 use compactor_engine::scan::Scan;
 use compactor_io::ReadMode;
 use compactor_sstable::Component;

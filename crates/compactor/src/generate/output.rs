@@ -1,7 +1,7 @@
 //! Rows on their way into a partition writer.
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::partition_merge::Observer;
+use compactor_engine::observer::Observer;
 use compactor_engine::partition_writer::{BlockOutput, PartitionWriter};
 use compactor_engine::row_merge::{MergedColumn, MergedRow};
 use compactor_engine::sstable_index::SstableIndex;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use compactor_engine::cursor::{Cursor, RowRef};
-use compactor_engine::partition_merge::Observer;
+use compactor_engine::observer::Observer;
 use compactor_engine::{Error as EngineError, Result as EngineResult};
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;

@@ -7,9 +7,11 @@ use compactor_engine::Result as EngineResult;
 use compactor_engine::budget::Budget;
 use compactor_engine::cursor::Cursor;
 use compactor_engine::header_union::column_map;
+use compactor_engine::merge_input::MergeInput;
 use compactor_engine::merge_job::decide_settings;
+use compactor_engine::observer::Observer;
 use compactor_engine::overlapping::Surroundings;
-use compactor_engine::partition_merge::{MergeInput, Observer, PartitionMerger};
+use compactor_engine::partition_merge::PartitionMerger;
 use compactor_engine::sstable_writer::{
     SstableSettings, SstableWriter, WriteSettings, WrittenSstable,
 };

@@ -1,0 +1,44 @@
+//! What a merge counts.
+
+use crate::row_merge::PurgeCounts;
+
+/// What a merge counted.
+#[derive(Clone, Debug, Default)]
+pub struct MergeCounts {
+    /// Partitions by the number of inputs they came from: index 0 stands for one input.
+    pub partitions_by_inputs: Vec<u64>,
+    /// Rows of all inputs, static rows that are not empty included.
+    pub rows_read: u64,
+    /// Range tombstone markers of all inputs.
+    pub markers_read: u64,
+    /// What was left out.
+    pub purged: PurgeCounts,
+}
+
+impl MergeCounts {
+    /// Adds what an earlier pass over some of the inputs counted. It purges nothing but what was dropped.
+    pub(crate) fn add(&mut self, other: &MergeCounts) {
+        let len = self.partitions_by_inputs.len();
+        let longer = len.max(other.partitions_by_inputs.len());
+        self.partitions_by_inputs.resize(longer, 0);
+        for (sum, count) in self
+            .partitions_by_inputs
+            .iter_mut()
+            .zip(&other.partitions_by_inputs)
+        {
+            *sum += count;
+        }
+        self.rows_read += other.rows_read;
+        self.markers_read += other.markers_read;
+        self.purged.of_dropped_columns += other.purged.of_dropped_columns;
+    }
+
+    /// Partitions of all inputs.
+    pub fn partitions_read(&self) -> u64 {
+        self.partitions_by_inputs
+            .iter()
+            .zip(1u64..)
+            .map(|(count, inputs)| count * inputs)
+            .sum()
+    }
+}

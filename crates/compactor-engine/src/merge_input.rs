@@ -1,0 +1,70 @@
+//! One input of a merge: its cursor, and what its statistics say that it does not need.
+
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::layout::Layout;
+
+use crate::cursor::Cursor;
+use crate::header_union::ColumnMap;
+use crate::origin_counts::OriginCounts;
+use crate::window::BlockSource;
+
+/// One input of a merge.
+#[derive(Debug)]
+pub struct MergeInput<S> {
+    pub(crate) cursor: Cursor<S>,
+    pub(crate) map: ColumnMap,
+    /// Clusterings are framed as in the output, so that their bytes can be copied.
+    pub(crate) same_clustering: bool,
+    /// Least local deletion time in it, by its statistics.
+    pub(crate) min_local_deletion_time_s: i64,
+    /// By its statistics nothing in it has expired or can be past its grace.
+    pub(crate) nothing_to_purge: bool,
+    /// By its statistics nothing in it was dropped with its column.
+    pub(crate) nothing_dropped: bool,
+    /// The range tombstone open in this input at the merge's position.
+    pub(crate) open: DeletionTime,
+    /// Of an intermediate SSTable: how many inputs of the whole merge its partitions came from.
+    pub(crate) origins: Option<OriginCounts>,
+}
+
+impl<S: BlockSource> MergeInput<S> {
+    /// An input before its first partition. `min_local_deletion_time_s` is that of its statistics.
+    pub fn new(
+        cursor: Cursor<S>,
+        map: ColumnMap,
+        output: &Layout,
+        min_local_deletion_time_s: i64,
+        now_s: i64,
+    ) -> MergeInput<S> {
+        let same_clustering = cursor.layout().clustering.same_framing(&output.clustering);
+        MergeInput {
+            cursor,
+            map,
+            same_clustering,
+            min_local_deletion_time_s,
+            nothing_to_purge: min_local_deletion_time_s > now_s,
+            nothing_dropped: true,
+            open: DeletionTime::LIVE,
+            origins: None,
+        }
+    }
+
+    /// It is no input of the whole merge, but was made of several.
+    #[must_use]
+    pub fn with_origins(mut self, origins: OriginCounts) -> MergeInput<S> {
+        self.origins = Some(origins);
+        self
+    }
+
+    /// Something in it may have been dropped with its column.
+    #[must_use]
+    pub fn with_dropped_cells(mut self) -> MergeInput<S> {
+        self.nothing_dropped = false;
+        self
+    }
+
+    /// The cursor, for counters.
+    pub fn cursor(&self) -> &Cursor<S> {
+        &self.cursor
+    }
+}
