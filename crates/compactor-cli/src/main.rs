@@ -16,6 +16,7 @@ mod output_form;
 mod place;
 mod progress;
 mod purge_args;
+mod result_file;
 mod shared_progress;
 mod verify_step;
 

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::Error;
 use compactor_lab::fio::{self, FioOptions, FioOutcome, Profile};
 use compactor_lab::outcome::End;
 use compactor_lab::report::{Report, fio_tables};
@@ -15,6 +14,7 @@ use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::numbers::within;
 use crate::output::{print, say};
+use crate::result_file::ResultFile;
 
 /// What does this device do to such reads without SSTables? Runs the profiles of fio-profiles.
 ///
@@ -104,14 +104,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // A missing fio is told of before anything is made.
     let version = fio::version()?;
     say(format_args!("{version} in {}", args.directory.display()));
-    if let Some(path) = &args.json {
-        std::fs::write(path, "").map_err(Error::file("write", path))?;
-    }
+    let to_json = args.json.as_deref().map(ResultFile::create).transpose()?;
     let mut progress = |line: &str| say(format_args!("{line}"));
     let found = fio::run(&options, &args.directory, &interrupted, &mut progress)?;
     let json = serde_json::to_string_pretty(&found)?;
-    if let Some(path) = &args.json {
-        std::fs::write(path, &json).map_err(Error::file("write", path))?;
+    if let Some(file) = to_json {
+        file.write(&json)?;
     }
     print(&match args.format {
         Format::Json => json,

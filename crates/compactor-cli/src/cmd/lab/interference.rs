@@ -17,6 +17,7 @@ use crate::flags::{Format, refuse_uring_with_dontcache};
 use crate::interrupt;
 use crate::output::{print, say};
 use crate::place;
+use crate::result_file::ResultFile;
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -32,23 +33,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let dontcache = options.arms.iter().any(is_dontcache);
     refuse_uring_with_dontcache(options.backend, &[("--arms", dontcache)])?;
-    for path in args.json.iter().chain(&args.html) {
-        // Not only after an hour.
-        std::fs::write(path, "").map_err(Error::file("write", path))?;
-    }
+    let to_json = args.json.as_deref().map(ResultFile::create).transpose()?;
+    let to_html = args.html.as_deref().map(ResultFile::create).transpose()?;
     let watcher = LabProgress::new(args.progress, interrupted);
     let outcome = compactor_lab::interference(&options, &watcher)?;
     let json = serde_json::to_string(&outcome)?;
-    if let Some(path) = &args.json {
-        std::fs::write(path, &json).map_err(Error::file("write", path))?;
+    if let (Some(file), Some(path)) = (to_json, &args.json) {
+        file.write(&json)?;
         say(format_args!(
             "everything that was measured: {}",
             path.display()
         ));
     }
     let report = [Report::new("interference", &outcome)];
-    if let Some(path) = &args.html {
-        std::fs::write(path, html::render(&report)).map_err(Error::file("write", path))?;
+    if let (Some(file), Some(path)) = (to_html, &args.html) {
+        file.write(&html::render(&report))?;
         say(format_args!("with pictures: {}", path.display()));
     }
     let code = print(&match args.format {

@@ -9,6 +9,7 @@ use compactor_lab::report::{Report, html, markdown, text};
 use serde::Deserialize;
 
 use crate::output::{print, say};
+use crate::result_file::ResultFile;
 
 /// Show a saved experiment again: figures, intervals, doubts, pictures.
 ///
@@ -59,7 +60,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .map(|(path, outcome)| Report::new(path.display().to_string(), outcome))
         .collect();
     if let Some(path) = &args.html {
-        std::fs::write(path, html::render(&reports)).map_err(Error::file("write", path))?;
+        ResultFile::create(path)?.write(&html::render(&reports))?;
         say(format_args!("with pictures: {}", path.display()));
     }
     print(&match args.format {

@@ -1,0 +1,121 @@
+//! A file that somebody wants a result in: it gets all of it, or stays as it was.
+
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use compactor::Error;
+use tempfile::NamedTempFile;
+
+/// Where a result goes when it is there. Made before the work, so that a place that cannot be written
+/// is known at once and not after an hour.
+#[derive(Debug)]
+pub struct ResultFile {
+    path: PathBuf,
+    to: To,
+}
+
+#[derive(Debug)]
+enum To {
+    /// Takes the place of `path` when it is complete.
+    New(NamedTempFile),
+    /// A pipe or a device has no other place.
+    Special(File),
+}
+
+impl ResultFile {
+    /// Prepares for writing to `path`, which is not touched yet.
+    ///
+    /// # Errors
+    /// If nothing can be written there.
+    pub fn create(path: &Path) -> Result<ResultFile, Error> {
+        let failed = Error::file("write", path);
+        let prepared = match path.canonicalize() {
+            // A link keeps leading to the file.
+            Ok(file) if file.is_file() => beside(&file).map(|to| (file, To::New(to))),
+            Ok(other) => File::options()
+                .write(true)
+                .open(&other)
+                .map(|to| (other, To::Special(to))),
+            Err(_) => beside(path).map(|to| (path.to_owned(), To::New(to))),
+        };
+        let (path, to) = prepared.map_err(failed)?;
+        Ok(ResultFile { path, to })
+    }
+
+    /// Writes the result.
+    ///
+    /// # Errors
+    /// A failed write; a file that was there before is as it was then.
+    pub fn write(self, text: &str) -> Result<(), Error> {
+        let written = match self.to {
+            To::Special(mut file) => file.write_all(text.as_bytes()),
+            To::New(mut file) => file
+                .write_all(text.as_bytes())
+                .and_then(|()| file.persist(&self.path).map_err(|e| e.error))
+                .map(drop),
+        };
+        written.map_err(Error::file("write", &self.path))
+    }
+}
+
+fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    // As any new file, less what the umask takes.
+    tempfile::Builder::new()
+        .prefix(".compactor-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_has_all_of_a_result_or_what_it_had() {
+        let temp = tempfile::tempdir().unwrap();
+        let (path, link) = (temp.path().join("report"), temp.path().join("link"));
+        drop(ResultFile::create(&path).unwrap());
+        assert!(names(temp.path()).is_empty());
+        ResultFile::create(&path).unwrap().write("first").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        drop(ResultFile::create(&link).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        ResultFile::create(&link).unwrap().write("second").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "second");
+        assert!(link.is_symlink());
+        assert_eq!(names(temp.path()), ["link", "report"]);
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o600, 0o600);
+        fs::write(temp.path().join("plain"), "").unwrap();
+        let plain = fs::metadata(temp.path().join("plain")).unwrap();
+        assert_eq!(mode, plain.permissions().mode());
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_known_at_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let error = ResultFile::create(&temp.path().join("none/report")).unwrap_err();
+        assert!(error.to_string().contains("none/report"), "{error}");
+        assert!(ResultFile::create(temp.path()).is_err());
+        let device = ResultFile::create(Path::new("/dev/null")).unwrap();
+        device.write("gone").unwrap();
+        let full = ResultFile::create(Path::new("/dev/full")).unwrap();
+        assert!(full.write("too much").is_err());
+    }
+}
