@@ -2,6 +2,7 @@
 //! written.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use compactor::{Error, ErrorKind, InputCheck, MergeReport, MergeRequest, OutputC
 use serde::Serialize;
 
 use crate::exit_code::{self, Writes};
+use crate::flags::ByteSize;
 use crate::io_args::IoArgs;
 use crate::output::say;
 use crate::output_form::OutputForm;
@@ -44,9 +46,9 @@ pub struct Rewritten {
     /// Of those that were rewritten.
     pub reports: Vec<MergeReport>,
     /// The others, but for those not begun or given up when it was interrupted.
-    pub failed: Vec<Failed>,
+    failed: Vec<Failed>,
     /// From the first read to the last sync.
-    pub elapsed_s: f64,
+    elapsed_s: f64,
     first_error: Option<Error>,
     is_cut_off: bool,
 }
@@ -57,6 +59,46 @@ pub struct Failed {
     #[serde(serialize_with = "lossy")]
     input: PathBuf,
     error: String,
+}
+
+/// What such a command's summary says of all SSTables together.
+#[derive(Debug, Serialize)]
+pub struct Totals<'a> {
+    sstables: usize,
+    failed: &'a [Failed],
+    input_bytes: u64,
+    output_bytes: u64,
+    rows: u64,
+    elapsed_s: f64,
+    warnings: BTreeSet<&'a str>,
+}
+
+impl Totals<'_> {
+    /// Nothing went wrong.
+    pub fn is_sound(&self) -> bool {
+        self.failed.is_empty()
+    }
+
+    /// The last lines of a summary in text. `done` says what was done to how many, such as
+    /// `upgraded 2`.
+    ///
+    /// # Errors
+    /// Those of the formatter.
+    pub fn show(&self, text: &mut String, done: &str, into: &str) -> std::fmt::Result {
+        writeln!(
+            text,
+            "{done} of {}{into} in {:.2} s: {}, {} -> {} on disk",
+            counted(self.sstables as u64, "SSTable"),
+            self.elapsed_s,
+            counted(self.rows, "row"),
+            ByteSize(self.input_bytes),
+            ByteSize(self.output_bytes)
+        )?;
+        for note in &self.warnings {
+            writeln!(text, "note: {note}")?;
+        }
+        Ok(())
+    }
 }
 
 /// What to do with the SSTable `path` alone, as far as the options that all these commands have say
@@ -156,11 +198,20 @@ impl Rewritten {
         outputs.map(|o| o.data_path.as_path()).collect()
     }
 
-    /// What a person should know, each once.
-    pub fn warnings(&self) -> BTreeSet<&str> {
+    /// All together, of so many SSTables that were named.
+    pub fn totals(&self, sstables: usize) -> Totals<'_> {
         let reports = self.reports.iter();
         let notes = reports.flat_map(|r| r.io.fallbacks.iter().chain(&r.warnings));
-        notes.map(String::as_str).collect()
+        Totals {
+            sstables,
+            failed: &self.failed,
+            input_bytes: self.reports.iter().map(|r| r.input_bytes).sum(),
+            output_bytes: self.reports.iter().map(|r| r.output_bytes).sum(),
+            rows: self.reports.iter().map(|r| r.rows_written).sum(),
+            elapsed_s: self.elapsed_s,
+            // Each once.
+            warnings: notes.map(String::as_str).collect(),
+        }
     }
 
     /// What the command tells its caller.

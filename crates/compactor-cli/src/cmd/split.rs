@@ -1,6 +1,5 @@
 //! `compactor split`: each large SSTable alone into several.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,7 +11,7 @@ use compactor::report::{SstableReport, lossy};
 use compactor::{Error, MergeRequest};
 use serde::Serialize;
 
-use crate::each_alone::{self, Failed, Rewrite, Rewritten};
+use crate::each_alone::{self, Rewrite, Rewritten, Totals};
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
@@ -230,15 +229,10 @@ fn plan(args: &Args, requests: &[MergeRequest], skipped: &[Skipped<'_>]) -> anyh
 /// What was split.
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
-    sstables: usize,
     split: Vec<Split<'a>>,
     skipped: &'a [Skipped<'a>],
-    failed: &'a [Failed],
-    input_bytes: u64,
-    output_bytes: u64,
-    rows: u64,
-    elapsed_s: f64,
-    warnings: BTreeSet<&'a str>,
+    #[serde(flatten)]
+    totals: Totals<'a>,
 }
 
 /// One SSTable, and what it became.
@@ -252,7 +246,6 @@ impl<'a> Summary<'a> {
     fn new(catalog: &Catalog, skipped: &'a [Skipped<'a>], split: &'a Rewritten) -> Summary<'a> {
         let reports = &split.reports;
         Summary {
-            sstables: catalog.sstables.len(),
             split: reports
                 .iter()
                 .filter_map(|r| {
@@ -261,12 +254,7 @@ impl<'a> Summary<'a> {
                 })
                 .collect(),
             skipped,
-            failed: &split.failed,
-            input_bytes: reports.iter().map(|r| r.input_bytes).sum(),
-            output_bytes: reports.iter().map(|r| r.output_bytes).sum(),
-            rows: reports.iter().map(|r| r.rows_written).sum(),
-            elapsed_s: split.elapsed_s,
-            warnings: split.warnings(),
+            totals: split.totals(catalog.sstables.len()),
         }
     }
 
@@ -296,23 +284,13 @@ impl<'a> Summary<'a> {
         for skipped in self.skipped {
             writeln!(text, "{}", skipped.show(args.size))?;
         }
-        if self.split.is_empty() && self.failed.is_empty() {
+        if self.split.is_empty() && self.totals.is_sound() {
             writeln!(text, "no SSTable is larger than {}", args.size)?;
             return Ok(text);
         }
-        writeln!(
-            text,
-            "split {} of {} into {written} in {:.2} s: {}, {} -> {} on disk",
-            self.split.len(),
-            counted(self.sstables as u64, "SSTable"),
-            self.elapsed_s,
-            counted(self.rows, "row"),
-            ByteSize(self.input_bytes),
-            ByteSize(self.output_bytes)
-        )?;
-        for note in &self.warnings {
-            writeln!(text, "note: {note}")?;
-        }
+        let done = format!("split {}", self.split.len());
+        self.totals
+            .show(&mut text, &done, &format!(" into {written}"))?;
         Ok(text)
     }
 }

@@ -13,7 +13,7 @@ use compactor::sstable::descriptor::Descriptor;
 use compactor::{Error, MergeRequest};
 use serde::Serialize;
 
-use crate::each_alone::{self, Failed, Rewrite, Rewritten};
+use crate::each_alone::{self, Rewrite, Rewritten, Totals};
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
@@ -22,7 +22,6 @@ use crate::output::{print_of, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
 use crate::progress::ProgressMode;
-use crate::text_table::counted;
 
 /// Rewrite each SSTable alone to another version, compressor or chunk length.
 ///
@@ -170,14 +169,9 @@ fn ids_in(directory: &Path) -> BTreeSet<String> {
 /// What was rewritten.
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
-    sstables: usize,
     upgraded: Vec<Upgraded<'a>>,
-    failed: &'a [Failed],
-    input_bytes: u64,
-    output_bytes: u64,
-    rows: u64,
-    elapsed_s: f64,
-    warnings: BTreeSet<&'a str>,
+    #[serde(flatten)]
+    totals: Totals<'a>,
 }
 
 /// One SSTable, before and after.
@@ -191,7 +185,6 @@ impl<'a> Summary<'a> {
     fn new(catalog: &Catalog, upgraded: &'a Rewritten) -> Summary<'a> {
         let reports = &upgraded.reports;
         Summary {
-            sstables: catalog.sstables.len(),
             upgraded: reports
                 .iter()
                 .filter_map(|r| {
@@ -199,12 +192,7 @@ impl<'a> Summary<'a> {
                     Some(Upgraded { input, output })
                 })
                 .collect(),
-            failed: &upgraded.failed,
-            input_bytes: reports.iter().map(|r| r.input_bytes).sum(),
-            output_bytes: reports.iter().map(|r| r.output_bytes).sum(),
-            rows: reports.iter().map(|r| r.rows_written).sum(),
-            elapsed_s: upgraded.elapsed_s,
-            warnings: upgraded.warnings(),
+            totals: upgraded.totals(catalog.sstables.len()),
         }
     }
 
@@ -223,19 +211,8 @@ impl<'a> Summary<'a> {
                 ByteSize(output.bytes)
             )?;
         }
-        writeln!(
-            text,
-            "upgraded {} of {} in {:.2} s: {}, {} -> {} on disk",
-            self.upgraded.len(),
-            counted(self.sstables as u64, "SSTable"),
-            self.elapsed_s,
-            counted(self.rows, "row"),
-            ByteSize(self.input_bytes),
-            ByteSize(self.output_bytes)
-        )?;
-        for note in &self.warnings {
-            writeln!(text, "note: {note}")?;
-        }
+        let done = format!("upgraded {}", self.upgraded.len());
+        self.totals.show(&mut text, &done, "")?;
         Ok(text)
     }
 }
