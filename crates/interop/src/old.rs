@@ -11,6 +11,7 @@ use crate::cases::Writer;
 use crate::cassandra::{self, Table};
 use crate::scenarios::Step;
 use crate::server::Server;
+use crate::skip;
 use crate::toolchain;
 
 /// Releases and the version that each writes, oldest first.
@@ -36,7 +37,7 @@ pub struct OldCassandra {
 }
 
 /// Releases to test with: those that `COMPACTOR_INTEROP_RELEASES` names, comma separated, or `all`. Otherwise one, if
-/// Maven has it at hand.
+/// Maven has it at hand or Cassandra is required.
 #[must_use]
 pub fn selected() -> Vec<(&'static str, &'static str)> {
     let wanted = wanted();
@@ -67,11 +68,12 @@ fn wanted() -> Option<String> {
 }
 
 impl OldCassandra {
-    /// Builds the Java side if needed and starts the release; `None` if it is not at hand and nobody asked for it.
+    /// Builds the Java side if needed and starts the release; `None` if it is not at hand and nobody insists on it.
     pub fn start(release: &str) -> Result<Option<Self>> {
-        let toolchain = match toolchain::prepare_old(release, wanted().is_some()) {
+        let is_required = wanted().is_some() || skip::required();
+        let toolchain = match toolchain::prepare_old(release, is_required) {
             Ok(toolchain) => toolchain,
-            Err(error) if wanted().is_none() => {
+            Err(error) if !is_required => {
                 println!("SKIPPED Cassandra {release}: {error:#}");
                 eprintln!("SKIPPED Cassandra {release}: {error:#}");
                 return Ok(None);

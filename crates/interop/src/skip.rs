@@ -3,7 +3,7 @@
 use crate::toolchain;
 
 /// Whether the environment insists on Cassandra (`CI=true` or `COMPACTOR_REQUIRE_CASSANDRA=1`).
-fn required() -> bool {
+pub fn required() -> bool {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|set| set == value);
     is("CI", "true") || is("COMPACTOR_REQUIRE_CASSANDRA", "1")
 }

@@ -1,0 +1,30 @@
+package compactor.interop;
+
+import java.util.Set;
+
+import org.apache.cassandra.db.ColumnFamilyStore;
+import org.apache.cassandra.db.Directories;
+import org.apache.cassandra.db.compaction.CompactionTask;
+import org.apache.cassandra.db.compaction.writers.CompactionAwareWriter;
+import org.apache.cassandra.db.compaction.writers.MaxSSTableSizeWriter;
+import org.apache.cassandra.db.lifecycle.ILifecycleTransaction;
+import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
+import org.apache.cassandra.io.sstable.format.SSTableReader;
+
+/** Into outputs of a greatest size, to level 0, as SSTableSplitter's task writes them; its sizes are in MiB. */
+final class ToSize extends CompactionTask
+{
+    private final long maxSSTableSize;
+
+    ToSize(ColumnFamilyStore cfs, LifecycleTransaction txn, long gcBefore, long maxSSTableSize)
+    {
+        super(cfs, txn, gcBefore);
+        this.maxSSTableSize = maxSSTableSize;
+    }
+
+    @Override
+    public CompactionAwareWriter getCompactionAwareWriter(ColumnFamilyStore cfs, Directories directories, ILifecycleTransaction txn, Set<SSTableReader> nonExpired)
+    {
+        return new MaxSSTableSizeWriter(cfs, directories, txn, nonExpired, maxSSTableSize, 0);
+    }
+}
