@@ -16,4 +16,5 @@ mod scrub;
 mod shared_files;
 mod shared_list;
 mod size_tiered;
+mod split;
 mod support;

@@ -1,0 +1,163 @@
+//! Merges into outputs of a greatest size: each output is what Cassandra's own writer of such outputs makes of the same
+//! partitions, and together they hold the rows of the inputs.
+
+use anyhow::{Result, ensure};
+use interop::cases::Case;
+use interop::ours::{self, MergeRequest};
+use interop::scenarios::Scenario;
+use interop::{Cassandra, Mode};
+
+use crate::support::{self, Expected, server};
+
+/// A seventh of what the data take uncompressed, and a quarter of what LZ4 makes of them.
+const SIZE: u64 = 30_000;
+const COMPRESSED_SIZE: u64 = 5_000;
+
+/// Of a filter that was made for fewer keys than came: of all keys each output is expected to have its
+/// share (`MaxSSTableSizeWriter.sstableKeyCount`), but these partitions are of very different lengths. Its
+/// bytes differ too: an output is made for as many keys as the one before had at least.
+const FEW_KEYS: &str = "filter: too few bits";
+
+/// Partitions of every kind, some larger than the size; `inputs` SSTables that overlap.
+fn scenario(name: &str, compression: &str, inputs: i32) -> Scenario {
+    let mut scenario = Scenario::new(format!("split_{name}_{inputs}"), "outputs of a greatest size").schema(format!(
+        "CREATE TABLE $t (k int, c int, v text, m map<int, text>, s text static, PRIMARY KEY (k, c)) \
+         WITH compression = {compression}"
+    ));
+    for n in 0..inputs {
+        scenario = scenario.input(|i| {
+            for k in 0..120 {
+                let ts = 1000 + (k * 7 + n * 13) % 50;
+                let word = |length: i32| -> String {
+                    (0..length).map(|at| char::from(b'a' + ((at * at + k * 31 + n) % 26) as u8)).collect()
+                };
+                let rows = match k % 40 {
+                    7 => 120,
+                    _ => k % 5,
+                };
+                for c in 0..rows {
+                    i.cql(format!(
+                        "INSERT INTO $t (k, c, v, m) VALUES ({k}, {c}, '{}', {{1: '{}'}}) USING TIMESTAMP {ts}",
+                        word(200 + (k + c) % 300),
+                        word(40)
+                    ));
+                }
+                match k % 6 {
+                    0 => i.cql(format!("DELETE FROM $t USING TIMESTAMP {} WHERE k = {k}", ts - 3)),
+                    1 => i.cql(format!("DELETE FROM $t USING TIMESTAMP {ts} WHERE k = {k} AND c > 1 AND c < 4")),
+                    2 => i.cql(format!("DELETE FROM $t USING TIMESTAMP {ts} WHERE k = {k} AND c = {}", k % 7)),
+                    3 => i.cql(format!("UPDATE $t USING TIMESTAMP {ts} SET s = '{}' WHERE k = {k}", word(300))),
+                    4 => i.cql(format!("DELETE m FROM $t USING TIMESTAMP {ts} WHERE k = {k} AND c = 2")),
+                    _ => i.cql(format!("INSERT INTO $t (k, c, v) VALUES ({k}, 9, 'x') USING TIMESTAMP {ts} AND TTL 100")),
+                };
+            }
+        });
+    }
+    scenario
+}
+
+#[test]
+fn outputs_are_those_of_cassandra() {
+    for mode in Mode::ALL {
+        let Some(mut cassandra) = server(mode) else {
+            return;
+        };
+        for (name, compression, inputs) in [
+            ("plain", "{'enabled': false}", 1),
+            (
+                "noop",
+                "{'class': 'NoopCompressor', 'chunk_length_in_kb': 4}",
+                1,
+            ),
+            (
+                "noop",
+                "{'class': 'NoopCompressor', 'chunk_length_in_kb': 16}",
+                3,
+            ),
+            (
+                "lz4",
+                "{'class': 'LZ4Compressor', 'chunk_length_in_kb': 4}",
+                2,
+            ),
+        ] {
+            let scenario = scenario(name, compression, inputs);
+            let failures = run(&mut cassandra, &scenario, name != "lz4").expect("the case runs");
+            assert!(
+                failures.is_empty(),
+                "{mode}, {}:\n{}",
+                scenario.name,
+                failures.join("\n")
+            );
+        }
+    }
+}
+
+/// `same_sizes`: compressed bytes are as long as Cassandra's, so that outputs begin where Cassandra's do.
+fn run(cassandra: &mut Cassandra, scenario: &Scenario, same_sizes: bool) -> Result<Vec<String>> {
+    let size = if same_sizes { SIZE } else { COMPRESSED_SIZE };
+    let place = tempfile::tempdir()?;
+    let mut case = Case::prepare(cassandra, scenario, &place.path().join("inputs"))?;
+    // As the splitter: nothing goes, and what has expired becomes a tombstone.
+    case.gc_before_s = None;
+    let directory = place.path().join("cassandra");
+    let compacted = case.compact_to_size(cassandra, &directory, Some(size))?;
+    ensure!(
+        compacted.outputs.len() > 2,
+        "oracle: {} outputs",
+        compacted.outputs.len()
+    );
+    let request = MergeRequest {
+        version: cassandra.mode().version().to_owned(),
+        now_s: case.now_s,
+        gc_before_s: None,
+        complete: true,
+        others: Vec::new(),
+        schema: case.schema.clone(),
+        compression: None,
+    };
+    let ours = ours::merge_to_size(
+        &case.inputs,
+        &place.path().join("ours"),
+        &request,
+        Some(size),
+    )?;
+    let mut failures = Vec::new();
+    if same_sizes {
+        ensure!(
+            ours.len() == compacted.outputs.len(),
+            "{} outputs where Cassandra makes {}",
+            ours.len(),
+            compacted.outputs.len()
+        );
+        for (number, (theirs, ours)) in compacted.outputs.iter().zip(&ours).enumerate() {
+            let expected = Expected {
+                data: theirs,
+                rows: cassandra.dump(&case.table, theirs)?,
+                granted: Vec::new(),
+            };
+            let mut found = support::hold(cassandra, &case, Some(ours.clone()), Some(&expected))?;
+            found.retain(|f| !f.contains(FEW_KEYS) && !f.contains("Filter.db"));
+            failures.extend(
+                found
+                    .into_iter()
+                    .map(|line| format!("output {number}: {line}")),
+            );
+        }
+        return Ok(failures);
+    }
+    ensure!(ours.len() > 2, "{} outputs", ours.len());
+    let (mut expected, mut found) = (String::new(), String::new());
+    for data in &compacted.outputs {
+        expected.push_str(&cassandra.dump(&case.table, data)?);
+    }
+    for data in &ours {
+        let findings = cassandra.verify(&case.table, data)?;
+        let findings = findings.iter().map(ToString::to_string);
+        failures.extend(findings.filter(|finding| !finding.contains(FEW_KEYS)));
+        found.push_str(&cassandra.dump(&case.table, data)?);
+    }
+    failures.extend(
+        interop::compare::lines(&expected, &found).map(|text| format!("rows differ, {text}")),
+    );
+    Ok(failures)
+}
