@@ -1,5 +1,4 @@
 //! What a compaction of a table refuses.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use compactor::compact::{CompactRequest, Compaction, Plan};
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
