@@ -56,7 +56,15 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         watcher,
         total_bytes: options.generated_bytes().unwrap_or(0),
     };
-    let mut table = Table::prepare(options, scratch.path(), &mut generating)?;
+    let bytes = options.generated_bytes().unwrap_or(0);
+    // Inputs and, at a time, one output; half of what they are if it is compressed.
+    let mut table = Table::prepare(
+        &options.data,
+        (bytes, 2 * bytes),
+        options.seed,
+        scratch.path(),
+        &mut generating,
+    )?;
     let mut outcome = Outcome {
         format_version: FORMAT_VERSION,
         started_at_ms,
@@ -115,7 +123,7 @@ fn point(
     (clock, runs): (&mut Clock, u32),
     watcher: &dyn Watcher,
 ) -> Result<()> {
-    let hot = Arc::new(choose_hot_set(options, hot_set_bytes, table, watcher)?);
+    let hot = Arc::new(choose_hot_set(table, hot_set_bytes, options.seed, watcher)?);
     table.record.partitions = hot.partitions;
     let cgroup = match options.memory_limit_bytes {
         Some(limit) if outcome.environment.memory_cgroup.starts_with('v') => {
@@ -199,10 +207,14 @@ fn point(
     Ok(())
 }
 
-fn choose_hot_set(
-    options: &InterferenceOptions,
-    bytes: u64,
+/// Opens a table and draws its hot rows.
+///
+/// # Errors
+/// Damage, a failed read, or cancellation.
+pub(crate) fn choose_hot_set(
     table: &Table,
+    bytes: u64,
+    seed: u64,
     watcher: &dyn Watcher,
 ) -> Result<HotSet> {
     let io = Io::new(IoOptions::default())?;
@@ -216,7 +228,7 @@ fn choose_hot_set(
         true => Err(EngineError::Cancelled.into()),
         false => Ok(()),
     };
-    HotSet::choose(&readers, bytes, page_bytes, options.seed, &go_on)
+    HotSet::choose(&readers, bytes, page_bytes, seed, &go_on)
 }
 
 /// As long as the compactions before were on average, or will be.
@@ -244,26 +256,26 @@ fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
 
 /// How long runs take.
 #[derive(Debug, Default)]
-struct Clock {
-    done: u32,
+pub(crate) struct Clock {
+    pub(crate) done: u32,
     taken: Duration,
 }
 
 impl Clock {
-    fn add(&mut self, run: Duration) {
+    pub(crate) fn add(&mut self, run: Duration) {
         self.done += 1;
         self.taken += run;
     }
 
-    fn time_left(&self, runs: u32) -> Option<Duration> {
+    pub(crate) fn time_left(&self, runs: u32) -> Option<Duration> {
         (self.done > 0).then(|| self.taken / self.done * runs.saturating_sub(self.done))
     }
 }
 
 /// Tells how far the table is.
-struct Generating<'a> {
-    watcher: &'a dyn Watcher,
-    total_bytes: u64,
+pub(crate) struct Generating<'a> {
+    pub(crate) watcher: &'a dyn Watcher,
+    pub(crate) total_bytes: u64,
 }
 
 impl Observer for Generating<'_> {

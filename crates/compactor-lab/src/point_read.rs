@@ -63,8 +63,8 @@ pub(crate) enum RowFound {
     NotInIndex,
     /// The partition is there, without the row.
     NoRow,
-    /// It is at this position of the uncompressed `Data.db`.
-    Row { position: u64 },
+    /// It is at `position..end` of the uncompressed `Data.db`, which was read from `from` on.
+    Row { from: u64, position: u64, end: u64 },
 }
 
 impl PointReader {
@@ -207,8 +207,11 @@ impl PointReader {
                     Some(Ordering::Less) => at += row.len,
                     Some(Ordering::Greater) => return Ok(Some(RowFound::NoRow)),
                     Some(Ordering::Equal) | None => {
+                        let start = position + at as u64;
                         return Ok(Some(RowFound::Row {
-                            position: position + at as u64,
+                            from: position,
+                            position: start,
+                            end: start + row.len as u64,
                         }));
                     }
                 }
@@ -250,7 +253,8 @@ impl PointReader {
             None => (found.position, Start::Partition(None)),
         };
         let spans = &mut state.spans;
-        let RowFound::Row { position } = self.read_rows(start, kind, None, buffer, spans)? else {
+        let first = self.read_rows(start, kind, None, buffer, spans)?;
+        let RowFound::Row { position, .. } = first else {
             return Ok(None);
         };
         row.clustering = self.data.read_from(position, buffer, |bytes, remaining| {

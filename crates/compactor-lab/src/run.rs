@@ -79,7 +79,9 @@ impl Bench<'_> {
         let draw = draw(self.options.distribution, self.hot);
         let seed = self.options.seed ^ (u64::from(plan.order) << 32);
         let bystander = |thread| Bystander::new(&live, self.hot, &draw, seed, thread);
-        self.warm_up(&bystander, watcher)?;
+        let threads = self.options.reader_threads;
+        let rows = self.hot.rows.len();
+        warm_up(threads, rows, WARMING_READS, &bystander, watcher)?;
         let load = Load::start(
             self.options.reader_threads,
             self.options.rate_per_s,
@@ -96,38 +98,6 @@ impl Bench<'_> {
         run.started_at_ms = started_at_ms;
         run.elapsed_s = started.elapsed().as_secs_f64();
         Ok(run)
-    }
-
-    /// Reads every hot row, so that its pages are in the cache, and active there.
-    fn warm_up(
-        &self,
-        bystander: &(impl Fn(u32) -> Bystander + Sync),
-        watcher: &dyn Watcher,
-    ) -> Result<()> {
-        let threads = self.options.reader_threads.max(1);
-        let rows = self.hot.rows.len();
-        let part = |thread: u32| {
-            let mut reader = bystander(thread);
-            for row in (thread as usize..rows).step_by(threads as usize) {
-                if watcher.is_cancelled() {
-                    return Err(Error::from(EngineError::Cancelled));
-                }
-                let read = reader.read_row(row);
-                read.map_err(|reason| EngineError::Internal(format!("warm up: {reason}")))?;
-            }
-            Ok(())
-        };
-        let part = &part;
-        for _ in 0..WARMING_READS {
-            std::thread::scope(|scope| {
-                let parts: Vec<_> = (0..threads).map(|t| scope.spawn(move || part(t))).collect();
-                parts.into_iter().try_for_each(|part| match part.join() {
-                    Ok(result) => result,
-                    Err(_) => Err(EngineError::Internal("warming up panicked".to_owned()).into()),
-                })
-            })?;
-        }
-        Ok(())
     }
 
     fn measure(
@@ -421,8 +391,44 @@ fn most_dirty(samples: &[Sample]) -> Option<u64> {
         .max()
 }
 
+/// Reads each of so many hot rows some times, so that its pages are in the cache, and active there.
+///
+/// # Errors
+/// A failed read, or cancellation.
+pub(crate) fn warm_up(
+    threads: u32,
+    rows: usize,
+    times: usize,
+    bystander: &(impl Fn(u32) -> Bystander + Sync),
+    watcher: &dyn Watcher,
+) -> Result<()> {
+    let threads = threads.max(1);
+    let part = |thread: u32| {
+        let mut reader = bystander(thread);
+        for row in (thread as usize..rows).step_by(threads as usize) {
+            if watcher.is_cancelled() {
+                return Err(Error::from(EngineError::Cancelled));
+            }
+            let read = reader.read_row(row);
+            read.map_err(|reason| EngineError::Internal(format!("warm up: {reason}")))?;
+        }
+        Ok(())
+    };
+    let part = &part;
+    for _ in 0..times {
+        std::thread::scope(|scope| {
+            let parts: Vec<_> = (0..threads).map(|t| scope.spawn(move || part(t))).collect();
+            parts.into_iter().try_for_each(|part| match part.join() {
+                Ok(result) => result,
+                Err(_) => Err(EngineError::Internal("warming up panicked".to_owned()).into()),
+            })
+        })?;
+    }
+    Ok(())
+}
+
 /// Sleeps, unless somebody wants to stop.
-fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
+pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
     let until = Instant::now() + duration;
     loop {
         if watcher.is_cancelled() {
@@ -455,17 +461,17 @@ impl Observer for Compaction<'_> {
 
 /// The directory of a run's output, which goes with it.
 #[derive(Debug)]
-struct Output {
-    path: PathBuf,
+pub(crate) struct Output {
+    pub(crate) path: PathBuf,
 }
 
 impl Output {
-    fn new(path: PathBuf) -> Result<Output> {
+    pub(crate) fn new(path: PathBuf) -> Result<Output> {
         std::fs::create_dir(&path).map_err(Error::file("create directory", &path))?;
         Ok(Output { path })
     }
 
-    fn remove(&self) -> Result<()> {
+    pub(crate) fn remove(&self) -> Result<()> {
         std::fs::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))
     }
 }

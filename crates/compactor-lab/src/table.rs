@@ -8,7 +8,7 @@ use compactor::sstable::Component;
 use compactor::sstable::descriptor::Descriptor;
 use compactor::{Error, Observer, Result};
 
-use crate::options::{Data, InterferenceOptions};
+use crate::options::Data;
 use crate::outcome::DataRecord;
 use crate::point_read::PointReader;
 
@@ -23,16 +23,19 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Generates it below `directory`, or takes what was given.
+    /// Generates so many uncompressed bytes of it below `directory`, where so many more than these may
+    /// come to lie in all, or takes what was given.
     ///
     /// # Errors
     /// No room, a failed write, damage in what was given, or cancellation.
     pub(crate) fn prepare(
-        options: &InterferenceOptions,
+        data: &Data,
+        (bytes, needed_bytes): (u64, u64),
+        seed: u64,
         directory: &Path,
         observer: &mut dyn Observer,
     ) -> Result<Table> {
-        let (shape, data_paths) = match &options.data {
+        let (shape, data_paths) = match data {
             Data::Given(paths) => ("given".to_owned(), paths.clone()),
             Data::Generated {
                 shape,
@@ -40,15 +43,13 @@ impl Table {
                 sstables,
                 ..
             } => {
-                let bytes = options.generated_bytes().unwrap_or(0);
-                // Inputs and, at a time, one output; half of what they are if it is compressed.
-                require_room(directory, 2 * bytes)?;
+                require_room(directory, needed_bytes)?;
                 let mut generated = GenerateOptions::new(*shape, directory.join("table"));
                 generated.keyspace = "lab".to_owned();
                 generated.sstables = (*sstables).max(1);
                 generated.amount = Amount::Bytes(bytes / u64::from(generated.sstables));
                 generated.version = *version;
-                generated.seed = options.seed;
+                generated.seed = seed;
                 if *shape == Shape::Wide {
                     generated.rows_per_partition = WIDE_ROWS;
                 }
@@ -57,6 +58,14 @@ impl Table {
                 (shape.name().to_owned(), paths.collect())
             }
         };
+        Table::open(shape, data_paths)
+    }
+
+    /// SSTables that are there already.
+    ///
+    /// # Errors
+    /// Damage, or none at all.
+    pub(crate) fn open(shape: String, data_paths: Vec<PathBuf>) -> Result<Table> {
         let io = Io::new(IoOptions::default())?;
         let readers: Vec<PointReader> = data_paths
             .iter()
@@ -121,7 +130,7 @@ fn len_of(path: &Path) -> u64 {
 }
 
 /// Refuses to fill a disk.
-fn require_room(directory: &Path, bytes: u64) -> Result<()> {
+pub(crate) fn require_room(directory: &Path, bytes: u64) -> Result<()> {
     let Ok(found) = rustix::fs::statvfs(directory) else {
         return Ok(());
     };

@@ -11,11 +11,8 @@ const LITTLE_PRESSURE: f64 = 0.1;
 /// Load per processor, before anything was started, beyond which others disturb.
 const MUCH_LOAD: f64 = 0.5;
 
-/// About the machine, whatever is measured on it.
-pub(crate) fn of_environment(
-    environment: &Environment,
-    options: &InterferenceOptions,
-) -> Vec<Warning> {
+/// About the machine, whatever is measured on it; `is_limited`: whether a memory limit was asked for.
+pub(crate) fn of_machine(environment: &Environment, is_limited: bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |kind: &str, text: String| warnings.push(Warning::new(kind, text));
     if cfg!(debug_assertions) {
@@ -65,7 +62,7 @@ pub(crate) fn of_environment(
                 .to_owned(),
         );
     }
-    if options.memory_limit_bytes.is_some() && !environment.memory_cgroup.starts_with('v') {
+    if is_limited && !environment.memory_cgroup.starts_with('v') {
         warn(
             "no_memory_limit",
             format!(
@@ -83,6 +80,16 @@ pub(crate) fn of_environment(
             ),
         );
     }
+    warnings
+}
+
+/// About the machine and what is to be measured on it.
+pub(crate) fn of_environment(
+    environment: &Environment,
+    options: &InterferenceOptions,
+) -> Vec<Warning> {
+    let mut warnings = of_machine(environment, options.memory_limit_bytes.is_some());
+    let mut warn = |kind: &str, text: String| warnings.push(Warning::new(kind, text));
     let dontcache = options.arms.iter().any(|arm| {
         matches!(
             arm,

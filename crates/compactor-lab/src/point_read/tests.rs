@@ -65,9 +65,17 @@ fn every_row_is_found_where_a_scan_finds_it() {
             assert!(rows.len() > 2000, "{shape:?} {version}: {}", rows.len());
             // Not all: in a debug build a chunk takes its time.
             for (row, position) in rows.iter().step_by(13) {
-                let position = *position;
                 let found = reader.find(row, &mut state).unwrap();
-                assert_eq!(found, RowFound::Row { position }, "{shape:?} {version}");
+                let RowFound::Row {
+                    from,
+                    position: at,
+                    end,
+                } = found
+                else {
+                    panic!("{shape:?} {version}: {found:?}");
+                };
+                assert_eq!(at, *position, "{shape:?} {version}");
+                assert!(from <= at && at < end, "{shape:?} {version}");
             }
         }
     }
