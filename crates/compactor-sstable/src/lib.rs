@@ -24,6 +24,7 @@ pub mod schema;
 pub mod sstable_id;
 pub mod statistics;
 pub mod toc;
+pub mod transaction_log;
 pub mod types;
 pub mod version;
 pub mod vint;

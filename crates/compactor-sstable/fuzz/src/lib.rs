@@ -21,7 +21,7 @@ pub mod values;
 pub type Harness = fn(&[u8]);
 
 /// All of them, by the names of their fuzz targets.
-pub const HARNESSES: [(&str, Harness); 14] = [
+pub const HARNESSES: [(&str, Harness); 15] = [
     ("vint", values::vint),
     ("types", values::types),
     ("counter", values::counter),
@@ -35,6 +35,7 @@ pub const HARNESSES: [(&str, Harness); 14] = [
     ("statistics", statistics::statistics),
     ("schema", names::schema),
     ("names", names::names),
+    ("transaction_log", names::transaction_log),
     ("bti", tries::bti),
 ];
 

@@ -1,10 +1,13 @@
-//! Text: schemas, file names, directories and ids.
+//! Text: schemas, file names, directories, ids and transaction logs.
 
 use std::path::Path;
 
 use compactor_sstable::descriptor::{Descriptor, TableDirectory};
 use compactor_sstable::schema::{ColumnKind, Schema};
 use compactor_sstable::sstable_id::SstableId;
+use compactor_sstable::transaction_log::{Record, TransactionLog};
+
+use crate::take;
 
 /// schema.cql.
 pub fn schema(data: &[u8]) {
@@ -59,6 +62,26 @@ pub fn names(data: &[u8]) {
         .join(file.descriptor.file_name_of(&file.suffix));
     match Descriptor::parse(&again) {
         Ok(again) => assert_eq!(again, file),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A transaction log; and as the parts of a record, whose checksum is made right.
+///
+/// # Panics
+/// If a record does not come back.
+pub fn transaction_log(mut data: &[u8]) {
+    if let Ok(log) = TransactionLog::parse(data) {
+        let lines: String = log.records.iter().map(Record::line).collect();
+        assert_eq!(TransactionLog::parse(lines.as_bytes()).ok(), Some(log));
+    }
+    let Some([components]) = take(&mut data) else {
+        return;
+    };
+    let record = Record::add(&String::from_utf8_lossy(data), components.into());
+    let lines = record.line() + &Record::commit().line();
+    match TransactionLog::parse(lines.as_bytes()) {
+        Ok(log) => assert!(log.is_committed() && log.records.first() == Some(&record)),
         Err(error) => panic!("{error}"),
     }
 }

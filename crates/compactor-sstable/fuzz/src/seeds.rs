@@ -15,6 +15,7 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::Statistics;
+use compactor_sstable::transaction_log::Record;
 use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Version};
 
@@ -38,6 +39,9 @@ pub fn add_directory(seeds: &mut Seeds, directory: &Path) -> io::Result<()> {
         } else if let Ok(file) = Descriptor::parse(&path) {
             add(seeds, "names", &[path.to_string_lossy().as_bytes()]);
             add(seeds, "names", &[&file.descriptor.id.to_bytes()]);
+            let record = Record::add(&path.to_string_lossy(), 8).line();
+            let log = [&record, &Record::commit().line()];
+            add(seeds, "transaction_log", &log.map(|line| line.as_bytes()));
             if file.component == Some(Component::Data) {
                 add_sstable(seeds, &file.descriptor);
             }
