@@ -371,12 +371,12 @@ fn complete_is_refused_beside_other_sstables() {
     assert_eq!(gone.status.code(), Some(3), "{}", text(&gone.stderr));
     assert!(text(&gone.stderr).contains("oa-2-big-Data.db"));
     fs::write(&second, data).unwrap();
-    // A transaction of a node is no place to read from.
-    fs::write(
-        directory.join("oa_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log"),
-        "",
-    )
-    .unwrap();
+    // A transaction of a node is no place to read from, but once committed, with nothing to delete.
+    let log = directory.join("oa_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log");
+    fs::write(&log, "COMMIT:[,0,0][2613697770]\n").unwrap();
+    let over = merge(&[directory], &dir.path("over"), &["--complete"]);
+    assert_eq!(over.status.code(), Some(0), "{}", text(&over.stderr));
+    fs::write(&log, "").unwrap();
     let live = merge(&[directory], &dir.path("out"), &["--complete"]);
     assert_eq!(live.status.code(), Some(4), "{}", text(&live.stderr));
 }

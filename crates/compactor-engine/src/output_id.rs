@@ -53,8 +53,15 @@ fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
     Ok(ids)
 }
 
-/// A version-1 UUID from the clock; node and sequence are random, as RFC 4122 allows.
 fn new_uuid_id() -> Result<SstableId> {
+    let (ticks, lsb) = new_time_uuid();
+    SstableId::from_uuid_parts(ticks, lsb)
+        .map_err(|e| Error::Internal(format!("make an SSTable id: {e}")))
+}
+
+/// A version-1 UUID from the clock, as ticks and low half; node and sequence are random, as RFC 4122
+/// allows.
+pub(crate) fn new_time_uuid() -> (i64, i64) {
     use std::hash::{BuildHasher, Hasher, RandomState};
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -65,8 +72,7 @@ fn new_uuid_id() -> Result<SstableId> {
     hasher.write_u32(std::process::id());
     // Variant bits 10, and the multicast bit that tells a random node from a hardware address.
     let lsb = (hasher.finish() & 0x3fff_ffff_ffff_ffff) | 0x8000_0100_0000_0000;
-    SstableId::from_uuid_parts(ticks, lsb as i64)
-        .map_err(|e| Error::Internal(format!("make an SSTable id: {e}")))
+    (ticks, lsb as i64)
 }
 
 /// Ids for the outputs of merges into one directory, of which each is given once.

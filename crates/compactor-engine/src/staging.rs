@@ -10,9 +10,12 @@
 //!    removes such orphans when it starts.
 //! 6. The output directory is synced again and the staging directory removed.
 //!
+//! Several outputs appear all or none: their [`publication`](crate::publication) begins before step 4
+//! and is committed after step 5.
+//!
 //! A run that is killed leaves at most a staging directory and, inside steps 4 and 5, components
-//! without their `Data.db`. The next run removes staging directories that nobody holds the lock of,
-//! and with them what they had moved already.
+//! without their `Data.db`, or a transaction log and outputs that it names. The next run removes
+//! staging directories that nobody holds the lock of, and with them what they had moved already.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -22,11 +25,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use compactor_io::{rename_no_replace, sync_directory};
+use compactor_io::{remove_if_exists, rename_no_replace, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::{Error, Result};
+use crate::publication::{NAME_OF_LOG, Publication, undo_unfinished};
 
 /// How staging directories begin; hidden, so that nothing takes them for a backup or an index.
 const PREFIX: &str = ".compactor-";
@@ -123,11 +127,24 @@ impl Staging {
             moved.clear();
         }
     }
+
+    /// Removes what was moved; `Data.db` went last and goes first. False if something is still there.
+    fn remove_moved(&self) -> bool {
+        let Ok(mut moved) = self.moved.lock() else {
+            return false;
+        };
+        while let Some(path) = moved.last() {
+            if remove_if_exists(path).is_err() {
+                return false;
+            }
+            moved.pop();
+        }
+        true
+    }
 }
 
 /// Steps 3 to 6 for outputs of one directory, together: each step is taken for all before the next is
-/// for any, so that they appear as close to one another as renames can be. The components must be
-/// synced. Several outputs may share a staging directory.
+/// for any. The components must be synced. Several outputs may share a staging directory.
 ///
 /// # Errors
 /// A failed sync or rename, or a file that is there already. Nothing of any output stays.
@@ -139,35 +156,58 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
         }
         synced = Some(staging);
     }
-    let Some(target) = outputs.first().map(|(staging, ..)| staging.target.clone()) else {
+    let Some((first, ..)) = outputs.first() else {
         return Ok(());
     };
     // Nobody may take what is moved already for what a killed run left.
-    let _guard = lock_directory(&target)?;
-    for (staging, descriptor, components) in outputs {
-        for component in components.iter().filter(|c| **c != Component::Data) {
-            staging.move_to_target(descriptor, *component)?;
+    let _guard = lock_directory(&first.target)?;
+    let mut publication = match outputs {
+        [_] => None,
+        several => Some(Publication::begin(
+            &first.directory,
+            &first.target,
+            several
+                .iter()
+                .map(|(_, descriptor, c)| (*descriptor, c.len())),
+        )?),
+    };
+    let moved = move_all(outputs, &first.target).and_then(|()| match &mut publication {
+        Some(publication) => publication.commit(),
+        None => Ok(()),
+    });
+    if moved.is_err() {
+        let nothing_stays = outputs
+            .iter()
+            .rev()
+            .fold(true, |all, (staging, ..)| staging.remove_moved() && all);
+        if let Some(publication) = publication.filter(|_| nothing_stays) {
+            publication.abandon();
         }
+        return moved;
     }
-    sync_directory(&target)?;
-    for (staging, descriptor, _) in outputs {
-        staging.move_to_target(descriptor, Component::Data)?;
-    }
-    sync_directory(&target)?;
     for (staging, ..) in outputs {
         staging.keep_moved();
     }
     Ok(())
 }
 
+/// Steps 4 to 6.
+fn move_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])], target: &Path) -> Result<()> {
+    for (staging, descriptor, components) in outputs {
+        for component in components.iter().filter(|c| **c != Component::Data) {
+            staging.move_to_target(descriptor, *component)?;
+        }
+    }
+    sync_directory(target)?;
+    for (staging, descriptor, _) in outputs {
+        staging.move_to_target(descriptor, Component::Data)?;
+    }
+    Ok(sync_directory(target)?)
+}
+
 impl Drop for Staging {
     fn drop(&mut self) {
-        // `Data.db` went last and goes first.
-        if let Ok(moved) = self.moved.get_mut() {
-            for path in moved.iter().rev() {
-                let _ = fs::remove_file(path);
-            }
-        }
+        self.remove_moved();
         if let Ok(files) = self.files.get_mut() {
             for path in files.iter() {
                 let _ = fs::remove_file(path);
@@ -181,6 +221,7 @@ impl Drop for Staging {
 /// Removes a staging directory. One that has only its lock left needs no descriptor for that: a run
 /// that failed for want of descriptors has none.
 fn remove_staging(directory: &Path) -> std::io::Result<()> {
+    let _ = fs::remove_file(directory.join(NAME_OF_LOG));
     let _ = fs::remove_file(directory.join(LOCK));
     fs::remove_dir(directory).or_else(|_| fs::remove_dir_all(directory))
 }
@@ -295,6 +336,7 @@ fn remove_stale(target: &Path) -> Result<()> {
             Err(_) => continue,
         };
         if lock.as_ref().is_none_or(|lock| lock.try_lock().is_ok()) {
+            undo_unfinished(&path, target)?;
             remove_orphans(target, &path)?;
             match fs::remove_dir_all(&path) {
                 // Its own run may be removing it as well.

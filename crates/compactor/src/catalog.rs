@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use compactor_sstable::Component;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::{Descriptor, NameError, TableDirectory};
 use compactor_sstable::schema::{Schema, Table};
+use compactor_sstable::transaction_log::{self, TransactionLog};
 
 use crate::error::{Error, Result};
 
@@ -76,7 +78,7 @@ fn find_files(paths: &[PathBuf]) -> Result<(Catalog, Vec<PathBuf>)> {
     for path in paths {
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
                 return Err(Error::invalid(format!(
                     "{}: no such file or directory; name a table's or snapshot's directory, or \
                      Data.db files",
@@ -260,18 +262,38 @@ pub fn doubt_one_table(sstables: &[PathBuf]) -> Option<String> {
 }
 
 /// A node that is compacting here, or was cut off, has left a `*_txn_*.log`: some SSTables may be half
-/// written or already replaced (`LogFile`).
+/// written or already replaced (`LogFile`). So has a run of this program that was killed while it put
+/// several outputs in place. A log by which nothing is to be deleted does no harm.
 pub(crate) fn refuse_transaction_log(path: &Path) -> Result<()> {
     let name = path.file_name().map(|n| n.to_string_lossy());
-    if name.is_some_and(|n| n.ends_with(".log") && n.contains("txn_")) {
-        return Err(Error::refused(format!(
-            "{}: a transaction of a Cassandra node is under way here, or was cut off: some SSTables in \
-             this directory may be half written or already replaced. Merge a snapshot, or start and \
-             stop the node so that it cleans up",
-            path.display()
-        )));
+    if !name.is_some_and(|n| transaction_log::is_file_name(&n)) {
+        return Ok(());
     }
-    Ok(())
+    if is_harmless_log(path).map_err(Error::file("read", path))? {
+        return Ok(());
+    }
+    Err(Error::refused(format!(
+        "{}: a transaction of a Cassandra node, or of a run of this program that was killed, is under \
+         way here or was cut off: some SSTables in this directory may be half written or already \
+         replaced. Merge a snapshot, or start and stop the node so that it cleans up; what this program \
+         left goes when it next writes into this directory",
+        path.display()
+    )))
+}
+
+fn is_harmless_log(path: &Path) -> std::io::Result<bool> {
+    /// Room for a hundred thousand records.
+    const MAX_LEN: u64 = 16 << 20;
+    let metadata = match fs::metadata(path) {
+        // Its transaction has just ended.
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(true),
+        metadata => metadata?,
+    };
+    if !metadata.is_file() || metadata.len() > MAX_LEN {
+        return Ok(false);
+    }
+    let log = TransactionLog::parse(&fs::read(path)?);
+    Ok(log.is_ok_and(|log| log.is_committed() && log.leftovers().next().is_none()))
 }
 
 /// The name of the index whose SSTables this directory in a table's holds: it begins with a dot.
@@ -348,7 +370,7 @@ pub fn roughly_uncompressed_bytes(data_path: &Path) -> u64 {
 }
 
 fn read_schema_beside(path: &Path) -> Result<Option<(PathBuf, Table)>> {
-    if matches!(fs::metadata(path), Err(e) if e.kind() == std::io::ErrorKind::NotFound) {
+    if matches!(fs::metadata(path), Err(e) if e.kind() == ErrorKind::NotFound) {
         return Ok(None);
     }
     let schema = read_schema(path)?;

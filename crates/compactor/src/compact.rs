@@ -1,8 +1,8 @@
 //! A table's SSTables compacted until its strategy finds nothing more to do, or all at once.
 //!
-//! What is made on the way stays in a staging directory. Only what is left at the end appears, and not
-//! before all of it is complete: the output directory never holds an SSTable beside what it was made from,
-//! which would bring back what was purged since. Each final SSTable names those that it replaces.
+//! What is made on the way stays in a staging directory. Only what is left at the end appears, all or
+//! nothing: the output directory never holds an SSTable beside what it was made from, which would bring
+//! back what was purged since. Each final SSTable names those that it replaces.
 //!
 //! Compactions run in rounds: a round takes all that can run at once, and its outputs are candidates of
 //! the next. A node asks again whenever one ends; then what is merged with what depends on which was

@@ -441,6 +441,28 @@ impl Cassandra {
         outputs.iter().map(path).collect()
     }
 
+    /// The table's directory, and the SSTables in it that a node would open: none that a transaction log asks to be
+    /// deleted.
+    pub fn live(&mut self, table: &Table) -> Result<(PathBuf, Vec<PathBuf>)> {
+        let reply = self.server.call(json!({
+            "op": "live", "keyspace": table.keyspace, "table": table.name,
+        }))?;
+        let live = reply["live"].as_array().context("no list")?;
+        Ok((
+            path(&reply["directory"])?,
+            live.iter().map(path).collect::<Result<_>>()?,
+        ))
+    }
+
+    /// Deletes what transactions that were cut off have left in the table's directory, as a node does when it starts.
+    pub fn remove_leftovers(&mut self, table: &Table) -> Result<()> {
+        self.server
+            .call(
+                json!({"op": "remove_leftovers", "keyspace": table.keyspace, "table": table.name}),
+            )
+            .map(drop)
+    }
+
     /// Runs the extended verifier and the checks of our own; no findings means that all is well.
     pub fn verify(&mut self, table: &Table, data: &Path) -> Result<Vec<Finding>> {
         let reply = self.one("verify", table, data)?;

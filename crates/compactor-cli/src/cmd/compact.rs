@@ -30,9 +30,9 @@ use crate::shared_progress::SharedProgress;
 /// Compact a table's SSTables as Cassandra's size-tiered strategy would, until nothing is left to do.
 ///
 /// Buckets of SSTables of like size are merged, several at a time; what is made of them is merged on, as
-/// in a node. What is left at the end goes to the output directory, and not before all of it is complete.
-/// The summary lists which of the table's SSTables each of them replaces: put it in their place, with
-/// the node stopped. Inputs are only read. Repaired, unrepaired and pending SSTables are never mixed.
+/// in a node. What is left at the end appears in the output directory, all or nothing, and the summary
+/// lists which of the table's SSTables each of them replaces: put it in their place, with the node
+/// stopped. Inputs are only read. Repaired, unrepaired and pending SSTables are never mixed.
 ///
 /// Thresholds and sizes come from schema.cql where there is one; options go before it. Compactions run in
 /// rounds of all that can run at once, so that the result is the same whatever --concurrent-compactors.

@@ -25,9 +25,9 @@ use crate::verify_step;
 /// Merge SSTables of one table into one, as Cassandra's compaction would.
 ///
 /// Inputs are only read. The output appears whole or not at all. Repaired, unrepaired and pending
-/// inputs are not mixed: each kind gets an output of its own, and none is put in place before all are
-/// complete. Tombstones and expired data past gc_grace_seconds are purged only where that is safe: with --complete, or where --overlapping names
-/// what else the table has; otherwise every tombstone is kept.
+/// inputs are not mixed: each kind gets an output of its own, and they appear all or none. Tombstones
+/// and expired data past gc_grace_seconds are purged only where that is safe: with --complete, or where
+/// --overlapping names what else the table has; otherwise every tombstone is kept.
 ///
 /// A schema.cql beside the inputs, as snapshots have, or one named by --schema supplies
 /// gc_grace_seconds, compression, the Bloom filter's chance and the summary's interval; options go
@@ -64,7 +64,7 @@ pub struct Args {
     output_form: OutputForm,
 
     /// Begin another output at the first partition after Data.db has come to this size on disk, such
-    /// as 160MiB; none is put in place before all are complete. Default: one output.
+    /// as 160MiB; they appear all or none. Default: one output.
     #[arg(long, help_heading = "Output", value_name = "SIZE", value_parser = within(SSTABLE_SIZE),
         allow_hyphen_values = true)]
     max_sstable_size: Option<ByteSize>,

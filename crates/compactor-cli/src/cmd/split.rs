@@ -30,8 +30,8 @@ use crate::text_table::counted;
 /// state stay as they are, and the level becomes 0; nothing is purged, and what has expired becomes a
 /// tombstone. SSTables that are not larger are left where they are, and named.
 ///
-/// Inputs are only read. No output of an SSTable is put in place before all of them are complete. One
-/// that is damaged is named and left out; the others are split, and the exit code is 3.
+/// Inputs are only read. The outputs of an SSTable appear all or none. One that is damaged is named and
+/// left out; the others are split, and the exit code is 3.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   One SSTable of a major compaction, for the size-tiered strategy to choose from again:

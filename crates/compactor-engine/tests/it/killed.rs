@@ -1,10 +1,14 @@
 //! Merges that are killed: at any moment, and at each of the calls that publication consists of. The
-//! output directory holds nothing or a whole SSTable, and the next merge cleans up.
+//! output directory holds nothing or all of the output, in one SSTable or several, and the next merge
+//! cleans up.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use compactor_engine::merge_job::MergeOptions;
+use compactor_sstable::transaction_log::{self, TransactionLog};
 
 use crate::choices::{Choices, first_seed, scaled};
 use crate::files::{
@@ -13,6 +17,8 @@ use crate::files::{
 
 /// Names the directory that the child merges in.
 const CHILD: &str = "COMPACTOR_TEST_MERGE_IN";
+/// Names the greatest size of an output, if there is one.
+const CHILD_LIMIT: &str = "COMPACTOR_TEST_MERGE_LIMIT";
 
 /// Not a test by itself: what the others start in a process of its own, and kill.
 #[test]
@@ -21,26 +27,16 @@ fn child() {
         return;
     };
     let directory = PathBuf::from(directory);
-    let inputs = sstables(&directory.join("inputs"));
-    merge_files(&io(), options(&inputs, &directory.join("output"))).unwrap();
+    let limit = std::env::var(CHILD_LIMIT).ok();
+    let limit = limit.map(|limit| limit.parse().unwrap());
+    merge_files(&io(), merge_of(&directory, limit)).unwrap();
 }
 
-fn merge_in_a_child(directory: &Path, tracer: &[&str]) -> Command {
-    let test = std::env::current_exe().unwrap();
-    let mut command = match tracer {
-        [] => Command::new(&test),
-        [program, arguments @ ..] => {
-            let mut command = Command::new(program);
-            command.args(arguments).arg(&test);
-            command
-        }
-    };
-    command
-        .args(["--exact", "killed::child", "--test-threads", "1"])
-        .env(CHILD, directory)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
+fn merge_of(directory: &Path, max_sstable_size: Option<u64>) -> MergeOptions {
+    let inputs = sstables(&directory.join("inputs"));
+    let mut options = options(&inputs, &directory.join("output"));
+    options.max_sstable_size = max_sstable_size;
+    options
 }
 
 fn wait(mut child: Child) {
@@ -54,22 +50,46 @@ fn wait(mut child: Child) {
 struct Setting {
     directory: tempfile::TempDir,
     inputs: BTreeMap<PathBuf, Option<Vec<u8>>>,
-    /// Bytes of `Data.db` as it is to be.
-    data: Vec<u8>,
+    /// The greatest size of an output.
+    limit: Option<u64>,
+    /// Bytes of the `Data.db` of each output, as they are to be.
+    data: Vec<Vec<u8>>,
     partitions: u64,
 }
 
+/// SSTables that no unfinished transaction asks to be deleted: what Cassandra finds.
+fn live_sstables(directory: &Path) -> Vec<PathBuf> {
+    let mut live = sstables(directory);
+    for (name, bytes) in contents(directory) {
+        if transaction_log::is_file_name(&name.to_string_lossy()) {
+            let log = TransactionLog::parse(&bytes.unwrap()).unwrap();
+            for record in log.leftovers() {
+                live.retain(|data| {
+                    let name = data.file_name().unwrap().to_string_lossy();
+                    !name.starts_with(record.file_prefix())
+                });
+            }
+        }
+    }
+    live
+}
+
 impl Setting {
-    fn new(partitions: i32, value_len: usize) -> Setting {
+    fn new(partitions: i32, value_len: usize, limit: Option<u64>) -> Setting {
         let directory = disk_directory();
-        let paths = key_value_sstables(&directory.path().join("inputs"), partitions, value_len);
+        key_value_sstables(&directory.path().join("inputs"), partitions, value_len);
+        merge_files(&io(), merge_of(directory.path(), limit)).unwrap();
         let output = directory.path().join("output");
-        merge_files(&io(), options(&paths, &output)).unwrap();
-        let data = std::fs::read(&sstables(&output)[0]).unwrap();
+        let data: Vec<Vec<u8>> = sstables(&output)
+            .iter()
+            .map(|path| std::fs::read(path).unwrap())
+            .collect();
+        assert_eq!(data.len() > 1, limit.is_some());
         std::fs::remove_dir_all(&output).unwrap();
         Setting {
             inputs: contents(&directory.path().join("inputs")),
             directory,
+            limit,
             data,
             partitions: partitions as u64,
         }
@@ -79,28 +99,57 @@ impl Setting {
         self.directory.path().join("output")
     }
 
-    /// What there is after a merge was killed: each SSTable is whole. Returns their number.
+    fn merge_in_a_child(&self, tracer: &[&str]) -> Command {
+        let test = std::env::current_exe().unwrap();
+        let mut command = match tracer {
+            [] => Command::new(&test),
+            [program, arguments @ ..] => {
+                let mut command = Command::new(program);
+                command.args(arguments).arg(&test);
+                command
+            }
+        };
+        command
+            .args(["--exact", "killed::child", "--test-threads", "1"])
+            .env(CHILD, self.directory.path())
+            .envs(self.limit.map(|limit| (CHILD_LIMIT, limit.to_string())))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// What there is after a merge was killed: each output is whole, and none lacks the others. Returns
+    /// how many merges they are of.
     fn assert_whole(&self, what: &str) -> usize {
-        let found = sstables(&self.output());
-        for path in &found {
-            let partitions = scan(path).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let found = live_sstables(&self.output());
+        assert_eq!(found.len() % self.data.len(), 0, "{what}: {found:?}");
+        for merge in found.chunks(self.data.len()) {
+            let mut partitions = 0;
+            for (path, data) in merge.iter().zip(&self.data) {
+                partitions += scan(path).unwrap_or_else(|e| panic!("{what}: {e}"));
+                assert!(
+                    std::fs::read(path).unwrap() == *data,
+                    "{what}: {}",
+                    path.display()
+                );
+            }
             assert_eq!(partitions, self.partitions, "{what}");
-            assert!(
-                std::fs::read(path).unwrap() == self.data,
-                "{what}: {}",
-                path.display()
-            );
         }
-        found.len()
+        found.len() / self.data.len()
     }
 
     /// The next merge succeeds and leaves nothing but SSTables.
     fn merge_again(&self, found: usize, what: &str) {
-        let inputs = sstables(&self.directory.path().join("inputs"));
-        merge_files(&io(), options(&inputs, &self.output()))
+        merge_files(&io(), merge_of(self.directory.path(), self.limit))
             .unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(self.assert_whole(what), found + 1, "{what}");
-        let names = contents(&self.output());
+        let mut names = contents(&self.output());
+        // One that could not be removed, and says that there is nothing to delete.
+        names.retain(|name, bytes| {
+            let log = bytes.as_deref().map(TransactionLog::parse);
+            !(transaction_log::is_file_name(&name.to_string_lossy())
+                && log.is_some_and(|log| log.unwrap().is_committed()))
+        });
         let per_sstable = names.len() / (found + 1);
         assert_eq!(
             names.len(),
@@ -123,13 +172,9 @@ impl Setting {
 
 #[test]
 fn killed_at_any_moment() {
-    let setting = Setting::new(1500, 1500);
+    let setting = Setting::new(1500, 1500, None);
     let started = Instant::now();
-    wait(
-        merge_in_a_child(setting.directory.path(), &[])
-            .spawn()
-            .unwrap(),
-    );
+    wait(setting.merge_in_a_child(&[]).spawn().unwrap());
     let whole = started.elapsed();
     assert_eq!(setting.assert_whole("undisturbed"), 1);
     setting.merge_again(1, "undisturbed");
@@ -137,9 +182,7 @@ fn killed_at_any_moment() {
     let (mut killed_early, mut complete) = (0, 0);
     for _ in 0..scaled(12) {
         let after = whole.mul_f64(choices.below(1200) as f64 / 1000.0);
-        let mut child = merge_in_a_child(setting.directory.path(), &[])
-            .spawn()
-            .unwrap();
+        let mut child = setting.merge_in_a_child(&[]).spawn().unwrap();
         std::thread::sleep(after);
         let _ = child.kill();
         child.wait().unwrap();
@@ -178,37 +221,47 @@ fn strace_works() -> bool {
 /// failing.
 #[test]
 fn killed_or_failing_at_each_call() {
-    if !strace_works() {
-        return;
+    if strace_works() {
+        let faults = ["signal=SIGKILL", "error=EIO", "error=ENOSPC"];
+        let calls = [
+            "mkdir",
+            "rename,renameat,renameat2",
+            "fsync",
+            "fdatasync",
+            "unlinkat,unlink,rmdir",
+            "ftruncate,fallocate",
+            "pwrite64,pwritev,pwritev2",
+            "flock",
+        ];
+        kill_and_fail_each_call(&Setting::new(60, 300, None), &calls, &faults);
     }
-    let setting = Setting::new(60, 300);
-    let calls = [
-        "mkdir",
-        "rename,renameat,renameat2",
-        "fsync",
-        "fdatasync",
-        "unlinkat,unlink,rmdir",
-        "ftruncate,fallocate",
-        "pwrite64,pwritev,pwritev2",
-        "flock",
-    ];
+}
+
+/// Several outputs appear all or none, also to Cassandra, which knows what a transaction log says.
+#[test]
+fn several_outputs_killed_or_failing_at_each_call() {
+    if strace_works() {
+        let faults = ["signal=SIGKILL", "error=EIO"];
+        let calls = [
+            "rename,renameat,renameat2",
+            "fsync",
+            "unlinkat,unlink,rmdir",
+        ];
+        kill_and_fail_each_call(&Setting::new(60, 300, Some(14 << 10)), &calls, &faults);
+    }
+}
+
+fn kill_and_fail_each_call(setting: &Setting, calls: &[&str], faults: &[&str]) {
     let mut injections = 0;
-    for (call, faults) in calls.iter().flat_map(|call| {
-        [
-            (call, "signal=SIGKILL"),
-            (call, "error=EIO"),
-            (call, "error=ENOSPC"),
-        ]
-    }) {
+    let both = calls
+        .iter()
+        .flat_map(|call| faults.iter().map(move |fault| (call, fault)));
+    for (call, faults) in both {
         for number in 1.. {
             let inject = format!("inject={call}:{faults}:when={number}");
             let trace = setting.directory.path().join("trace");
             let tracer = ["strace", "-f", "-o", trace.to_str().unwrap(), "-e", &inject];
-            wait(
-                merge_in_a_child(setting.directory.path(), &tracer)
-                    .spawn()
-                    .unwrap(),
-            );
+            wait(setting.merge_in_a_child(&tracer).spawn().unwrap());
             let happened = std::fs::read_to_string(&trace).unwrap();
             let injected =
                 happened.contains("(INJECTED)") || happened.contains("killed by SIGKILL");

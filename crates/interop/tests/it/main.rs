@@ -18,3 +18,4 @@ mod shared_list;
 mod size_tiered;
 mod split;
 mod support;
+mod transaction_log;

@@ -45,6 +45,11 @@ final class Operations
             case "schema":
                 result.put("cql", Node.schema(Node.table(request)));
                 return result;
+            case "live":
+                return Leftovers.live(Node.table(request));
+            case "remove_leftovers":
+                Leftovers.remove(Node.table(request));
+                return result;
             case "compact":
                 return Compact.run(Node.table(request), request);
             case "size_tiered_buckets":
