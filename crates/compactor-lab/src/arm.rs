@@ -38,6 +38,9 @@ impl Arm {
     /// The compaction that others are compared with: through the page cache both ways.
     pub const BUFFERED: Arm = Arm::of(ReadMode::Buffered, WriteMode::Buffered);
 
+    /// The compaction that touches the page cache in neither direction.
+    pub const DIRECT: Arm = Arm::of(ReadMode::Direct, WriteMode::Direct);
+
     const fn of(read: ReadMode, write: WriteMode) -> Arm {
         Arm::Compaction { read, write }
     }

@@ -23,6 +23,7 @@ pub(crate) struct LiveSstables {
     readers: Mutex<Arc<[PointReader]>>,
     /// Reads that found no row.
     not_found: AtomicU64,
+    decompressed_bytes: AtomicU64,
 }
 
 impl LiveSstables {
@@ -35,6 +36,7 @@ impl LiveSstables {
             generation: AtomicU64::new(0),
             readers: Mutex::new(open_all(io, data_paths)?),
             not_found: AtomicU64::new(0),
+            decompressed_bytes: AtomicU64::new(0),
         })
     }
 
@@ -52,6 +54,11 @@ impl LiveSstables {
     /// Reads so far that found no row: of the output none that a deletion shadows.
     pub(crate) fn not_found(&self) -> u64 {
         self.not_found.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that came out of decompression in all reads so far, or without it were read.
+    pub(crate) fn decompressed_bytes(&self) -> u64 {
+        self.decompressed_bytes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn readers(&self) -> Arc<[PointReader]> {
@@ -108,11 +115,14 @@ impl Bystander {
             self.states = states(&self.readers);
         }
         let row = &self.hot.rows[number];
-        let mut is_found = false;
+        let (mut is_found, mut decompressed) = (false, 0);
         for (reader, state) in self.readers.iter().zip(&mut self.states) {
             let found = reader.find(row, state).map_err(|e| e.to_string())?;
             is_found |= matches!(found, RowFound::Row { .. });
+            decompressed += std::mem::take(&mut state.buffer.decompressed_bytes);
         }
+        let all = &self.live.decompressed_bytes;
+        all.fetch_add(decompressed, Ordering::Relaxed);
         if !is_found {
             self.live.not_found.fetch_add(1, Ordering::Relaxed);
         }

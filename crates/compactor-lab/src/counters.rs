@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rustix::thread::Pid;
+
 use crate::outcome::{DiskStats, Pressure, VmStat};
 
 /// `/proc/vmstat` since boot; what is not there is `None`.
@@ -21,6 +23,17 @@ pub(crate) fn pressure() -> Pressure {
         io_some_us: stall(&io, "some"),
         io_full_us: stall(&io, "full"),
     }
+}
+
+/// Bytes that a thread of this process has made the disk read; `None` where the kernel does not count.
+pub(crate) fn disk_read_bytes_of(thread: Pid) -> Option<u64> {
+    let path = format!("/proc/self/task/{}/io", thread.as_raw_nonzero());
+    parse_read_bytes(&fs::read_to_string(path).ok()?)
+}
+
+fn parse_read_bytes(text: &str) -> Option<u64> {
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok())
 }
 
 /// A device's counters since boot, by its name.
@@ -156,6 +169,13 @@ mod tests {
             (Some(17), Some(4))
         );
         assert_eq!(stall("", "some"), None);
+    }
+
+    #[test]
+    fn a_thread_is_asked_for_what_it_read_from_disk() {
+        let text = "rchar: 10\nsyscr: 1\nread_bytes: 8192\ncancelled_write_bytes: 0\n";
+        assert_eq!(parse_read_bytes(text), Some(8192));
+        assert_eq!(parse_read_bytes("rchar: 10\n"), None);
     }
 
     #[test]

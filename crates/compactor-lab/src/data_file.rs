@@ -44,6 +44,8 @@ pub(crate) struct ReadBuffer {
     /// Uncompressed bytes from a position asked for.
     bytes: Vec<u8>,
     decompressor: Option<ChunkDecompressor>,
+    /// Bytes that came out of decompression, or without it were read.
+    pub(crate) decompressed_bytes: u64,
     /// Parts of the file that were read, if somebody wants to know.
     pub(crate) touched: Option<Vec<Range<u64>>>,
 }
@@ -88,6 +90,31 @@ impl DataFile {
         match &self.storage {
             Storage::Chunks { info, .. } => info.data_len,
             Storage::Plain { len } => *len,
+        }
+    }
+
+    /// Chunks; `None` without compression.
+    pub(crate) fn chunk_count(&self) -> Option<u64> {
+        match &self.storage {
+            Storage::Chunks { info, .. } => Some(info.chunk_count() as u64),
+            Storage::Plain { .. } => None,
+        }
+    }
+
+    /// The part of the file that has to be read for a part of the uncompressed content.
+    pub(crate) fn stored(&self, span: &Range<u64>) -> Range<u64> {
+        let last = span.end.max(span.start + 1) - 1;
+        match &self.storage {
+            Storage::Plain { len } => {
+                let end = (last / PLAIN_LEN + 1) * PLAIN_LEN;
+                span.start / PLAIN_LEN * PLAIN_LEN..end.min(*len)
+            }
+            Storage::Chunks { info, .. } => {
+                let chunk = |position| info.chunk(info.chunk_index_of(position) as usize);
+                let start = chunk(span.start).map_or(0, |chunk| chunk.offset);
+                let end = chunk(last).map_or(start, |chunk| chunk.offset + chunk.stored_len);
+                start..end
+            }
         }
     }
 
@@ -149,6 +176,7 @@ impl DataFile {
                 let count = (len - offset).min(PLAIN_LEN) as usize;
                 buffer.touch(offset..offset + count as u64);
                 buffer.bytes.resize(start + count, 0);
+                buffer.decompressed_bytes += count as u64;
                 let target = &mut buffer.bytes[start..];
                 self.file.read_exact_at(target, offset).map_err(failed)?;
             }
@@ -163,6 +191,7 @@ impl DataFile {
                     .read_exact_at(&mut buffer.stored, chunk.offset)
                     .map_err(failed)?;
                 buffer.bytes.resize(start + chunk.raw_len as usize, 0);
+                buffer.decompressed_bytes += u64::from(chunk.raw_len);
                 let decompressor = buffer
                     .decompressor
                     .get_or_insert_with(|| decompressor.clone());

@@ -6,6 +6,7 @@
 //! the partition, come to the size asked for. Pages of the index come on top; they are few.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 use std::path::PathBuf;
 
 use compactor::Result;
@@ -14,7 +15,7 @@ use compactor::sstable::Component;
 
 use crate::lookup::Found;
 use crate::outcome::Pages;
-use crate::point_read::{HotRow, PointReader, ReadState};
+use crate::point_read::{HotRow, PointReader, ReadState, RowFound};
 use crate::random::Random;
 
 /// Partitions that are drawn from, per SSTable; of more, every so many-th.
@@ -28,6 +29,8 @@ pub(crate) struct HotSet {
     pub(crate) rows: Vec<HotRow>,
     /// Of each `Data.db`, the numbers of the pages that reads of these rows touch, ascending.
     pages: Vec<(PathBuf, Vec<u64>)>,
+    /// Of each SSTable, what reads of these rows need of its uncompressed `Data.db`.
+    pub(crate) spans: Vec<Vec<Range<u64>>>,
     /// Partitions of all SSTables.
     pub(crate) partitions: u64,
 }
@@ -50,6 +53,7 @@ impl HotSet {
         random.shuffle(&mut candidates);
         let mut states: Vec<ReadState> = readers.iter().map(|_| ReadState::default()).collect();
         let mut pages = vec![BTreeSet::new(); readers.len()];
+        let mut spans = vec![Vec::new(); readers.len()];
         let mut page_count = 0;
         let mut seen = HashSet::new();
         let mut rows = Vec::new();
@@ -68,9 +72,12 @@ impl HotSet {
             if !seen.insert((row.hash.h1, row.hash.h2)) {
                 continue;
             }
-            for ((reader, state), pages) in readers.iter().zip(&mut states).zip(&mut pages) {
+            for (index, reader) in readers.iter().enumerate() {
+                let (state, pages) = (&mut states[index], &mut pages[index]);
                 state.buffer.touched = Some(Vec::new());
-                reader.find(&row, state)?;
+                if let RowFound::Row { from, end, .. } = reader.find(&row, state)? {
+                    spans[index].push(from..end);
+                }
                 for range in state.buffer.touched.take().unwrap_or_default() {
                     for page in range.start / page_bytes..range.end.div_ceil(page_bytes) {
                         page_count += u64::from(pages.insert(page));
@@ -85,6 +92,7 @@ impl HotSet {
         let paths = readers.iter().map(|r| r.descriptor().path(Component::Data));
         Ok(HotSet {
             rows,
+            spans,
             pages: paths
                 .zip(pages)
                 .map(|(path, pages)| (path, pages.into_iter().collect()))

@@ -3,12 +3,18 @@
 //! The interference experiment answers one question for a disk: what happens to the p99 of reads of
 //! hot partitions while their table is compacted, in each way of moving the compaction's bytes? Its
 //! result is an [`Outcome`](outcome::Outcome), which is all that reports are made of.
+//!
+//! The chunk-length experiment asks what the same reads cost when the same rows are stored in chunks of
+//! other lengths and with other compressors; its result is a
+//! [`ChunkLengthOutcome`](chunk_length::ChunkLengthOutcome).
 #![deny(unsafe_code)]
 
 pub mod arm;
 mod bystander;
 mod cgroup;
+pub mod chunk_length;
 mod clocks;
+mod compaction;
 mod counters;
 mod data_file;
 mod environment;

@@ -1,4 +1,5 @@
-//! The bystander's clock: reads that start when a schedule says, not when the one before is done.
+//! The bystander's clock: reads that start when a schedule says, not when the one before is done; or, to
+//! learn how many there can be, each when the one before is done.
 //!
 //! Each thread has a schedule of its own, a Poisson process of its share of the rate; together they are
 //! one of the whole rate. A read that is held up makes those behind it late, and each of them is counted
@@ -13,8 +14,10 @@ use std::time::{Duration, Instant};
 
 use compactor::Result;
 use hdrhistogram::Histogram;
+use rustix::thread::{Pid, gettid};
 
 use crate::clocks::{CpuMeter, thread_cpu_ns};
+use crate::counters::disk_read_bytes_of;
 use crate::outcome::{CurvePoint, Latency, Phase};
 use crate::random::Random;
 
@@ -41,7 +44,20 @@ impl<F: FnMut() -> Result<(), String> + Send + 'static> Reads for F {
     }
 }
 
-/// Threads that read on schedule.
+/// When reads start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pace {
+    /// On a schedule, so many per second over all threads.
+    Open {
+        /// Reads per second.
+        per_s: f64,
+    },
+    /// Each when the one before it in its thread is done: as many as there can be. Their latencies leave
+    /// out whoever waited for a stall to end.
+    Closed,
+}
+
+/// Threads that read at a pace.
 pub(crate) struct Load {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Measured>>,
@@ -63,6 +79,8 @@ struct Shared {
     stop_at: AtomicU64,
     is_abandoned: AtomicBool,
     cpu: CpuMeter,
+    /// Of the threads that have begun.
+    thread_ids: Mutex<Vec<Pid>>,
     intervals: Vec<Mutex<IntervalCounts>>,
     first_error: Mutex<Option<String>>,
 }
@@ -101,13 +119,13 @@ pub(crate) struct LoadResult {
 }
 
 impl Load {
-    /// Starts reading at `rate_per_s` over `threads`; `reads` makes what each of them does.
+    /// Starts reading at a pace over `threads`; `reads` makes what each of them does.
     ///
     /// # Errors
     /// If the system refuses a thread.
     pub(crate) fn start<R: Reads>(
         threads: u32,
-        rate_per_s: f64,
+        pace: Pace,
         seed: u64,
         mut reads: impl FnMut(u32) -> R,
     ) -> Result<Load> {
@@ -119,6 +137,7 @@ impl Load {
             stop_at: AtomicU64::new(UNSET),
             is_abandoned: AtomicBool::new(false),
             cpu: CpuMeter::default(),
+            thread_ids: Mutex::new(Vec::new()),
             intervals: (0..threads)
                 .map(|_| Mutex::new(IntervalCounts::new()))
                 .collect(),
@@ -128,7 +147,10 @@ impl Load {
             shared: Arc::clone(&shared),
             threads: Vec::new(),
         };
-        let mean_ns = 1e9 * f64::from(threads) / rate_per_s;
+        let mean_ns = match pace {
+            Pace::Open { per_s } => Some(1e9 * f64::from(threads) / per_s),
+            Pace::Closed => None,
+        };
         for thread in 0..threads {
             let mut schedule = Schedule {
                 random: Random::new(seed, u64::from(thread)),
@@ -164,6 +186,13 @@ impl Load {
     /// Processor nanoseconds of the threads so far.
     pub(crate) fn cpu_ns(&self) -> u64 {
         self.shared.cpu.ns()
+    }
+
+    /// Bytes that the threads have made the disk read so far, readahead and page faults included; `None`
+    /// where the kernel does not tell.
+    pub(crate) fn disk_read_bytes(&self) -> Option<u64> {
+        let threads = lock(&self.shared.thread_ids);
+        threads.iter().map(|&id| disk_read_bytes_of(id)).sum()
     }
 
     /// What was read since this was last asked.
@@ -222,14 +251,18 @@ impl Drop for Load {
 
 struct Schedule {
     random: Random,
-    mean_ns: f64,
+    /// Between two reads; `None` for no time at all.
+    mean_ns: Option<f64>,
     next_ns: f64,
 }
 
 impl Schedule {
     /// When the next read is to start.
-    fn next(&mut self) -> u64 {
-        self.next_ns += self.random.exponential() * self.mean_ns;
+    fn next(&mut self, now_ns: u64) -> u64 {
+        let Some(mean_ns) = self.mean_ns else {
+            return now_ns;
+        };
+        self.next_ns += self.random.exponential() * mean_ns;
         self.next_ns as u64
     }
 }
@@ -253,11 +286,12 @@ impl Shared {
         // By default the kernel lets a sleeper oversleep by 50 us, to wake several at once. Without
         // the right to less, that is in the figures.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        lock(&self.thread_ids).push(gettid());
         let mut measured = Measured::new();
         let mut told_ns = self.cpu.tell(thread_cpu_ns());
         let mut count = 0u64;
         loop {
-            let due = schedule.next();
+            let due = schedule.next(self.now_ns());
             let Some(woken) = self.wait_until(due) else {
                 break;
             };

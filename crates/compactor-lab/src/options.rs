@@ -34,6 +34,21 @@ pub enum Data {
     Given(Vec<PathBuf>),
 }
 
+impl Data {
+    /// Uncompressed bytes to generate; `None` for a table that was given.
+    pub(crate) fn generated_bytes(&self, largest_hot_set: u64) -> Option<u64> {
+        match self {
+            Data::Given(_) => None,
+            Data::Generated {
+                uncompressed_bytes, ..
+            } => {
+                let enough = (4 * largest_hot_set).max(2 * GIB);
+                Some(uncompressed_bytes.unwrap_or(enough))
+            }
+        }
+    }
+}
+
 /// An interference experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InterferenceOptions {
@@ -151,16 +166,8 @@ impl InterferenceOptions {
 
     /// Uncompressed bytes to generate; `None` for a table that was given.
     pub fn generated_bytes(&self) -> Option<u64> {
-        match &self.data {
-            Data::Given(_) => None,
-            Data::Generated {
-                uncompressed_bytes, ..
-            } => {
-                let largest = self.hot_sets_bytes.iter().copied().max().unwrap_or(0);
-                let enough = (4 * largest).max(2 * GIB);
-                Some(uncompressed_bytes.unwrap_or(enough))
-            }
-        }
+        let largest = self.hot_sets_bytes.iter().copied().max();
+        self.data.generated_bytes(largest.unwrap_or(0))
     }
 
     pub(crate) fn record(&self) -> OptionsRecord {
@@ -204,27 +211,45 @@ impl InterferenceOptions {
         if !(self.rate_per_s > 0.0 && self.rate_per_s.is_finite()) || self.reader_threads == 0 {
             return refuse("the rate and the number of reader threads must be above 0".into());
         }
-        // What the process itself needs is charged as well: beyond the compaction's buffers the
-        // windows, the hot keys and the filters.
-        let least = self.compaction_memory_bytes as u64 + 64 * MIB;
-        if let Some(limit) = self.memory_limit_bytes.filter(|&limit| limit < least) {
-            return refuse(format!(
-                "a memory limit of {} MiB is too little for the compaction's own {} MiB of buffers; \
-                 at least {} MiB are needed",
-                limit / MIB,
-                self.compaction_memory_bytes as u64 / MIB,
-                least.div_ceil(MIB)
-            ));
-        }
-        if let Data::Generated {
+        refuse_small_limit(self.memory_limit_bytes, self.compaction_memory_bytes)?;
+        refuse_expiring_data(&self.data)
+    }
+}
+
+/// Refuses a limit that the process itself exceeds: what it needs is charged as well, beyond the
+/// compaction's buffers the windows, the hot keys and the filters.
+///
+/// # Errors
+/// If it is too little.
+pub(crate) fn refuse_small_limit(
+    limit_bytes: Option<u64>,
+    compaction_memory_bytes: usize,
+) -> compactor::Result<()> {
+    let least = compaction_memory_bytes as u64 + 64 * MIB;
+    match limit_bytes {
+        Some(limit) if limit < least => Err(compactor::Error::invalid(format!(
+            "a memory limit of {} MiB is too little for the compaction's own {} MiB of buffers; at \
+             least {} MiB are needed",
+            limit / MIB,
+            compaction_memory_bytes as u64 / MIB,
+            least.div_ceil(MIB)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses data that changes with time.
+///
+/// # Errors
+/// For a time series.
+pub(crate) fn refuse_expiring_data(data: &Data) -> compactor::Result<()> {
+    match data {
+        Data::Generated {
             shape: Shape::TimeSeries,
             ..
-        } = self.data
-        {
-            return refuse(
-                "a time series expires while it is measured; choose shape kv or wide".into(),
-            );
-        }
-        Ok(())
+        } => Err(compactor::Error::invalid(
+            "a time series expires while it is measured; choose shape kv or wide",
+        )),
+        _ => Ok(()),
     }
 }

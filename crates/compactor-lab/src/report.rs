@@ -7,9 +7,11 @@
 use serde::Serialize;
 
 use crate::arm::Arm;
+use crate::chunk_length::Variant;
 use crate::outcome::{End, Invalid, Outcome, Run, SweepPoint, Warning};
 use crate::stats::{Ratio, Spread};
 
+pub mod chunk_length;
 mod compare;
 mod doubts;
 mod figure;
@@ -106,6 +108,17 @@ pub struct FigureRatio {
 pub struct LeftOut<'a> {
     /// Its arm.
     pub arm: Arm,
+    /// Its repeat.
+    pub repeat: u32,
+    /// Why.
+    pub reasons: &'a [Invalid],
+}
+
+/// A run of a variant that does not count.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOutVariant<'a> {
+    /// What was read.
+    pub variant: Variant,
     /// Its repeat.
     pub repeat: u32,
     /// Why.

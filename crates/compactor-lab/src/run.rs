@@ -6,17 +6,16 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use compactor::io::{Io, IoOptions};
-use compactor::{
-    EngineError, Error, ErrorKind, InputCheck, MergeReport, MergeRequest, Observer, Result,
-};
+use compactor::{EngineError, Error, ErrorKind, MergeReport, Observer, Result};
 
 use crate::arm::Arm;
 use crate::bystander::{Bystander, LiveSstables, draw};
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::thread_cpu_ns;
+use crate::compaction::CompactionSettings;
 use crate::counters::Since;
 use crate::hot_set::HotSet;
-use crate::load::{Load, LoadResult};
+use crate::load::{Load, LoadResult, Pace};
 use crate::options::InterferenceOptions;
 use crate::outcome::{
     CompactionRecord, CpuRecord, GeneratorRecord, HotSetRecord, Interval, MemoryRecord, Pages,
@@ -84,7 +83,9 @@ impl Bench<'_> {
         warm_up(threads, rows, WARMING_READS, &bystander, watcher)?;
         let load = Load::start(
             self.options.reader_threads,
-            self.options.rate_per_s,
+            Pace::Open {
+                per_s: self.options.rate_per_s,
+            },
             seed,
             bystander,
         )?;
@@ -193,20 +194,16 @@ impl Bench<'_> {
         let Arm::Compaction { read, write } = arm else {
             return wait(self.idle, watcher).map(|()| Ok(None));
         };
-        let mut request = MergeRequest::new(self.table.data_paths.clone(), output);
-        request.read_mode = read;
-        request.write_mode = write;
-        request.threads = self.options.compaction_threads;
-        request.memory_bytes = self.options.compaction_memory_bytes;
-        request.throughput_bytes_per_s = self.options.throughput_bytes_per_s;
-        let options = IoOptions {
+        let settings = CompactionSettings {
+            read,
+            write,
+            threads: self.options.compaction_threads,
+            memory_bytes: self.options.compaction_memory_bytes,
+            throughput_bytes_per_s: self.options.throughput_bytes_per_s,
             backend: self.options.backend,
-            ..IoOptions::default()
         };
         let mut observer = Compaction { progress, watcher };
-        let result = compactor::open_merge(options, request)
-            .and_then(|job| compactor::run_merge(job, InputCheck::DataOnly, &mut observer));
-        match result {
+        match settings.compact(self.table, output, &mut observer) {
             Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
             result => Ok(result.map(Some)),
         }

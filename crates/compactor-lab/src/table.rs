@@ -14,6 +14,8 @@ use crate::point_read::PointReader;
 
 /// Rows per partition of shape `wide`: enough for a promoted index of some blocks.
 const WIDE_ROWS: u32 = 4000;
+/// Where a generated table is put.
+pub(crate) const TABLE_DIRECTORY: &str = "table";
 
 /// SSTables that are compacted in each run, always the same.
 #[derive(Debug)]
@@ -44,7 +46,7 @@ impl Table {
                 ..
             } => {
                 require_room(directory, needed_bytes)?;
-                let mut generated = GenerateOptions::new(*shape, directory.join("table"));
+                let mut generated = GenerateOptions::new(*shape, directory.join(TABLE_DIRECTORY));
                 generated.keyspace = "lab".to_owned();
                 generated.sstables = (*sstables).max(1);
                 generated.amount = Amount::Bytes(bytes / u64::from(generated.sstables));

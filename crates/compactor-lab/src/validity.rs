@@ -18,11 +18,11 @@ const LEAST_WARM: f64 = 0.95;
 /// Up to this share of the room the hot set has to be warm.
 const PRESSURE_WITH_ROOM: f64 = 0.6;
 /// Share of the reads that may find no row: deletions shadow some.
-const MOST_NOT_FOUND: f64 = 0.01;
+pub(crate) const MOST_NOT_FOUND: f64 = 0.01;
 /// A reader that is free is to be woken within this for 99 percent of the reads.
-const MOST_WAKE_UP_DELAY: Duration = Duration::from_millis(20);
+pub(crate) const MOST_WAKE_UP_DELAY: Duration = Duration::from_millis(20);
 /// Share of the reads that must be done without any compaction.
-const LEAST_ACHIEVED_ALONE: f64 = 0.95;
+pub(crate) const LEAST_ACHIEVED_ALONE: f64 = 0.95;
 
 /// What a run is judged by.
 #[derive(Clone, Copy, Debug)]

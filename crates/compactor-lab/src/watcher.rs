@@ -1,8 +1,10 @@
 //! Who looks on while an experiment goes on, and may stop it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::arm::Arm;
+use crate::chunk_length::{Variant, VariantRecord, VariantRun};
 use crate::outcome::{Interval, Run, Warning};
 
 /// Hears what goes on. Events come from several threads.
@@ -56,6 +58,35 @@ pub enum Event<'a> {
         /// Its result.
         run: &'a Run,
     },
+    /// So many bytes will be taken below the directory, on which there is room for them.
+    Room {
+        /// At most.
+        bytes: u64,
+        /// Where.
+        directory: &'a Path,
+    },
+    /// The rows are being written as a variant; uncompressed bytes.
+    Writing {
+        /// Which.
+        variant: Variant,
+        /// So many are done.
+        done_bytes: u64,
+        /// Of so many.
+        total_bytes: u64,
+    },
+    /// A variant has been written.
+    Written(&'a VariantRecord),
+    /// At this many reads per second latencies will be compared.
+    Rate(f64),
+    /// A run of a variant begins.
+    VariantStarted(VariantPlan),
+    /// A run of a variant is over.
+    VariantEnded {
+        /// Which run.
+        plan: VariantPlan,
+        /// Its result.
+        run: &'a VariantRun,
+    },
     /// Something that a person should know.
     Warning(&'a Warning),
 }
@@ -65,6 +96,23 @@ pub enum Event<'a> {
 pub struct Plan {
     /// What runs beside the bystander.
     pub arm: Arm,
+    /// Which repeat, warm-ups included.
+    pub repeat: u32,
+    /// Whether it only warms up.
+    pub warm_up: bool,
+    /// Its place among all runs, from 0.
+    pub order: u32,
+    /// How many runs there are.
+    pub runs: u32,
+    /// How long this and all later ones will take, going by those before; `None` for the first.
+    pub time_left: Option<Duration>,
+}
+
+/// A run of a variant among all others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VariantPlan {
+    /// What is read.
+    pub variant: Variant,
     /// Which repeat, warm-ups included.
     pub repeat: u32,
     /// Whether it only warms up.

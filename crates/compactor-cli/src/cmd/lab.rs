@@ -1,6 +1,8 @@
-//! `compactor lab`: experiments on what a compaction does to others.
+//! `compactor lab`: experiments on what a compaction does to others, and on how data is stored.
 
 mod arguments;
+mod chunk_length;
+mod common;
 mod fio;
 mod interference;
 mod progress;
@@ -10,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-/// Measure what a compaction does to reads beside it.
+/// Measure what a compaction does to reads beside it, and what reads cost in chunks of each length.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -21,6 +23,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Experiment {
     Interference(Box<arguments::Args>),
+    ChunkLength(Box<chunk_length::Args>),
     Report(report::Args),
     Fio(fio::Args),
 }
@@ -29,6 +32,7 @@ enum Experiment {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.experiment {
         Experiment::Interference(args) => interference::run(*args),
+        Experiment::ChunkLength(args) => chunk_length::run(*args),
         Experiment::Report(args) => report::run(args),
         Experiment::Fio(args) => fio::run(args),
     }

@@ -14,7 +14,7 @@ fn quick() -> Result<(), String> {
 #[test]
 fn a_stall_shows_in_all_reads_that_it_held_up() {
     let mut count = 0;
-    let load = Load::start(1, 500.0, 1, |_| {
+    let load = Load::start(1, Pace::Open { per_s: 500.0 }, 1, |_| {
         move || {
             count += 1;
             if count == 300 {
@@ -43,7 +43,7 @@ fn a_stall_shows_in_all_reads_that_it_held_up() {
 
 #[test]
 fn reads_belong_to_the_phase_in_which_they_were_to_start() {
-    let load = Load::start(2, 2000.0, 2, |_| quick).unwrap();
+    let load = Load::start(2, Pace::Open { per_s: 2000.0 }, 2, |_| quick).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     load.begin_during();
     std::thread::sleep(Duration::from_millis(500));
@@ -74,7 +74,10 @@ fn reads_belong_to_the_phase_in_which_they_were_to_start() {
 
 #[test]
 fn failed_reads_are_counted_and_the_first_is_told() {
-    let load = Load::start(1, 1000.0, 3, |_| || Err("no such row".to_owned())).unwrap();
+    let load = Load::start(1, Pace::Open { per_s: 1000.0 }, 3, |_| {
+        || Err("no such row".to_owned())
+    })
+    .unwrap();
     std::thread::sleep(Duration::from_millis(100));
     let result = load.finish();
     let found = result.latency(Phase::Before);
@@ -88,8 +91,32 @@ fn who_can_never_keep_up_is_told_so() {
         std::thread::sleep(Duration::from_secs(3));
         Ok(())
     };
-    let load = Load::start(1, 100.0, 4, |_| reads).unwrap();
+    let load = Load::start(1, Pace::Open { per_s: 100.0 }, 4, |_| reads).unwrap();
     std::thread::sleep(Duration::from_millis(100));
     let result = load.finish();
     assert!(result.is_unfinished);
+}
+
+#[test]
+fn in_a_closed_loop_each_read_follows_the_one_before() {
+    let busy = Arc::new(AtomicBool::new(false));
+    let load = Load::start(1, Pace::Closed, 5, |_| {
+        let busy = Arc::clone(&busy);
+        move || {
+            assert!(!busy.swap(true, Ordering::Relaxed));
+            std::thread::sleep(Duration::from_millis(2));
+            busy.store(false, Ordering::Relaxed);
+            Ok(())
+        }
+    })
+    .unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    load.begin_during();
+    std::thread::sleep(Duration::from_millis(200));
+    load.end_during();
+    let result = load.finish();
+    let found = result.latency(Phase::During);
+    assert!((1..=100).contains(&found.operations), "{found:?}");
+    assert!(found.min_ns >= 2_000_000, "{found:?}");
+    assert!(!result.is_unfinished && result.first_error.is_none());
 }

@@ -26,7 +26,15 @@ fn ratio(point: &SweepPoint, figure: Figure, arm: Arm, base: Arm, seed: u64) -> 
             .filter_map(|run| Some((run.repeat, figure.of(run)?)))
             .collect()
     };
-    let (ours, theirs) = (numbers(arm), numbers(base));
+    of_repeats(numbers(arm), numbers(base), seed)
+}
+
+/// The ratio of numbers to others, each with its repeat.
+pub(super) fn of_repeats(
+    ours: Vec<(u32, f64)>,
+    theirs: Vec<(u32, f64)>,
+    seed: u64,
+) -> Option<Ratio> {
     let pairs: Vec<(f64, f64)> = ours
         .iter()
         .filter_map(|&(repeat, number)| {

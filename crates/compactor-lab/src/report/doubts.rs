@@ -27,12 +27,20 @@ pub(super) fn of(report: &PointReport<'_>) -> Vec<Warning> {
     doubts
 }
 
-/// Warnings of runs that count, each text once with the runs that it is about.
+/// Warnings of runs that count.
 fn of_runs(runs: &[Run]) -> Vec<Warning> {
-    let mut found: Vec<(&Warning, Vec<String>)> = Vec::new();
-    for run in runs.iter().filter(|run| run.counts()) {
+    let counted = runs.iter().filter(|run| run.counts());
+    told_once(counted.map(|run| {
         let place = format!("{} repeat {}", run.arm, run.repeat);
-        for warning in &run.warnings {
+        (place, run.warnings.as_slice())
+    }))
+}
+
+/// Warnings of runs, each text once with the names of the runs that it is about.
+pub(super) fn told_once<'a>(runs: impl Iterator<Item = (String, &'a [Warning])>) -> Vec<Warning> {
+    let mut found: Vec<(&Warning, Vec<String>)> = Vec::new();
+    for (place, warnings) in runs {
+        for warning in warnings {
             match found.iter_mut().find(|(known, _)| *known == warning) {
                 Some((_, places)) => places.push(place.clone()),
                 None => found.push((warning, vec![place.clone()])),

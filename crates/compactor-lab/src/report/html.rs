@@ -9,6 +9,7 @@ use super::{PointReport, Report, place, tables};
 use markup::escaped;
 
 mod axis;
+pub mod chunk_length;
 mod curves;
 mod headline;
 mod legend;
@@ -42,6 +43,11 @@ pub fn render(reports: &[Report<'_>]) -> String {
         [only] => format!("Interference: {}", only.name),
         _ => "Interference".to_owned(),
     };
+    page(&title, &body)
+}
+
+/// A whole page.
+fn page(title: &str, body: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n\
          <meta charset=\"utf-8\"/>\n\
@@ -49,7 +55,7 @@ pub fn render(reports: &[Report<'_>]) -> String {
          <meta name=\"color-scheme\" content=\"light dark\"/>\n\
          <link rel=\"icon\" href=\"data:,\"/>\n\
          <title>{}</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
-        escaped(&title),
+        escaped(title),
         palette::style(),
     )
 }
@@ -68,18 +74,25 @@ fn section(report: &Report<'_>, id: &str) -> String {
     for (at, point) in report.points.iter().enumerate() {
         out.push_str(&point_section(point, &format!("{id}p{at}")));
     }
-    out.push_str("<h3>Where and how</h3>\n<dl>\n");
     let mut lines = place::experiment(report);
     lines.extend(place::machine(&report.outcome.environment));
-    for (name, value) in lines {
-        out.push_str(&format!(
+    out.push_str(&where_and_how(&lines));
+    out.push_str("</section>\n");
+    out
+}
+
+fn where_and_how(lines: &[(&str, String)]) -> String {
+    let items = lines.iter().map(|(name, value)| {
+        format!(
             "<div><dt>{}</dt><dd>{}</dd></div>\n",
             escaped(name),
-            escaped(&value)
-        ));
-    }
-    out.push_str("</dl>\n</section>\n");
-    out
+            escaped(value)
+        )
+    });
+    format!(
+        "<h3>Where and how</h3>\n<dl>\n{}</dl>\n",
+        items.collect::<String>()
+    )
 }
 
 fn point_section(point: &PointReport<'_>, id: &str) -> String {

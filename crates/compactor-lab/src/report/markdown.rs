@@ -37,7 +37,7 @@ fn one(out: &mut String, report: &Report<'_>) {
     }
 }
 
-fn warnings<'a>(out: &mut String, texts: impl Iterator<Item = &'a str>) {
+pub(super) fn warnings<'a>(out: &mut String, texts: impl Iterator<Item = &'a str>) {
     for (at, text) in texts.enumerate() {
         out.push_str(if at == 0 { "\n" } else { "" });
         out.push_str(&format!("- **Warning:** {}\n", escaped(text)));

@@ -2,7 +2,7 @@
 
 use super::units::{bytes, seconds, significant, utc};
 use super::{PointReport, Report};
-use crate::outcome::{DeviceRecord, Distribution, End, Environment, OptionsRecord};
+use crate::outcome::{DataRecord, DeviceRecord, Distribution, End, Environment, OptionsRecord};
 use crate::text_table::{count, counted};
 
 /// What was done.
@@ -25,7 +25,15 @@ pub(super) fn experiment(report: &Report<'_>) -> Vec<(&'static str, String)> {
         lines.push(("command", command.join(" ")));
     }
     lines.push(("bystander", bystander(options)));
-    lines.push(("compaction", compaction(options)));
+    lines.push((
+        "compaction",
+        compaction(
+            options.throughput_bytes_per_s,
+            options.compaction_threads,
+            options.compaction_memory_bytes,
+            &options.backend,
+        ),
+    ));
     lines.push((
         "repeats",
         format!(
@@ -42,27 +50,37 @@ pub(super) fn experiment(report: &Report<'_>) -> Vec<(&'static str, String)> {
 }
 
 fn bystander(options: &OptionsRecord) -> String {
-    let distribution = match options.distribution {
-        Distribution::Uniform => "all hot partitions alike".to_owned(),
-        Distribution::Zipf { exponent } => format!("zipf {}", significant(exponent)),
-    };
     format!(
-        "{} reads/s by {}, {distribution}; latency from the moment a read was to start",
+        "{} reads/s by {}, {}; latency from the moment a read was to start",
         significant(options.rate_per_s),
         counted(u64::from(options.reader_threads), "thread"),
+        popularity(options.distribution),
     )
 }
 
-fn compaction(options: &OptionsRecord) -> String {
-    let limit = options.throughput_bytes_per_s.map_or_else(
+/// How often each hot row is read.
+pub(super) fn popularity(distribution: Distribution) -> String {
+    match distribution {
+        Distribution::Uniform => "all hot partitions alike".to_owned(),
+        Distribution::Zipf { exponent } => format!("zipf {}", significant(exponent)),
+    }
+}
+
+/// How the compaction went about it.
+pub(super) fn compaction(
+    throughput_bytes_per_s: Option<u64>,
+    threads: u32,
+    memory_bytes: u64,
+    backend: &str,
+) -> String {
+    let limit = throughput_bytes_per_s.map_or_else(
         || "as fast as it can".to_owned(),
         |limit| format!("at most {}/s", bytes(limit as f64)),
     );
     format!(
-        "{limit}, {}, {} of buffers, backend {}",
-        counted(u64::from(options.compaction_threads), "thread"),
-        bytes(options.compaction_memory_bytes as f64),
-        options.backend,
+        "{limit}, {}, {} of buffers, backend {backend}",
+        counted(u64::from(threads), "thread"),
+        bytes(memory_bytes as f64),
     )
 }
 
@@ -194,7 +212,11 @@ pub(super) fn pressure(point: &PointReport<'_>) -> String {
 
 /// The table of a point.
 pub(super) fn data(point: &PointReport<'_>) -> String {
-    let data = &point.point.data;
+    table(&point.point.data)
+}
+
+/// A table.
+pub(super) fn table(data: &DataRecord) -> String {
     let compression = match (&data.compressor, data.chunk_length_bytes) {
         (Some(compressor), Some(chunk)) => {
             format!("{compressor} in chunks of {}", bytes(f64::from(chunk)))

@@ -42,7 +42,7 @@ fn one(out: &mut String, report: &Report<'_>) {
 }
 
 /// Without what would steer a terminal: the texts come from a file that anybody may have written.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     let steers = |c: char| c.is_control() && c != '\n';
     text.replace(steers, "\u{fffd}")
 }

@@ -1,6 +1,8 @@
 //! Whole experiments, small ones.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod chunk_length;
+
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

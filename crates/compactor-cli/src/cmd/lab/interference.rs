@@ -23,7 +23,7 @@ use crate::result_file::ResultFile;
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
-    let place = place::choose(args.directory.as_deref())?;
+    let place = place::choose(args.common.directory.as_deref())?;
     for note in &place.notes {
         say(format_args!("note: {note}"));
     }
@@ -33,12 +33,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let dontcache = options.arms.iter().any(is_dontcache);
     refuse_uring_with_dontcache(options.backend, &[("--arms", dontcache)])?;
-    let to_json = args.json.as_deref().map(ResultFile::create).transpose()?;
-    let to_html = args.html.as_deref().map(ResultFile::create).transpose()?;
-    let watcher = LabProgress::new(args.progress, interrupted);
+    let to_json = args
+        .common
+        .json
+        .as_deref()
+        .map(ResultFile::create)
+        .transpose()?;
+    let to_html = args
+        .common
+        .html
+        .as_deref()
+        .map(ResultFile::create)
+        .transpose()?;
+    let watcher = LabProgress::new(args.common.progress, interrupted);
     let outcome = compactor_lab::interference(&options, &watcher)?;
     let json = serde_json::to_string(&outcome)?;
-    if let (Some(file), Some(path)) = (to_json, &args.json) {
+    if let (Some(file), Some(path)) = (to_json, &args.common.json) {
         file.write(&json)?;
         say(format_args!(
             "everything that was measured: {}",
@@ -46,11 +56,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ));
     }
     let report = [Report::new("interference", &outcome)];
-    if let (Some(file), Some(path)) = (to_html, &args.html) {
+    if let (Some(file), Some(path)) = (to_html, &args.common.html) {
         file.write(&html::render(&report))?;
         say(format_args!("with pictures: {}", path.display()));
     }
-    let code = print(&match args.format {
+    let code = print(&match args.common.format {
         Format::Json => json,
         Format::Text => text::render(&report),
     })?;
@@ -67,7 +77,7 @@ fn every_arm_counts(outcome: &Outcome) -> bool {
     (outcome.points.iter()).all(|point| arms.iter().all(|arm| counts(point, arm)))
 }
 
-fn is_dontcache(arm: &Arm) -> bool {
+pub(super) fn is_dontcache(arm: &Arm) -> bool {
     matches!(
         arm,
         Arm::Compaction {

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use compactor_lab::outcome::{Interval, Phase, Run};
+use compactor_lab::chunk_length::{Reads, VariantRun};
+use compactor_lab::outcome::{Interval, Invalid, Phase, Run, Warning};
 use compactor_lab::watcher::{Event, Plan, Watcher};
 use serde_json::json;
 
@@ -103,6 +104,44 @@ impl LabProgress {
                     name(interval)
                 ));
             }
+            Event::Room { bytes, directory } => say(format_args!(
+                "at most {} are needed in {}",
+                ByteSize(*bytes),
+                directory.display()
+            )),
+            Event::Writing {
+                variant,
+                done_bytes,
+                total_bytes,
+            } if self.is_due(GENERATING_EVERY) => say(format_args!(
+                "writing {variant}: {} of {}",
+                ByteSize(*done_bytes),
+                ByteSize(*total_bytes)
+            )),
+            Event::Written(record) => say(format_args!(
+                "{}: {} of Data.db, hot rows on {} of pages, {:.0}% of the memory they may take",
+                record.variant,
+                ByteSize(record.data_file_bytes),
+                ByteSize(record.hot_bytes),
+                100.0 * record.pressure
+            )),
+            Event::Rate(rate) => {
+                say(format_args!("latencies are compared at {rate:.0} reads/s"));
+            }
+            Event::VariantStarted(plan) => say(format_args!(
+                "{}",
+                run_title(
+                    &plan.variant.to_string(),
+                    (plan.order, plan.runs),
+                    (plan.warm_up, plan.repeat),
+                    plan.time_left
+                )
+            )),
+            Event::VariantEnded { run, .. } => {
+                for line in verdict_of_variant(run) {
+                    say(format_args!("{line}"));
+                }
+            }
             Event::RunEnded { run, .. } => {
                 for line in verdict(run) {
                     say(format_args!("{line}"));
@@ -145,6 +184,29 @@ impl LabProgress {
                 "compaction_read_bytes": compaction_read_bytes,
                 "compaction_bytes": compaction_bytes,
             }),
+            Event::Room { bytes, directory } => json!({
+                "event": "room", "bytes": bytes, "directory": directory.to_string_lossy(),
+            }),
+            Event::Writing {
+                variant,
+                done_bytes,
+                total_bytes,
+            } if self.is_due(Duration::from_secs(1)) => json!({
+                "event": "writing", "variant": variant, "done_bytes": done_bytes,
+                "total_bytes": total_bytes,
+            }),
+            Event::Written(record) => json!({ "event": "written", "variant": record }),
+            Event::Rate(rate) => json!({ "event": "rate", "reads_per_s": rate }),
+            Event::VariantStarted(plan) => json!({
+                "event": "variant_started", "variant": plan.variant, "repeat": plan.repeat,
+                "warm_up": plan.warm_up, "order": plan.order, "runs": plan.runs,
+                "time_left_s": plan.time_left.map(|left| left.as_secs_f64()),
+            }),
+            Event::VariantEnded { plan, run } => json!({
+                "event": "variant_ended", "order": plan.order, "variant": plan.variant,
+                "invalid": run.invalid,
+                "reads_per_s": run.alone.peak.latency.achieved_per_s,
+            }),
             Event::RunEnded { plan, run } => json!({
                 "event": "run_ended", "order": plan.order, "arm": plan.arm,
                 "invalid": run.invalid, "p99_ns": run.during.p99_ns,
@@ -170,21 +232,29 @@ impl Watcher for LabProgress {
 }
 
 fn title(plan: &Plan) -> String {
-    let left = match plan.time_left {
+    run_title(
+        &plan.arm.to_string(),
+        (plan.order, plan.runs),
+        (plan.warm_up, plan.repeat),
+        plan.time_left,
+    )
+}
+
+fn run_title(
+    name: &str,
+    (order, runs): (u32, u32),
+    (warm_up, repeat): (bool, u32),
+    time_left: Option<Duration>,
+) -> String {
+    let left = match time_left {
         None => String::new(),
         Some(left) => format!(", about {} left for all", span(left)),
     };
-    let what = match plan.warm_up {
+    let what = match warm_up {
         true => "warm-up",
         false => "repeat",
     };
-    format!(
-        "run {} of {}: {}, {what} {}{left}",
-        plan.order + 1,
-        plan.runs,
-        plan.arm,
-        plan.repeat
-    )
+    format!("run {} of {runs}: {name}, {what} {repeat}{left}", order + 1,)
 }
 
 fn span(time: Duration) -> String {
@@ -217,6 +287,41 @@ fn name(interval: &Interval) -> &'static str {
     }
 }
 
+fn verdict_of_variant(run: &VariantRun) -> Vec<String> {
+    let line = |what: &str, reads: &Reads| {
+        let at_rate = reads.at_rate.as_ref().map_or_else(String::new, |reading| {
+            format!(
+                "; at {:.0} reads/s p50 {:.3} ms, p99 {:.3} ms",
+                reading.latency.intended_per_s,
+                reading.latency.p50_ns as f64 / 1e6,
+                reading.latency.p99_ns as f64 / 1e6
+            )
+        });
+        format!(
+            "{} {what}: {:.0} reads/s, p99 {:.3} ms{at_rate}",
+            run.variant,
+            reads.peak.latency.achieved_per_s,
+            reads.peak.latency.p99_ns as f64 / 1e6
+        )
+    };
+    let mut lines = vec![line("alone", &run.alone)];
+    let beside = run.beside.iter();
+    lines.extend(beside.map(|reads| line("beside a compaction", reads)));
+    lines.extend(remarks(&run.invalid, &run.warnings));
+    lines
+}
+
+/// Why a run does not count, and what is doubtful about it.
+fn remarks<'a>(
+    invalid: &'a [Invalid],
+    warnings: &'a [Warning],
+) -> impl Iterator<Item = String> + 'a {
+    let reasons = invalid.iter();
+    let reasons = reasons.map(|reason| format!("  NOT COUNTED: {}", reason.text));
+    let warnings = warnings.iter();
+    reasons.chain(warnings.map(|warning| format!("  warning: {}", warning.text)))
+}
+
 fn verdict(run: &Run) -> Vec<String> {
     let ms = |ns: u64| ns as f64 / 1e6;
     let rate = match &run.compaction {
@@ -234,9 +339,6 @@ fn verdict(run: &Run) -> Vec<String> {
         ms(run.during.p999_ns),
         ms(run.during.max_ns)
     )];
-    let reasons = run.invalid.iter();
-    lines.extend(reasons.map(|reason| format!("  NOT COUNTED: {}", reason.text)));
-    let warnings = run.warnings.iter();
-    lines.extend(warnings.map(|warning| format!("  warning: {}", warning.text)));
+    lines.extend(remarks(&run.invalid, &run.warnings));
     lines
 }

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use compactor::Error;
+use compactor_lab::chunk_length::{self, ChunkLengthOutcome, Experiment};
 use compactor_lab::outcome::{FORMAT_VERSION, Outcome};
-use compactor_lab::report::{Report, html, markdown, text};
+use compactor_lab::report::chunk_length::ChunkLengthReport;
+use compactor_lab::report::{self, Report, html, markdown, text};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use crate::output::{print, say};
 use crate::result_file::ResultFile;
@@ -24,7 +27,8 @@ use crate::result_file::ResultFile;
   Two machines side by side, to be put into a README:
     compactor lab report laptop.json server.json --format markdown")]
 pub struct Args {
-    /// What `compactor lab interference --json` wrote.
+    /// What `compactor lab interference --json` wrote, or `compactor lab chunk-length --json`: one kind
+    /// at a time.
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
 
@@ -50,6 +54,46 @@ enum ReportFormat {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let kinds: Vec<Option<Experiment>> = args
+        .results
+        .iter()
+        .map(|path| any_version(path).map(|(_, any)| any.experiment))
+        .collect::<Result<_, Error>>()?;
+    match kinds.iter().flatten().count() {
+        0 => of_interference(&args),
+        found if found == kinds.len() => of_chunk_length(&args),
+        _ => Err(Error::invalid(
+            "results of two experiments cannot stand side by side; show each kind by itself",
+        )
+        .into()),
+    }
+}
+
+fn of_chunk_length(args: &Args) -> anyhow::Result<ExitCode> {
+    let outcomes: Vec<ChunkLengthOutcome> = args
+        .results
+        .iter()
+        .map(|path| parsed(path, chunk_length::FORMAT_VERSION))
+        .collect::<Result<_, Error>>()?;
+    let named = args.results.iter().zip(&outcomes);
+    let reports: Vec<ChunkLengthReport<'_>> = named
+        .map(|(path, outcome)| ChunkLengthReport::new(path.display().to_string(), outcome))
+        .collect();
+    if let Some(path) = &args.html {
+        ResultFile::create(path)?.write(&html::chunk_length::render(&reports))?;
+        say(format_args!("with pictures: {}", path.display()));
+    }
+    let joined = |show: fn(&ChunkLengthReport<'_>) -> String| {
+        reports.iter().map(show).collect::<Vec<_>>().join("\n")
+    };
+    print(&match args.format {
+        ReportFormat::Text => joined(report::chunk_length::text),
+        ReportFormat::Markdown => joined(report::chunk_length::markdown),
+        ReportFormat::Json => serde_json::to_string_pretty(&reports)?,
+    })
+}
+
+fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
     let outcomes: Vec<Outcome> = args
         .results
         .iter()
@@ -74,28 +118,42 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 #[derive(Deserialize)]
 struct AnyVersion {
     format_version: u32,
+    /// That of interference has none.
+    #[serde(default)]
+    experiment: Option<Experiment>,
 }
 
-/// Reads an outcome.
+/// Reads an outcome of `compactor lab interference`.
 ///
 /// # Errors
 /// A file that cannot be read, that is no outcome, or that is of a version of another compactor's.
 pub fn read(path: &Path) -> Result<Outcome, Error> {
-    let bytes = std::fs::read(path).map_err(Error::file("read", path))?;
-    let strange = |e: serde_json::Error| {
+    parsed(path, FORMAT_VERSION)
+}
+
+fn strange(path: &Path) -> impl Fn(serde_json::Error) -> Error + '_ {
+    move |e| {
         Error::invalid(format!(
-            "{}: not what `compactor lab interference --json` writes: {e}",
+            "{}: not what `compactor lab interference --json` writes, nor `chunk-length`: {e}",
             path.display()
         ))
-    };
-    let any: AnyVersion = serde_json::from_slice(&bytes).map_err(strange)?;
-    if any.format_version != FORMAT_VERSION {
+    }
+}
+
+fn any_version(path: &Path) -> Result<(Vec<u8>, AnyVersion), Error> {
+    let bytes = std::fs::read(path).map_err(Error::file("read", path))?;
+    let any = serde_json::from_slice(&bytes).map_err(strange(path))?;
+    Ok((bytes, any))
+}
+
+fn parsed<T: DeserializeOwned>(path: &Path, known: u32) -> Result<T, Error> {
+    let (bytes, any) = any_version(path)?;
+    if any.format_version != known {
         return Err(Error::invalid(format!(
-            "{}: of format {}, and this compactor knows format {FORMAT_VERSION}; use the release that \
-             wrote it",
+            "{}: of format {}, and this compactor knows format {known}; use the release that wrote it",
             path.display(),
             any.format_version
         )));
     }
-    serde_json::from_slice(&bytes).map_err(strange)
+    serde_json::from_slice(&bytes).map_err(strange(path))
 }

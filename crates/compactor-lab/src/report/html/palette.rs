@@ -62,6 +62,11 @@ pub(super) fn stroke(arms: impl Iterator<Item = Arm>, arm: Arm) -> Stroke {
     }
     let mut compactions = arms.filter(|arm| *arm != Arm::Idle);
     let at = compactions.position(|other| other == arm).unwrap_or(0);
+    numbered(at)
+}
+
+/// How the so many-th of several is drawn.
+pub(super) fn numbered(at: usize) -> Stroke {
     let pick = |from: &[&'static str], at: usize| from.get(at % from.len()).copied();
     Stroke {
         class: pick(&CLASSES, at).unwrap_or("a0"),

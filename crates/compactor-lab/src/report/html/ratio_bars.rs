@@ -37,7 +37,13 @@ pub(super) fn picture(point: &PointReport<'_>, id: &str) -> Option<String> {
     let pictures: String = groups
         .iter()
         .filter(|(_, _, bars)| !bars.is_empty())
-        .map(|(name, base, bars)| draw(bars, *base, &format!("{id}-ratio-{name}")))
+        .map(|(name, base, bars)| {
+            draw(
+                bars,
+                ("p99", &format!("p99 of {base}")),
+                &format!("{id}-ratio-{name}"),
+            )
+        })
         .collect();
     if pictures.is_empty() {
         return None;
@@ -50,15 +56,20 @@ pub(super) fn picture(point: &PointReport<'_>, id: &str) -> Option<String> {
     ))
 }
 
-struct Bar {
-    name: String,
-    stroke: Stroke,
-    ratio: Ratio,
+/// A multiple of something.
+pub(super) struct Bar {
+    /// Of what.
+    pub(super) name: String,
+    /// How it is drawn.
+    pub(super) stroke: Stroke,
+    /// How many times.
+    pub(super) ratio: Ratio,
 }
 
 const ROW: f64 = 38.0;
 
-fn draw(bars: &[Bar], base: Arm, id: &str) -> String {
+/// Bars of a figure as a multiple of what it is compared with.
+pub(super) fn draw(bars: &[Bar], (figure, base): (&str, &str), id: &str) -> String {
     let (width, left, right, top) = (390.0, 12.0, 378.0, 34.0);
     let floor = top + bars.len() as f64 * ROW + 4.0;
     let mut svg = Svg::new(width, floor + 26.0);
@@ -70,7 +81,7 @@ fn draw(bars: &[Bar], base: Arm, id: &str) -> String {
         "axis",
         (left, 14.0),
         Anchor::Start,
-        &format!("p99 / p99 of {base}"),
+        &format!("{figure} / {base}"),
     );
     for tick in x.ticks(6) {
         let Some(at) = x.at(tick) else { continue };
@@ -116,7 +127,7 @@ fn draw(bars: &[Bar], base: Arm, id: &str) -> String {
     svg.finish(
         id,
         "panel",
-        &format!("p99 as a multiple of that of {base}"),
+        &format!("{figure} as a multiple of {base}"),
         &format!("{}.", described.join("; ")),
     )
 }

@@ -1,0 +1,257 @@
+//! Options that experiments on tables have in common, and what they come to.
+
+use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use compactor::catalog;
+use compactor::generate::Shape;
+use compactor::io::BackendKind;
+use compactor::sstable::Version;
+use compactor_lab::options::Data;
+use compactor_lab::outcome::Distribution;
+
+use crate::duration::Seconds;
+use crate::flags::{ByteSize, Format};
+use crate::numbers::{MEMORY, THREADS, THROUGHPUT, within};
+use crate::progress::ProgressMode;
+
+const DATA: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(16 << 40);
+/// Sizes of a hot set.
+pub const HOT_SET: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
+/// Reads per second.
+pub const RATE: RangeInclusive<f64> = 1.0..=10_000_000.0;
+/// Threads that read.
+pub const READERS: RangeInclusive<u32> = 1..=1024;
+/// Spans of time.
+pub const SPAN: RangeInclusive<Seconds> = Seconds(0)..=Seconds(86_400);
+const REPEATS: RangeInclusive<u32> = 1..=1000;
+const WARM_UPS: RangeInclusive<u32> = 0..=1000;
+const EXPONENT: RangeInclusive<f64> = 0.0..=5.0;
+
+/// Table, place, popularity of rows, memory, compaction, results.
+#[derive(Debug, clap::Args)]
+pub struct Common {
+    /// A table to use instead of a generated one: its directory, a snapshot, or Data.db files. It is
+    /// only read; its pages are dropped from the page cache.
+    #[arg(value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
+    table: Vec<PathBuf>,
+
+    /// Where outputs and generated data are put for the time. Default: the current directory, $TMPDIR or
+    /// /var/tmp, whichever is the first to support direct I/O.
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+
+    /// Repeats that count.
+    #[arg(long, value_name = "N", value_parser = within(REPEATS), allow_negative_numbers = true)]
+    pub repeat: Option<u32>,
+
+    /// Repeats before them that do not. Default: 1.
+    #[arg(long, value_name = "N", value_parser = within(WARM_UPS), allow_negative_numbers = true)]
+    pub warm_up: Option<u32>,
+
+    /// What order, hot rows, arrivals and data are drawn from. Default: 1.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub seed: Option<u64>,
+
+    /// How often each hot row is read: zipf or uniform.
+    #[arg(long, help_heading = "Bystander", value_enum, default_value = "zipf")]
+    distribution: DistributionName,
+
+    /// With zipf: the k-th most popular row is read in proportion to 1/k^N.
+    #[arg(long, help_heading = "Bystander", value_name = "N", default_value = "0.99",
+        value_parser = within(EXPONENT), allow_negative_numbers = true)]
+    zipf_exponent: f64,
+
+    /// Memory of the cgroup that bystander and compaction share, or `none`. Default: 512MiB.
+    #[arg(
+        long,
+        help_heading = "Memory",
+        value_name = "SIZE|none",
+        allow_hyphen_values = true
+    )]
+    memory_limit: Option<Limit>,
+
+    /// Stored bytes of Data.db that the compaction takes per second, 1MiB and more, or `none`. Default:
+    /// 64MiB, as Cassandra's compaction_throughput.
+    #[arg(
+        long,
+        help_heading = "Compaction",
+        value_name = "SIZE|none",
+        allow_hyphen_values = true
+    )]
+    throughput: Option<Limit>,
+
+    /// Threads of the compaction. Default: half of the processors.
+    #[arg(long, help_heading = "Compaction", value_name = "N", value_parser = within(THREADS),
+        allow_negative_numbers = true)]
+    pub threads: Option<usize>,
+
+    /// Memory for the compaction's buffers.
+    #[arg(long, help_heading = "Compaction", value_name = "SIZE", default_value = "64MiB",
+        value_parser = within(MEMORY), allow_hyphen_values = true)]
+    memory: ByteSize,
+
+    /// What carries the compaction's reads and writes out: auto, uring, threads. Mode dontcache is
+    /// always carried by threads.
+    #[arg(
+        long,
+        help_heading = "Compaction",
+        value_name = "BACKEND",
+        default_value = "auto"
+    )]
+    pub backend: BackendKind,
+
+    /// Uncompressed bytes of all generated SSTables. Default: 2GiB, or four times the largest hot set.
+    #[arg(long, help_heading = "Data", value_name = "SIZE", value_parser = within(DATA),
+        allow_hyphen_values = true, conflicts_with = "table")]
+    data_size: Option<ByteSize>,
+
+    /// Number of generated SSTables.
+    #[arg(long, help_heading = "Data", value_name = "N", default_value = "2",
+        value_parser = within(1..=1000u32), allow_negative_numbers = true, conflicts_with = "table")]
+    sstables: u32,
+
+    /// Generated rows: kv, one small partition each, or wide, 4000 to a partition, found through its
+    /// row index.
+    #[arg(
+        long,
+        help_heading = "Data",
+        value_enum,
+        default_value = "kv",
+        conflicts_with = "table"
+    )]
+    shape: ShapeName,
+
+    /// Version of the generated SSTables: nb, oa, pa, or da, ea with tries.
+    #[arg(
+        long,
+        help_heading = "Data",
+        value_name = "VERSION",
+        default_value = "oa",
+        conflicts_with = "table"
+    )]
+    sstable_version: Version,
+
+    /// Writes everything that was measured to a file, as JSON.
+    #[arg(long, help_heading = "Results", value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Writes the report with pictures to a file, for any browser and for print.
+    #[arg(long, help_heading = "Results", value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// What is printed on stdout: a table, or the JSON.
+    #[arg(long, help_heading = "Results", value_enum, default_value = "text")]
+    pub format: Format,
+
+    /// How progress is shown on stderr: `bar` and `auto` are the same as `plain`.
+    #[arg(long, help_heading = "Results", value_enum, default_value = "auto")]
+    pub progress: ProgressMode,
+}
+
+/// A size, or none.
+#[derive(Clone, Copy, Debug)]
+struct Limit(Option<NonZeroU64>);
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Limit, String> {
+        if text == "none" {
+            return Ok(Limit(None));
+        }
+        let size = within(THROUGHPUT)(text).map_err(|reason| format!("{reason}, or none"))?;
+        Ok(Limit(NonZeroU64::new(size.0)))
+    }
+}
+
+/// How often each row is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum DistributionName {
+    /// A few rows take most of the reads.
+    Zipf,
+    /// All rows alike.
+    Uniform,
+}
+
+/// What generated data looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ShapeName {
+    /// One row per partition.
+    Kv,
+    /// Many rows per partition.
+    Wide,
+}
+
+impl Common {
+    /// The table that is asked for; `data` is what there is by default.
+    ///
+    /// # Errors
+    /// SSTables that cannot be found, or are of several tables.
+    pub fn data(&self, mut data: Data) -> anyhow::Result<Data> {
+        if !self.table.is_empty() {
+            let catalog = catalog::find(&self.table)?;
+            catalog::refuse_two_tables(&catalog.sstables)?;
+            return Ok(Data::Given(catalog.sstables));
+        }
+        if let Data::Generated {
+            shape,
+            version,
+            uncompressed_bytes,
+            sstables,
+        } = &mut data
+        {
+            *shape = match self.shape {
+                ShapeName::Kv => Shape::KeyValue,
+                ShapeName::Wide => Shape::Wide,
+            };
+            *version = self.sstable_version;
+            *sstables = self.sstables;
+            if let Some(size) = self.data_size {
+                *uncompressed_bytes = Some(size.0);
+            }
+        }
+        Ok(data)
+    }
+
+    /// How often each hot row is read.
+    pub fn popularity(&self) -> Distribution {
+        match self.distribution {
+            DistributionName::Uniform => Distribution::Uniform,
+            DistributionName::Zipf => Distribution::Zipf {
+                exponent: self.zipf_exponent,
+            },
+        }
+    }
+
+    /// Memory of the cgroup, if that is asked for: `Some(None)` for no limit.
+    pub fn memory_limit_bytes(&self) -> Option<Option<u64>> {
+        let limit = self.memory_limit?;
+        Some(limit.0.map(NonZeroU64::get))
+    }
+
+    /// Bytes per second of the compaction, if that is asked for: `Some(None)` for no limit.
+    pub fn throughput(&self) -> Option<Option<NonZeroU64>> {
+        self.throughput.map(|limit| limit.0)
+    }
+
+    /// Bytes of the compaction's buffers.
+    pub fn compaction_memory_bytes(&self) -> usize {
+        usize::try_from(self.memory.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// The command line, for the record.
+pub fn command_line() -> Option<Vec<String>> {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    Some(words.collect())
+}
+
+/// Takes a value if there is one.
+pub fn set<T>(target: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *target = value;
+    }
+}

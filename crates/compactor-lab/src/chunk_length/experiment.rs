@@ -1,0 +1,348 @@
+//! The whole comparison: rows, variants, and all variants in random order, repeated.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use compactor::{Error, ErrorKind, Observer, Result};
+
+use super::options::ChunkLengthOptions;
+use super::outcome::{ChunkLengthOutcome, Experiment, FORMAT_VERSION, VariantRun};
+use super::run::Bench;
+use super::variant::{Compressor, Variant};
+use super::written::{self, Written};
+use crate::cgroup::MemoryCgroup;
+use crate::environment::{capture, memory_bytes};
+use crate::experiment::{Clock, Generating, choose_hot_set};
+use crate::hot_set::HotSet;
+use crate::options::Data;
+use crate::outcome::{DataRecord, End, Environment, Warning};
+use crate::random::Random;
+use crate::report::units::bytes;
+use crate::scratch::Scratch;
+use crate::table::{TABLE_DIRECTORY, Table, require_room};
+use crate::warnings;
+use crate::watcher::{Event, VariantPlan, Watcher};
+
+/// Tells the order's random numbers from others of the same seed.
+const STREAM: u64 = 0x6368_756e;
+/// By how much a variant may be longer than the source: short chunks compress worse.
+const ROOM_FOR_WORSE_RATIO: f64 = 1.3;
+/// Share of the slowest variant's most at which latencies are compared if nobody names a rate: queues
+/// are short there, and every variant can hold it.
+const SHARE_OF_SLOWEST: f64 = 0.5;
+
+/// Measures what reads cost in each of the variants.
+///
+/// Whatever it makes on the disk is below `options.directory` and gone at the end, and so is its
+/// cgroup. If the watcher stops it, what was measured until then comes back, with
+/// [`End::Interrupted`].
+///
+/// # Errors
+/// Options that make no sense, no room, a failed read or write, or cancellation before the first run's
+/// end.
+pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<ChunkLengthOutcome> {
+    options.check()?;
+    let started = Instant::now();
+    let started_at_ms = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
+    // What can be had is known only when it is tried.
+    let memory_cgroup = match options.memory_limit_bytes.map(MemoryCgroup::enter) {
+        None => "none was asked for".to_owned(),
+        Some(Ok(group)) => group.hierarchy().name().to_owned(),
+        Some(Err(reason)) => reason,
+    };
+    let scratch = Scratch::create(&options.directory, "lab")?;
+    let environment = capture(scratch.path(), memory_cgroup)?;
+    let mut found = warnings::of_machine(&environment, options.memory_limit_bytes.is_some());
+    for warning in &found {
+        watcher.event(&Event::Warning(warning));
+    }
+    let source = source(options, scratch.path(), watcher)?;
+    let hot = Arc::new(choose_hot_set(
+        &source,
+        options.hot_set_bytes,
+        options.seed,
+        watcher,
+    )?);
+    let limit = options
+        .memory_limit_bytes
+        .filter(|_| environment.memory_cgroup.starts_with('v'));
+    let room = limit.or_else(memory_bytes).unwrap_or(u64::MAX);
+    let variants = write_all(options, &source, &hot, room, scratch.path(), watcher)?;
+    let of_variants = of_variants(options, &source.record, &hot, &variants, &environment, room);
+    for warning in &of_variants {
+        watcher.event(&Event::Warning(warning));
+    }
+    found.extend(of_variants);
+    let mut outcome = ChunkLengthOutcome {
+        experiment: Experiment::ChunkLength,
+        format_version: FORMAT_VERSION,
+        started_at_ms,
+        elapsed_s: 0.0,
+        end: End::Complete,
+        options: options.record(),
+        environment,
+        source: DataRecord {
+            partitions: hot.partitions,
+            ..source.record.clone()
+        },
+        hot_rows: hot.rows.len() as u64,
+        memory_limit_bytes: limit,
+        rate_per_s: options.rate_per_s,
+        variants: variants.iter().map(|v| v.record.clone()).collect(),
+        runs: Vec::new(),
+        warnings: found,
+    };
+    let cgroup = limit.map(MemoryCgroup::enter).transpose();
+    let cgroup = cgroup.map_err(Error::invalid)?;
+    let all = All {
+        options,
+        source: &source,
+        hot: &hot,
+        variants: &variants,
+        directory: scratch.path(),
+        cgroup: cgroup.as_ref(),
+    };
+    match all.run(&mut outcome, watcher) {
+        Err(error) if error.kind() == ErrorKind::Cancelled && !outcome.runs.is_empty() => {
+            outcome.end = End::Interrupted;
+        }
+        result => result?,
+    }
+    drop(cgroup);
+    outcome.elapsed_s = started.elapsed().as_secs_f64();
+    scratch.remove()?;
+    Ok(outcome)
+}
+
+/// The rows, as they are before any variant is written of them: a copy of what was given or generated.
+fn source(options: &ChunkLengthOptions, directory: &Path, watcher: &dyn Watcher) -> Result<Table> {
+    let bytes = options.generated_bytes().unwrap_or(0);
+    let mut generating = Generating {
+        watcher,
+        total_bytes: bytes,
+    };
+    // Source, copy, variants and an output; compressed data takes about half of what it is.
+    let needed = bytes.saturating_mul(options.variants().len() as u64 + 3);
+    let generated = Table::prepare(
+        &options.data,
+        (bytes, needed / 2),
+        options.seed,
+        directory,
+        &mut generating,
+    )?;
+    let needed = needed_bytes(&options.variants(), &generated);
+    watcher.event(&Event::Room {
+        bytes: needed,
+        directory,
+    });
+    require_room(directory, needed)?;
+    let source = written::copy(&generated, directory, &mut generating)?;
+    if let Data::Generated { .. } = options.data {
+        let made = directory.join(TABLE_DIRECTORY);
+        std::fs::remove_dir_all(&made).map_err(Error::file("remove", &made))?;
+    }
+    Ok(source)
+}
+
+/// What a copy, all variants and one output of the compaction take on disk at most.
+fn needed_bytes(variants: &[Variant], source: &Table) -> u64 {
+    let (data, all) = (source.data_file_bytes(), source.record.bytes);
+    let plain = source.record.uncompressed_bytes;
+    let of = |variant: &Variant| match variant.compressor {
+        Compressor::Noop | Compressor::None => plain + plain / 64,
+        _ => ((data as f64 * ROOM_FOR_WORSE_RATIO) as u64).min(plain + plain / 64),
+    };
+    let others = all.saturating_sub(data);
+    let variants: u64 = variants.iter().map(|variant| of(variant) + others).sum();
+    variants + 2 * all
+}
+
+fn write_all(
+    options: &ChunkLengthOptions,
+    source: &Table,
+    hot: &HotSet,
+    room: u64,
+    directory: &Path,
+    watcher: &dyn Watcher,
+) -> Result<Vec<Written>> {
+    let page_bytes = rustix::param::page_size() as u64;
+    let write = |variant| {
+        let mut writing = Writing {
+            watcher,
+            variant,
+            total_bytes: source.record.uncompressed_bytes,
+        };
+        let mut written = written::write(source, variant, directory, &mut writing)?;
+        written.record.hot_bytes = written.hot_bytes(hot, page_bytes)?;
+        written.record.pressure = written.record.hot_bytes as f64 / room as f64;
+        watcher.event(&Event::Written(&written.record));
+        Ok(written)
+    };
+    let written: Vec<Written> = options
+        .variants()
+        .into_iter()
+        .map(write)
+        .collect::<Result<_>>()?;
+    let rows = |written: &Written| (written.record.rows, written.record.partitions);
+    if let Some(other) = written.iter().find(|w| rows(w) != rows(&written[0])) {
+        return Err(compactor::EngineError::Internal(format!(
+            "{} has other rows than {}",
+            other.record.variant, written[0].record.variant
+        ))
+        .into());
+    }
+    Ok(written)
+}
+
+/// What makes the comparison doubtful before anything was read.
+fn of_variants(
+    options: &ChunkLengthOptions,
+    source: &DataRecord,
+    hot: &HotSet,
+    variants: &[Written],
+    environment: &Environment,
+    room: u64,
+) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let hot_bytes = hot.page_count() * environment.page_bytes;
+    if hot_bytes < options.hot_set_bytes / 10 * 9 {
+        warnings.push(Warning::new(
+            "small_hot_set",
+            format!(
+                "the table has only {} of pages to be hot, {} were asked for; use more data",
+                bytes(hot_bytes as f64),
+                bytes(options.hot_set_bytes as f64)
+            ),
+        ));
+    }
+    let (fit, others): (Vec<_>, Vec<_>) = variants.iter().partition(|v| v.record.hot_bytes < room);
+    let names = |variants: &[&Written]| {
+        let names: Vec<String> = variants
+            .iter()
+            .map(|v| v.record.variant.to_string())
+            .collect();
+        names.join(", ")
+    };
+    let room_text = bytes(room as f64);
+    if others.is_empty() {
+        warnings.push(Warning::new(
+            "everything_fits",
+            format!(
+                "the hot rows of every variant fit into {room_text}: once they are there the disk is not \
+                 read, and variants differ in decompression alone; use more hot rows or a lower \
+                 --memory-limit"
+            ),
+        ));
+    } else if !fit.is_empty() {
+        warnings.push(Warning::new(
+            "some_fit",
+            format!(
+                "the same hot rows take more page cache the longer chunks are: they fit into \
+                 {room_text} as {}, and not as {}; part of the difference is how much of them is cached",
+                names(&fit),
+                names(&others)
+            ),
+        ));
+    }
+    if source.shape != "given" {
+        warnings.push(Warning::new(
+            "generated_values",
+            "the values are generated, and repeat what a short chunk has seen as well: their compression \
+             ratio depends less on the chunk length than that of most real data; name a table of one's \
+             own for its ratio",
+        ));
+    }
+    warnings
+}
+
+/// What the runs have in common.
+struct All<'a> {
+    options: &'a ChunkLengthOptions,
+    source: &'a Table,
+    hot: &'a Arc<HotSet>,
+    variants: &'a [Written],
+    directory: &'a Path,
+    cgroup: Option<&'a MemoryCgroup>,
+}
+
+impl All<'_> {
+    /// All of them. What was measured is in the outcome, however it ends.
+    fn run(&self, outcome: &mut ChunkLengthOutcome, watcher: &dyn Watcher) -> Result<()> {
+        let options = self.options;
+        let repeats = options.warm_ups + options.repeats;
+        let variants = u32::try_from(self.variants.len()).unwrap_or(u32::MAX);
+        let runs = variants.saturating_mul(repeats);
+        let mut random = Random::new(options.seed, STREAM);
+        let mut order: Vec<&Written> = self.variants.iter().collect();
+        let mut clock = Clock::default();
+        for repeat in 0..repeats {
+            let warm_up = repeat < options.warm_ups;
+            if !warm_up && outcome.rate_per_s.is_none() {
+                outcome.rate_per_s = common_rate(&outcome.runs);
+                if let Some(rate) = outcome.rate_per_s {
+                    watcher.event(&Event::Rate(rate));
+                }
+            }
+            random.shuffle(&mut order);
+            for &written in &order {
+                let plan = VariantPlan {
+                    variant: written.record.variant,
+                    repeat,
+                    warm_up,
+                    order: clock.done,
+                    runs,
+                    time_left: clock.time_left(runs),
+                };
+                watcher.event(&Event::VariantStarted(plan));
+                let started = Instant::now();
+                let bench = Bench {
+                    options,
+                    source: self.source,
+                    hot: self.hot,
+                    directory: self.directory,
+                    cgroup: self.cgroup,
+                    rate_per_s: outcome.rate_per_s,
+                };
+                let run = bench.run(written, plan, watcher)?;
+                clock.add(started.elapsed());
+                watcher.event(&Event::VariantEnded { plan, run: &run });
+                outcome.runs.push(run);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A rate that every variant can hold, alone and beside a compaction: by the warm-ups.
+fn common_rate(runs: &[VariantRun]) -> Option<f64> {
+    let conditions = runs
+        .iter()
+        .flat_map(|run| std::iter::once(&run.alone).chain(&run.beside));
+    let rates = conditions.map(|reads| reads.peak.latency.achieved_per_s);
+    let slowest = rates.min_by(f64::total_cmp)?;
+    Some((slowest * SHARE_OF_SLOWEST).floor().max(1.0))
+}
+
+/// Tells how far a variant is.
+struct Writing<'a> {
+    watcher: &'a dyn Watcher,
+    variant: Variant,
+    total_bytes: u64,
+}
+
+impl Observer for Writing<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.watcher.is_cancelled()
+    }
+
+    fn progress(&mut self, done_bytes: u64, _rows: u64, _partitions: u64) {
+        self.watcher.event(&Event::Writing {
+            variant: self.variant,
+            done_bytes,
+            total_bytes: self.total_bytes,
+        });
+    }
+}

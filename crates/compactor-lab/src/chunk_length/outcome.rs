@@ -1,0 +1,232 @@
+//! The result of a comparison: everything that was measured. Units and names are those of
+//! [`crate::outcome`].
+
+use serde::{Deserialize, Serialize};
+
+use super::variant::{Compressor, Variant};
+use crate::arm::Arm;
+use crate::outcome::{DataRecord, Distribution, End, Environment, Invalid, Latency, Warning};
+
+/// Of this shape of the JSON document. A reader refuses numbers that it does not know.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Tells this document from those of other experiments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Experiment {
+    /// `compactor lab chunk-length`.
+    ChunkLength,
+}
+
+/// Everything of one `compactor lab chunk-length`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChunkLengthOutcome {
+    /// Always [`Experiment::ChunkLength`].
+    pub experiment: Experiment,
+    /// [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// When it was started, milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// How long it took altogether, data made and files removed.
+    pub elapsed_s: f64,
+    /// Whether all runs that were planned took place.
+    pub end: End,
+    /// What was asked for, defaults filled in.
+    pub options: ChunkLengthOptionsRecord,
+    /// Where it took place.
+    pub environment: Environment,
+    /// The table that the variants were written from, and that was compacted beside the reads.
+    pub source: DataRecord,
+    /// Hot rows, the same in all variants.
+    pub hot_rows: u64,
+    /// Memory limit of the cgroup that bystander and compaction ran in; `None` without one.
+    pub memory_limit_bytes: Option<u64>,
+    /// Reads per second at which latencies were compared; `None` if it did not come to that.
+    pub rate_per_s: Option<f64>,
+    /// What was compared, in the order in which it was named.
+    pub variants: Vec<VariantRecord>,
+    /// In the order in which they took place, warm-ups and invalid ones included.
+    pub runs: Vec<VariantRun>,
+    /// What makes the numbers doubtful, sentences.
+    pub warnings: Vec<Warning>,
+}
+
+impl ChunkLengthOutcome {
+    /// All runs of a variant that are to be compared: valid and no warm-up, by repeat.
+    pub fn counted(&self, variant: Variant) -> impl Iterator<Item = &VariantRun> {
+        let runs = self.runs.iter();
+        runs.filter(move |run| run.variant == variant && run.counts())
+    }
+}
+
+/// The options of a comparison, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChunkLengthOptionsRecord {
+    /// The command line, as far as there was one.
+    pub command: Option<Vec<String>>,
+    /// Directory of the data.
+    pub directory: String,
+    /// Uncompressed bytes of a chunk.
+    pub chunk_lengths_bytes: Vec<u32>,
+    /// Each goes with each chunk length.
+    pub compressors: Vec<Compressor>,
+    /// Repeats that count.
+    pub repeats: u32,
+    /// Repeats before them that do not.
+    pub warm_ups: u32,
+    /// What order, hot rows, arrivals and data come from.
+    pub seed: u64,
+    /// Reads per second that were asked for; `None`: half of what the slowest variant came to.
+    pub rate_per_s: Option<f64>,
+    /// Threads of the bystander.
+    pub reader_threads: u32,
+    /// How often each hot row is read.
+    pub distribution: Distribution,
+    /// Bytes of page cache that the hot rows were to take in the source.
+    pub hot_set_bytes: u64,
+    /// Memory limit that was asked for.
+    pub memory_limit_bytes: Option<u64>,
+    /// How the compaction moved its bytes; `idle` for none.
+    pub compaction: Arm,
+    /// Limit on the stored bytes of `Data.db` that the compaction takes per second.
+    pub throughput_bytes_per_s: Option<u64>,
+    /// Threads of the compaction.
+    pub compaction_threads: u32,
+    /// Buffers of the compaction.
+    pub compaction_memory_bytes: u64,
+    /// `auto`, `uring` or `threads`.
+    pub backend: String,
+    /// Seconds of reads before each run that are not measured.
+    pub warm_s: f64,
+    /// Seconds of each measurement.
+    pub measure_s: f64,
+}
+
+/// The rows as one variant stores them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariantRecord {
+    /// Which.
+    pub variant: Variant,
+    /// Bytes of `Data.db` of all SSTables, checksums included.
+    pub data_file_bytes: u64,
+    /// Uncompressed bytes of the same.
+    pub uncompressed_bytes: u64,
+    /// The former divided by the latter.
+    pub ratio: f64,
+    /// Chunks of all SSTables.
+    pub chunks: u64,
+    /// Bytes that their offsets take in memory as long as the SSTables are open: 8 for each chunk, as in
+    /// Cassandra's `CompressionMetadata`.
+    pub chunk_offset_bytes: u64,
+    /// The same for each GiB of uncompressed data.
+    pub chunk_offset_bytes_per_gib: f64,
+    /// Partitions of all SSTables.
+    pub partitions: u64,
+    /// Rows of all SSTables.
+    pub rows: u64,
+    /// Pages of `Data.db` that the hot rows are read from, bytes.
+    pub hot_bytes: u64,
+    /// Those divided by the memory limit, or without one by the machine's memory.
+    pub pressure: f64,
+    /// Seconds that writing it took.
+    pub written_in_s: f64,
+}
+
+/// One run of one variant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariantRun {
+    /// What was read.
+    pub variant: Variant,
+    /// Which repeat; warm-ups count, too: with one warm-up the first that counts is 1.
+    pub repeat: u32,
+    /// Whether it was only to warm up, and is not counted.
+    pub warm_up: bool,
+    /// Its place among all runs, from 0.
+    pub order: u32,
+    /// When it began, milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// How long it took with preparation and cleaning.
+    pub elapsed_s: f64,
+    /// Why it is not to be compared with others; empty for a valid run.
+    pub invalid: Vec<Invalid>,
+    /// What is doubtful, but no reason to discard it.
+    pub warnings: Vec<Warning>,
+    /// Reads with nothing beside them.
+    pub alone: Reads,
+    /// Reads beside a compaction; `None` if there was to be none.
+    pub beside: Option<Reads>,
+    /// What went on beside those.
+    pub compaction: Option<BesideRecord>,
+    /// Reads that found no row: none are expected.
+    pub rows_not_found: u64,
+}
+
+impl VariantRun {
+    /// Whether it is compared with others.
+    pub fn counts(&self) -> bool {
+        !self.warm_up && self.invalid.is_empty()
+    }
+}
+
+/// Reads under one condition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reads {
+    /// As many as there can be: in each thread the next begins when the one before is done. Latencies
+    /// are from the begin of each.
+    pub peak: Reading,
+    /// At the rate that all variants have in common, on a Poisson schedule. Latencies are from when
+    /// each was to begin. `None` while that rate is not known: in a warm-up.
+    pub at_rate: Option<Reading>,
+}
+
+/// One measurement.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Reads and their latencies.
+    pub latency: Latency,
+    /// Bytes that the reader threads had the disk read, also for pages of the index, readahead
+    /// included; `None` where the kernel does not tell (`/proc/self/task/*/io`).
+    pub disk_read_bytes: Option<u64>,
+    /// Bytes that came out of decompression; of stored pages without compression.
+    pub decompressed_bytes: u64,
+    /// Processor seconds of the reader threads.
+    pub reader_cpu_s: f64,
+    /// Uncompressed bytes that a compaction has read meanwhile.
+    pub compacted_bytes: u64,
+    /// A reader that slept until its next read was woken at most so late for 99 percent of them.
+    pub wake_up_p99_ns: u64,
+    /// Reads were still waiting seconds after the end.
+    pub is_unfinished: bool,
+}
+
+impl Reading {
+    /// Reads that were completed.
+    pub fn completed(&self) -> f64 {
+        self.latency.achieved_per_s * self.latency.duration_s
+    }
+
+    /// Of a total, what a read has on average; `None` without reads.
+    pub fn per_read(&self, total: f64) -> Option<f64> {
+        let reads = self.completed();
+        (reads > 0.0).then(|| total / reads)
+    }
+}
+
+/// Compactions of the source beside the reads, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BesideRecord {
+    /// Those that came to their end; the last was stopped.
+    pub completed: u32,
+    /// Uncompressed bytes that were read.
+    pub read_bytes: u64,
+    /// Seconds from the first one's start to when they were stopped.
+    pub elapsed_s: f64,
+    /// How `Data.db` was really read; `None` if none came to its end.
+    pub read_mode: Option<String>,
+    /// How the output was really written.
+    pub write_mode: Option<String>,
+    /// Where something else was used than asked for.
+    pub fallbacks: Vec<String>,
+    /// Why one failed.
+    pub failure: Option<String>,
+}

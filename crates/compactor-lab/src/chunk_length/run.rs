@@ -1,0 +1,340 @@
+//! One variant, once: drop the caches, read until they are filled again, measure alone and beside a
+//! compaction.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use compactor::io::{Io, IoOptions};
+use compactor::{EngineError, Result};
+
+use super::beside::Beside;
+use super::options::ChunkLengthOptions;
+use super::outcome::{BesideRecord, Reading, Reads, VariantRun};
+use super::written::Written;
+use crate::arm::Arm;
+use crate::bystander::{Bystander, LiveSstables, draw};
+use crate::cgroup::MemoryCgroup;
+use crate::compaction::CompactionSettings;
+use crate::hot_set::HotSet;
+use crate::load::{Load, LoadResult, Pace};
+use crate::outcome::{Invalid, Phase, Warning};
+use crate::random::Draw;
+use crate::run::wait;
+use crate::table::Table;
+use crate::validity::{LEAST_ACHIEVED_ALONE, MOST_NOT_FOUND, MOST_WAKE_UP_DELAY, invalid};
+use crate::watcher::{VariantPlan, Watcher};
+
+/// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// What all runs have in common.
+#[derive(Debug)]
+pub(super) struct Bench<'a> {
+    pub(super) options: &'a ChunkLengthOptions,
+    /// What is compacted.
+    pub(super) source: &'a Table,
+    pub(super) hot: &'a Arc<HotSet>,
+    /// Where a compaction may put its output.
+    pub(super) directory: &'a Path,
+    pub(super) cgroup: Option<&'a MemoryCgroup>,
+    /// `None` while it is not known.
+    pub(super) rate_per_s: Option<f64>,
+}
+
+/// What the measurements of a run have in common.
+struct Reader<'a> {
+    bench: &'a Bench<'a>,
+    live: Arc<LiveSstables>,
+    draw: Arc<Draw>,
+    seed: u64,
+    watcher: &'a dyn Watcher,
+    first_error: Option<String>,
+}
+
+impl Bench<'_> {
+    /// Runs a variant. What it cannot do makes the run invalid; what the experiment cannot do is an
+    /// error.
+    ///
+    /// # Errors
+    /// A failed read, or cancellation. Nothing of a compaction's output stays.
+    pub(super) fn run(
+        &self,
+        written: &Written,
+        plan: VariantPlan,
+        watcher: &dyn Watcher,
+    ) -> Result<VariantRun> {
+        let started = Instant::now();
+        let started_at_ms = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
+        written.table.drop_pages()?;
+        self.source.drop_pages()?;
+        let io = Io::new(IoOptions::default())?;
+        let mut reader = Reader {
+            bench: self,
+            live: Arc::new(LiveSstables::open(&io, &written.table.data_paths)?),
+            draw: draw(self.options.distribution, self.hot),
+            seed: self.options.seed ^ (u64::from(plan.repeat) << 32),
+            watcher,
+            first_error: None,
+        };
+        if !self.options.warm.is_zero() {
+            reader.measure(Pace::Closed, self.options.warm, None)?;
+        }
+        let alone = reader.reads(None)?;
+        let (beside, compaction) = match self.options.compaction {
+            Arm::Idle => (None, None),
+            Arm::Compaction { read, write } => {
+                let settings = CompactionSettings {
+                    read,
+                    write,
+                    threads: self.options.compaction_threads,
+                    memory_bytes: self.options.compaction_memory_bytes,
+                    throughput_bytes_per_s: self.options.throughput_bytes_per_s,
+                    backend: self.options.backend,
+                };
+                let (reads, record) = self.beside(&settings, &mut reader)?;
+                (Some(reads), Some(record))
+            }
+        };
+        let rows_not_found = reader.live.not_found();
+        let first_error = reader.first_error.take();
+        drop(reader);
+        // Its pages are of no use to the next one.
+        written.table.drop_pages()?;
+        let mut run = VariantRun {
+            variant: plan.variant,
+            repeat: plan.repeat,
+            warm_up: plan.warm_up,
+            order: plan.order,
+            started_at_ms,
+            elapsed_s: started.elapsed().as_secs_f64(),
+            invalid: Vec::new(),
+            warnings: Vec::new(),
+            alone,
+            beside,
+            compaction,
+            rows_not_found,
+        };
+        let kept_cgroup = self.cgroup.is_none_or(MemoryCgroup::holds_this_process);
+        run.invalid = judge(&run, self.options.compaction, first_error, kept_cgroup);
+        run.warnings = warnings(&run);
+        Ok(run)
+    }
+
+    /// Reads beside compactions.
+    fn beside(
+        &self,
+        settings: &CompactionSettings,
+        reader: &mut Reader<'_>,
+    ) -> Result<(Reads, BesideRecord)> {
+        let (beside, watcher) = (Beside::default(), reader.watcher);
+        std::thread::scope(|scope| {
+            let running =
+                scope.spawn(|| beside.run(settings, self.source, self.directory, watcher));
+            let reads =
+                wait_for_first_bytes(&beside, watcher).and_then(|()| reader.reads(Some(&beside)));
+            beside.end();
+            let record = running
+                .join()
+                .map_err(|_| EngineError::Internal("the compaction panicked".to_owned()))?;
+            Ok((reads?, record))
+        })
+    }
+}
+
+/// Waits until a compaction is under way, or none will be.
+fn wait_for_first_bytes(beside: &Beside, watcher: &dyn Watcher) -> Result<()> {
+    let until = Instant::now() + Duration::from_secs(10);
+    while beside.read_bytes() == 0 && !beside.has_failed() && Instant::now() < until {
+        wait(Duration::from_millis(20), watcher)?;
+    }
+    Ok(())
+}
+
+impl Reader<'_> {
+    /// As many reads as there can be, then reads at the common rate.
+    fn reads(&mut self, beside: Option<&Beside>) -> Result<Reads> {
+        let span = self.bench.options.measure;
+        let peak = self.measure(Pace::Closed, span, beside)?;
+        let at_rate = match self.bench.rate_per_s {
+            Some(per_s) => Some(self.measure(Pace::Open { per_s }, span, beside)?),
+            None => None,
+        };
+        Ok(Reads { peak, at_rate })
+    }
+
+    fn measure(&mut self, pace: Pace, span: Duration, beside: Option<&Beside>) -> Result<Reading> {
+        // Each measurement draws its own rows, and each variant the same ones for it.
+        self.seed = self.seed.wrapping_add(1);
+        let (live, hot) = (&self.live, self.bench.hot);
+        let bystander = |thread| Bystander::new(live, hot, &self.draw, self.seed, thread);
+        let load = Load::start(
+            self.bench.options.reader_threads,
+            pace,
+            self.seed,
+            bystander,
+        )?;
+        wait(SETTLE, self.watcher)?;
+        let compacted = || beside.map_or(0, Beside::read_bytes);
+        let now = || {
+            (
+                load.disk_read_bytes(),
+                live.decompressed_bytes(),
+                load.cpu_ns(),
+                compacted(),
+            )
+        };
+        load.begin_during();
+        let before = now();
+        wait(span, self.watcher)?;
+        let after = now();
+        load.end_during();
+        let result = load.finish();
+        let disk = after.0.zip(before.0);
+        let reading = Reading {
+            latency: result.latency(Phase::During),
+            disk_read_bytes: disk.map(|(after, before)| after.saturating_sub(before)),
+            decompressed_bytes: after.1 - before.1,
+            reader_cpu_s: after.2.saturating_sub(before.2) as f64 / 1e9,
+            compacted_bytes: after.3 - before.3,
+            wake_up_p99_ns: result.wake_up_p99_ns(Phase::During),
+            is_unfinished: result.is_unfinished,
+        };
+        self.keep_error(result);
+        Ok(reading)
+    }
+
+    fn keep_error(&mut self, result: LoadResult) {
+        self.first_error = self.first_error.take().or(result.first_error);
+    }
+}
+
+/// Why a run does not count; nothing if it does.
+fn judge(
+    run: &VariantRun,
+    asked: Arm,
+    first_error: Option<String>,
+    kept_cgroup: bool,
+) -> Vec<Invalid> {
+    let mut reasons = Vec::new();
+    if let Some(reason) = first_error {
+        reasons.push(invalid(
+            "reads_failed",
+            format!("reads of the bystander failed: {reason}"),
+        ));
+    }
+    let all: f64 = readings(run).map(|(_, reading)| reading.completed()).sum();
+    if run.rows_not_found as f64 > MOST_NOT_FOUND * all {
+        reasons.push(invalid(
+            "reads_failed",
+            format!("{} of {all:.0} reads found no row", run.rows_not_found),
+        ));
+    }
+    for (name, reading) in readings(run) {
+        if reading.latency.operations == 0 {
+            reasons.push(invalid("no_reads", format!("{name}: nothing was read")));
+        }
+        let late = Duration::from_nanos(reading.wake_up_p99_ns);
+        if late > MOST_WAKE_UP_DELAY {
+            reasons.push(invalid(
+                "generator_late",
+                format!(
+                    "{name}: 1 percent of the reads began {:.1} ms late or later although a reader was \
+                     free: the processors were busy, and the latencies are theirs",
+                    late.as_secs_f64() * 1e3
+                ),
+            ));
+        }
+    }
+    if let (Arm::Compaction { read, write }, Some(record)) = (asked, &run.compaction) {
+        judge_compaction(run, record, (read.name(), write.name()), &mut reasons);
+    }
+    if !kept_cgroup {
+        reasons.push(invalid(
+            "memory_limit_lost",
+            "somebody moved the process out of its cgroup while it ran",
+        ));
+    }
+    reasons
+}
+
+fn judge_compaction(
+    run: &VariantRun,
+    record: &BesideRecord,
+    (read, write): (&str, &str),
+    reasons: &mut Vec<Invalid>,
+) {
+    if let Some(failure) = &record.failure {
+        reasons.push(invalid(
+            "failed",
+            format!("the compaction failed: {failure}"),
+        ));
+        return;
+    }
+    // What was used is told by those that came to their end.
+    let used = [
+        ("read", read, &record.read_mode),
+        ("wrote", write, &record.write_mode),
+    ];
+    for (did, asked, used) in used {
+        if let Some(used) = used.as_deref().filter(|used| *used != asked) {
+            reasons.push(invalid(
+                "fallback",
+                format!("the compaction {did} in mode {used}, not {asked}"),
+            ));
+        }
+    }
+    let beside = run.beside.iter();
+    let readings = beside.flat_map(|reads| std::iter::once(&reads.peak).chain(&reads.at_rate));
+    if readings
+        .into_iter()
+        .any(|reading| reading.compacted_bytes == 0)
+    {
+        reasons.push(invalid(
+            "compaction_idle",
+            "the compaction read nothing while the reads beside it were measured",
+        ));
+    }
+}
+
+/// What is doubtful, but no reason to discard a run.
+fn warnings(run: &VariantRun) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (name, reading) in readings(run) {
+        if !holds_rate(reading) {
+            warnings.push(Warning::new(
+                "rate_not_held",
+                format!(
+                    "{name}: {:.0} of {:.0} reads/s were done: latencies are those of a queue that \
+                     grows, and are left out; use a lower --rate",
+                    reading.latency.achieved_per_s, reading.latency.intended_per_s
+                ),
+            ));
+        }
+    }
+    warnings
+}
+
+/// Whether reads kept up with their schedule.
+pub(crate) fn holds_rate(reading: &Reading) -> bool {
+    let latency = &reading.latency;
+    !reading.is_unfinished
+        && latency.achieved_per_s >= LEAST_ACHIEVED_ALONE * latency.intended_per_s
+}
+
+/// All measurements of a run with their names.
+fn readings(run: &VariantRun) -> impl Iterator<Item = (&'static str, &Reading)> {
+    let alone = std::iter::once(("peak alone", &run.alone.peak))
+        .chain(run.alone.at_rate.iter().map(|r| ("at the rate alone", r)));
+    let beside = run.beside.iter().flat_map(|reads| {
+        std::iter::once(("peak beside a compaction", &reads.peak)).chain(
+            reads
+                .at_rate
+                .iter()
+                .map(|r| ("at the rate beside a compaction", r)),
+        )
+    });
+    alone.chain(beside)
+}

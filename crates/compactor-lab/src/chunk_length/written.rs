@@ -1,0 +1,270 @@
+//! The rows of a table, written once for each variant.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use compactor::io::{Io, IoOptions};
+use compactor::sstable::descriptor::Descriptor;
+use compactor::{
+    EngineError, Error, InputCheck, MergeRequest, Observer, OutputCompression, Result,
+};
+
+use super::outcome::VariantRecord;
+use super::variant::Variant;
+use crate::hot_set::HotSet;
+use crate::point_read::PointReader;
+use crate::table::Table;
+
+/// A variant on disk.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) table: Table,
+    pub(crate) record: VariantRecord,
+}
+
+/// SSTables that were rewritten, and what is in them.
+struct Rewritten {
+    table: Table,
+    rows: u64,
+    partitions: u64,
+}
+
+/// Writes the SSTables of a table to a directory, each alone and with its id, as `nodetool
+/// upgradesstables` does: nothing is merged, nothing purged.
+fn rewrite(
+    source: &Table,
+    compression: &OutputCompression,
+    output: &Path,
+    observer: &mut dyn Observer,
+) -> Result<Rewritten> {
+    std::fs::create_dir(output).map_err(Error::file("create directory", output))?;
+    let mut data_paths: Vec<PathBuf> = Vec::new();
+    let (mut rows, mut partitions, mut done) = (0, 0, 0);
+    for path in &source.data_paths {
+        let parsed = Descriptor::parse(path);
+        let file = parsed.map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+        let mut request = MergeRequest::new(vec![path.clone()], output);
+        request.id = Some(file.descriptor.id);
+        request.compression = compression.clone();
+        let job = compactor::open_merge(IoOptions::default(), request)?;
+        let mut observer = Onward {
+            inner: &mut *observer,
+            done,
+            reached: done,
+        };
+        let report = compactor::run_merge(job, InputCheck::DataOnly, &mut observer)?;
+        done = observer.reached;
+        rows += report.rows_written;
+        partitions += report.partitions_written;
+        data_paths.extend(report.outputs.into_iter().map(|o| o.data_path));
+    }
+    Ok(Rewritten {
+        table: Table::open(source.record.shape.clone(), data_paths)?,
+        rows,
+        partitions,
+    })
+}
+
+/// A copy of a table in `directory`, written by what writes the variants, so that uncompressed it has
+/// the same bytes as they: rows are stored as differences from the least timestamp, which others may
+/// have chosen otherwise.
+///
+/// # Errors
+/// Damage, a failed read or write, or cancellation.
+pub(crate) fn copy(table: &Table, directory: &Path, observer: &mut dyn Observer) -> Result<Table> {
+    let output = directory.join("source");
+    let compression = OutputCompression::AsNewestInput;
+    Ok(rewrite(table, &compression, &output, observer)?.table)
+}
+
+/// Writes the SSTables of a [`copy`] as `variant` below `directory`.
+///
+/// # Errors
+/// Damage, a failed read or write, or cancellation.
+pub(crate) fn write(
+    source: &Table,
+    variant: Variant,
+    directory: &Path,
+    observer: &mut dyn Observer,
+) -> Result<Written> {
+    let started = Instant::now();
+    let output = directory.join(variant.to_string().replace(' ', "-"));
+    let Rewritten {
+        table,
+        rows,
+        partitions,
+    } = rewrite(source, &variant.compression(), &output, observer)?;
+    let (stored, uncompressed) = (table.data_file_bytes(), table.record.uncompressed_bytes);
+    if uncompressed != source.record.uncompressed_bytes {
+        return Err(EngineError::Internal(format!(
+            "{variant}: {uncompressed} uncompressed bytes were made of {}",
+            source.record.uncompressed_bytes
+        ))
+        .into());
+    }
+    let written_in_s = started.elapsed().as_secs_f64();
+    let readers = open(&table)?;
+    let chunks: u64 = readers.iter().filter_map(|r| r.data().chunk_count()).sum();
+    let offsets = 8 * chunks;
+    Ok(Written {
+        record: VariantRecord {
+            variant,
+            data_file_bytes: stored,
+            uncompressed_bytes: uncompressed,
+            ratio: stored as f64 / uncompressed.max(1) as f64,
+            chunks,
+            chunk_offset_bytes: offsets,
+            chunk_offset_bytes_per_gib: offsets as f64 * f64::from(1 << 30)
+                / uncompressed.max(1) as f64,
+            partitions,
+            rows,
+            // Known when the hot rows are.
+            hot_bytes: 0,
+            pressure: 0.0,
+            written_in_s,
+        },
+        table,
+    })
+}
+
+impl Written {
+    /// Bytes of the pages that reads of the hot rows touch. `hot` was drawn from the source, whose
+    /// uncompressed content is that of the variant.
+    ///
+    /// # Errors
+    /// Damage, or a failed read.
+    pub(crate) fn hot_bytes(&self, hot: &HotSet, page_bytes: u64) -> Result<u64> {
+        let mut count = 0;
+        for (reader, spans) in open(&self.table)?.iter().zip(&hot.spans) {
+            let mut ranges: Vec<_> = spans
+                .iter()
+                .map(|span| reader.data().stored(span))
+                .collect();
+            ranges.sort_unstable_by_key(|range| range.start);
+            // Pages before this are counted.
+            let mut next = 0;
+            for range in ranges {
+                let first = (range.start / page_bytes).max(next);
+                let end = range.end.div_ceil(page_bytes);
+                count += end.saturating_sub(first);
+                next = next.max(end);
+            }
+        }
+        Ok(count * page_bytes)
+    }
+}
+
+fn open(table: &Table) -> Result<Vec<PointReader>> {
+    let io = Io::new(IoOptions::default())?;
+    let paths = table.data_paths.iter();
+    paths.map(|path| PointReader::open(&io, path)).collect()
+}
+
+/// Adds what the SSTables before have come to.
+struct Onward<'a> {
+    inner: &'a mut dyn Observer,
+    done: u64,
+    reached: u64,
+}
+
+impl Observer for Onward<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.inner.is_cancelled()
+    }
+
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        self.reached = self.done + read_bytes;
+        self.inner.progress(self.reached, rows, partitions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor::NoObserver;
+    use compactor::generate::Shape;
+    use compactor::sstable::Version;
+
+    use super::*;
+    use crate::chunk_length::Compressor;
+    use crate::data_file::ReadBuffer;
+    use crate::options::Data;
+    use crate::point_read::{ReadState, RowFound};
+
+    /// All of the uncompressed content.
+    fn content(reader: &PointReader) -> Vec<u8> {
+        let (data, mut buffer) = (reader.data(), ReadBuffer::default());
+        let len = data.data_len();
+        data.read_from(0, &mut buffer, |bytes, _| {
+            Ok((bytes.len() as u64 >= len).then(|| bytes.to_vec()))
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn variants_have_the_same_rows_in_other_chunks() {
+        let directory = tempfile::tempdir().unwrap();
+        for shape in [Shape::KeyValue, Shape::Wide] {
+            let below = directory.path().join(shape.name());
+            std::fs::create_dir(&below).unwrap();
+            let data = Data::Generated {
+                shape,
+                version: Version::Oa,
+                uncompressed_bytes: Some(3 << 20),
+                sstables: 2,
+            };
+            let generated =
+                Table::prepare(&data, (3 << 20, 0), 1, &below, &mut NoObserver).unwrap();
+            let source = copy(&generated, &below, &mut NoObserver).unwrap();
+            let sources = open(&source).unwrap();
+            let hot = HotSet::choose(&sources, 400_000, 4096, 1, &|| Ok(())).unwrap();
+            let all = Variant::all(&Compressor::ALL, &[4096, 16384, 65536]);
+            let mut hot_bytes = Vec::new();
+            for variant in all {
+                let written = write(&source, variant, &below, &mut NoObserver).unwrap();
+                let readers = open(&written.table).unwrap();
+                for (ours, theirs) in readers.iter().zip(&sources) {
+                    assert!(content(ours) == content(theirs), "{variant}");
+                }
+                let chunk_len = readers[0].data().compression().map(|(_, len)| len);
+                assert_eq!(chunk_len, variant.chunk_length_bytes);
+                for row in &hot.rows {
+                    let mut found = readers.iter().map(|reader| {
+                        let mut state = ReadState::default();
+                        reader.find(row, &mut state).unwrap()
+                    });
+                    assert!(
+                        found.any(|f| matches!(f, RowFound::Row { .. })),
+                        "{variant}"
+                    );
+                }
+                let record = &written.record;
+                let len = record.uncompressed_bytes;
+                assert!(record.rows >= record.partitions && record.partitions > 0);
+                match variant.chunk_length_bytes {
+                    None => assert_eq!((record.chunks, record.ratio), (0, 1.0)),
+                    Some(chunk) => {
+                        assert!(record.chunks >= len.div_ceil(chunk.into()));
+                        assert_eq!(record.chunk_offset_bytes, 8 * record.chunks);
+                    }
+                }
+                let is_compressed =
+                    !matches!(variant.compressor, Compressor::Noop | Compressor::None);
+                assert_eq!(record.ratio < 0.9, is_compressed, "{variant}");
+                hot_bytes.push((variant, written.hot_bytes(&hot, 4096).unwrap()));
+            }
+            let of = |name: &str| {
+                let found = hot_bytes.iter().find(|(v, _)| v.to_string() == name);
+                found.unwrap().1
+            };
+            assert!(of("lz4 4 KiB") < of("lz4 64 KiB"), "{hot_bytes:?}");
+            // In the source's own form it is what reading touched, but for reads that found nothing.
+            let (counted, touched) = (of("lz4 16 KiB"), hot.page_count() * 4096);
+            assert!(counted <= touched, "{counted} of {touched}");
+            let finds_nothing = shape == Shape::Wide;
+            assert!(
+                finds_nothing || 10 * counted >= 9 * touched,
+                "{counted} of {touched}"
+            );
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The compaction beside the reads.
+
+use std::num::NonZeroU64;
+use std::path::Path;
+
+use compactor::io::{BackendKind, IoOptions, ReadMode, WriteMode};
+use compactor::{InputCheck, MergeReport, MergeRequest, Observer, Result};
+
+use crate::table::Table;
+
+/// How it goes about it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CompactionSettings {
+    pub(crate) read: ReadMode,
+    pub(crate) write: WriteMode,
+    pub(crate) threads: usize,
+    pub(crate) memory_bytes: usize,
+    /// Stored bytes of `Data.db`.
+    pub(crate) throughput_bytes_per_s: Option<NonZeroU64>,
+    pub(crate) backend: BackendKind,
+}
+
+impl CompactionSettings {
+    /// Compacts a table into a directory.
+    ///
+    /// # Errors
+    /// A mode that is not to be had, damage, a failed read or write, or cancellation: then nothing is
+    /// written.
+    pub(crate) fn compact(
+        &self,
+        table: &Table,
+        output: &Path,
+        observer: &mut dyn Observer,
+    ) -> Result<MergeReport> {
+        let mut request = MergeRequest::new(table.data_paths.clone(), output);
+        request.read_mode = self.read;
+        request.write_mode = self.write;
+        request.threads = self.threads;
+        request.memory_bytes = self.memory_bytes;
+        request.throughput_bytes_per_s = self.throughput_bytes_per_s;
+        let options = IoOptions {
+            backend: self.backend,
+            ..IoOptions::default()
+        };
+        let job = compactor::open_merge(options, request)?;
+        compactor::run_merge(job, InputCheck::DataOnly, observer)
+    }
+}
