@@ -1,5 +1,7 @@
 //! One file per command.
 
+mod bench;
+mod bench_arm;
 mod compact;
 mod demo;
 mod doctor;
@@ -32,6 +34,9 @@ pub enum Command {
     Scrub(scrub::Args),
     Generate(generate::Args),
     Demo(demo::Args),
+    Bench(bench::Args),
+    #[command(hide = true)]
+    BenchArm(bench_arm::Args),
     Lab(lab::Args),
     Doctor(doctor::Args),
 }
@@ -45,7 +50,11 @@ impl Command {
             | Command::Upgrade(_)
             | Command::Split(_)
             | Command::Scrub(_) => Writes::Rewritten,
-            Command::Generate(_) | Command::Demo(_) | Command::Lab(_) => Writes::Generated,
+            Command::Generate(_)
+            | Command::Demo(_)
+            | Command::Bench(_)
+            | Command::BenchArm(_)
+            | Command::Lab(_) => Writes::Generated,
             Command::Dump(_) | Command::Metadata(_) | Command::Verify(_) | Command::Doctor(_) => {
                 Writes::Nothing
             }
@@ -65,6 +74,8 @@ impl Command {
             Command::Scrub(args) => scrub::run(args),
             Command::Generate(args) => generate::run(args),
             Command::Demo(args) => demo::run(args),
+            Command::Bench(args) => bench::run(args),
+            Command::BenchArm(args) => bench_arm::run(&args),
             Command::Lab(args) => lab::run(args),
             Command::Doctor(args) => doctor::run(args),
         }

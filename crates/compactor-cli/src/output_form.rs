@@ -10,7 +10,7 @@ use compactor::{Error, OutputCompression};
 use crate::flags::ByteSize;
 
 /// Cassandra's default since 4.0, bytes.
-const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
+pub const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
 
 /// What the output is to look like.
 #[derive(Debug, clap::Args)]
@@ -140,9 +140,9 @@ enum SstableFormat {
     Bti,
 }
 
-/// Compression of the output.
+/// Compression of an SSTable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Compression {
+pub enum Compression {
     /// LZ4Compressor.
     Lz4,
     /// SnappyCompressor.
@@ -157,7 +157,8 @@ enum Compression {
     None,
 }
 
-fn codec(choice: Compression, level: Option<i32>) -> Option<Codec> {
+/// The codec; `None` for no compression.
+pub fn codec(choice: Compression, level: Option<i32>) -> Option<Codec> {
     Some(match choice {
         Compression::Lz4 => Codec::Lz4,
         Compression::Snappy => Codec::Snappy,
@@ -191,7 +192,7 @@ fn compressor_options(compression: &CompressionOptions) -> Vec<(String, String)>
 }
 
 /// Checks a chunk length as Cassandra does: a power of two.
-fn chunk_length(size: ByteSize) -> anyhow::Result<u32> {
+pub fn chunk_length(size: ByteSize) -> anyhow::Result<u32> {
     let valid = 1 << 10..=64 << 20;
     match u32::try_from(size.0) {
         Ok(bytes) if bytes.is_power_of_two() && valid.contains(&bytes) => Ok(bytes),

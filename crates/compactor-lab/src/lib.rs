@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 pub mod arm;
+pub mod bench;
 mod bystander;
 mod cgroup;
 pub mod chunk_length;

@@ -18,7 +18,7 @@ mod figure;
 pub mod fio_tables;
 pub mod html;
 pub mod markdown;
-mod place;
+pub(crate) mod place;
 pub mod table;
 mod tables;
 pub mod text;

@@ -118,16 +118,16 @@ impl Table {
     }
 }
 
-fn components(descriptor: &Descriptor) -> Vec<PathBuf> {
+pub(crate) fn components(descriptor: &Descriptor) -> Vec<PathBuf> {
     let paths = Component::ALL.map(|component| descriptor.path(component));
     paths.into_iter().filter(|path| path.is_file()).collect()
 }
 
-fn disk_len(descriptor: &Descriptor) -> u64 {
+pub(crate) fn disk_len(descriptor: &Descriptor) -> u64 {
     components(descriptor).iter().map(|path| len_of(path)).sum()
 }
 
-fn len_of(path: &Path) -> u64 {
+pub(crate) fn len_of(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
 }
 

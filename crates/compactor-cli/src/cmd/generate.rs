@@ -280,14 +280,26 @@ pub struct Args {
     format: Format,
 }
 
+/// What data looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ShapeName {
+pub enum ShapeName {
     /// One row per partition.
     Kv,
     /// Many rows per partition, with deletions.
     Wide,
     /// Newest first, with a TTL.
     Timeseries,
+}
+
+impl ShapeName {
+    /// The library's name of it.
+    pub fn shape(self) -> Shape {
+        match self {
+            ShapeName::Kv => Shape::KeyValue,
+            ShapeName::Wide => Shape::Wide,
+            ShapeName::Timeseries => Shape::TimeSeries,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -331,11 +343,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn options(args: &Args) -> anyhow::Result<GenerateOptions> {
-    let shape = match args.shape {
-        ShapeName::Kv => Shape::KeyValue,
-        ShapeName::Wide => Shape::Wide,
-        ShapeName::Timeseries => Shape::TimeSeries,
-    };
+    let shape = args.shape.shape();
     refuse_options_of_other_shapes(args, shape)?;
     let mut options = GenerateOptions::new(shape, &args.output);
     options.keyspace.clone_from(&args.keyspace);

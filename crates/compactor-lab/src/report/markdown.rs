@@ -45,7 +45,7 @@ pub(super) fn warnings<'a>(out: &mut String, texts: impl Iterator<Item = &'a str
 }
 
 /// A text on one line that is no markup.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -85,7 +85,7 @@ pub(super) fn compaction(
 }
 
 /// The machine.
-pub(super) fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
+pub(crate) fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let mut lines = vec![
         (

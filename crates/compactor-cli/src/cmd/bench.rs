@@ -1,0 +1,362 @@
+//! `compactor bench`: a merge beside what bounds it.
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use compactor::io::{ReadMode, WriteMode, raise_open_files_limit};
+use compactor::sstable::Version;
+use compactor::sstable::compression::info::CompressionParams;
+use compactor::{Error, catalog};
+use compactor_lab::bench::{self, ArmKind, BenchOptions, BenchReport, Generated, IoPair};
+use compactor_lab::outcome::End;
+
+use super::generate::ShapeName;
+use crate::exit_code::INTERRUPTED;
+use crate::flags::ByteSize;
+use crate::interrupt;
+use crate::numbers::{MEMORY, THREADS, within};
+use crate::output::{print, say};
+use crate::output_form::{Compression, DEFAULT_CHUNK_LENGTH, chunk_length, codec};
+use crate::place;
+use crate::result_file::ResultFile;
+
+/// Uncompressed bytes that may be asked for.
+const SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 44);
+/// Bytes that the codec may be tried on, twice as many of which are in memory.
+const SAMPLE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(4 << 30);
+
+/// How fast is a merge here, and what bounds it? Beside a plain copy, the codec alone, and Cassandra.
+///
+/// Arms: `merge`, every component checked as it goes; `copy`, all Data.db read and written in the same
+/// modes and nothing done to them; `codec`, their chunks decompressed and as much compressed as the
+/// output has, in memory on all threads: less time than that no merge can take. Each run is a process
+/// of its own; arms take turns in an order drawn anew for each repeat; inputs are dropped from the page
+/// cache before each run. Every merge has to leave the same bytes. Deletions and expired data older
+/// than ten days are purged, as if the inputs were all that the table has.
+///
+/// Everything lies in a temporary directory, which is removed at the end, also on Ctrl-C. An arm that
+/// failed, or did otherwise than it claims (another I/O mode, another output), is marked, and the exit
+/// code is 1.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  Past the page cache and through it, on the disk of interest:
+    compactor bench --directory /var/lib/cassandra --read-io direct,buffered \\
+        --write-io direct,buffered
+
+  A snapshot, for a README:
+    compactor bench snapshot --directory /scratch --format markdown --json bench.json
+
+  Beside Cassandra, from the sources of compactor, with Java and Maven:
+    compactor bench --directory /scratch --size 2GiB \\
+        --cassandra 'cargo run --release -p interop --bin interop-bench -- --access direct'")]
+pub struct Args {
+    /// A table or snapshot directory, or Data.db files. Default: generated ones.
+    #[arg(value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
+    inputs: Vec<PathBuf>,
+
+    /// Where the temporary directory is made. Default: the current directory, $TMPDIR or /var/tmp,
+    /// whichever is the first to support direct I/O.
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    /// Generated inputs: what they look like; see `compactor generate --help`.
+    #[arg(
+        long,
+        help_heading = "Generated inputs",
+        value_enum,
+        default_value = "kv",
+        conflicts_with = "inputs"
+    )]
+    shape: ShapeName,
+
+    /// Uncompressed bytes of all of them together.
+    #[arg(long, help_heading = "Generated inputs", value_name = "SIZE", default_value = "1GiB",
+        value_parser = within(SIZE), allow_hyphen_values = true, conflicts_with = "inputs")]
+    size: ByteSize,
+
+    /// How many, half of whose partitions all have.
+    #[arg(long, help_heading = "Generated inputs", value_name = "N", default_value = "2",
+        value_parser = within(1..=1000u32), allow_negative_numbers = true,
+        conflicts_with = "inputs")]
+    sstables: u32,
+
+    /// Version of them: nb, oa, pa, da, ea.
+    #[arg(
+        long,
+        help_heading = "Generated inputs",
+        value_name = "VERSION",
+        default_value = "pa",
+        conflicts_with = "inputs"
+    )]
+    sstable_version: Version,
+
+    /// Compression of them.
+    #[arg(
+        long,
+        help_heading = "Generated inputs",
+        value_enum,
+        default_value = "lz4",
+        conflicts_with = "inputs"
+    )]
+    compression: Compression,
+
+    /// Uncompressed bytes per chunk, a power of two. Default: 16KiB.
+    #[arg(
+        long,
+        help_heading = "Generated inputs",
+        value_name = "SIZE",
+        allow_hyphen_values = true,
+        conflicts_with = "inputs"
+    )]
+    chunk_length: Option<ByteSize>,
+
+    /// Which of our arms run.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "ARM,...",
+        default_values = ["merge", "copy", "codec"])]
+    arms: Vec<ArmName>,
+
+    /// Also compares with a command that merges on request, such as interop-bench with Cassandra; may
+    /// be given several times. Requests and replies are lines of JSON.
+    #[arg(long, value_name = "COMMAND")]
+    cassandra: Vec<String>,
+
+    /// How inputs are read: auto, direct, buffered, dontneed, dontcache; one merge and one copy for
+    /// each.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "MODE,...",
+        value_delimiter = ',',
+        default_value = "auto"
+    )]
+    read_io: Vec<ReadMode>,
+
+    /// How outputs are written: auto, direct, buffered, trickle, dontneed, dontcache; as many as
+    /// --read-io, or one for all.
+    #[arg(
+        long,
+        help_heading = "Input and output",
+        value_name = "MODE,...",
+        value_delimiter = ',',
+        default_value = "auto"
+    )]
+    write_io: Vec<WriteMode>,
+
+    /// Threads that decode and compress, 1 to 1024. Default: one per processor.
+    #[arg(long, help_heading = "Input and output", value_name = "N",
+        value_parser = within(THREADS), allow_negative_numbers = true)]
+    threads: Option<usize>,
+
+    /// Memory for a merge's buffers, 1MiB to 1TiB.
+    #[arg(long, help_heading = "Input and output", value_name = "SIZE", default_value = "64MiB",
+        value_parser = within(MEMORY), allow_hyphen_values = true)]
+    memory: ByteSize,
+
+    /// Reads the inputs into the page cache before each run, instead of dropping them from it.
+    #[arg(long, help_heading = "Input and output")]
+    warm: bool,
+
+    /// Runs of each arm that count.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = within(1..=1000u32),
+        allow_negative_numbers = true)]
+    repeat: u32,
+
+    /// Runs of each arm before them that do not.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = within(0..=100u32),
+        allow_negative_numbers = true)]
+    warm_up: u32,
+
+    /// What data and order come from.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = within(0..=u64::MAX),
+        allow_negative_numbers = true)]
+    seed: u64,
+
+    /// Uncompressed bytes, from all over the inputs, that the codec is tried on; twice as many are in
+    /// memory. Its time is scaled to all of them.
+    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = within(SAMPLE),
+        allow_hyphen_values = true)]
+    codec_sample: ByteSize,
+
+    /// Writes everything that was measured to a file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// What is printed on stdout.
+    #[arg(long, value_enum, default_value = "text")]
+    format: BenchFormat,
+}
+
+/// Our arms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ArmName {
+    /// The merge.
+    Merge,
+    /// A plain copy of all Data.db.
+    Copy,
+    /// Decompression and compression alone, in memory.
+    Codec,
+}
+
+/// How the result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum BenchFormat {
+    /// A table for terminals.
+    Text,
+    /// A table of GitHub's Markdown.
+    Markdown,
+    /// Everything that was measured.
+    Json,
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let _ = raise_open_files_limit();
+    let interrupted = interrupt::flag().context("install signal handlers")?;
+    let place = place::choose(args.directory.as_deref())?;
+    for note in &place.notes {
+        say(format_args!("note: {note}"));
+    }
+    let options = options(&args, place.directory)?;
+    let program = std::env::current_exe().context("find the program itself")?;
+    let to_json = args.json.as_deref().map(ResultFile::create).transpose()?;
+    let mut progress = |line: &str| say(format_args!("{line}"));
+    let outcome = bench::run(&options, &program, &interrupted, &mut progress)?;
+    let report = BenchReport::new(&outcome);
+    let json = serde_json::to_string_pretty(&report)?;
+    if let (Some(file), Some(path)) = (to_json, &args.json) {
+        file.write(&json)?;
+        say(format_args!(
+            "everything that was measured: {}",
+            path.display()
+        ));
+    }
+    let code = print(&match args.format {
+        BenchFormat::Text => report.to_text(),
+        BenchFormat::Markdown => report.to_markdown(),
+        BenchFormat::Json => json,
+    })?;
+    Ok(match outcome.end {
+        End::Interrupted => ExitCode::from(INTERRUPTED),
+        End::Complete if outcome.is_sound() => code,
+        End::Complete => ExitCode::FAILURE,
+    })
+}
+
+fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
+    let given = match args.inputs.is_empty() {
+        true => Vec::new(),
+        false => {
+            let found = catalog::find(&args.inputs)?;
+            for note in &found.notes {
+                say(format_args!("note: {note}"));
+            }
+            found.sstables
+        }
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let mut kinds = Vec::new();
+    for name in &args.arms {
+        let kind = match name {
+            ArmName::Merge => ArmKind::Merge,
+            ArmName::Copy => ArmKind::Copy,
+            ArmName::Codec => ArmKind::Codec,
+        };
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    Ok(BenchOptions {
+        command: Some(command()),
+        directory,
+        given,
+        generated: Generated {
+            shape: args.shape.shape(),
+            bytes: args.size.0,
+            sstables: args.sstables,
+            version: args.sstable_version,
+            compression: compression(args)?,
+        },
+        kinds,
+        pairs: pairs(&args.read_io, &args.write_io)?,
+        external: args.cassandra.clone(),
+        repeats: args.repeat,
+        warm_ups: args.warm_up,
+        warm: args.warm,
+        threads: args
+            .threads
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+        memory_bytes: usize::try_from(args.memory.0).unwrap_or(usize::MAX),
+        seed: args.seed,
+        sample_bytes: args.codec_sample.0,
+        now_s: now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0)),
+    })
+}
+
+/// As somebody else would type it.
+fn command() -> Vec<String> {
+    let mut words = vec!["compactor".to_owned()];
+    let rest = std::env::args_os().skip(1);
+    words.extend(rest.map(|word| word.to_string_lossy().into_owned()));
+    words
+}
+
+fn compression(args: &Args) -> anyhow::Result<Option<CompressionParams>> {
+    let length = args.chunk_length.map(chunk_length).transpose()?;
+    match (codec(args.compression, None), length) {
+        (None, Some(_)) => {
+            Err(Error::invalid("--chunk-length needs a --compression other than none").into())
+        }
+        (codec, length) => Ok(codec
+            .map(|codec| CompressionParams::new(codec, length.unwrap_or(DEFAULT_CHUNK_LENGTH)))),
+    }
+}
+
+/// Each read mode with the write mode in its place; one of either goes with all of the other.
+fn pairs(read: &[ReadMode], write: &[WriteMode]) -> Result<Vec<IoPair>, Error> {
+    let count = read.len().max(write.len());
+    let fits = |len: usize| len == count || len == 1;
+    if !fits(read.len()) || !fits(write.len()) {
+        return Err(Error::invalid(format!(
+            "--read-io names {} modes and --write-io {}: name as many, or one for all",
+            read.len(),
+            write.len()
+        )));
+    }
+    let reads = read.iter().cycle().take(count);
+    let writes = write.iter().cycle().take(count);
+    let mut pairs = Vec::new();
+    for (&read, &write) in reads.zip(writes) {
+        let pair = IoPair { read, write };
+        if pairs.contains(&pair) {
+            return Err(Error::invalid(format!("the modes {pair} are named twice")));
+        }
+        pairs.push(pair);
+    }
+    Ok(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_go_together_by_their_place() {
+        use {ReadMode as R, WriteMode as W};
+        let names = |read: &[R], write: &[W]| -> Result<Vec<String>, String> {
+            let pairs = pairs(read, write).map_err(|e| e.to_string())?;
+            Ok(pairs.iter().map(ToString::to_string).collect())
+        };
+        let two = names(&[R::Direct, R::Buffered], &[W::Direct, W::Trickle]);
+        assert_eq!(two.unwrap(), ["direct/direct", "buffered/trickle"]);
+        let one = names(&[R::Direct], &[W::Direct, W::Buffered]);
+        assert_eq!(one.unwrap(), ["direct/direct", "direct/buffered"]);
+        let three = [R::Direct, R::Buffered, R::DontNeed];
+        let error = names(&three, &[W::Direct, W::Buffered]).unwrap_err();
+        assert!(error.contains("3 modes and --write-io 2"), "{error}");
+        let error = names(&[R::Direct, R::Direct], &[W::Direct]).unwrap_err();
+        assert!(error.contains("twice"), "{error}");
+    }
+}

@@ -1,0 +1,364 @@
+//! The codec alone: the inputs' chunks decompressed, and as much compressed as the output has, in
+//! memory and on all threads. No merge of these files on these threads can take less.
+//!
+//! Chunks are taken from all over the inputs, into memory and decompressed once beforehand. Then
+//! passes over them are timed. Each thread decompresses into, and compresses into, a buffer of one
+//! chunk that it uses again and again, so that nothing but the codec and its checksums counts.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use compactor::input::InputSstable;
+use compactor::io::{Io, IoOptions, ReadMode};
+use compactor::process::Usage;
+use compactor::sstable::compression::chunk::{ChunkCompressor, ChunkDecompressor};
+use compactor::sstable::compression::info::{CompressionParams, StoredChunk};
+use compactor::{EngineError, Error, Observer, Result};
+
+use super::{CodecTimes, Request};
+use crate::stats::median;
+
+/// Uncompressed bytes that are taken together: many chunks, so that compressing can cut them anew.
+const PIECE_BYTES: u64 = 1 << 20;
+/// Passes go on until they have taken this long together...
+const LONG_ENOUGH_S: f64 = 1.5;
+/// ...and are this many...
+const FEWEST_PASSES: usize = 3;
+/// ...but not more than this many.
+const MOST_PASSES: usize = 15;
+
+/// Neighbouring chunks of one input.
+#[derive(Debug)]
+struct Piece {
+    /// As in the file; empty if the input is not compressed.
+    stored: Vec<u8>,
+    /// Where the chunks are in `stored`, by what they are in the file.
+    chunks: Vec<StoredChunk>,
+    /// Decompressed.
+    raw: Vec<u8>,
+    /// Which input's.
+    input: usize,
+}
+
+/// Times the codec on a sample.
+///
+/// # Errors
+/// Damage, a failed read, or cancellation.
+pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<CodecTimes> {
+    let (mut pieces, decompressors) = read_sample(request, observer)?;
+    let sample_bytes = decompress_first(&mut pieces, &decompressors)?;
+    let params = request.compression.as_ref().map(CompressionParams::from);
+    let mut passes: Vec<[Took; 2]> = Vec::new();
+    let begun = Instant::now();
+    while passes.len() < FEWEST_PASSES
+        || (passes.len() < MOST_PASSES && begun.elapsed().as_secs_f64() < LONG_ENOUGH_S)
+    {
+        if observer.is_cancelled() {
+            return Err(EngineError::Cancelled.into());
+        }
+        let decompress = timed(request.threads, &pieces, || {
+            Decompress(decompressors.clone(), Vec::new())
+        })?;
+        let compress = match &params {
+            None => Took::default(),
+            Some(params) => {
+                // Fails here, if at all, and not on a thread.
+                ChunkCompressor::new(params)?;
+                timed(request.threads, &pieces, || Compress::new(params))?
+            }
+        };
+        passes.push([decompress, compress]);
+    }
+    let of = |number: fn(&[Took; 2]) -> f64| {
+        median(&passes.iter().map(number).collect::<Vec<_>>()).unwrap_or(0.0)
+    };
+    Ok(CodecTimes {
+        sample_bytes,
+        passes: u32::try_from(passes.len()).unwrap_or(u32::MAX),
+        decompress_s: of(|[decompress, _]| decompress.wall_s),
+        compress_s: of(|[_, compress]| compress.wall_s),
+        decompress_cpu_s: of(|[decompress, _]| decompress.cpu_s),
+        compress_cpu_s: of(|[_, compress]| compress.cpu_s),
+    })
+}
+
+/// What a pass over all pieces took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Took {
+    wall_s: f64,
+    cpu_s: f64,
+}
+
+/// Reads the stored bytes of the sample.
+fn read_sample(
+    request: &Request,
+    observer: &dyn Observer,
+) -> Result<(Vec<Piece>, Vec<Option<ChunkDecompressor>>)> {
+    let io = Io::new(IoOptions::default())?;
+    let inputs: Vec<InputSstable> = (request.inputs.iter())
+        .map(|path| InputSstable::open(&io, path, ReadMode::Auto))
+        .collect::<Result<_, _>>()?;
+    let total: u64 = inputs.iter().map(InputSstable::data_len).sum();
+    let mut pieces = Vec::new();
+    let mut decompressors = Vec::new();
+    let mut number = 0;
+    for (index, input) in inputs.iter().enumerate() {
+        let file = input.data.open(&io)?;
+        let Some(info) = input.compression_info() else {
+            decompressors.push(None);
+            let len = input.data.len();
+            for start in (0..len).step_by(PIECE_BYTES as usize) {
+                number += 1;
+                if is_sampled(number, request.sample_bytes, total) {
+                    let piece = PIECE_BYTES.min(len - start) as usize;
+                    pieces.push(Piece {
+                        stored: Vec::new(),
+                        chunks: Vec::new(),
+                        raw: file.read_at(start, piece)?.to_vec(),
+                        input: index,
+                    });
+                }
+            }
+            continue;
+        };
+        decompressors.push(Some(ChunkDecompressor::for_file(info)?));
+        let per_piece = (PIECE_BYTES / u64::from(info.params.chunk_len)).max(1) as usize;
+        let all: Vec<usize> = (0..info.chunk_count()).collect();
+        for run in all.chunks(per_piece) {
+            number += 1;
+            if !is_sampled(number, request.sample_bytes, total) {
+                continue;
+            }
+            if observer.is_cancelled() {
+                return Err(EngineError::Cancelled.into());
+            }
+            let chunks: Vec<StoredChunk> = run.iter().filter_map(|&at| info.chunk(at)).collect();
+            let (Some(first), Some(last)) = (chunks.first(), chunks.last()) else {
+                continue;
+            };
+            let len = last.offset + last.stored_len - first.offset;
+            let stored = file.read_at(first.offset, len as usize)?.to_vec();
+            pieces.push(Piece {
+                stored,
+                chunks,
+                raw: Vec::new(),
+                input: index,
+            });
+        }
+    }
+    match pieces.is_empty() {
+        true => Err(Error::invalid("the inputs have no data to try a codec on")),
+        false => Ok((pieces, decompressors)),
+    }
+}
+
+/// Whether piece `number`, from 1, is among so many bytes evenly taken of all. The first always is.
+fn is_sampled(number: u64, sample_bytes: u64, total_bytes: u64) -> bool {
+    if number == 1 || sample_bytes >= total_bytes {
+        return true;
+    }
+    let taken =
+        |pieces: u64| u128::from(pieces) * u128::from(sample_bytes) / u128::from(total_bytes);
+    taken(number) > taken(number - 1)
+}
+
+/// Fills in what the pieces are decompressed, and returns how much that is.
+fn decompress_first(
+    pieces: &mut [Piece],
+    decompressors: &[Option<ChunkDecompressor>],
+) -> Result<u64> {
+    let mut decompressors = decompressors.to_vec();
+    for piece in pieces.iter_mut() {
+        let Some(Some(decompressor)) = decompressors.get_mut(piece.input) else {
+            continue;
+        };
+        let mut raw = Vec::new();
+        each_chunk(piece, |chunk, stored| {
+            let start = raw.len();
+            raw.resize(start + chunk.raw_len as usize, 0);
+            decompressor.decompress(stored, chunk.offset, &mut raw[start..])
+        })?;
+        piece.raw = raw;
+    }
+    Ok(pieces.iter().map(|piece| piece.raw.len() as u64).sum())
+}
+
+fn each_chunk(
+    piece: &Piece,
+    mut of: impl FnMut(&StoredChunk, &[u8]) -> compactor::sstable::error::Result<()>,
+) -> Result<()> {
+    let Some(first) = piece.chunks.first() else {
+        return Ok(());
+    };
+    for chunk in &piece.chunks {
+        let start = (chunk.offset - first.offset) as usize;
+        let stored = piece.stored.get(start..start + chunk.stored_len as usize);
+        of(chunk, stored.unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// What a thread does to pieces, with memory of its own.
+trait PieceWork {
+    fn piece(&mut self, piece: &Piece) -> Result<()>;
+}
+
+struct Decompress(Vec<Option<ChunkDecompressor>>, Vec<u8>);
+
+impl PieceWork for Decompress {
+    fn piece(&mut self, piece: &Piece) -> Result<()> {
+        let Decompress(decompressors, buffer) = self;
+        let Some(Some(decompressor)) = decompressors.get_mut(piece.input) else {
+            return Ok(());
+        };
+        each_chunk(piece, |chunk, stored| {
+            buffer.resize(chunk.raw_len as usize, 0);
+            decompressor.decompress(stored, chunk.offset, buffer)
+        })
+    }
+}
+
+struct Compress {
+    compressor: Option<ChunkCompressor>,
+    chunk_len: usize,
+    buffer: Vec<u8>,
+}
+
+impl Compress {
+    fn new(params: &CompressionParams) -> Compress {
+        Compress {
+            compressor: ChunkCompressor::new(params).ok(),
+            chunk_len: params.chunk_len as usize,
+            buffer: Vec::new(),
+        }
+    }
+}
+
+impl PieceWork for Compress {
+    fn piece(&mut self, piece: &Piece) -> Result<()> {
+        let Some(compressor) = &mut self.compressor else {
+            return Err(EngineError::Internal("no compressor".to_owned()).into());
+        };
+        let room = compressor.max_stored_len(self.chunk_len);
+        self.buffer.resize(room, 0);
+        for chunk in piece.raw.chunks(self.chunk_len.max(1)) {
+            compressor.compress_into(chunk, &mut self.buffer)?;
+        }
+        Ok(())
+    }
+}
+
+/// One pass over all pieces on so many threads.
+fn timed<W: PieceWork>(
+    threads: usize,
+    pieces: &[Piece],
+    new: impl Fn() -> W + Sync,
+) -> Result<Took> {
+    let next = AtomicUsize::new(0);
+    let before = Usage::now();
+    let started = Instant::now();
+    let (next, new) = (&next, &new);
+    std::thread::scope(|scope| {
+        let part = move || {
+            let mut work = new();
+            while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+                work.piece(piece)?;
+            }
+            Ok(())
+        };
+        let parts: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(part)).collect();
+        parts.into_iter().try_for_each(|part| match part.join() {
+            Ok(result) => result,
+            Err(_) => Err(EngineError::Internal("the codec panicked".to_owned()).into()),
+        })
+    })
+    .map_err(|e: Error| e)?;
+    Ok(Took {
+        wall_s: started.elapsed().as_secs_f64(),
+        cpu_s: Usage::now().since(&before).cpu.as_secs_f64(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::work::tests::request;
+    use super::super::{Compression, Work};
+    use super::*;
+    use compactor::NoObserver;
+    use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+    use compactor::sstable::compression::codec::Codec;
+
+    #[test]
+    fn a_sample_is_taken_from_everywhere() {
+        let taken = |pieces: u64, sample: u64| -> Vec<u64> {
+            let total = pieces * PIECE_BYTES;
+            let is_in = |n: &u64| is_sampled(*n, sample * PIECE_BYTES, total);
+            (1..=pieces).filter(is_in).collect()
+        };
+        assert_eq!(taken(3, 5), [1, 2, 3]);
+        assert_eq!(taken(9, 3), [1, 3, 6, 9]);
+        assert_eq!(taken(4, 0), [1]);
+        let many = taken(10_000, 128);
+        assert!((128..=129).contains(&many.len()));
+        assert!(many.windows(2).skip(1).all(|w| w[1] - w[0] <= 79));
+    }
+
+    #[test]
+    fn chunks_are_decompressed_and_compressed_with_every_codec() {
+        let temp = tempfile::tempdir().unwrap();
+        let codecs = [
+            Some(Codec::Lz4),
+            Some(Codec::Snappy),
+            Some(Codec::Deflate),
+            Some(Codec::Zstd { level: 3 }),
+            None,
+        ];
+        for (number, codec) in codecs.into_iter().enumerate() {
+            let directory = temp.path().join(number.to_string());
+            let mut options = GenerateOptions::new(Shape::KeyValue, directory);
+            options.amount = Amount::Bytes(3 << 20);
+            options.sstables = 2;
+            options.compression = codec.map(|codec| CompressionParams::new(codec, 16 << 10));
+            let made = generate(IoOptions::default(), options.clone(), &mut NoObserver).unwrap();
+            let mut request = request(temp.path(), Work::Codec);
+            request.inputs = made.sstables.iter().map(|s| s.data_path.clone()).collect();
+            request.compression = options.compression.as_ref().map(Compression::from);
+            request.sample_bytes = 2 << 20;
+            let times = super::codec(&request, &mut NoObserver).unwrap();
+            assert!(
+                (2 << 20..=3 << 20).contains(&times.sample_bytes),
+                "{times:?}"
+            );
+            assert!(times.passes >= FEWEST_PASSES as u32);
+            assert!(times.decompress_s > 0.0 && times.decompress_cpu_s > 0.0);
+            assert_eq!(times.compress_s > 0.0, codec.is_some());
+            // A larger sample than there is data is all of it.
+            request.sample_bytes = 1 << 30;
+            let times = super::codec(&request, &mut NoObserver).unwrap();
+            assert_eq!(
+                times.sample_bytes,
+                made.sstables
+                    .iter()
+                    .map(|s| s.uncompressed_bytes)
+                    .sum::<u64>()
+            );
+        }
+    }
+
+    #[test]
+    fn damage_is_no_result() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut options = GenerateOptions::new(Shape::KeyValue, temp.path());
+        options.amount = Amount::Bytes(1 << 20);
+        options.sstables = 1;
+        let made = generate(IoOptions::default(), options, &mut NoObserver).unwrap();
+        let path = &made.sstables[0].data_path;
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes[100] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+        let mut request = request(temp.path(), Work::Codec);
+        request.inputs = vec![path.clone()];
+        let error = super::codec(&request, &mut NoObserver).unwrap_err();
+        assert_eq!(error.kind(), compactor::ErrorKind::Corrupt, "{error}");
+    }
+}

@@ -1,0 +1,213 @@
+//! An arm of somebody else's: a command that answers one request after the other, such as a JVM that
+//! stays warm.
+
+use std::io::{BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Instant;
+
+use compactor::{EngineError, Error, Result};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use serde_json::Value;
+
+use super::child::{LOOK, PATIENCE};
+use super::{Introduction, Reply, Request, read_line, write_line};
+
+/// A running command. It is ended, with all that it started, when this is dropped.
+#[derive(Debug)]
+pub(super) struct External {
+    pub(super) introduction: Introduction,
+    process: Process,
+}
+
+#[derive(Debug)]
+struct Process {
+    command: String,
+    child: Child,
+    requests: Option<ChildStdin>,
+    replies: Receiver<std::io::Result<Value>>,
+}
+
+impl External {
+    /// Starts the command with a shell, and waits for its introduction.
+    ///
+    /// # Errors
+    /// A command that does not introduce itself, or cancellation.
+    pub(super) fn start(command: &str, stop: &AtomicBool) -> Result<External> {
+        let failed = |e: String| Error::invalid(format!("--cassandra {command:?}: {e}"));
+        let mut child = Command::new("sh")
+            .args(["-c", command])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A group of its own: Ctrl-C is for us, who then end all of it.
+            .process_group(0)
+            .spawn()
+            .map_err(|e| failed(e.to_string()))?;
+        let requests = child.stdin.take();
+        let stdout = child.stdout.take();
+        let (sender, replies) = mpsc::channel();
+        let mut process = Process {
+            command: command.to_owned(),
+            child,
+            requests,
+            replies,
+        };
+        std::thread::spawn(move || {
+            let Some(stdout) = stdout else { return };
+            let mut from = BufReader::new(stdout);
+            while let Some(line) = read_line(&mut from).transpose() {
+                let is_last = line.is_err();
+                if sender.send(line).is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        let introduction = process.line(stop)?.map_err(failed)?;
+        let introduction = serde_json::from_value(introduction)
+            .map_err(|e| failed(format!("it does not introduce itself: {e}")))?;
+        Ok(External {
+            introduction,
+            process,
+        })
+    }
+
+    /// Sends a request and waits for the answer.
+    ///
+    /// # Errors
+    /// Cancellation. What goes wrong there is a [`Reply::Failed`].
+    pub(super) fn run(&mut self, request: &Request, stop: &AtomicBool) -> Result<Reply> {
+        if let Some(requests) = &mut self.process.requests
+            && let Err(e) = write_line(requests, request)
+        {
+            return Ok(Reply::Failed(format!("it takes no request: {e}")));
+        }
+        Ok(match self.process.line(stop)? {
+            Err(reason) => Reply::Failed(reason),
+            Ok(line) => serde_json::from_value(line)
+                .unwrap_or_else(|e| Reply::Failed(format!("no reply but something else: {e}"))),
+        })
+    }
+}
+
+impl Process {
+    /// Waits for a line, or says why there is none.
+    ///
+    /// # Errors
+    /// Cancellation.
+    fn line(&mut self, stop: &AtomicBool) -> Result<Result<Value, String>> {
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return Err(EngineError::Cancelled.into());
+            }
+            match self.replies.recv_timeout(LOOK) {
+                Ok(Ok(line)) => return Ok(Ok(line)),
+                Ok(Err(e)) => return Ok(Err(format!("it printed something else than JSON: {e}"))),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Ok(Err(format!("`{}` ended", self.command)));
+                }
+            }
+        }
+    }
+
+    /// Whether it has ended. It is not waited for, so that its number stays its own.
+    fn has_ended(&self, pid: Pid) -> bool {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
+    }
+}
+
+impl Drop for Process {
+    /// The end of its stdin is its end, too; after a while it is killed.
+    fn drop(&mut self) {
+        if let Some(mut requests) = self.requests.take() {
+            let _ = requests.flush();
+        }
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let asked = Instant::now();
+            while asked.elapsed() < PATIENCE && !self.has_ended(pid) {
+                std::thread::sleep(LOOK);
+            }
+            // Whatever it left behind, too.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Work;
+    use super::super::work::tests::request;
+    use super::*;
+
+    const HELLO: &str = r#"echo '{"name":"other","notes":[]}'"#;
+
+    #[test]
+    fn a_command_introduces_itself_and_answers() {
+        let temp = tempfile::tempdir().unwrap();
+        let stop = AtomicBool::new(false);
+        let answer = r#"while read -r line; do echo '{"failed":"not today"}'; done"#;
+        let mut external = External::start(&format!("{HELLO}; {answer}"), &stop).unwrap();
+        assert_eq!(external.introduction.name, "other");
+        for _ in 0..2 {
+            let reply = external.run(&request(temp.path(), Work::Merge), &stop);
+            assert_eq!(reply.unwrap(), Reply::Failed("not today".to_owned()));
+        }
+    }
+
+    #[test]
+    fn one_that_ends_or_says_something_else_is_told_of() {
+        let temp = tempfile::tempdir().unwrap();
+        let stop = AtomicBool::new(false);
+        for (command, reason) in [
+            ("exit 3", "ended"),
+            ("echo hello", "something else than JSON"),
+            ("echo '[1]'", "does not introduce itself"),
+        ] {
+            let error = External::start(command, &stop).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        let mut external = External::start(&format!("{HELLO}; read -r line"), &stop).unwrap();
+        match external
+            .run(&request(temp.path(), Work::Merge), &stop)
+            .unwrap()
+        {
+            Reply::Failed(reason) => assert!(reason.contains("ended"), "{reason}"),
+            Reply::Done(_) => panic!("it did nothing"),
+        }
+    }
+
+    #[test]
+    fn what_it_started_ends_with_it_and_a_wish_to_stop_is_heard() {
+        let temp = tempfile::tempdir().unwrap();
+        let number = temp.path().join("pid");
+        // The child of the shell outlives the shell.
+        let command = format!(
+            "{HELLO}; sleep 1000 & echo $! > {}; read -r line",
+            number.display()
+        );
+        let stop = AtomicBool::new(false);
+        let external = External::start(&command, &stop).unwrap();
+        while !std::fs::read_to_string(&number).is_ok_and(|text| text.ends_with('\n')) {
+            std::thread::sleep(LOOK);
+        }
+        let pid = std::fs::read_to_string(&number).unwrap();
+        drop(external);
+        let is_running = || {
+            let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+            state.is_ok_and(|state| !state.contains(") Z"))
+        };
+        // The kernel takes its time to end what was killed.
+        let asked = Instant::now();
+        while is_running() && asked.elapsed() < PATIENCE {
+            std::thread::sleep(LOOK);
+        }
+        assert!(!is_running());
+        stop.store(true, Ordering::Relaxed);
+        let error = External::start("read -r line", &stop).unwrap_err();
+        assert_eq!(error.kind(), compactor::ErrorKind::Cancelled);
+    }
+}

@@ -1,0 +1,97 @@
+//! What is measured, and how often.
+
+use std::path::PathBuf;
+
+use compactor::generate::Shape;
+use compactor::sstable::Version;
+use compactor::sstable::compression::info::CompressionParams;
+use compactor::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::IoPair;
+
+/// A kind of arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArmKind {
+    /// Our merge, once for each pair of modes.
+    Merge,
+    /// The plain copy, likewise.
+    Copy,
+    /// The codec alone.
+    Codec,
+    /// A command that was brought.
+    External,
+}
+
+/// SSTables to make.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// What they look like.
+    pub shape: Shape,
+    /// Uncompressed bytes of all of them together.
+    pub bytes: u64,
+    /// How many.
+    pub sstables: u32,
+    /// Their version.
+    pub version: Version,
+    /// Their compression; `None` for none.
+    pub compression: Option<CompressionParams>,
+}
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct BenchOptions {
+    /// The command line, for the record.
+    pub command: Option<Vec<String>>,
+    /// Where a directory is made for everything; on the disk in question.
+    pub directory: PathBuf,
+    /// `Data.db` of SSTables that are there; empty for generated ones.
+    pub given: Vec<PathBuf>,
+    /// What to generate, if none are given.
+    pub generated: Generated,
+    /// Which of ours run.
+    pub kinds: Vec<ArmKind>,
+    /// The modes of merges and copies. The first merge is what others are compared with.
+    pub pairs: Vec<IoPair>,
+    /// Commands that answer requests, each an arm.
+    pub external: Vec<String>,
+    /// Runs of each arm that count.
+    pub repeats: u32,
+    /// Runs before them that do not.
+    pub warm_ups: u32,
+    /// Reads the inputs into the page cache before each run, instead of dropping them.
+    pub warm: bool,
+    /// Threads that decode and compress.
+    pub threads: usize,
+    /// Bytes of buffers of a merge.
+    pub memory_bytes: usize,
+    /// What data and order come from.
+    pub seed: u64,
+    /// The most uncompressed bytes that the codec is tried on; twice as much is held in memory.
+    pub sample_bytes: u64,
+    /// The moment that expiry is judged at, seconds since 1970.
+    pub now_s: i64,
+}
+
+/// Deletions older than this may go: Cassandra's `gc_grace_seconds` unless a table says otherwise.
+pub(super) const GC_GRACE_S: i64 = 864_000;
+
+impl BenchOptions {
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// No arm, no modes for arms that need some, or nothing to repeat.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.kinds.is_empty() && self.external.is_empty() {
+            return Err(Error::invalid("there is no arm to run"));
+        }
+        if self.pairs.is_empty() {
+            return Err(Error::invalid("there are no modes to read and write in"));
+        }
+        if self.repeats == 0 {
+            return Err(Error::invalid("nothing is measured in 0 repeats"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! The result: everything that was measured. Bytes, seconds and pages as in [`crate::outcome`].
+
+use serde::Serialize;
+
+use super::{ArmKind, CodecTimes, Compression, IoPair};
+use crate::outcome::{DataRecord, End, Environment, Warning};
+
+/// Of this shape of the JSON document.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Everything of one `compactor bench`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BenchOutcome {
+    /// [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// When it was started, milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// How long it took altogether.
+    pub elapsed_s: f64,
+    /// Whether all runs took place.
+    pub end: End,
+    /// What was asked for, defaults filled in.
+    pub options: BenchRecord,
+    /// Where it took place.
+    pub environment: Environment,
+    /// The inputs.
+    pub data: DataRecord,
+    /// Stored bytes of the inputs' `Data.db`: what is copied.
+    pub data_file_bytes: u64,
+    /// What a merge of them leaves, as found after one that is not measured.
+    pub output: OutputFacts,
+    /// Ours first, in the order of the options.
+    pub arms: Vec<ArmOutcome>,
+    /// What makes all of the numbers doubtful.
+    pub warnings: Vec<Warning>,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BenchRecord {
+    /// The command line, as far as there was one.
+    pub command: Option<Vec<String>>,
+    /// Runs of each arm that count.
+    pub repeats: u32,
+    /// Runs before them that do not.
+    pub warm_ups: u32,
+    /// Whether inputs were in the page cache when a run began; otherwise they were dropped from it.
+    pub warm: bool,
+    /// Threads that decode and compress.
+    pub threads: usize,
+    /// Bytes of buffers of a merge.
+    pub memory_bytes: usize,
+    /// What data and order come from.
+    pub seed: u64,
+}
+
+/// An output, as it lies on the disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OutputFacts {
+    /// How many SSTables.
+    pub sstables: u32,
+    /// Bytes of all components.
+    pub bytes: u64,
+    /// Uncompressed bytes of `Data.db`.
+    pub uncompressed_bytes: u64,
+    /// Rows, static rows included.
+    pub rows: u64,
+    /// Compression; `None` for none.
+    pub compression: Option<Compression>,
+    /// CRC32 over every component in the order of their names, `Data.db` as it is stored.
+    pub crc32: u32,
+}
+
+/// An arm and its runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArmOutcome {
+    /// How it is called.
+    pub name: String,
+    /// What it does.
+    pub kind: ArmKind,
+    /// Modes that it was asked to use.
+    pub io: Option<IoPair>,
+    /// What a reader should know of it.
+    pub notes: Vec<String>,
+    /// In the order of repeats, warm-ups included.
+    pub runs: Vec<BenchRun>,
+    /// Why it was given up.
+    pub failure: Option<String>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BenchRun {
+    /// Which repeat, warm-ups included.
+    pub repeat: u32,
+    /// Whether it does not count.
+    pub warm_up: bool,
+    /// Its place among all runs, from 0.
+    pub order: u32,
+    /// Seconds from opening the inputs to the last sync; of the codec: what the whole input would take,
+    /// by its sample.
+    pub wall_s: f64,
+    /// Processor seconds, likewise.
+    pub cpu_s: f64,
+    /// Largest resident set of the process, bytes; none of the codec, which holds its sample.
+    pub peak_rss_bytes: Option<u64>,
+    /// Modes that were really used.
+    pub io: Option<IoPair>,
+    /// What the codec took for its sample.
+    pub codec: Option<CodecTimes>,
+    /// What it did otherwise than the arm claims, sentences.
+    pub otherwise: Vec<String>,
+}
+
+impl ArmOutcome {
+    /// The runs that count.
+    pub fn counted(&self) -> impl Iterator<Item = &BenchRun> {
+        self.runs.iter().filter(|run| !run.warm_up)
+    }
+}
+
+impl BenchOutcome {
+    /// Whether every arm ran as often as it should and did what it claims.
+    pub fn is_sound(&self) -> bool {
+        self.end == End::Complete
+            && self.arms.iter().all(|arm| {
+                arm.failure.is_none() && arm.runs.iter().all(|run| run.otherwise.is_empty())
+            })
+    }
+}

@@ -1,0 +1,125 @@
+//! What a run left, for comparison with what the others left.
+
+use std::path::{Path, PathBuf};
+
+use compactor::input::InputSstable;
+use compactor::io::{Io, IoOptions, ReadMode, ReadaheadOptions, SequentialReader};
+use compactor::sstable::compression::crc32;
+use compactor::{EngineError, Error, Result, catalog};
+
+use super::{Compression, OutputFacts, Request, Work};
+use crate::table::components;
+
+/// Looks at the SSTables in a directory; `None` if there are none.
+///
+/// # Errors
+/// Damage, a failed read, or cancellation.
+pub(super) fn examine(
+    directory: &Path,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<Option<OutputFacts>> {
+    let mut data_paths = catalog::data_files(directory);
+    data_paths.sort();
+    let io = Io::new(IoOptions::default())?;
+    let mut facts: Option<OutputFacts> = None;
+    let mut sums = Vec::new();
+    for path in &data_paths {
+        let sstable = InputSstable::open(&io, path, ReadMode::Auto)?;
+        let facts = facts.get_or_insert_with(|| OutputFacts {
+            sstables: 0,
+            bytes: 0,
+            uncompressed_bytes: 0,
+            rows: 0,
+            compression: sstable
+                .compression_info()
+                .map(|info| Compression::from(&info.params)),
+            crc32: 0,
+        });
+        facts.sstables += 1;
+        facts.bytes += sstable.disk_len();
+        facts.uncompressed_bytes += sstable.data_len();
+        facts.rows += u64::try_from(sstable.statistics.stats.total_rows).unwrap_or_default();
+        let mut files: Vec<PathBuf> = components(&sstable.descriptor);
+        files.sort();
+        for file in files {
+            sums.extend(file.file_name().unwrap_or_default().as_encoded_bytes());
+            sums.extend(sum_of(&io, &file, is_cancelled)?.to_be_bytes());
+        }
+    }
+    Ok(facts.map(|facts| OutputFacts {
+        crc32: crc32(&sums),
+        ..facts
+    }))
+}
+
+/// CRC32 of a file's CRC32s, one per extent, which all have one length.
+fn sum_of(io: &Io, path: &Path, is_cancelled: &dyn Fn() -> bool) -> Result<u32> {
+    let file = io.open(path, ReadMode::Auto)?;
+    let mut reader = SequentialReader::whole(file, ReadaheadOptions::default());
+    let mut sums = Vec::new();
+    while let Some(extent) = reader.next()? {
+        if is_cancelled() {
+            return Err(EngineError::Cancelled.into());
+        }
+        sums.extend(crc32(&extent).to_be_bytes());
+    }
+    Ok(crc32(&sums))
+}
+
+/// What is wrong with what a run left, as far as it can be told: a merge of ours leaves the same bytes
+/// every time, a copy as many as there were, and others as many rows.
+///
+/// # Errors
+/// Damage, a failed read, or cancellation.
+pub(super) fn wrong(
+    request: &Request,
+    is_ours: bool,
+    expected: &OutputFacts,
+    data_file_bytes: u64,
+    is_cancelled: &dyn Fn() -> bool,
+) -> Result<Option<String>> {
+    if request.work == Work::Copy {
+        let copied = bytes_in(&request.output)?;
+        return Ok((copied != data_file_bytes)
+            .then(|| format!("{copied} bytes were copied of {data_file_bytes}")));
+    }
+    if request.work == Work::Codec {
+        return Ok(None);
+    }
+    let found = examine(&request.output, is_cancelled)?;
+    let Some(found) = found else {
+        return Ok((is_ours || request.keep_output).then(|| "it left no output".to_owned()));
+    };
+    Ok(match is_ours {
+        true if found != *expected => Some(format!(
+            "its output is not that of the first merge: CRC32 {:08x} over {} bytes, not {:08x} over {}",
+            found.crc32, found.bytes, expected.crc32, expected.bytes
+        )),
+        false if found.rows != expected.rows => Some(format!(
+            "its output has {} rows, and ours {}",
+            found.rows, expected.rows
+        )),
+        false if found.compression != expected.compression => Some(format!(
+            "its output is compressed otherwise than ours: {}",
+            describe(found.compression.as_ref())
+        )),
+        _ => None,
+    })
+}
+
+fn describe(compression: Option<&Compression>) -> String {
+    compression.map_or_else(
+        || "not at all".to_owned(),
+        |c| format!("{}, chunks of {} bytes", c.compressor, c.chunk_length_bytes),
+    )
+}
+
+fn bytes_in(directory: &Path) -> Result<u64> {
+    let failed = || Error::file("list", directory);
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(directory).map_err(failed())? {
+        let metadata = entry.and_then(|entry| entry.metadata());
+        bytes += metadata.map_err(failed())?.len();
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,168 @@
+//! What a process that runs arms is asked, and what it answers: lines of JSON on its stdin and stdout.
+
+use std::io::{BufRead, ErrorKind, Write};
+use std::path::PathBuf;
+
+use compactor::sstable::compression::info::CompressionParams;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::IoPair;
+
+/// What kind of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Merge the inputs.
+    Merge,
+    /// Copy the inputs' `Data.db`.
+    Copy,
+    /// Decompress a sample of the inputs, and compress it again, in memory.
+    Codec,
+}
+
+/// One run of an arm. Paths are absolute.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// What to do.
+    pub work: Work,
+    /// `Data.db` of each input.
+    pub inputs: Vec<PathBuf>,
+    /// An empty directory for the output; whoever asks removes it.
+    pub output: PathBuf,
+    /// Whether the output is wanted there. Without it a process may do away with it.
+    pub keep_output: bool,
+    /// A directory for whatever else has to lie on the same disk; removed when all runs are over.
+    pub scratch: PathBuf,
+    /// How inputs are read and outputs written; not for those who have ways of their own.
+    pub io: IoPair,
+    /// Threads that decode and compress.
+    pub threads: usize,
+    /// Bytes of buffers.
+    pub memory_bytes: usize,
+    /// The moment that expiry is judged at, seconds since 1970.
+    pub now_s: i64,
+    /// Deletions before this many seconds may be purged: the inputs are all that there is.
+    pub gc_before_s: i64,
+    /// Compression that the output has to have; `None` for none.
+    pub compression: Option<Compression>,
+    /// Uncompressed bytes that the codec's sample may have.
+    pub sample_bytes: u64,
+}
+
+/// How an SSTable is compressed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compression {
+    /// Class name of the compressor.
+    pub compressor: String,
+    /// Its own options.
+    pub options: Vec<(String, String)>,
+    /// Uncompressed bytes of a chunk.
+    pub chunk_length_bytes: u32,
+    /// Chunks that do not become shorter than this are stored as they are.
+    pub max_compressed_len: u32,
+}
+
+impl From<&CompressionParams> for Compression {
+    fn from(params: &CompressionParams) -> Compression {
+        Compression {
+            compressor: params.compressor.clone(),
+            options: params.options.clone(),
+            chunk_length_bytes: params.chunk_len,
+            max_compressed_len: params.max_compressed_len,
+        }
+    }
+}
+
+impl From<&Compression> for CompressionParams {
+    fn from(compression: &Compression) -> CompressionParams {
+        CompressionParams {
+            compressor: compression.compressor.clone(),
+            options: compression.options.clone(),
+            chunk_len: compression.chunk_length_bytes,
+            max_compressed_len: compression.max_compressed_len,
+        }
+    }
+}
+
+/// The first line of a process that answers several requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Introduction {
+    /// The arm's name in reports.
+    pub name: String,
+    /// How it measures, and what a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// It was done.
+    Done(Done),
+    /// It could not be done; the reason.
+    Failed(String),
+}
+
+/// What the work took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// Seconds from opening the inputs to the last sync.
+    pub wall_s: f64,
+    /// Processor seconds meanwhile, user and system, over all threads.
+    pub cpu_s: f64,
+    /// Largest resident set of the process, bytes; of the work alone if the process goes on.
+    pub peak_rss_bytes: u64,
+    /// Modes that were really used.
+    pub io: Option<IoPair>,
+    /// What was done otherwise than the arm claims, sentences.
+    pub otherwise: Vec<String>,
+    /// Of [`Work::Codec`].
+    pub codec: Option<CodecTimes>,
+}
+
+/// What the codec took, for a sample of the inputs. Medians over passes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CodecTimes {
+    /// Uncompressed bytes of the sample.
+    pub sample_bytes: u64,
+    /// How often it was decompressed and compressed.
+    pub passes: u32,
+    /// Seconds to check and decompress it, on all threads.
+    pub decompress_s: f64,
+    /// Seconds to compress it and compute checksums, likewise.
+    pub compress_s: f64,
+    /// Processor seconds of decompressing.
+    pub decompress_cpu_s: f64,
+    /// Processor seconds of compressing.
+    pub compress_cpu_s: f64,
+}
+
+/// Longest line that is accepted: requests name all inputs.
+const LINE_LIMIT: u64 = 64 << 20;
+
+/// Reads a line; `None` at the end.
+///
+/// # Errors
+/// A failed read, or a line that is something else.
+pub fn read_line<T: DeserializeOwned>(from: &mut impl BufRead) -> std::io::Result<Option<T>> {
+    let mut line = String::new();
+    if std::io::Read::take(from, LINE_LIMIT).read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    serde_json::from_str(&line).map(Some).map_err(|e| {
+        let shown: String = line.trim_end().chars().take(80).collect();
+        std::io::Error::new(ErrorKind::InvalidData, format!("{e}: {shown}"))
+    })
+}
+
+/// Writes a line.
+///
+/// # Errors
+/// A failed write, or a path that is not UTF-8.
+pub fn write_line(to: &mut impl Write, message: &impl Serialize) -> std::io::Result<()> {
+    let mut line = serde_json::to_string(message)?;
+    line.push('\n');
+    to.write_all(line.as_bytes())?;
+    to.flush()
+}

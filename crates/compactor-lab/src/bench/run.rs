@@ -1,0 +1,437 @@
+//! All runs: every repeat has each arm once, in an order of its own.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use compactor::{Error, ErrorKind, Observer, Result};
+
+use super::external::External;
+use super::inputs::{Inputs, needed_bytes};
+use super::options::GC_GRACE_S;
+use super::outcome::FORMAT_VERSION;
+use super::{
+    ArmKind, ArmOutcome, BenchOptions, BenchOutcome, BenchRecord, BenchRun, Done, OutputFacts,
+    Reply, Request, Work, at_scale, child, output, work,
+};
+use crate::environment::capture;
+use crate::outcome::{End, Environment, Warning};
+use crate::random::Random;
+use crate::report::units::bytes;
+use crate::scratch::Scratch;
+use crate::stats::{ENOUGH_REPEATS, outliers};
+use crate::table::require_room;
+
+/// Tells the order's random numbers from others of the same seed.
+const STREAM: u64 = 0x6265_6e63;
+
+/// Measures all arms. `program bench-arm` has to [`serve`](super::serve) a request. Whatever is
+/// made on the disk is below `options.directory` and gone at the end, and so are processes. `say` hears
+/// a line about every step. Once `stop` is set, what was measured until then comes back, with
+/// [`End::Interrupted`].
+///
+/// # Errors
+/// Options that make no sense, no room, a merge that fails, a command that does not introduce itself,
+/// or cancellation before the first run that counts.
+pub fn run(
+    options: &BenchOptions,
+    program: &Path,
+    stop: &AtomicBool,
+    say: &mut dyn FnMut(&str),
+) -> Result<BenchOutcome> {
+    options.check()?;
+    let started = Instant::now();
+    let started_at_ms = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
+    let directory =
+        std::path::absolute(&options.directory).map_err(Error::file("find", &options.directory))?;
+    let needed = needed_bytes(options);
+    say(&format!(
+        "up to {} will lie in {} at a time",
+        bytes(needed as f64),
+        options.directory.display()
+    ));
+    require_room(&directory, needed)?;
+    let scratch = Scratch::create(&directory, "bench")?;
+    let environment = capture(scratch.path(), "none".to_owned())?;
+    // Ended before the directory goes, which is dropped later.
+    let mut externals = Vec::new();
+    for command in &options.external {
+        externals.push(External::start(command, stop)?);
+    }
+    let mut observer = Stoppable(stop);
+    if options.given.is_empty() {
+        say(&format!(
+            "generating {}",
+            bytes(options.generated.bytes as f64)
+        ));
+    }
+    let inputs = Inputs::prepare(options, scratch.path(), &mut observer)?;
+    say("merging once, to know the output");
+    let mut bench = Bench {
+        options,
+        program,
+        stop,
+        scratch: scratch.path(),
+        expected: reference(options, &inputs, scratch.path(), &mut observer)?,
+        inputs,
+        externals,
+    };
+    let mut outcome = BenchOutcome {
+        format_version: FORMAT_VERSION,
+        started_at_ms,
+        elapsed_s: 0.0,
+        end: End::Complete,
+        options: record(options),
+        warnings: warnings(&environment, options),
+        environment,
+        data: bench.inputs.record.clone(),
+        data_file_bytes: bench.inputs.data_file_bytes,
+        output: bench.expected.clone(),
+        arms: bench.arms(say),
+    };
+    match bench.rounds(&mut outcome.arms, say) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::Cancelled => {
+            if outcome
+                .arms
+                .iter()
+                .all(|arm| arm.counted().next().is_none())
+            {
+                return Err(error);
+            }
+            outcome.end = End::Interrupted;
+        }
+        Err(error) => return Err(error),
+    }
+    drop(bench);
+    outcome.warnings.extend(outlying(&outcome.arms));
+    outcome.elapsed_s = started.elapsed().as_secs_f64();
+    scratch.remove()?;
+    Ok(outcome)
+}
+
+fn record(options: &BenchOptions) -> BenchRecord {
+    BenchRecord {
+        command: options.command.clone(),
+        repeats: options.repeats,
+        warm_ups: options.warm_ups,
+        warm: options.warm,
+        threads: options.threads,
+        memory_bytes: options.memory_bytes,
+        seed: options.seed,
+    }
+}
+
+/// What all runs have in common.
+struct Bench<'a> {
+    options: &'a BenchOptions,
+    program: &'a Path,
+    stop: &'a AtomicBool,
+    scratch: &'a Path,
+    inputs: Inputs,
+    expected: OutputFacts,
+    externals: Vec<External>,
+}
+
+impl Bench<'_> {
+    fn arms(&self, say: &mut dyn FnMut(&str)) -> Vec<ArmOutcome> {
+        let arm = |name: String, kind, io, notes: Vec<String>| ArmOutcome {
+            name,
+            kind,
+            io,
+            notes,
+            runs: Vec::new(),
+            failure: None,
+        };
+        let wants = |kind| self.options.kinds.contains(&kind);
+        let mut arms = Vec::new();
+        for (kind, verb) in [(ArmKind::Merge, "merge"), (ArmKind::Copy, "copy")] {
+            for pair in self.options.pairs.iter().filter(|_| wants(kind)) {
+                arms.push(arm(format!("{verb} {pair}"), kind, Some(*pair), Vec::new()));
+            }
+        }
+        let has_codec =
+            self.inputs.record.compressor.is_some() || self.expected.compression.is_some();
+        match (wants(ArmKind::Codec), has_codec) {
+            (true, true) => arms.push(arm("codec".to_owned(), ArmKind::Codec, None, Vec::new())),
+            (true, false) => say("neither inputs nor output are compressed: no arm codec"),
+            (false, _) => {}
+        }
+        for external in &self.externals {
+            let hello = &external.introduction;
+            arms.push(arm(
+                hello.name.clone(),
+                ArmKind::External,
+                None,
+                hello.notes.clone(),
+            ));
+        }
+        arms
+    }
+
+    fn rounds(&mut self, arms: &mut [ArmOutcome], say: &mut dyn FnMut(&str)) -> Result<()> {
+        let rounds = self.options.warm_ups + self.options.repeats;
+        let runs = rounds as usize * arms.len();
+        let mut random = Random::new(self.options.seed, STREAM);
+        let mut order: Vec<usize> = (0..arms.len()).collect();
+        let mut number = 0;
+        for repeat in 0..rounds {
+            random.shuffle(&mut order);
+            for &index in &order {
+                let external = arms[..index]
+                    .iter()
+                    .filter(|arm| arm.kind == ArmKind::External);
+                let external = external.count();
+                let Some(arm) = arms.get_mut(index).filter(|arm| arm.failure.is_none()) else {
+                    number += 1;
+                    continue;
+                };
+                let warm_up = repeat < self.options.warm_ups;
+                let reply = self.one(arm, external, repeat)?;
+                let done = match reply {
+                    Ok(done) => done,
+                    Err(reason) => {
+                        say(&format!("{} failed: {reason}", arm.name));
+                        arm.failure = Some(reason);
+                        number += 1;
+                        continue;
+                    }
+                };
+                let run = self.run_of(arm.kind, done, repeat, number);
+                number += 1;
+                say(&format!(
+                    "run {number} of {runs}{}: {}: {:.2} s",
+                    if warm_up { ", warm-up" } else { "" },
+                    arm.name,
+                    run.wall_s
+                ));
+                arm.runs.push(run);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs an arm once, and looks at what it left.
+    fn one(
+        &mut self,
+        arm: &ArmOutcome,
+        external: usize,
+        repeat: u32,
+    ) -> Result<std::result::Result<Done, String>> {
+        let is_cancelled = || self.stop.load(Ordering::Relaxed);
+        let output = Output::new(self.scratch.join("output"))?;
+        self.inputs.make_ready(self.options.warm)?;
+        let mut request = request(self.options, &self.inputs, self.scratch, output.path());
+        request.compression.clone_from(&self.expected.compression);
+        // Others may have to copy it: once is enough.
+        request.keep_output = arm.kind != ArmKind::External || repeat == 0;
+        request.work = match arm.kind {
+            ArmKind::Merge | ArmKind::External => Work::Merge,
+            ArmKind::Copy => Work::Copy,
+            ArmKind::Codec => Work::Codec,
+        };
+        if let Some(pair) = arm.io {
+            request.io = pair;
+        }
+        // What was removed or written before is not to be written while something else is measured.
+        if let Ok(directory) = File::open(self.scratch) {
+            let _ = rustix::fs::syncfs(directory);
+        }
+        let reply = match (arm.kind, self.externals.get_mut(external)) {
+            (ArmKind::External, Some(external)) => external.run(&request, self.stop)?,
+            _ => child::run(self.program, &request, self.stop)?,
+        };
+        let mut done = match reply {
+            Reply::Done(done) => done,
+            Reply::Failed(reason) => return Ok(Err(reason)),
+        };
+        let is_ours = arm.kind != ArmKind::External;
+        let bytes = self.inputs.data_file_bytes;
+        let wrong = output::wrong(&request, is_ours, &self.expected, bytes, &is_cancelled)?;
+        done.otherwise.extend(wrong);
+        output.remove()?;
+        Ok(Ok(done))
+    }
+
+    fn run_of(&self, kind: ArmKind, done: Done, repeat: u32, order: u32) -> BenchRun {
+        let (wall_s, cpu_s) = match &done.codec {
+            None => (done.wall_s, done.cpu_s),
+            Some(times) => at_scale(
+                times,
+                self.inputs.record.uncompressed_bytes,
+                self.expected.uncompressed_bytes,
+            ),
+        };
+        BenchRun {
+            repeat,
+            warm_up: repeat < self.options.warm_ups,
+            order,
+            wall_s,
+            cpu_s,
+            peak_rss_bytes: (kind != ArmKind::Codec).then_some(done.peak_rss_bytes),
+            io: done.io,
+            codec: done.codec,
+            otherwise: done.otherwise,
+        }
+    }
+}
+
+fn request(options: &BenchOptions, inputs: &Inputs, scratch: &Path, output: &Path) -> Request {
+    Request {
+        work: Work::Merge,
+        inputs: inputs.data_paths.clone(),
+        output: output.to_owned(),
+        keep_output: true,
+        scratch: scratch.to_owned(),
+        io: options.pairs[0],
+        threads: options.threads,
+        memory_bytes: options.memory_bytes,
+        now_s: options.now_s,
+        gc_before_s: options.now_s.saturating_sub(GC_GRACE_S),
+        compression: None,
+        sample_bytes: options.sample_bytes,
+    }
+}
+
+/// Merges in this process, where an error is one with all that it says.
+fn reference(
+    options: &BenchOptions,
+    inputs: &Inputs,
+    scratch: &Path,
+    observer: &mut Stoppable<'_>,
+) -> Result<OutputFacts> {
+    let output = Output::new(scratch.join("output"))?;
+    work::merge(&request(options, inputs, scratch, output.path()), observer)?;
+    let facts = output::examine(output.path(), &|| observer.is_cancelled())?;
+    output.remove()?;
+    facts.ok_or_else(|| {
+        Error::invalid(
+            "nothing is left of these SSTables when they are merged: all has expired or is deleted; \
+             there is nothing to compare",
+        )
+    })
+}
+
+/// The directory of a run's output, which goes with it.
+struct Output(PathBuf);
+
+impl Output {
+    fn new(path: PathBuf) -> Result<Output> {
+        fs::create_dir(&path).map_err(Error::file("create directory", &path))?;
+        Ok(Output(path))
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn remove(self) -> Result<()> {
+        fs::remove_dir_all(&self.0).map_err(Error::file("remove", &self.0))
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // Gone by now, unless something failed.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn warnings(environment: &Environment, options: &BenchOptions) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut warn = |kind: &str, text: &str| warnings.push(Warning::new(kind, text));
+    if cfg!(debug_assertions) {
+        warn(
+            "debug_build",
+            "this is a debug build, many times slower than one with --release",
+        );
+    }
+    if environment
+        .device
+        .as_ref()
+        .is_some_and(|device| device.is_virtual)
+    {
+        warn(
+            "virtual_disk",
+            "the disk is virtual: its host may cache what is read and written past this machine's \
+             page cache, and may share it with others",
+        );
+    }
+    if environment.file_system.as_deref() == Some("tmpfs") {
+        warn("in_memory", "the directory is in memory: there is no disk");
+    }
+    if let Some([load, ..]) = environment.load_before
+        && load > 0.5 * f64::from(environment.processors)
+    {
+        warn(
+            "busy_machine",
+            &format!("the load was {load:.1} before anything was started: others disturb"),
+        );
+    }
+    if (options.repeats as usize) < ENOUGH_REPEATS {
+        warn(
+            "few_repeats",
+            "with so few repeats an interval says little: --repeat 5 or more",
+        );
+    }
+    warnings
+}
+
+fn outlying(arms: &[ArmOutcome]) -> Vec<Warning> {
+    let of_arm = |arm: &ArmOutcome| {
+        let runs: Vec<&BenchRun> = arm.counted().collect();
+        let times: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
+        let warning = |at: usize| {
+            Warning::new(
+                "outlier",
+                format!(
+                    "{}: {:.2} s of repeat {} is far off its others",
+                    arm.name, times[at], runs[at].repeat
+                ),
+            )
+        };
+        outliers(&times)
+            .into_iter()
+            .map(warning)
+            .collect::<Vec<_>>()
+    };
+    arms.iter().flat_map(of_arm).collect()
+}
+
+/// Stops work in this process when the person asks to.
+struct Stoppable<'a>(&'a AtomicBool);
+
+impl Observer for Stoppable<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_far_off_is_told_of() {
+        let mut outcome = super::super::report::tests::outcome();
+        let arm = &mut outcome.arms[0];
+        let run = arm.runs[1].clone();
+        arm.runs = [1.0, 1.01, 0.99, 1.0, 5.0]
+            .into_iter()
+            .enumerate()
+            .map(|(repeat, wall_s)| BenchRun {
+                repeat: repeat as u32,
+                wall_s,
+                ..run.clone()
+            })
+            .collect();
+        let found = outlying(&outcome.arms);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].text.contains("5.00 s of repeat 4"), "{found:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Our own arms, carried out in this process.
+
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+use compactor::io::{ReadMode, WriteMode};
+use compactor::process::Usage;
+use compactor::{MergeReport, MergeRequest, Observer, Result, Scope};
+
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::{Done, IoPair, Reply, Request, Work, codec, copy, read_line, write_line};
+
+/// Carries out the one request that is read, and answers it. If its parent dies, this process is asked
+/// to stop, as with Ctrl-C.
+///
+/// # Errors
+/// A request that cannot be read, or a reply that cannot be written.
+pub fn serve(
+    from: &mut impl BufRead,
+    to: &mut impl Write,
+    observer: &mut dyn Observer,
+) -> std::io::Result<()> {
+    // Where it is refused, a child without a parent works to its end and finds nobody to tell.
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
+    let Some(request) = read_line(from)? else {
+        return Ok(());
+    };
+    let reply = match carry_out(&request, observer) {
+        Ok(done) => Reply::Done(done),
+        Err(error) => Reply::Failed(error.to_string()),
+    };
+    write_line(to, &reply)
+}
+
+/// Does what is asked, and measures it. Peak memory is that of the process since it was started: the
+/// kernel's account for a parent (`wait4`) would begin with what the parent itself once had.
+///
+/// # Errors
+/// What the work fails with, or cancellation. The output directory may hold part of a copy then.
+fn carry_out(request: &Request, observer: &mut dyn Observer) -> Result<Done> {
+    let before = Usage::now();
+    let started = Instant::now();
+    let mut done = Done::default();
+    match request.work {
+        Work::Merge => {
+            let report = merge(request, observer)?;
+            done.io = modes_of(&report);
+            done.otherwise = otherwise(&report);
+        }
+        Work::Copy => (done.io, done.otherwise) = copy::copy(request, observer)?,
+        Work::Codec => done.codec = Some(codec::codec(request, observer)?),
+    }
+    done.wall_s = started.elapsed().as_secs_f64();
+    let usage = Usage::now().since(&before);
+    done.cpu_s = usage.cpu.as_secs_f64();
+    done.peak_rss_bytes = usage.peak_rss_bytes;
+    Ok(done)
+}
+
+/// Merges the inputs, which are all that the table has, checking every component of them.
+///
+/// # Errors
+/// As [`compactor::merge()`].
+pub(super) fn merge(request: &Request, observer: &mut dyn Observer) -> Result<MergeReport> {
+    let mut options = MergeRequest::new(request.inputs.clone(), &request.output);
+    options.scope = Scope::Complete;
+    options.now_s = request.now_s;
+    options.gc_before_s = Some(request.gc_before_s);
+    options.read_mode = request.io.read;
+    options.write_mode = request.io.write;
+    options.threads = request.threads;
+    options.memory_bytes = request.memory_bytes;
+    compactor::merge(options, observer)
+}
+
+fn modes_of(report: &MergeReport) -> Option<IoPair> {
+    Some(IoPair {
+        read: report.io.read_mode.parse().ok()?,
+        write: report.io.write_mode.as_ref()?.parse().ok()?,
+    })
+}
+
+fn otherwise(report: &MergeReport) -> Vec<String> {
+    let mut found = report.io.fallbacks.clone();
+    let is_direct = modes_of(report)
+        .is_some_and(|modes| modes.read == ReadMode::Direct && modes.write == WriteMode::Direct);
+    match report.page_cache.pages_resident() {
+        Some(pages) if is_direct && pages > 0 => found.push(format!(
+            "direct on both sides, and {pages} pages were left in the page cache"
+        )),
+        _ => {}
+    }
+    found
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// A request without inputs.
+    pub(crate) fn request(directory: &Path, work: Work) -> Request {
+        Request {
+            work,
+            inputs: Vec::new(),
+            output: directory.join("output"),
+            keep_output: true,
+            scratch: directory.to_owned(),
+            io: IoPair {
+                read: ReadMode::Auto,
+                write: WriteMode::Auto,
+            },
+            threads: 2,
+            memory_bytes: 16 << 20,
+            now_s: 1_800_000_000,
+            gc_before_s: 1_799_000_000,
+            compression: None,
+            sample_bytes: 1 << 20,
+        }
+    }
+}
