@@ -8,6 +8,7 @@ use serde_json::json;
 use super::plan::Plan;
 use crate::cassandra::{Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Table};
 use crate::compare;
+use crate::findings::Finding;
 use crate::ours::{self, MergeRequest};
 use crate::parity::{self, Exception};
 
@@ -199,8 +200,14 @@ impl Merge<'_> {
                 return Ok(vec![format!("an output of {with} but not of {without}")]);
             }
         };
-        let mut differences: Vec<String> = cassandra
-            .verify(self.table, &ours)?
+        let mut findings = cassandra.verify(self.table, &ours)?;
+        if findings.iter().any(is_seek_to_the_end) {
+            let theirs = cassandra.verify(self.table, theirs)?;
+            if theirs.iter().any(is_seek_to_the_end) {
+                findings.retain(|finding| !is_seek_to_the_end(finding));
+            }
+        }
+        let mut differences: Vec<String> = findings
             .iter()
             .map(|finding| format!("verifier: {finding}"))
             .collect();
@@ -221,4 +228,10 @@ impl Merge<'_> {
         }
         Ok(differences)
     }
+}
+
+/// What 6.0-alpha2's verifier says of a compressed SSTable whose content ends exactly where a chunk does, Cassandra's own
+/// as well: at its end it seeks to a chunk behind the last (`RandomAccessReader.seek`, `CompressionMetadata.chunkFor`).
+fn is_seek_to_the_end(finding: &Finding) -> bool {
+    finding.check == "verifier" && finding.message.contains("CompressionMetadata.chunkFor")
 }
