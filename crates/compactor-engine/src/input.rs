@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::compression::chunk::ChunkDecompressor;
@@ -16,9 +17,13 @@ use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
 use crate::component_list::{ComponentList, ForeignNames};
-use crate::decode::Encoding;
+use crate::cursor::{Cursor, ExpectedPartitions};
+use crate::decode::{DecodeOptions, DecodedBlocks, Encoding};
 use crate::error::{Error, Result};
 use crate::header_union::layout_of;
+use crate::key_estimate::partition_count;
+use crate::rate_limiter::RateLimiter;
+use crate::workers::WorkerQueue;
 
 /// Longest component that is read into memory whole: CompressionInfo of a 16 TiB table with 16 KiB
 /// chunks is 8 GiB, so this is generous without being endless.
@@ -171,6 +176,35 @@ impl InputSstable {
             components,
             foreign_components,
         })
+    }
+
+    /// Starts reading `Data.db` ahead; once.
+    ///
+    /// # Errors
+    /// If it is being read already; as [`DataFile::open`].
+    pub fn start(
+        &mut self,
+        io: &Io,
+        decode: DecodeOptions,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+        limiter: Option<Arc<RateLimiter>>,
+    ) -> Result<Cursor<DecodedBlocks>> {
+        let Some(encoding) = self.encoding.take() else {
+            return Err(Error::Internal("an SSTable was read twice".to_owned()));
+        };
+        let data = self.data.open(io)?;
+        let blocks =
+            DecodedBlocks::start(data, encoding, decode, queue, cancelled).limited_by(limiter);
+        let mut cursor = Cursor::new(blocks, self.bounded_layout(), self.data_path())
+            .with_partitioner(self.partitioner);
+        let stats = &self.statistics.stats;
+        cursor.expect(ExpectedPartitions {
+            count: partition_count(stats),
+            first_key: stats.first_key.clone(),
+            last_key: stats.last_key.clone(),
+        });
+        Ok(cursor)
     }
 
     /// Path of `Data.db`.

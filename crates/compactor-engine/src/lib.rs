@@ -27,6 +27,7 @@ pub mod error;
 pub mod header_union;
 pub mod input;
 pub mod key_estimate;
+mod marker;
 pub mod merge_counts;
 pub mod merge_input;
 pub mod merge_job;

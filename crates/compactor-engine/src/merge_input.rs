@@ -1,4 +1,7 @@
-//! One input of a merge: its cursor, and what its statistics say that it does not need.
+//! One input of a merge: its cursor, and what its statistics say that it does not need. And the order of
+//! several.
+
+use std::cmp::Ordering;
 
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
@@ -66,5 +69,38 @@ impl<S: BlockSource> MergeInput<S> {
     /// The cursor, for counters.
     pub fn cursor(&self) -> &Cursor<S> {
         &self.cursor
+    }
+}
+
+#[inline]
+pub(crate) fn compare_partitions<S: BlockSource>(
+    inputs: &[MergeInput<S>],
+    a: u32,
+    b: u32,
+) -> Ordering {
+    let (a, b) = (&inputs[a as usize].cursor, &inputs[b as usize].cursor);
+    match (a.has_partition(), b.has_partition()) {
+        (true, true) => a
+            .position_in_ring()
+            .cmp(&b.position_in_ring())
+            .then_with(|| a.key().cmp(b.key())),
+        (a_has, b_has) => b_has.cmp(&a_has),
+    }
+}
+
+/// Order of two members of a group inside the partition; those at its end come last.
+#[inline]
+pub(crate) fn compare_unfiltereds<S: BlockSource>(
+    inputs: &[MergeInput<S>],
+    output: &Layout,
+    group: &[u32],
+    a: u32,
+    b: u32,
+) -> Ordering {
+    let a = inputs[group[a as usize] as usize].cursor.clustering();
+    let b = inputs[group[b as usize] as usize].cursor.clustering();
+    match (a, b) {
+        (Some(a), Some(b)) => output.clustering.compare(a, b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
     }
 }

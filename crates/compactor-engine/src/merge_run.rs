@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 
 use compactor_sstable::partitioner::Partitioner;
 
-use crate::cursor::{Cursor, ExpectedPartitions};
-use crate::decode::{DecodedBlocks, Encoding};
+use crate::decode::Encoding;
 use crate::error::{Error, Result};
 use crate::header_union::column_map;
-use crate::key_estimate::{keys_per_sstable, partition_count};
+use crate::key_estimate::keys_per_sstable;
 use crate::merge_counts::MergeCounts;
 use crate::merge_input::MergeInput;
 use crate::merge_job::MergeJob;
@@ -217,26 +216,14 @@ impl MergeJob {
         let limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate)));
         let mut inputs = std::mem::take(&mut self.inputs);
         for input in &mut inputs {
-            let Some(encoding) = input.encoding.take() else {
-                return Err(Error::Internal("an input was read twice".to_owned()));
-            };
             let map = column_map(&input.layout, &layout)?;
-            let blocks = DecodedBlocks::start(
-                input.data.open(&self.io)?,
-                encoding,
+            let mut cursor = input.start(
+                &self.io,
                 self.budget.decode,
                 workers.queue(),
                 Arc::clone(cancelled),
-            )
-            .limited_by(limiter.clone());
-            let mut cursor = Cursor::new(blocks, input.bounded_layout(), input.data_path())
-                .with_partitioner(input.partitioner);
-            let stats = &input.statistics.stats;
-            cursor.expect(ExpectedPartitions {
-                count: partition_count(stats),
-                first_key: stats.first_key.clone(),
-                last_key: stats.last_key.clone(),
-            });
+                limiter.clone(),
+            )?;
             if let Some(trace) = observer.trace(cursor.path()) {
                 cursor.set_trace(trace);
             }

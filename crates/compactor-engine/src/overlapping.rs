@@ -22,8 +22,7 @@ use crate::component_list::ForeignNames;
 use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, union};
 use crate::input::{InputSstable, read_small};
-use crate::partition_merge::PurgeLimits;
-use crate::purge::PurgeLimit;
+use crate::purge::{PurgeLimit, PurgeLimits};
 
 /// What is known of the table beyond the inputs.
 #[derive(Debug)]

@@ -18,26 +18,20 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
-use compactor_sstable::partitioner::KeyHash;
 
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
+use crate::marker::{Turn, effective, write_marker};
 use crate::merge_counts::MergeCounts;
-use crate::merge_input::MergeInput;
+use crate::merge_input::{MergeInput, compare_partitions, compare_unfiltereds};
 use crate::observer::Observer;
 use crate::origin_counts::OriginCountsWriter;
 use crate::partition_writer::{BlockOutput, PartitionWriter, TranscodeError};
-use crate::purge::{PurgeLimit, Purger};
+use crate::purge::{PurgeLimit, PurgeLimits, Purger};
 use crate::row_merge::{RowContext, RowMerger, VersionError};
 use crate::sstable_index::SstableIndex;
 use crate::tournament::Tournament;
 use crate::window::BlockSource;
-
-/// Decides how far a partition's deletions may be purged.
-pub trait PurgeLimits {
-    /// The limit for the partition with this key.
-    fn limit(&self, key: &[u8], hash: KeyHash) -> PurgeLimit;
-}
 
 /// Rows, markers and partitions after which the observer is called.
 const STEPS_PER_REPORT: u32 = 1024;
@@ -413,7 +407,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 self.inputs[only].open = marker.open;
                 let after = effective(marker.open, deletion);
                 let side = self.note_bound(&[only as u32]);
-                self.write_marker(side, before, after)?;
+                self.add_marker(side, before, after)?;
             } else {
                 return Ok(());
             }
@@ -479,7 +473,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 && !step.iter().any(goes_on)
                 && let Some((before, side)) = pending.take()
             {
-                self.write_marker(side, before, open)?;
+                self.add_marker(side, before, open)?;
             }
             let (inputs, output) = (&self.inputs, &self.output);
             for &member in &step {
@@ -603,32 +597,21 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         side
     }
 
-    /// Writes the marker that leads from one open deletion to another, at the bound that was noted.
-    fn write_marker(
+    /// Adds the marker that leads from one open deletion to another, at the bound that was noted.
+    fn add_marker(
         &mut self,
         side: Ordering,
         before: DeletionTime,
         after: DeletionTime,
     ) -> Result<()> {
-        if before == after {
-            return Ok(());
-        }
-        let close = self.purger.purge_deletion(before);
-        let open = self.purger.purge_deletion(after);
-        self.counts.purged.range_bounds += u64::from(close != before) + u64::from(open != after);
-        let kind = match (close.is_live(), open.is_live(), side == Ordering::Less) {
-            (true, true, _) => return Ok(()),
-            (true, false, true) => Kind::InclStartBound,
-            (true, false, false) => Kind::ExclStartBound,
-            (false, true, true) => Kind::ExclEndBound,
-            (false, true, false) => Kind::InclEndBound,
-            (false, false, true) => Kind::ExclEndInclStartBoundary,
-            (false, false, false) => Kind::InclEndExclStartBoundary,
+        let (purger, counts) = (&self.purger, &mut self.counts.purged);
+        let (writer, bound) = (&mut self.writer, &mut self.bound);
+        let turn = Turn {
+            side,
+            before,
+            after,
         };
-        if let Some(first) = self.bound.first_mut() {
-            *first = kind as u8;
-        }
-        self.writer.add_marker(kind, &self.bound, &close, &open)
+        write_marker(writer, purger, counts, bound, turn)
     }
 }
 
@@ -644,43 +627,4 @@ fn check_deletion(key: &[u8], deletion: &DeletionTime, version: Version) -> Resu
          hold deletions of partitions before 1970: write version nb",
         crate::cursor::hex(key)
     )))
-}
-
-/// An open range tombstone counts only where it supersedes the partition's deletion.
-#[inline]
-fn effective(open: DeletionTime, partition: DeletionTime) -> DeletionTime {
-    if open.supersedes(&partition) {
-        open
-    } else {
-        DeletionTime::LIVE
-    }
-}
-
-#[inline]
-fn compare_partitions<S: BlockSource>(inputs: &[MergeInput<S>], a: u32, b: u32) -> Ordering {
-    let (a, b) = (&inputs[a as usize].cursor, &inputs[b as usize].cursor);
-    match (a.has_partition(), b.has_partition()) {
-        (true, true) => a
-            .position_in_ring()
-            .cmp(&b.position_in_ring())
-            .then_with(|| a.key().cmp(b.key())),
-        (a_has, b_has) => b_has.cmp(&a_has),
-    }
-}
-
-/// Order of two members of a group inside the partition; those at its end come last.
-#[inline]
-fn compare_unfiltereds<S: BlockSource>(
-    inputs: &[MergeInput<S>],
-    output: &Layout,
-    group: &[u32],
-    a: u32,
-    b: u32,
-) -> Ordering {
-    let a = inputs[group[a as usize] as usize].cursor.clustering();
-    let b = inputs[group[b as usize] as usize].cursor.clustering();
-    match (a, b) {
-        (Some(a), Some(b)) => output.clustering.compare(a, b),
-        (a, b) => b.is_some().cmp(&a.is_some()),
-    }
 }

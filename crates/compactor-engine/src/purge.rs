@@ -7,6 +7,7 @@
 
 use compactor_sstable::data::cell::{CellView, Liveness};
 use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::KeyHash;
 
 /// Up to which timestamp deletions of the current partition may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,12 @@ pub enum PurgeLimit {
     Before(i64),
     /// Keep everything.
     Nothing,
+}
+
+/// Decides how far a partition's deletions may be purged.
+pub trait PurgeLimits {
+    /// The limit for the partition with this key.
+    fn limit(&self, key: &[u8], hash: KeyHash) -> PurgeLimit;
 }
 
 /// Decides about deletions of one partition at one moment.

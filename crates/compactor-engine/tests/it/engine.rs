@@ -8,9 +8,9 @@ use compactor_engine::header_union::{HeaderSource, column_map, layout_of, union}
 use compactor_engine::merge_counts::MergeCounts;
 use compactor_engine::merge_input::MergeInput;
 use compactor_engine::observer::Observer;
-use compactor_engine::partition_merge::{PartitionMerger, PurgeLimits};
+use compactor_engine::partition_merge::PartitionMerger;
 use compactor_engine::partition_writer::{BlockOutput, PartitionWriter};
-use compactor_engine::purge::PurgeLimit;
+use compactor_engine::purge::{PurgeLimit, PurgeLimits};
 use compactor_engine::sstable_index::{IndexedPartition, SstableIndex};
 use compactor_engine::window::{Block, BlockSource, HEADROOM};
 use compactor_sstable::Version;
