@@ -121,7 +121,39 @@ impl Contexts {
     }
 }
 
+impl Contexts {
+    /// Whether reconciling `left` with `right` gives `right` as it is: what it counted is all in there.
+    ///
+    /// # Errors
+    /// Corruption if a value is no context.
+    pub fn gives_right(&mut self, left: &CounterCell<'_>, right: &CounterCell<'_>) -> Result<bool> {
+        match (left.cell.is_tombstone(), right.cell.is_tombstone()) {
+            (true, true) => {
+                return Ok(crate::reconcile::reconcile(left.cell, right.cell) != left.cell);
+            }
+            (true, false) => return Ok(false),
+            (false, true) => return Ok(true),
+            (false, false) => {}
+        }
+        let (a, b) = (self.bytes_of(&left.value), self.bytes_of(&right.value));
+        Ok(match (a.is_empty(), b.is_empty()) {
+            (true, false) => false,
+            (false, true) => true,
+            (true, true) => left.cell.timestamp <= right.cell.timestamp,
+            (false, false) => {
+                let merged = merge(&Context::parse(a)?, &Context::parse(b)?, &mut Vec::new());
+                matches!(merged, Merged::Right) && right.cell.timestamp >= left.cell.timestamp
+            }
+        })
+    }
+}
+
 impl<'a> CounterCell<'a> {
+    /// When it was written.
+    pub fn timestamp(&self) -> i64 {
+        self.cell.timestamp
+    }
+
     /// The cell; its value too unless a merge made it, in which case the range tells which context.
     pub fn into_parts(self) -> (CellView<'a>, Option<Range<usize>>) {
         match self.value {

@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use compactor_sstable::schema::Table;
+use compactor_sstable::schema::{ColumnKind, Table};
 use compactor_sstable::statistics::header::{HeaderColumn, SerializationHeader};
 
 use crate::error::{Error, Result};
@@ -95,6 +95,49 @@ impl DropTimes {
     pub fn may_cover(&self, min_timestamp: i64) -> bool {
         let drops = self.static_columns.iter().chain(&self.regular_columns);
         drops.into_iter().any(|drop| drop.covers(min_timestamp))
+    }
+}
+
+/// Which columns of a header the table does not have any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GoneColumns {
+    /// In header order; empty if all are there.
+    static_columns: Vec<bool>,
+    regular_columns: Vec<bool>,
+}
+
+impl GoneColumns {
+    /// Those of `header` that were dropped and not added again, by the table's schema.
+    pub fn of(table: &Table, header: &SerializationHeader) -> GoneColumns {
+        let dropped = table.dropped_columns.iter().map(|column| &*column.name);
+        let dropped: HashSet<&str> = dropped.collect();
+        let of = |kind: ColumnKind, columns: &[HeaderColumn]| -> Vec<bool> {
+            let known = table.columns.iter().filter(|column| column.kind == kind);
+            let known: HashSet<&str> = known.map(|column| &*column.name).collect();
+            let is_gone = |column: &HeaderColumn| {
+                let name = String::from_utf8_lossy(&column.name);
+                dropped.contains(&*name) && !known.contains(&*name)
+            };
+            let gone: Vec<bool> = columns.iter().map(is_gone).collect();
+            match gone.contains(&true) {
+                true => gone,
+                false => Vec::new(),
+            }
+        };
+        GoneColumns {
+            static_columns: of(ColumnKind::Static, &header.static_columns),
+            regular_columns: of(ColumnKind::Regular, &header.regular_columns),
+        }
+    }
+
+    /// Of the static or the regular columns.
+    #[inline]
+    pub fn of_kind(&self, is_static: bool) -> &[bool] {
+        if is_static {
+            &self.static_columns
+        } else {
+            &self.regular_columns
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! 1. [`decode`]: extents are read ahead and their chunks decompressed by [`workers`];
 //! 2. [`window`] and [`cursor`]: contiguous bytes, and rows as views over them;
 //! 3. [`partition_merge`], [`row_merge`], [`reconcile`], [`purge`]: many versions become one;
+//!    [`shadow_sources`] and [`row_shadow`]: what SSTables beside the merge remove of it;
 //! 4. [`partition_writer`]: bytes, index entries and statistics;
 //! 5. [`data_output`]: blocks are compressed by the workers and written in order;
 //! 6. [`sstable_writer`], [`staging`]: the other components, and publication.
@@ -47,10 +48,14 @@ pub mod rate_limiter;
 pub mod reconcile;
 pub mod repair_group;
 pub mod row_merge;
+pub mod row_shadow;
 pub mod scan;
+mod shadow_plan;
+pub mod shadow_sources;
 pub mod sstable_index;
 pub mod sstable_writer;
 pub mod staging;
+pub mod tombstone_option;
 pub mod tournament;
 pub mod window;
 pub mod workers;

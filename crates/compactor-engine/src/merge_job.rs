@@ -30,8 +30,10 @@ use crate::output_id::{OutputIds, next_id};
 use crate::overlapping::{OverlappingSet, OverlappingSstable, Surroundings};
 use crate::passes::inputs_at_once;
 use crate::repair_group::RepairGroup;
+use crate::shadow_plan::{Provider, ShadowPlan};
 use crate::sstable_index::default_column_index_size;
 use crate::sstable_writer::SstableSettings;
+use crate::tombstone_option::TombstoneOption;
 
 /// What else the table has besides the inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +45,16 @@ pub enum Scope {
     Complete,
     /// Exactly these, each named by its `Data.db`.
     Overlapping(Vec<PathBuf>),
+}
+
+impl Scope {
+    /// `Data.db` of the SSTables that are named.
+    fn named(&self) -> &[PathBuf] {
+        match self {
+            Scope::Overlapping(paths) => paths,
+            Scope::Unknown | Scope::Complete => &[],
+        }
+    }
 }
 
 /// How the output is compressed.
@@ -75,6 +87,9 @@ pub struct MergeOptions {
     /// Only what is repaired is purged: nothing, unless all inputs are
     /// (`only_purge_repaired_tombstones`).
     pub only_purge_repaired: bool,
+    /// What of the inputs is removed since the overlapping SSTables of `scope` shadow it; they are read
+    /// beside the merge then.
+    pub overlapping_tombstones: TombstoneOption,
     /// The table's schema: inputs must agree with it, the output has its types, and what was dropped
     /// with a column goes. `None` where it is not known.
     pub table: Option<Table>,
@@ -129,6 +144,7 @@ impl MergeOptions {
             now_s: unix_now().as_secs() as i64,
             gc_before_s: None,
             only_purge_repaired: false,
+            overlapping_tombstones: TombstoneOption::None,
             table: None,
             version: None,
             id: None,
@@ -159,6 +175,7 @@ pub struct MergeJob {
     pub(crate) surroundings: Surroundings,
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
+    pub(crate) shadow: Option<ShadowPlan>,
     pub(crate) budget: Budget,
     /// For outputs after the first, whose id is decided.
     pub(crate) ids: OutputIds,
@@ -180,12 +197,14 @@ impl MergeJob {
         let mut inputs = open_inputs(&io, &options)?;
         newest_first(&mut inputs);
         refuse_mixed_repair(&inputs)?;
-        MergeJob::decide(io, options, inputs)
+        let provided_by = options.scope.named().to_vec();
+        MergeJob::decide(io, options, inputs, &provided_by)
     }
 
     /// As [`MergeJob::open`], but makes a job of each [`RepairGroup`] among the inputs, in the order of
     /// the groups. To each the inputs of the others are SSTables that the table has besides: nothing is
-    /// purged that may shadow data in them.
+    /// purged that may shadow data in them. They provide no tombstones to one another: all are rewritten
+    /// at once, and of two that rely on each other for a deletion that both have, neither would keep it.
     ///
     /// # Errors
     /// As [`MergeJob::open`]; or there are several groups but one id.
@@ -194,6 +213,7 @@ impl MergeJob {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
         refuse_duplicates(&options.inputs)?;
+        let provided_by = options.scope.named().to_vec();
         let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
         let mut inputs = open_inputs(&io, &options)?;
         newest_first(&mut inputs);
@@ -207,7 +227,7 @@ impl MergeJob {
         }
         if groups.len() == 1 {
             let inputs = groups.into_values().flatten().collect();
-            return Ok(vec![MergeJob::decide(io, options, inputs)?]);
+            return Ok(vec![MergeJob::decide(io, options, inputs, &provided_by)?]);
         }
         if options.id.is_some() {
             return Err(Error::InvalidInput(
@@ -236,7 +256,7 @@ impl MergeJob {
                 id: Some(if jobs.is_empty() { next } else { ids.take()? }),
                 ..options.clone()
             };
-            let job = MergeJob::decide(io.clone(), options, inputs)?;
+            let job = MergeJob::decide(io.clone(), options, inputs, &provided_by)?;
             jobs.push(MergeJob {
                 ids: ids.clone(),
                 ..job
@@ -245,11 +265,13 @@ impl MergeJob {
         Ok(jobs)
     }
 
-    /// Decides everything that does not need the inputs' data. They come newest first.
+    /// Decides everything that does not need the inputs' data. They come newest first. Of the
+    /// overlapping SSTables these may provide tombstones.
     pub(crate) fn decide(
         io: Io,
         options: MergeOptions,
         inputs: Vec<InputSstable>,
+        provided_by: &[PathBuf],
     ) -> Result<MergeJob> {
         if options.max_sstable_size == Some(0) {
             return Err(Error::InvalidInput(
@@ -301,9 +323,15 @@ impl MergeJob {
                 DropTimes::of(table, &settings.header, &path)?
             }
         };
+        let providers = match surroundings {
+            Surroundings::Overlapping(_) => providers_of(&io, &options, provided_by)?,
+            Surroundings::Unknown | Surroundings::Nothing => Vec::new(),
+        };
+        let originals = inputs.iter().chain(&expired);
+        let shadow = ShadowPlan::decide(&options, originals, &settings, providers)?;
         let ids = OutputIds::behind(settings.descriptor.id);
-        let budget = divide_memory(&options, &inputs, &settings);
-        let at_once = inputs_at_once(&options, &inputs);
+        let budget = divide_memory(&options, &inputs, shadow.as_ref(), &settings);
+        let at_once = inputs_at_once(&options, &inputs, shadow.as_ref())?;
         Ok(MergeJob {
             io,
             options,
@@ -312,6 +340,7 @@ impl MergeJob {
             surroundings,
             settings,
             drops,
+            shadow,
             budget,
             ids,
             at_once,
@@ -320,7 +349,8 @@ impl MergeJob {
 
     /// Divides the memory anew, after the inputs have changed.
     pub(crate) fn divide_memory(&mut self) {
-        self.budget = divide_memory(&self.options, &self.inputs, &self.settings);
+        let shadow = self.shadow.as_ref();
+        self.budget = divide_memory(&self.options, &self.inputs, shadow, &self.settings);
     }
 
     /// The inputs that will be read, newest first.
@@ -339,6 +369,11 @@ impl MergeJob {
             Surroundings::Overlapping(sstables) => sstables,
             Surroundings::Unknown | Surroundings::Nothing => &[],
         }
+    }
+
+    /// How many SSTables are read beside the merge for what they shadow.
+    pub fn shadow_sources(&self) -> usize {
+        self.shadow.as_ref().map_or(0, ShadowPlan::len)
     }
 
     /// What the output will be, or the first of several.
@@ -389,17 +424,31 @@ fn unix_now() -> Duration {
         .unwrap_or_default()
 }
 
+/// The SSTables of these paths, if the merge is to read them.
+fn providers_of(io: &Io, options: &MergeOptions, paths: &[PathBuf]) -> Result<Vec<Provider>> {
+    if options.overlapping_tombstones == TombstoneOption::None {
+        return Ok(Vec::new());
+    }
+    let open = |path: &PathBuf| {
+        let known = options.overlapping.open(io, path, options.read_mode)?;
+        known.provider(io, options.read_mode)
+    };
+    paths.iter().map(open).collect()
+}
+
 fn divide_memory(
     options: &MergeOptions,
     inputs: &[InputSstable],
+    shadow: Option<&ShadowPlan>,
     settings: &SstableSettings,
 ) -> Budget {
+    let unit = inputs.iter().map(block_unit).max().unwrap_or(0);
     Budget::divide(
         options.memory_bytes,
-        inputs.len(),
+        inputs.len() + shadow.map_or(0, ShadowPlan::at_once),
         options.threads,
         options.readahead_bytes,
-        inputs.iter().map(block_unit).max().unwrap_or(0),
+        unit.max(shadow.map_or(0, ShadowPlan::block_unit)),
         settings
             .compression
             .as_ref()

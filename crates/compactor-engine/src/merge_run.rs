@@ -254,7 +254,16 @@ impl MergeJob {
         )
         .with_drops(std::mem::take(&mut self.drops))
         .with_inputs_of_whole(pass.earlier.inputs)
-        .with_origin_output(origin_output);
+        .with_origin_output(origin_output)
+        .with_shadow(self.shadow.take().map(|shadow| {
+            shadow.start(
+                self.io.clone(),
+                self.budget.decode,
+                workers.queue(),
+                Arc::clone(cancelled),
+                limiter.clone(),
+            )
+        }));
         let limit = self.options.max_sstable_size.unwrap_or(u64::MAX);
         let is_full = |writer: &mut FilePartitionWriter| writer.exceeds_on_disk(limit);
         while merger.run_until(is_full, &self.surroundings, observer)? {

@@ -23,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, union};
 use crate::input::{InputSstable, read_small};
 use crate::purge::{PurgeLimit, PurgeLimits};
+use crate::shadow_plan::Provider;
 
 /// What is known of the table beyond the inputs.
 #[derive(Debug)]
@@ -35,12 +36,15 @@ pub enum Surroundings {
     Overlapping(Vec<Arc<OverlappingSstable>>),
 }
 
+/// A key and where it lies in the ring.
+pub(crate) type RingKey = (Position, Vec<u8>);
+
 /// An SSTable that is consulted but not merged.
 #[derive(Debug)]
 pub struct OverlappingSstable {
     partitioner: Partitioner,
-    first: (Position, Vec<u8>),
-    last: (Position, Vec<u8>),
+    first: RingKey,
+    last: RingKey,
     filter: Option<BloomFilter>,
     min_timestamp: i64,
     max_local_deletion_time_s: i64,
@@ -217,6 +221,18 @@ impl OverlappingSstable {
                 .filter
                 .as_ref()
                 .is_none_or(|f| f.may_contain(hash.h1, hash.h2))
+    }
+
+    /// It, to be read beside a merge.
+    ///
+    /// # Errors
+    /// Those of [`InputSstable::open`].
+    pub(crate) fn provider(&self, io: &Io, mode: ReadMode) -> Result<Provider> {
+        Ok(Provider {
+            first: self.first.clone(),
+            last: self.last.clone(),
+            sstable: InputSstable::open(io, &self.descriptor.path(Component::Data), mode)?,
+        })
     }
 }
 

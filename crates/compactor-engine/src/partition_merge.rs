@@ -29,6 +29,8 @@ use crate::origin_counts::OriginCountsWriter;
 use crate::partition_writer::{BlockOutput, PartitionWriter, TranscodeError};
 use crate::purge::{PurgeLimit, PurgeLimits, Purger};
 use crate::row_merge::{RowContext, RowMerger, VersionError};
+use crate::row_shadow::RowShadow;
+use crate::shadow_sources::ShadowSources;
 use crate::sstable_index::SstableIndex;
 use crate::tournament::Tournament;
 use crate::window::BlockSource;
@@ -54,6 +56,7 @@ pub struct PartitionMerger<S, B, I> {
     writer: PartitionWriter<B, I>,
     output: Arc<Layout>,
     drops: DropTimes,
+    shadow: Option<ShadowSources<S>>,
     purger: Purger,
     rows: RowMerger,
     counts: MergeCounts,
@@ -98,6 +101,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             writer,
             output,
             drops: DropTimes::default(),
+            shadow: None,
             purger: Purger {
                 now_s,
                 gc_before_s,
@@ -137,6 +141,13 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     #[must_use]
     pub fn with_origin_output(mut self, output: Option<OriginCountsWriter>) -> Self {
         self.origin_output = output;
+        self
+    }
+
+    /// Leaves out what these SSTables shadow.
+    #[must_use]
+    pub fn with_shadow(mut self, shadow: Option<ShadowSources<S>>) -> Self {
+        self.shadow = shadow;
         self
     }
 
@@ -206,6 +217,10 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 return Ok(true);
             }
             let first = &self.inputs[group[0] as usize].cursor;
+            if let Some(shadow) = &mut self.shadow {
+                let place = (first.position_in_ring(), first.key());
+                shadow.seek(place, &|| observer.is_cancelled())?;
+            }
             // There may be thousands of SSTables to ask.
             let may_purge = |i: &u32| !self.inputs[*i as usize].nothing_to_purge;
             self.purger.limit = match group.iter().any(may_purge) {
@@ -293,8 +308,13 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             deletion = deletion.max(input.cursor.partition_deletion());
             input.open = DeletionTime::LIVE;
         }
-        let kept = self.purger.purge_deletion(deletion);
-        if kept != deletion {
+        let left = match &self.shadow {
+            Some(shadow) => shadow.over_partition(deletion),
+            None => deletion,
+        };
+        self.counts.purged.shadowed += u64::from(left != deletion);
+        let kept = self.purger.purge_deletion(left);
+        if kept != left {
             self.counts.purged.partition_deletions += 1;
         }
         let first = &self.inputs[group[0] as usize].cursor;
@@ -302,6 +322,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         self.writer
             .start_partition(first.key(), first.key_hash(), kept);
         self.merge_static_row(group, deletion)?;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.begin_rows()?;
+        }
         for &member in group {
             self.inputs[member as usize].cursor.next_unfiltered()?;
         }
@@ -359,18 +382,26 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             .filter_map(|input| Some((input.cursor.static_row()?, input.map.of_kind(true))));
         let has_any = with_static().next().is_some();
         if has_any {
-            let context = RowContext {
-                active: deletion,
-                inputs: group.len(),
-                purger: &self.purger,
-                output: &self.output,
-                drops: &self.drops,
-            };
-            let merged = self
-                .rows
-                .merge(versions, &context, &mut self.counts.purged, |row| {
+            let merge = |shadow: Option<RowShadow<'_>>| {
+                let context = RowContext {
+                    active: deletion,
+                    inputs: group.len(),
+                    purger: &self.purger,
+                    output: &self.output,
+                    drops: &self.drops,
+                    shadow,
+                };
+                let counts = &mut self.counts.purged;
+                self.rows.merge(versions, &context, counts, |row| {
                     is_written = writer.add_row(true, &[], row, 16).map(|()| true);
-                });
+                })
+            };
+            let merged = match &mut self.shadow {
+                Some(shadow) if shadow.is_here() => {
+                    shadow.over_static_row(|over| merge(Some(over)))?
+                }
+                _ => merge(None),
+            };
             if let Err(VersionError { number, error }) = merged {
                 let Some(input) = with_static().nth(number) else {
                     return Err(Error::Format(error));
@@ -396,6 +427,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     ) -> Result<()> {
         loop {
             self.step(observer)?;
+            self.advance_shadow(only as u32)?;
             let input = &self.inputs[only];
             if input.cursor.row().is_some() {
                 // Cassandra merges no rows of such a partition, whatever is active: a complex deletion
@@ -440,6 +472,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 *place = group[*place as usize];
             }
             let Some(&first) = step.first() else { break };
+            if pending.is_none() {
+                self.advance_shadow(first)?;
+            }
             let cursor = &self.inputs[first as usize].cursor;
             if cursor.row().is_some() {
                 let active = if open.is_live() { deletion } else { open };
@@ -504,6 +539,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             && first.nothing_dropped
             && first.same_clustering
             && active.is_live()
+            && self.shadow.as_ref().is_none_or(ShadowSources::is_clear)
             && !self.has_counters
             && row.head.flags & NEEDS_CARE == 0
         {
@@ -536,21 +572,70 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             let input = &inputs[*i as usize];
             Some((input.cursor.row()?, input.map.of_kind(false)))
         });
-        let context = RowContext {
-            active,
-            inputs: members.len(),
-            purger: &self.purger,
-            output: &self.output,
-            drops: &self.drops,
-        };
-        self.rows
-            .merge(versions, &context, &mut self.counts.purged, |row| {
+        let merge = |shadow: Option<RowShadow<'_>>| {
+            let context = RowContext {
+                active,
+                inputs: members.len(),
+                purger: &self.purger,
+                output: &self.output,
+                drops: &self.drops,
+                shadow,
+            };
+            let counts = &mut self.counts.purged;
+            self.rows.merge(versions, &context, counts, |row| {
                 is_written = writer.add_row(false, clustering, row, guess);
             })
-            .map_err(|VersionError { number, error }| {
-                inputs[members[number] as usize].cursor.place_error(error)
-            })?;
+        };
+        let at = inputs[members[0] as usize].cursor.clustering();
+        let merged = match (&mut self.shadow, at) {
+            (Some(shadow), Some(at)) if shadow.is_here() => {
+                shadow.over_row(at, |over| merge(Some(over)))?
+            }
+            _ => merge(None),
+        };
+        merged.map_err(|VersionError { number, error }| {
+            inputs[members[number] as usize].cursor.place_error(error)
+        })?;
         is_written
+    }
+
+    /// Brings what shadows the merge to where this input is.
+    #[inline]
+    fn advance_shadow(&mut self, member: u32) -> Result<()> {
+        match &mut self.shadow {
+            Some(shadow) if shadow.is_here() => {
+                let Some(at) = self.inputs[member as usize].cursor.clustering() else {
+                    return Ok(());
+                };
+                shadow.advance(at, |bound, turn| {
+                    let (purger, counts) = (&self.purger, &mut self.counts.purged);
+                    write_marker(&mut self.writer, purger, counts, bound, turn)
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the marker that leads from one open deletion to another, at the bound that was noted.
+    fn add_marker(
+        &mut self,
+        side: Ordering,
+        mut before: DeletionTime,
+        mut after: DeletionTime,
+    ) -> Result<()> {
+        if let Some(shadow) = &mut self.shadow
+            && shadow.is_here()
+        {
+            (before, after) = shadow.over_marker(before, after);
+        }
+        let (purger, counts) = (&self.purger, &mut self.counts.purged);
+        let (writer, bound) = (&mut self.writer, &mut self.bound);
+        let turn = Turn {
+            side,
+            before,
+            after,
+        };
+        write_marker(writer, purger, counts, bound, turn)
     }
 
     /// Puts the clustering of these inputs' rows into `prefix`. They compare equal, but equal decimals
@@ -595,23 +680,6 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             }
         }
         side
-    }
-
-    /// Adds the marker that leads from one open deletion to another, at the bound that was noted.
-    fn add_marker(
-        &mut self,
-        side: Ordering,
-        before: DeletionTime,
-        after: DeletionTime,
-    ) -> Result<()> {
-        let (purger, counts) = (&self.purger, &mut self.counts.purged);
-        let (writer, bound) = (&mut self.writer, &mut self.bound);
-        let turn = Turn {
-            side,
-            before,
-            after,
-        };
-        write_marker(writer, purger, counts, bound, turn)
     }
 }
 

@@ -28,7 +28,9 @@ use crate::merge_run::StagedMerge;
 use crate::observer::{InputRead, Observer};
 use crate::origin_counts::OriginCounts;
 use crate::overlapping::OverlappingSet;
+use crate::shadow_plan::ShadowPlan;
 use crate::staging::Staging;
+use crate::tombstone_option::TombstoneOption;
 
 /// Descriptors that are left for everything but inputs: the output, components being checked, a ring
 /// for each I/O thread.
@@ -36,6 +38,8 @@ const RESERVED_FILES: u64 = 96;
 /// Descriptors that an input being read takes, at most: `Data.db`, and `Index.db` where it is held
 /// against the rows; the uring backend has two of each.
 const FILES_PER_INPUT: u64 = 4;
+/// Inputs that are read at a time however little there is.
+const LEAST_AT_ONCE: usize = 2;
 /// Uncompressed bytes per chunk of an intermediate SSTable.
 const CHUNK_LEN: u32 = 16 << 10;
 
@@ -84,15 +88,36 @@ impl Progress {
     }
 }
 
-/// How many inputs can be read at a time.
-pub(crate) fn inputs_at_once(options: &MergeOptions, inputs: &[InputSstable]) -> usize {
+/// How many inputs can be read at a time, beside what shadows them.
+///
+/// # Errors
+/// What shadows them leaves no room.
+pub(crate) fn inputs_at_once(
+    options: &MergeOptions,
+    inputs: &[InputSstable],
+    shadow: Option<&ShadowPlan>,
+) -> Result<usize> {
     let unit = inputs.iter().map(block_unit).max().unwrap_or(0);
     // Intermediate ones are among them then.
     let unit = unit.max(CHUNK_LEN as usize);
+    let unit = unit.max(shadow.map_or(0, ShadowPlan::block_unit));
     let by_memory = Budget::inputs_at_once(options.memory_bytes, unit);
     let files = options.open_files.unwrap_or_else(free_files);
     let by_files = usize::try_from(files / FILES_PER_INPUT).unwrap_or(usize::MAX);
-    by_memory.min(by_files).max(2)
+    let sources = shadow.map_or(0, ShadowPlan::at_once);
+    let room = by_memory.min(by_files);
+    if sources > LEAST_AT_ONCE && sources + LEAST_AT_ONCE > room {
+        let (what, remedy) = match by_memory <= by_files {
+            true => ("memory", "give it more memory"),
+            false => ("the number of files that may be open", "raise that limit"),
+        };
+        return Err(Error::InvalidInput(format!(
+            "{sources} overlapping SSTables are to be read at a time for the tombstones they provide, and \
+             {what} is enough for {} beside the inputs: {remedy}, or merge without them",
+            room.saturating_sub(LEAST_AT_ONCE)
+        )));
+    }
+    Ok(room.saturating_sub(sources).max(LEAST_AT_ONCE))
 }
 
 impl MergeJob {
@@ -163,6 +188,7 @@ impl MergeJob {
             self.io.clone(),
             self.intermediate_options(&paths, self.intermediate_version(&inputs), earlier),
             inputs,
+            &[],
         )?;
         let (staged, origins, reads) = job.stage_intermediate(earlier, observer)?;
         let Some(written) = staged.output() else {
@@ -221,6 +247,7 @@ impl MergeJob {
             now_s: i64::MIN,
             gc_before_s: None,
             only_purge_repaired: false,
+            overlapping_tombstones: TombstoneOption::None,
             version: Some(version),
             id: Some(self.settings.descriptor.id),
             format: None,

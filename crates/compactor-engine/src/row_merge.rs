@@ -30,6 +30,7 @@ use crate::cursor::RowRef;
 use crate::dropped_columns::{ColumnDrop, DropTimes};
 use crate::purge::{Purged, Purger};
 use crate::reconcile::reconcile;
+use crate::row_shadow::{CellShadow, RowShadow};
 
 /// A row as it will be written.
 #[derive(Debug)]
@@ -64,6 +65,18 @@ pub struct MergedColumn {
 }
 
 impl MergedRow<'_> {
+    /// A cell, with its value also where a merge of counters made it.
+    pub fn cell(&self, index: usize) -> Option<CellView<'_>> {
+        let mut cell = *self.cells.get(index)?;
+        let made = &self.made_counters;
+        if let Ok(place) = made.binary_search_by_key(&index, |(made, _)| *made)
+            && let Some((_, range)) = made.get(place)
+        {
+            cell.value = self.contexts.get(range);
+        }
+        Some(cell)
+    }
+
     fn empty() -> Self {
         MergedRow {
             liveness: Liveness::EMPTY,
@@ -116,6 +129,9 @@ pub struct PurgeCounts {
     /// Cells, and deletions of complex columns, that were dropped with their column. These are no
     /// tombstones, and not in [`total`](PurgeCounts::total).
     pub of_dropped_columns: u64,
+    /// Cells, row livenesses and deletions that SSTables which are not merged shadow; bounds of range
+    /// tombstones are not counted. Not in [`total`](PurgeCounts::total) either.
+    pub shadowed: u64,
 }
 
 impl PurgeCounts {
@@ -185,6 +201,8 @@ pub struct RowContext<'c> {
     pub output: &'c Layout,
     /// When its columns were dropped.
     pub drops: &'c DropTimes,
+    /// What lies over the row outside the merge.
+    pub shadow: Option<RowShadow<'c>>,
 }
 
 impl RowMerger {
@@ -223,12 +241,15 @@ impl RowMerger {
             purger,
             output,
             drops,
+            shadow,
         } = *context;
         let mut merge = Merge {
             versions: &mut versions,
             row: &mut row,
             purger,
             drops: drops.of_kind(is_static),
+            over: shadow,
+            shadow: None,
             counts,
         };
         merge.run(active, inputs, output.columns(is_static))?;
@@ -252,6 +273,9 @@ struct Merge<'m, 'a> {
     purger: &'m Purger,
     /// Of the output's columns of this kind; empty if none was ever dropped.
     drops: &'m [ColumnDrop],
+    /// What lies over the row outside the merge, and then over its cells.
+    over: Option<RowShadow<'m>>,
+    shadow: Option<CellShadow<'m>>,
     counts: &'m mut PurgeCounts,
 }
 
@@ -269,6 +293,7 @@ impl<'a> Merge<'_, 'a> {
         } else {
             self.shadow(&mut active)
         };
+        let (liveness, deletion) = self.outshadow(liveness, deletion);
         self.purge_row(liveness, deletion);
         for version in self.versions.iter_mut() {
             version.next_column()?;
@@ -335,6 +360,29 @@ impl<'a> Merge<'_, 'a> {
         (liveness, deletion)
     }
 
+    /// Leaves out what is shadowed outside the merge.
+    fn outshadow(
+        &mut self,
+        liveness: Liveness,
+        deletion: DeletionTime,
+    ) -> (Liveness, DeletionTime) {
+        let Some(over) = self.over else {
+            return (liveness, deletion);
+        };
+        let (left, left_deletion, shadow) = over.over(liveness, deletion);
+        self.shadow = shadow;
+        self.counts.shadowed += u64::from(left != liveness) + u64::from(left_deletion != deletion);
+        (left, left_deletion)
+    }
+
+    /// Whether nothing outside the merge shadows a cell of a simple column.
+    #[inline]
+    fn is_left(&mut self, index: u32, cell: &CellView<'a>) -> bool {
+        let is_left = (self.shadow).is_none_or(|shadow| shadow.leaves(index, cell));
+        self.counts.shadowed += u64::from(!is_left);
+        is_left
+    }
+
     fn purge_row(&mut self, liveness: Liveness, deletion: DeletionTime) {
         self.row.liveness = self.purger.purge_liveness(liveness);
         if self.row.liveness != liveness {
@@ -376,6 +424,7 @@ impl<'a> Merge<'_, 'a> {
             }
         }
         if let Some(cell) = merged
+            && self.is_left(index, &cell)
             && self.purge_into_row(cell)
         {
             self.push_simple_column(index);
@@ -409,6 +458,13 @@ impl<'a> Merge<'_, 'a> {
                 None => cell,
                 Some(best) => contexts.reconcile(best, cell).map_err(version.fail())?,
             });
+        }
+        if let (Some(cell), Some(shadow)) = (&merged, &self.shadow) {
+            let is_left = shadow.leaves_counter(index, cell, &mut self.row.contexts);
+            if !is_left.map_err(|error| VersionError { number: 0, error })? {
+                self.counts.shadowed += 1;
+                return Ok(());
+            }
         }
         let Some((cell, made)) = merged.map(CounterCell::into_parts) else {
             return Ok(());
@@ -461,10 +517,19 @@ impl<'a> Merge<'_, 'a> {
         } else {
             deletion = DeletionTime::LIVE;
         }
+        let over = (self.shadow).map(|shadow| shadow.over_complex(index, deletion));
+        if let Some((left, _)) = over {
+            self.counts.shadowed += u64::from(left != deletion);
+            deletion = left;
+        }
         let first_cell = self.row.cells.len();
         while let Some(cell) = self.next_merged_cell(index, column, active, is_alone)? {
-            if let Some(cell) = cell {
-                self.purge_into_row(cell);
+            let Some(cell) = cell else { continue };
+            match over {
+                Some((_, shadow)) if !shadow.leaves(column, &cell) => self.counts.shadowed += 1,
+                _ => {
+                    self.purge_into_row(cell);
+                }
             }
         }
         for version in self.versions.iter_mut() {

@@ -35,6 +35,7 @@ pub use compactor_engine::merge_counts::MergeCounts;
 pub use compactor_engine::merge_job::{MergeJob, OutputCompression, Scope};
 pub use compactor_engine::observer::{InputRead, Observer};
 pub use compactor_engine::scan::Scan;
+pub use compactor_engine::tombstone_option::TombstoneOption;
 pub use compactor_engine::{Error as EngineError, Result as EngineResult, cursor, input};
 pub use compactor_io as io;
 pub use compactor_sstable as sstable;

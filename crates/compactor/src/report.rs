@@ -145,6 +145,8 @@ pub struct PurgedReport {
     pub total: u64,
     /// Cells, and deletions of collections, that went with their dropped column; not in `total`.
     pub of_dropped_columns: u64,
+    /// Cells, row livenesses and deletions that overlapping SSTables shadow; not in `total`.
+    pub shadowed: u64,
 }
 
 /// Ways of input and output.
@@ -291,6 +293,7 @@ impl MergeReport {
             expired: purged.expired,
             total: purged.total(),
             of_dropped_columns: purged.of_dropped_columns,
+            shadowed: purged.shadowed,
         };
         self.passes = outcome.passes;
         self.elapsed_s = elapsed.as_secs_f64();

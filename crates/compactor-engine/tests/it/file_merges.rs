@@ -1,11 +1,12 @@
 //! Random tables as real SSTables, merged by jobs: against the model, and with settings that must not
 //! change a byte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use compactor_engine::merge_job::{OutputCompression, Scope};
 use compactor_engine::scan::Scan;
+use compactor_engine::tombstone_option::TombstoneOption;
 use compactor_io::ReadMode;
 use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
@@ -157,8 +158,8 @@ fn settings_of_a_job_do_not_matter() {
 }
 
 /// Merges some SSTables, with the others named as overlapping, and then the others in: what is visible
-/// is what is visible of all. By key ranges, Bloom filters and statistics of real files, and with
-/// inputs that are dropped unread.
+/// is what is visible of all, whatever the others remove by what they shadow. By key ranges, Bloom
+/// filters and statistics of real files, and with inputs that are dropped unread.
 #[test]
 fn jobs_purge_nothing_that_is_visible() {
     let directory = disk_directory();
@@ -177,8 +178,9 @@ fn jobs_purge_nothing_that_is_visible() {
         if inside.is_empty() {
             return Ok(());
         }
-        let merge = |inputs: &[PathBuf], output: &str, scope: Scope| {
+        let merge = |inputs: &[PathBuf], output: &str, scope: Scope, provided| {
             let mut options = options(inputs, &place.path().join(output));
+            options.overlapping_tombstones = provided;
             options.now_s = case.settings.now_s;
             options.gc_before_s = match scope {
                 Scope::Unknown => None,
@@ -202,21 +204,34 @@ fn jobs_purge_nothing_that_is_visible() {
             Ok::<_, String>(visible(&table, case.settings.now_s))
         };
         let all: Vec<PathBuf> = inside.iter().chain(&outside).cloned().collect();
-        let expected = see(merge(&all, "kept", Scope::Unknown)?)?;
-        let whole = see(merge(&all, "whole", Scope::Complete)?)?;
+        let none = TombstoneOption::None;
+        let expected = see(merge(&all, "kept", Scope::Unknown, none)?)?;
+        let whole = see(merge(&all, "whole", Scope::Complete, none)?)?;
         if expected != whole {
-            return Err(format!("the whole table: {expected:?}\nbut {whole:?}"));
+            return Err(format!("the whole table: {}", differing(&expected, &whole)));
         }
-        let purged = merge(&inside, "purged", Scope::Overlapping(outside.clone()))?;
-        let later: Vec<PathBuf> = purged.into_iter().chain(outside).collect();
-        if later.is_empty() {
-            return Ok(());
+        for provided in [none, TombstoneOption::Row, TombstoneOption::Cell] {
+            let name = provided.name();
+            let scope = Scope::Overlapping(outside.clone());
+            let purged = merge(&inside, &format!("purged-{name}"), scope, provided)?;
+            let later: Vec<PathBuf> = purged.into_iter().chain(outside.clone()).collect();
+            if later.is_empty() {
+                continue;
+            }
+            let joined = see(merge(
+                &later,
+                &format!("joined-{name}"),
+                Scope::Unknown,
+                none,
+            )?)?;
+            if expected != joined {
+                return Err(format!(
+                    "overlapping, {name}: {}",
+                    differing(&expected, &joined)
+                ));
+            }
         }
-        let joined = see(merge(&later, "joined", Scope::Unknown)?)?;
-        match expected == joined {
-            true => Ok(()),
-            false => Err(format!("overlapping: {expected:?}\nbut {joined:?}")),
-        }
+        Ok(())
     };
     check(
         "visible jobs",
@@ -328,4 +343,14 @@ fn merges_into_one_directory_at_the_same_time() {
         assert!(files.values().all(Option::is_some), "{:?}", files.keys());
         std::fs::remove_dir_all(&output).unwrap();
     }
+}
+
+/// The rows that are not the same in both.
+fn differing(expected: &Visible, found: &Visible) -> String {
+    let places: BTreeSet<_> = expected.keys().chain(found.keys()).collect();
+    let lines = places.into_iter().filter_map(|place| {
+        let (expected, found) = (expected.get(place), found.get(place));
+        (expected != found).then(|| format!("{place:?}: {expected:?}\nbut {found:?}"))
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -25,6 +25,7 @@ mod metamorphic;
 mod model;
 mod order;
 mod promoted;
+mod provided;
 mod regressions;
 mod split;
 mod stored;

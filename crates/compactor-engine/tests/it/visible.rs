@@ -13,6 +13,7 @@ use crate::engine::{Input, Output, merge};
 use crate::expected_statistics::ExpectedStatistics;
 use crate::generate::TIMESTAMP;
 use crate::metamorphic::{as_input, case_without_counters, make_consistent, merge_some};
+use crate::model::{self, Purge};
 use crate::table::{Row, Table, Unfiltered, Values};
 
 /// Values of cells, by column and path; and whether the row exists without any.
@@ -61,11 +62,18 @@ fn visible_in(case: &Case, output: &Output) -> Result<Visible, String> {
 
 /// Without what is seen or not depending on when who looks, in Cassandra too: expiring cells that have
 /// the timestamp of another. Before they expire the later expiration wins; once one has become a
-/// tombstone, that does.
+/// tombstone, that does. And without what no SSTable of Cassandra's holds, data that it deletes itself:
+/// while its partition is nowhere else nobody removes that, and then the first deletion that joins it.
 pub fn generate(choices: &mut Choices) -> Case {
     let mut case = case_without_counters(choices);
     for (number, source) in case.sources.iter_mut().enumerate() {
         make_consistent(source);
+        let twice = [source.table.clone(), source.table.clone()];
+        source.table = model::merge(&case.schema, &twice, |_| Purge {
+            now_s: i64::MIN,
+            gc_before_s: i64::MIN,
+            before: None,
+        });
         for partition in source.table.values_mut() {
             spread(&mut partition.deletion);
             spread_row(&mut partition.static_row, number);

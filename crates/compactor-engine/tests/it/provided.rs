@@ -1,0 +1,243 @@
+//! Merges from which SSTables beside them remove what they shadow.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use compactor_engine::Error;
+use compactor_engine::merge_job::{MergeOptions, Scope};
+use compactor_engine::scan::Scan;
+use compactor_engine::tombstone_option::TombstoneOption;
+use compactor_io::ReadMode;
+use compactor_sstable::data::deletion_time::DeletionTime;
+
+use crate::case::{Case, Source};
+use crate::choices::check;
+use crate::decode::decode;
+use crate::files::{
+    contents, disk_directory, io, key_value_schema, key_value_source, merge_files, options,
+    sstables, write_sstable,
+};
+use crate::model::{self, Purge};
+use crate::table::{Partition, Row, Table, Unfiltered, hex};
+use crate::visible;
+
+const OPTIONS: [TombstoneOption; 2] = [TombstoneOption::Row, TombstoneOption::Cell];
+
+/// Writes a case's SSTables: those to merge, and one or two that lie beside them.
+fn write(case: &Case, place: &Path) -> Option<(Vec<PathBuf>, Vec<PathBuf>)> {
+    let (inside, outside) = split(case);
+    let files = |sources: &[Source], name: &str, first: u32| -> Vec<PathBuf> {
+        let numbered = sources.iter().zip(first..);
+        numbered
+            .filter_map(|(source, id)| {
+                write_sstable(&place.join(name), id, &case.schema, source, None)
+            })
+            .collect()
+    };
+    let (inside, outside) = (files(inside, "in", 1), files(outside, "out", 100));
+    (!inside.is_empty()).then_some((inside, outside))
+}
+
+fn split(case: &Case) -> (&[Source], &[Source]) {
+    let beside = (case.sources.len() / 2).min(2);
+    case.sources.split_at(case.sources.len() - beside)
+}
+
+fn beside(
+    option: TombstoneOption,
+    inside: &[PathBuf],
+    outside: &[PathBuf],
+    output: &Path,
+) -> MergeOptions {
+    let mut options = options(inside, output);
+    options.overlapping_tombstones = option;
+    options.scope = Scope::Overlapping(outside.to_vec());
+    options
+}
+
+/// Of what is left no cell and no deletion, of columns, rows and partitions, is shadowed outside: joined
+/// with what lies there each would be left. But for the deletion of a column that is the same as that of
+/// a partition or range, which stays as it does in Cassandra (`ComplexColumnData.filter`).
+#[test]
+fn nothing_shadowed_is_left() {
+    let directory = disk_directory();
+    let io = io();
+    let verify = |case: &Case| {
+        let place = tempfile::tempdir_in(directory.path()).unwrap();
+        let Some((inside, outside)) = write(case, place.path()) else {
+            return Ok(());
+        };
+        let output = place.path().join("output");
+        let options = beside(TombstoneOption::Cell, &inside, &outside, &output);
+        let now_s = case.settings.now_s;
+        let options = MergeOptions { now_s, ..options };
+        merge_files(&io, options).map_err(|e| e.to_string())?;
+        let mut tables: Vec<Table> = split(case).1.iter().map(Source::stored).collect();
+        let mut left = Table::new();
+        for path in sstables(&output) {
+            let mut scan = Scan::open(&io, &path, ReadMode::Buffered).unwrap();
+            left = decode(&case.schema, scan.cursor()).map_err(|e| e.to_string())?;
+        }
+        tables.push(left.clone());
+        let joined = model::merge(&case.schema, &tables, |_| Purge {
+            now_s: i64::MIN,
+            gc_before_s: i64::MIN,
+            before: None,
+        });
+        for (key, partition) in &left {
+            let nothing = Partition {
+                deletion: DeletionTime::LIVE,
+                static_row: Row::empty(),
+                unfiltereds: Vec::new(),
+            };
+            let joined = joined.get(key).unwrap_or(&nothing);
+            let fail = |what| {
+                Err(format!(
+                    "{}: {what}: {partition:?}\n{joined:?}",
+                    hex(&key.1)
+                ))
+            };
+            if !partition.deletion.is_live() && partition.deletion != joined.deletion {
+                return fail("a deletion");
+            }
+            let mut over = vec![joined.deletion];
+            over.extend(joined.unfiltereds.iter().filter_map(|u| match u {
+                Unfiltered::Marker { open, .. } => Some(*open),
+                Unfiltered::Row { .. } => None,
+            }));
+            if !is_within(&partition.static_row, Some(&joined.static_row), &over) {
+                return fail("a static row");
+            }
+            for unfiltered in &partition.unfiltereds {
+                let Unfiltered::Row { clustering, row } = unfiltered else {
+                    continue;
+                };
+                let same = joined.unfiltereds.iter().find_map(|other| match other {
+                    Unfiltered::Row {
+                        clustering: at,
+                        row,
+                    } if at == clustering => Some(row),
+                    _ => None,
+                });
+                if !is_within(row, same, &over) {
+                    return fail("a row");
+                }
+            }
+        }
+        Ok(())
+    };
+    check("provided", 120, visible::generate, verify, Case::simpler);
+}
+
+/// Everything of a row but its liveness, which no newer one shadows, is in another; or over it.
+fn is_within(row: &Row, other: Option<&Row>, over: &[DeletionTime]) -> bool {
+    let nothing = Row::empty();
+    let other = other.unwrap_or(&nothing);
+    (row.deletion.is_live() || row.deletion == other.deletion)
+        && row.columns.iter().all(|(index, data)| {
+            let other = other.columns.get(index);
+            let is_left = |deletion| other.is_some_and(|other| other.deletion == deletion);
+            let deletion = data.deletion;
+            (deletion.is_live() || is_left(deletion) || over.contains(&deletion))
+                && (data.cells.iter()).all(|c| other.is_some_and(|o| o.cells.contains(c)))
+        })
+}
+
+/// Neither threads nor memory, nor passes, nor the order in which SSTables are named.
+#[test]
+fn settings_do_not_matter() {
+    let directory = disk_directory();
+    let io = io();
+    let verify = |case: &Case| {
+        let place = tempfile::tempdir_in(directory.path()).unwrap();
+        let Some((mut inside, mut outside)) = write(case, place.path()) else {
+            return Ok(());
+        };
+        for option in OPTIONS {
+            let mut first: Option<BTreeMap<PathBuf, Option<Vec<u8>>>> = None;
+            for (threads, memory_bytes, open_files) in [
+                (1, 64 << 20, None),
+                (3, 1 << 16, None),
+                (2, 4 << 20, Some(0)),
+            ] {
+                let output = place.path().join("output");
+                let mut options = beside(option, &inside, &outside, &output);
+                (options.threads, options.memory_bytes) = (threads, memory_bytes);
+                options.open_files = open_files;
+                options.now_s = case.settings.now_s;
+                options.gc_before_s = Some(case.settings.gc_before_s.min(options.now_s));
+                merge_files(&io, options).map_err(|e| e.to_string())?;
+                let files = contents(&output);
+                if !files.is_empty() {
+                    std::fs::remove_dir_all(&output).unwrap();
+                }
+                if *first.get_or_insert_with(|| files.clone()) != files {
+                    return Err(format!("{}: {threads} threads", option.name()));
+                }
+                inside.reverse();
+                outside.reverse();
+            }
+        }
+        Ok(())
+    };
+    check("beside", 40, visible::generate, verify, Case::simpler);
+}
+
+/// An SSTable that is named beside its own copy would take its own deletions away.
+#[test]
+fn a_copy_of_an_input_provides_nothing() {
+    let directory = disk_directory();
+    let schema = key_value_schema();
+    let source = |seed| key_value_source(seed, 0..50, 40);
+    let write = |name: &str, id, source: &Source| {
+        let place = directory.path().join(name);
+        write_sstable(&place, id, &schema, source, None).unwrap()
+    };
+    let input = write("in", 1, &source(1));
+    let copy = write("out", 1, &source(1));
+    let mut newer = source(2);
+    for partition in newer.table.values_mut() {
+        partition.deletion = DeletionTime {
+            marked_for_delete_at: crate::generate::TIMESTAMP + 1000,
+            local_deletion_time: 1000,
+        };
+    }
+    let other = write("out", 2, &newer);
+    for (outside, sources) in [(copy, 0), (other, 1)] {
+        let output = directory.path().join("output");
+        let options = beside(
+            TombstoneOption::Row,
+            std::slice::from_ref(&input),
+            &[outside],
+            &output,
+        );
+        let job = compactor_engine::merge_job::MergeJob::open(io(), options).unwrap();
+        assert_eq!(job.shadow_sources(), sources);
+    }
+}
+
+/// What shadows a merge is read all at a time: where there is no room for it the merge says so.
+#[test]
+fn sources_need_room() {
+    let directory = disk_directory();
+    let schema = key_value_schema();
+    let paths: Vec<PathBuf> = (1..=12)
+        .map(|id| {
+            let source = key_value_source(u64::from(id), 0..20, 40);
+            write_sstable(directory.path(), id, &schema, &source, None).unwrap()
+        })
+        .collect();
+    let merge = |memory_bytes| {
+        let output = directory.path().join("output");
+        let mut options = beside(TombstoneOption::Cell, &paths[..1], &paths[1..], &output);
+        options.memory_bytes = memory_bytes;
+        merge_files(&io(), options)
+    };
+    let refused = merge(256 << 10).map(drop);
+    assert!(
+        matches!(&refused, Err(Error::InvalidInput(text)) if text.contains("memory")),
+        "{refused:?}"
+    );
+    let merged = merge(8 << 20).unwrap();
+    assert!(merged.counts.purged.shadowed > 0);
+}
