@@ -96,13 +96,6 @@ impl PurgeArgs {
         request.only_purge_repaired = self
             .only_purge_repaired_tombstones
             .unwrap_or_else(|| table.is_some_and(Table::only_purge_repaired_tombstones));
-        let provides = table.and_then(|t| t.compaction_option("provide_overlapping_tombstones"));
-        if let Some(option) = provides.filter(|o| !o.eq_ignore_ascii_case("none")) {
-            notes.push(format!(
-                "the table has provide_overlapping_tombstones {option}, which is not followed: data that \
-                 tombstones outside the inputs shadow stays, as it does without the option"
-            ));
-        }
         request.table = table.cloned();
         if let Some(options) = table.map(|t| &t.options) {
             request.bloom_filter_fp_chance = options.bloom_filter_fp_chance;

@@ -110,3 +110,99 @@ fn the_check_ends_with_the_first_damage() {
     let refused = merge(&table, "refused");
     assert_eq!(refused.status.code(), Some(3));
 }
+
+/// Merges the first SSTable beside the second, whose data is newer; nothing is purged.
+fn merge_beside_newer(table: &Path, output: &str, options: &[&str]) -> Output {
+    let mut arguments = vec![
+        "merge",
+        "pa-1-big-Data.db",
+        "--overlapping",
+        "pa-2-big-Data.db",
+        "--output",
+        output,
+        "--no-purge",
+        "--verify",
+        "--format",
+        "json",
+    ];
+    arguments.extend(options);
+    compactor(table, &arguments)
+}
+
+/// Rows written, and what was shadowed.
+fn left(out: &Output) -> (u64, u64) {
+    let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{stderr}");
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let shadowed = report["purged"]["shadowed"].as_u64().unwrap();
+    (report["rows_written"].as_u64().unwrap(), shadowed)
+}
+
+const PROVIDE: &str = "--provide-overlapping-tombstones";
+
+#[test]
+fn overlapping_sstables_remove_what_they_shadow() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "pa");
+    let merged = |name: &str, options: &[&str]| left(&merge_beside_newer(&table, name, options));
+    let none = merged("none", &[]);
+    let row = merged("row", &[PROVIDE, "row"]);
+    let cell = merged("cell", &[PROVIDE, "cell"]);
+    assert_eq!(none.1, 0);
+    assert!(
+        cell.0 <= row.0 && row.0 <= none.0,
+        "{none:?} {row:?} {cell:?}"
+    );
+    assert!(cell.1 > row.1, "{row:?} {cell:?}");
+
+    // The schema says so too, and the option goes before it.
+    let schema = table.join("schema.cql");
+    let text = fs::read_to_string(&schema).unwrap();
+    let place = text.rfind(';').unwrap();
+    let compaction = "compaction = {'class': 'LeveledCompactionStrategy', \
+                      'provide_overlapping_tombstones': 'CELL'}";
+    let and = if text.contains(" WITH ") {
+        "AND"
+    } else {
+        "WITH"
+    };
+    let text = format!("{} {and} {compaction};", &text[..place]);
+    fs::write(&schema, text).unwrap();
+    assert_eq!(merged("as-schema", &[]), cell);
+    assert_eq!(merged("not-as-schema", &[PROVIDE, "none"]), none);
+
+    let nobody = [
+        "merge",
+        "pa-1-big-Data.db",
+        "--output",
+        "refused",
+        PROVIDE,
+        "cell",
+    ];
+    let refused = compactor(&table, &nobody);
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("needs --overlapping"), "{stderr}");
+}
+
+/// An SSTable that is read beside a merge is held to its checksums like an input.
+#[test]
+fn damage_in_what_shadows_is_an_error() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "pa");
+    let data = table.join("pa-2-big-Data.db");
+    let good = fs::read(&data).unwrap();
+    for at in [5, good.len() / 2, good.len() - 9] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        fs::write(&data, bad).unwrap();
+        let believed = merge_beside_newer(&table, &format!("{at}"), &[]);
+        assert_eq!(left(&believed).1, 0);
+        let refused = merge_beside_newer(&table, "refused", &[PROVIDE, "cell"]);
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(3), "{at}: {stderr}");
+        assert!(stderr.contains("pa-2-big-Data.db"), "{at}: {stderr}");
+        assert!(stderr.contains("at position"), "{at}: {stderr}");
+        assert!(!table.join("refused").exists());
+    }
+}

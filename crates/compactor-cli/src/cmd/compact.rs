@@ -166,9 +166,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     output_directory::check(&args.output, &catalog)?;
     let plan = plan(&args, &catalog)?;
-    let (merges, notes) =
+    let (merges, mut notes) =
         args.purge
             .request(&catalog, &args.output, &args.output_form, &args.io)?;
+    let table = merges.table.as_ref();
+    let provides = table.and_then(|t| t.compaction_option("provide_overlapping_tombstones"));
+    if let Some(option) = provides.filter(|o| !o.eq_ignore_ascii_case("none")) {
+        notes.push(format!(
+            "the table has provide_overlapping_tombstones {option}, which is not followed: of two \
+             compactions at once that rely on each other for a deletion neither would keep it"
+        ));
+    }
     let mut sstables = catalog.sstables.clone();
     if let Scope::Overlapping(others) = &merges.scope {
         sstables.extend_from_slice(others);

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::catalog;
 use compactor::io::{ReadMode, raise_open_files_limit};
-use compactor::{InputCheck, MergeJob, Observer, Scope};
+use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope, TombstoneOption};
 
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
@@ -59,6 +59,12 @@ pub struct Args {
 
     #[command(flatten)]
     purge: PurgeArgs,
+
+    /// What --overlapping SSTables remove from the output by shadowing it: they are read beside the
+    /// inputs, and must stay. Default: what the table's compaction options in schema.cql say, otherwise
+    /// none.
+    #[arg(long, help_heading = "Purging", value_enum)]
+    provide_overlapping_tombstones: Option<Provided>,
 
     #[command(flatten)]
     output_form: OutputForm,
@@ -110,6 +116,27 @@ enum Check {
     Data,
 }
 
+/// What overlapping SSTables remove from the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Provided {
+    /// Nothing; they only keep tombstones from being purged.
+    None,
+    /// What their deletions of partitions, ranges and rows cover, as nodetool garbagecollect -g ROW.
+    Row,
+    /// Also what their newer cells and deletions of cells shadow, as nodetool garbagecollect -g CELL.
+    Cell,
+}
+
+impl From<Provided> for TombstoneOption {
+    fn from(provided: Provided) -> TombstoneOption {
+        match provided {
+            Provided::None => TombstoneOption::None,
+            Provided::Row => TombstoneOption::Row,
+            Provided::Cell => TombstoneOption::Cell,
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Two descriptors per input and some: the usual soft limit of 1024 is soon reached.
@@ -121,11 +148,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         say(format_args!("note: {note}"));
     }
     output_directory::check(&args.output, &catalog)?;
-    let (mut request, notes) =
+    let (mut request, mut notes) =
         args.purge
             .request(&catalog, &args.output, &args.output_form, &args.io)?;
     request.throughput_bytes_per_s = args.throughput.and_then(|size| NonZeroU64::new(size.0));
     request.max_sstable_size = args.max_sstable_size.map(|size| size.0);
+    request.overlapping_tombstones = overlapping_tombstones(&args, &request, &mut notes)?;
     let mut sstables = catalog.sstables.clone();
     if let Scope::Overlapping(others) = &request.scope {
         sstables.extend_from_slice(others);
@@ -197,4 +225,40 @@ impl Observer for VerifyingObserver<'_> {
             Some((io, mode)) => verify_step::output(io, data_path, *mode),
         }
     }
+}
+
+/// What overlapping SSTables remove: by option, else as the table has it.
+fn overlapping_tombstones(
+    args: &Args,
+    request: &MergeRequest,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<TombstoneOption> {
+    if let Some(option) = args.provide_overlapping_tombstones {
+        if option != Provided::None && request.scope == Scope::Unknown {
+            return Err(Error::invalid(
+                "--provide-overlapping-tombstones needs --overlapping, and the SSTables that provide them",
+            )
+            .into());
+        }
+        return Ok(option.into());
+    }
+    let table = request.table.as_ref();
+    let name = table.and_then(|t| t.compaction_option("provide_overlapping_tombstones"));
+    let Some(name) = name else {
+        return Ok(TombstoneOption::None);
+    };
+    let option = TombstoneOption::from_name(name).ok_or_else(|| {
+        Error::invalid(format!(
+            "the table has provide_overlapping_tombstones {name:?}, which Cassandra does not know: say \
+             --provide-overlapping-tombstones none, row or cell"
+        ))
+    })?;
+    if option != TombstoneOption::None && request.scope == Scope::Unknown {
+        notes.push(format!(
+            "the table has provide_overlapping_tombstones {}, but no SSTables that provide any: name \
+             them with --overlapping",
+            option.name()
+        ));
+    }
+    Ok(option)
 }

@@ -130,6 +130,15 @@ fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
             ),
         )?;
     }
+    if r.purged.shadowed > 0 {
+        line(
+            "",
+            format!(
+                "{} items that overlapping SSTables shadow",
+                count(r.purged.shadowed)
+            ),
+        )?;
+    }
     line(
         "throughput",
         format!(
@@ -227,6 +236,7 @@ fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<S
             "now_s": options.now_s,
             "gc_before_s": options.gc_before_s,
             "scope": scope,
+            "shadow_sources": job.shadow_sources(),
             "notes": notes,
         }))?);
     }
@@ -282,6 +292,14 @@ fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<S
         count(settings.expected_keys)
     )?;
     writeln!(text, "  scope       {scope}")?;
+    if job.shadow_sources() > 0 {
+        writeln!(
+            text,
+            "  shadow      {} beside the merge, by {}",
+            sstables(job.shadow_sources()),
+            options.overlapping_tombstones.name()
+        )?;
+    }
     match options.gc_before_s {
         Some(gc_before_s) => writeln!(
             text,
