@@ -11,7 +11,7 @@ use compactor::sstable::compression::codec::Codec;
 use compactor::sstable::compression::info::CompressionParams;
 use compactor::sstable::descriptor::Descriptor;
 use compactor::sstable::schema::Schema;
-use compactor::{InputCheck, NoObserver, OutputCompression, Scope};
+use compactor::{InputCheck, NoObserver, OutputCompression, Scope, TombstoneOption};
 
 /// What a merge is asked to do.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct MergeRequest {
     pub complete: bool,
     /// SSTables outside the merge that hold back purging.
     pub others: Vec<PathBuf>,
+    /// What these remove from the merge by shadowing it; as the schema has it when absent.
+    pub provided: Option<TombstoneOption>,
     /// The table's schema.cql.
     pub schema: Option<PathBuf>,
     /// LZ4 chunk length in KiB, or no compression; the inputs' choice when absent.
@@ -139,7 +141,14 @@ pub fn options(
         let schema = Schema::parse(&std::fs::read_to_string(path)?)?;
         let table = schema.only_table()?;
         options.only_purge_repaired = table.only_purge_repaired_tombstones();
+        let provided = table.compaction_option("provide_overlapping_tombstones");
+        options.overlapping_tombstones = provided
+            .and_then(TombstoneOption::from_name)
+            .unwrap_or_default();
         options.table = Some(table.clone());
+    }
+    if let Some(provided) = request.provided {
+        options.overlapping_tombstones = provided;
     }
     options.compression = match request.compression {
         None => OutputCompression::AsNewestInput,
@@ -176,6 +185,9 @@ fn by_command(
     }
     for other in &request.others {
         command.arg("--overlapping").arg(other);
+    }
+    if let Some(provided) = request.provided {
+        command.args(["--provide-overlapping-tombstones", provided.name()]);
     }
     match request.compression {
         None => {}

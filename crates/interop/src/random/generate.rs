@@ -1,5 +1,7 @@
 //! From a seed to a plan: mutations of few rows at few timestamps, most of them edges.
 
+use compactor::TombstoneOption;
+
 use super::counters;
 use super::plan::{Bound, Cell, Deletion, Hex, Input, Mutation, Partition, Plan};
 use super::table::{Kind, Shape, Table, Values, compression};
@@ -115,7 +117,12 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
     }
     let told_schema = has_cql && (grown_from > 0 || !schema.dropped.is_empty() || rng.one_in(5));
     let repaired_at = if rng.one_in(10) { T0 * 1000 - 1 } else { 0 };
-    let others = usize::from(count > 2 && rng.one_in(8));
+    let mut others = usize::from(count > 2 && rng.one_in(8));
+    let mut provided = TombstoneOption::None;
+    if rng.one_in(3) {
+        others = 1 + rng.below(count - 1) as usize;
+        provided = *rng.pick(&[TombstoneOption::Row, TombstoneOption::Cell]);
+    }
     // As our output will be.
     if let Some(newest) = inputs.iter().rev().nth(others) {
         schema.compression = newest.schema.compression.clone();
@@ -130,6 +137,7 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
         repaired_at,
         inputs,
         others,
+        provided: provided.name().to_owned(),
     }
 }
 

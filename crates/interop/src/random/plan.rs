@@ -3,6 +3,7 @@
 use std::fmt;
 
 use anyhow::{Context, Result};
+use compactor::TombstoneOption;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -65,6 +66,13 @@ pub struct Plan {
     pub inputs: Vec<Input>,
     /// How many of the last inputs exist beside the merge but take no part in it.
     pub others: usize,
+    /// What these remove from the merge: the table's `provide_overlapping_tombstones`.
+    #[serde(default = "none")]
+    pub provided: String,
+}
+
+fn none() -> String {
+    TombstoneOption::None.name().to_owned()
 }
 
 impl Plan {
@@ -72,6 +80,15 @@ impl Plan {
     pub fn mode(&self) -> Result<Mode> {
         Mode::of_version(&self.output)
             .with_context(|| format!("no server writes version {}", self.output))
+    }
+
+    /// What the SSTables beside the merge remove from it.
+    ///
+    /// # Errors
+    /// An option that Cassandra does not know.
+    pub fn provided(&self) -> Result<TombstoneOption> {
+        TombstoneOption::from_name(&self.provided)
+            .with_context(|| format!("no provide_overlapping_tombstones {:?}", self.provided))
     }
 
     /// Number of mutations in all inputs.

@@ -71,6 +71,7 @@ impl Runner {
         };
         self.cassandra.request(json!({
             "op": "offline_table", "keyspace": table.keyspace, "table": table.name, "schema": plan.schema,
+            "provided": plan.provided,
         }))?;
         let outcome = self.with_table(plan, &table, place);
         self.cassandra.request(
@@ -181,6 +182,7 @@ impl Merge<'_> {
             gc_before_s: self.plan.gc_before_s,
             complete: self.others.is_empty(),
             others: self.others.clone(),
+            provided: Some(self.plan.provided()?),
             schema: self.plan.told_schema.then_some(schema),
             compression: None,
         };

@@ -8,6 +8,7 @@ mod columns;
 mod deletions;
 mod dropped;
 mod expiry;
+mod provided;
 mod random;
 mod shapes;
 mod types;
@@ -258,5 +259,6 @@ pub fn all() -> Vec<Scenario> {
     every.extend(expiry::scenarios());
     every.extend(wide::scenarios());
     every.extend(random::scenarios());
+    every.extend(provided::scenarios());
     every
 }

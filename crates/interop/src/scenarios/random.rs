@@ -13,26 +13,37 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 fn mixed(seed: u64) -> Scenario {
     let mut rng = Rng::new(seed);
     let order = *rng.pick(&["ASC", "DESC"]);
-    let mut scenario = Scenario::new(format!("random_mixed_{seed}"), "random mutations of every kind, ties common")
-        .schema(format!(
-            "CREATE TABLE $t (k int, c int, d text, a int, b text, m map<int, int>, s set<text>, st text static, \
-             sm map<int, int> static, PRIMARY KEY (k, c, d)) WITH CLUSTERING ORDER BY (c {order}, d ASC)"
-        ));
+    let mut scenario = Scenario::new(
+        format!("random_mixed_{seed}"),
+        "random mutations of every kind, ties common",
+    )
+    .schema(format!(
+        "{MIXED} WITH CLUSTERING ORDER BY (c {order}, d ASC)"
+    ));
     for _ in 0..2 + rng.below(3) {
-        let mut input = Input::default();
-        input.at(T0);
-        for _ in 0..120 {
-            if rng.one_in(10) {
-                let second = i64::try_from(rng.below(10)).unwrap_or(0) * 100;
-                input.at(T0 + second);
-            }
-            input.cql(mutation(&mut rng));
-        }
-        // A flush of nothing is an error, so every input has something for sure.
-        input.cql("INSERT INTO $t (k, c, d, a) VALUES (0, 0, 'x', 0) USING TIMESTAMP 100");
-        scenario.inputs.push(input);
+        scenario.inputs.push(mutations(&mut rng, 120));
     }
     scenario.merge_at(T0 + 1000, 500)
+}
+
+/// The table of [`mutations`].
+pub(super) const MIXED: &str = "CREATE TABLE $t (k int, c int, d text, a int, b text, m map<int, int>, s set<text>, \
+     st text static, sm map<int, int> static, PRIMARY KEY (k, c, d))";
+
+/// So many mutations of every kind.
+pub(super) fn mutations(rng: &mut Rng, count: u32) -> Input {
+    let mut input = Input::default();
+    input.at(T0);
+    for _ in 0..count {
+        if rng.one_in(10) {
+            let second = i64::try_from(rng.below(10)).unwrap_or(0) * 100;
+            input.at(T0 + second);
+        }
+        input.cql(mutation(rng));
+    }
+    // A flush of nothing is an error, so every input has something for sure.
+    input.cql("INSERT INTO $t (k, c, d, a) VALUES (0, 0, 'x', 0) USING TIMESTAMP 100");
+    input
 }
 
 fn mutation(rng: &mut Rng) -> String {
@@ -91,18 +102,30 @@ fn mutation(rng: &mut Rng) -> String {
 /// Mostly range deletions, in four inputs, of different ages, so that boundaries of all kinds meet and are purged.
 fn ranges(seed: u64) -> Scenario {
     let mut rng = Rng::new(1000 + seed);
-    let mut scenario = Scenario::new(format!("random_ranges_{seed}"), "random range deletions over a few rows")
-        .schema("CREATE TABLE $t (k int, c int, d int, v int, PRIMARY KEY (k, c, d)) WITH CLUSTERING ORDER BY (c ASC, d DESC)");
+    let mut scenario = Scenario::new(
+        format!("random_ranges_{seed}"),
+        "random range deletions over a few rows",
+    )
+    .schema(RANGES);
     for _ in 0..4 {
-        let mut input = Input::default();
-        for _ in 0..60 {
-            input.at(T0 + i64::try_from(rng.below(3)).unwrap_or(0) * 1000);
-            input.cql(range(&mut rng));
-        }
-        input.cql("INSERT INTO $t (k, c, d, v) VALUES (0, 0, 0, 0) USING TIMESTAMP 100");
-        scenario.inputs.push(input);
+        scenario.inputs.push(range_deletions(&mut rng, 60));
     }
     scenario.merge_at(T0 + 5000, 3500)
+}
+
+/// The table of [`range_deletions`].
+pub(super) const RANGES: &str = "CREATE TABLE $t (k int, c int, d int, v int, PRIMARY KEY (k, c, d)) \
+     WITH CLUSTERING ORDER BY (c ASC, d DESC)";
+
+/// So many mutations, mostly range deletions.
+pub(super) fn range_deletions(rng: &mut Rng, count: u32) -> Input {
+    let mut input = Input::default();
+    for _ in 0..count {
+        input.at(T0 + i64::try_from(rng.below(3)).unwrap_or(0) * 1000);
+        input.cql(range(rng));
+    }
+    input.cql("INSERT INTO $t (k, c, d, v) VALUES (0, 0, 0, 0) USING TIMESTAMP 100");
+    input
 }
 
 fn range(rng: &mut Rng) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use compactor::{MergeReport, NoObserver};
+use compactor::{MergeReport, NoObserver, TombstoneOption};
 use interop::cases::Case;
 use interop::ours::{self, MergeRequest};
 use interop::scenarios::Scenario;
@@ -35,18 +35,25 @@ fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<String>> {
         gc_before_s: case.gc_before_s,
         complete: case.others.is_empty(),
         others: case.others.clone(),
+        provided: None,
         schema: case.schema.clone(),
         compression: None,
     };
-    let merge = |name: &str, open_files| -> Result<_> {
+    let merge = |name: &str, in_passes: bool| -> Result<_> {
         let output = place.path().join(name);
         let mut options = ours::options(&case.inputs, &output, &request)?;
-        options.open_files = open_files;
+        if in_passes {
+            // What shadows the inputs is read beside two of them, all at a time; four descriptors each.
+            options.open_files = Some(match options.overlapping_tombstones {
+                TombstoneOption::None => 0,
+                TombstoneOption::Row | TombstoneOption::Cell => 4 * (2 + case.others.len() as u64),
+            });
+        }
         let report = compactor::merge(options, &mut NoObserver)?;
         Ok((counts(&report), report.passes, files(&output)?))
     };
-    let one = merge("one", None)?;
-    let several = merge("several", Some(0))?;
+    let one = merge("one", false)?;
+    let several = merge("several", true)?;
     let mut failures = Vec::new();
     // Where all but two are fully expired, nothing is to be merged beforehand.
     println!("{}: {} passes", scenario.name, several.1);

@@ -118,6 +118,7 @@ fn run(cassandra: &mut Cassandra, only_purge_repaired: bool) -> Result<Vec<Strin
         gc_before_s: case.gc_before_s,
         complete: true,
         others: Vec::new(),
+        provided: None,
         schema: case.schema.clone(),
         compression: None,
     };

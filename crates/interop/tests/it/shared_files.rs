@@ -261,6 +261,7 @@ impl Run {
                     gc_before_s,
                     complete: true,
                     others: Vec::new(),
+                    provided: None,
                     compression: None,
                     schema: None,
                 };

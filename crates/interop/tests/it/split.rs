@@ -112,6 +112,7 @@ fn run(cassandra: &mut Cassandra, scenario: &Scenario, same_sizes: bool) -> Resu
         gc_before_s: None,
         complete: true,
         others: Vec::new(),
+        provided: None,
         schema: case.schema.clone(),
         compression: None,
     };

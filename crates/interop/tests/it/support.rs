@@ -123,6 +123,7 @@ pub(crate) fn ours(
         gc_before_s: case.gc_before_s,
         complete: case.others.is_empty(),
         others: case.others.clone(),
+        provided: None,
         schema: case.schema.clone(),
         compression: output.compression,
     };

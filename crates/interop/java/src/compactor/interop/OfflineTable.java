@@ -13,6 +13,7 @@ import org.apache.cassandra.db.marshal.AbstractType;
 import org.apache.cassandra.db.marshal.TypeParser;
 import org.apache.cassandra.db.marshal.UserType;
 import org.apache.cassandra.schema.ColumnMetadata;
+import org.apache.cassandra.schema.CompactionParams;
 import org.apache.cassandra.schema.CompressionParams;
 import org.apache.cassandra.schema.KeyspaceMetadata;
 import org.apache.cassandra.schema.TableId;
@@ -44,6 +45,7 @@ final class OfflineTable
         QueryProcessor.executeOnceInternal("CREATE KEYSPACE IF NOT EXISTS " + keyspace
                                            + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
         TableMetadata metadata = metadata(keyspace, name, TableId.generate(), request.get("schema"));
+        metadata = metadata.unbuild().compaction(compaction(Operations.text(request, "provided"))).build();
         ColumnFamilyStore cfs = Release.open(Keyspace.open(keyspace), metadata);
         cfs.disableAutoCompaction();
         TABLES.put(name, cfs);
@@ -86,6 +88,12 @@ final class OfflineTable
         builder.flags(flags);
         builder.bloomFilterFpChance(schema.get("bloom_filter_fp_chance").doubleValue());
         return builder.compression(compression(schema.get("compression"))).build();
+    }
+
+    /** The default compaction, but for what overlapping SSTables remove. */
+    private static CompactionParams compaction(String provided)
+    {
+        return CompactionParams.fromMap(Map.of("class", "SizeTieredCompactionStrategy", "provide_overlapping_tombstones", provided));
     }
 
     /** Compression parameters from the options that CQL gives them. */
