@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{ChunkLengthReport, Condition, ReadFigure, VariantReport, compressor_with, ratio};
 use crate::chunk_length::{ChunkLengthOutcome, Compressor, Variant};
-use crate::report::units::{bytes, mebibytes, milliseconds, significant};
+use crate::report::units::{bytes, mebibytes, milliseconds, significant, times};
 use crate::stats::Ratio;
 use crate::text_table::count;
 
@@ -157,8 +157,9 @@ pub(super) fn explanations(report: &ChunkLengthReport<'_>) -> Vec<String> {
                 && v.record.variant.chunk_length_bytes == Some(len)
         })
     };
-    let measured = [SHORT, LONG].map(of).into_iter().flatten();
-    let costs: Vec<String> = measured.filter_map(cost).collect();
+    let variants = [SHORT, LONG].map(of);
+    let costs = variants.into_iter().flatten();
+    let costs: Vec<String> = costs.filter_map(cost).collect();
     let mut sentences = Vec::new();
     if !costs.is_empty() {
         sentences.push(format!(
@@ -172,7 +173,31 @@ pub(super) fn explanations(report: &ChunkLengthReport<'_>) -> Vec<String> {
          the difference shows."
             .to_owned(),
     );
+    let reads_per_s = |at: usize| {
+        let alone = &variants.get(at).copied().flatten()?.alone;
+        Some(alone.figure(ReadFigure::ReadsPerS)?.median)
+    };
+    let more = (first.verdict == Verdict::Larger)
+        .then(|| more_per_request([reads_per_s(0)?, reads_per_s(1)?], first.published_ratio))
+        .flatten();
+    if let Some(more_s) = more {
+        sentences.push(format!(
+            "If each request took {} us more of this machine, whatever the chunk length, the most reads/s \
+             would be {} as published.",
+            significant(more_s * 1e6),
+            times(first.published_ratio)
+        ));
+    }
     sentences
+}
+
+/// Seconds that each of two kinds of reads had to take longer for their rates to have this ratio; `None`
+/// if there are none.
+fn more_per_request(per_s: [f64; 2], ratio: f64) -> Option<f64> {
+    let [fast, slow] = per_s.map(f64::recip);
+    // ratio = (slow + more) / (fast + more)
+    let more = (slow - ratio * fast) / (ratio - 1.0);
+    (more > 0.0 && more.is_finite()).then_some(more)
 }
 
 fn cost(variant: &VariantReport<'_>) -> Option<String> {
@@ -194,4 +219,41 @@ fn cost(variant: &VariantReport<'_>) -> Option<String> {
         significant(of(ReadFigure::Processors)?),
         bytes(variant.record.hot_bytes as f64),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_requests_have_in_common_brings_ratios_closer() {
+        // 10 us against 100 us, and 80 us more for both: 90 against 180.
+        let more = more_per_request([1e5, 1e4], 2.0).unwrap();
+        assert!((more - 80e-6).abs() < 1e-12, "{more}");
+        assert_eq!(more_per_request([1e5, 8e4], 2.0), None);
+        assert_eq!(more_per_request([0.0, 0.0], 2.0), None);
+    }
+
+    #[test]
+    fn verdicts() {
+        let measured = |ratio: f64, width: f64| {
+            Some(Ratio {
+                ratio,
+                low: ratio / width,
+                high: ratio * width,
+                repeats: 5,
+                paired: true,
+            })
+        };
+        for (found, verdict) in [
+            (measured(1.9, 1.01), Verdict::Agrees),
+            (measured(2.1, 1.01), Verdict::Larger),
+            (measured(1.1, 1.01), Verdict::Smaller),
+            (measured(1.4, 1.5), Verdict::NotShown),
+            (measured(0.8, 1.01), Verdict::Contradicts),
+            (None, Verdict::NotMeasured),
+        ] {
+            assert_eq!(Verdict::of(found, 1.409), verdict, "{found:?}");
+        }
+    }
 }

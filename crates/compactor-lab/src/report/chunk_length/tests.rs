@@ -81,6 +81,24 @@ fn published_figures_stand_beside_those_measured() {
     assert!(ChunkLengthReport::new("", &without).published.is_empty());
 }
 
+#[test]
+fn a_difference_that_is_larger_is_explained() {
+    let mut outcome = example();
+    for run in &mut outcome.runs {
+        if run.variant.chunk_length_bytes == Some(4096) {
+            run.alone.peak.latency.achieved_per_s = 40_000.0;
+        }
+    }
+    let report = ChunkLengthReport::new("", &outcome);
+    assert_eq!(report.published[0].verdict, Verdict::Larger);
+    // 250 us against 25 us, and 62,000 / 44,000.
+    assert!(
+        text(&report).contains("took 525 us more"),
+        "{}",
+        text(&report)
+    );
+}
+
 /// A rate that was not held makes a queue, and its latencies are of that.
 #[test]
 fn latencies_of_a_rate_that_was_not_held_are_left_out() {
