@@ -10,7 +10,7 @@
 //!    removes such orphans when it starts.
 //! 6. The output directory is synced again and the staging directory removed.
 //!
-//! Several outputs appear all or none: their [`publication`](crate::publication) begins before step 4
+//! Several outputs appear all or none: their `publication` begins before step 4
 //! and is committed after step 5.
 //!
 //! A run that is killed leaves at most a staging directory and, inside steps 4 and 5, components
