@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -30,8 +30,9 @@ const SMALL: [&str; 22] = [
     "1s",
     "--least-compaction",
     "0s",
-    "--memory-limit",
-    "none",
+    // Beside other tests it might get no processor at all.
+    "--compaction-priority",
+    "normal",
 ];
 
 fn interference(directory: &Path) -> Command {
@@ -60,6 +61,7 @@ fn an_experiment_ends_with_a_table_and_the_json() {
     let json = results.path().join("outcome.json");
     let html = results.path().join("report.html");
     let output = interference(directory.path())
+        .args(["--memory-limit", "none"])
         .arg("--json")
         .arg(&json)
         .arg("--html")
@@ -95,21 +97,46 @@ fn an_experiment_ends_with_a_table_and_the_json() {
     assert!(is_empty(directory.path()));
 }
 
+/// The cgroup of a process's experiment, wherever it is.
+fn cgroup_of(process: u32) -> Option<PathBuf> {
+    let name = format!("compactor-lab-{process}");
+    let mut directories = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if entry.file_name() == name.as_str() {
+                    return Some(entry.path());
+                }
+                directories.push(entry.path());
+            }
+        }
+    }
+    None
+}
+
 #[test]
 fn interrupted_it_ends_with_130_and_leaves_nothing() {
     let directory = disk_directory();
     let mut child = interference(directory.path())
+        .args(["--memory-limit", "512MiB"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut messages = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
+    let mut is_limited = true;
     while !line.starts_with("run 1") {
         line.clear();
         assert!(messages.read_line(&mut line).unwrap() > 0, "it ended");
+        is_limited &= !line.contains("there is no memory limit");
     }
     assert!(!is_empty(directory.path()));
+    let process = child.id();
+    assert_eq!(cgroup_of(process).is_some(), is_limited);
+    if !is_limited {
+        eprintln!("SKIPPED: no cgroup can be made here, only files are looked for");
+    }
     let sent = Command::new("kill")
         .args(["-s", "INT", &child.id().to_string()])
         .status();
@@ -118,6 +145,7 @@ fn interrupted_it_ends_with_130_and_leaves_nothing() {
     messages.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
     assert!(is_empty(directory.path()), "{rest}");
+    assert_eq!(cgroup_of(process), None);
 }
 
 #[test]

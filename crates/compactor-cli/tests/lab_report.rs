@@ -93,3 +93,47 @@ fn what_is_no_result_is_refused() {
         assert!(!temp.path().join("x.html").exists());
     }
 }
+
+/// As `compactor lab fio --json` writes it.
+const FIO: &str = r#"{"fio_version":"fio-3.33","directory":"/data","options":{
+"profiles":["ceiling-sequential-read","ceiling-sequential-write"],"repeats":1,"hot_bytes":1,
+"input_bytes":1,"rate_bytes_per_s":1,"reads_per_thread":1,"runtime_s":1},"end":"complete","runs":[
+{"profile":"ceiling-sequential-read","repeat":0,"failure":null,"jobs":[{"name":"sequential-read",
+"bytes_per_s":671088640.0,"requests_per_s":640.0,"mean_ns":1e5,"p50_ns":1e5,"p99_ns":2e6,"p999_ns":3e6,
+"max_ns":4e6}]},
+{"profile":"ceiling-sequential-write","repeat":0,"failure":null,"jobs":[{"name":"sequential-write",
+"bytes_per_s":335544320.0,"requests_per_s":320.0,"mean_ns":1e5,"p50_ns":1e5,"p99_ns":2e6,"p999_ns":3e6,
+"max_ns":4e6}]}]}"#;
+
+#[test]
+fn ceilings_of_the_device_stand_in_the_report() {
+    let temp = TempDir::new().unwrap();
+    std::fs::write(temp.path().join("fio.json"), FIO).unwrap();
+    let arguments = [EXAMPLE, "--ceilings", "fio.json", "--html", "report.html"];
+    let text = stdout(&report(temp.path(), &arguments));
+    // 64 MiB/s of 640.
+    let row = |line: &&str| line.contains("direct/direct") && line.contains("10.0%");
+    assert!(text.lines().any(|line| row(&line)), "{text}");
+    let html = std::fs::read_to_string(temp.path().join("report.html")).unwrap();
+    assert!(html.contains("What the device gives by itself"));
+    let markdown = stdout(&report(
+        temp.path(),
+        &[EXAMPLE, "--ceilings", "fio.json", "--format", "markdown"],
+    ));
+    assert!(markdown.contains("| ceiling-sequential-read | 1 | 640 |"));
+    for (arguments, reason) in [
+        (
+            &[EXAMPLE, EXAMPLE, "--ceilings", "fio.json"][..],
+            "one result",
+        ),
+        (
+            &[EXAMPLE, "--ceilings", EXAMPLE],
+            "not what `compactor lab fio",
+        ),
+    ] {
+        let output = report(temp.path(), arguments);
+        assert_eq!(output.status.code(), Some(2));
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.contains(reason), "{message}");
+    }
+}

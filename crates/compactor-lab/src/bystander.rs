@@ -51,6 +51,11 @@ impl LiveSstables {
         Ok(())
     }
 
+    /// See [`PointReader::expect_random`]; of those that reads go to now.
+    pub(crate) fn expect_random(&self) {
+        self.readers().iter().for_each(PointReader::expect_random);
+    }
+
     /// Reads so far that found no row: of the output none that a deletion shadows.
     pub(crate) fn not_found(&self) -> u64 {
         self.not_found.load(Ordering::Relaxed)

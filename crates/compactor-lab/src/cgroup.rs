@@ -58,10 +58,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// That of this process, or why it cannot be told.
-    pub(crate) fn of_this_process() -> Result<Place, String> {
-        let read = |path: &str| fs::read_to_string(path).map_err(|e| format!("read {path}: {e}"));
-        let (groups, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
+    /// That of the process whose directory in `/proc` this is, or why it cannot be told.
+    fn of(process: &Path) -> Result<Place, String> {
+        let read = |name: &str| {
+            let path = process.join(name);
+            fs::read_to_string(&path).map_err(|e| format!("read {}: {e}", path.display()))
+        };
+        let (groups, mounts) = (read("cgroup")?, read("mountinfo")?);
         find(&groups, &mounts).ok_or_else(|| {
             "no memory cgroup hierarchy is mounted where this process could see it".to_owned()
         })
@@ -75,12 +78,18 @@ pub(crate) struct MemoryCgroup {
     directory: PathBuf,
     /// Where the process came from.
     origin: PathBuf,
+    /// What `/proc` says of it.
+    process: PathBuf,
 }
 
 impl MemoryCgroup {
     /// Makes a group with this limit and moves this process into it, or says why it cannot.
     pub(crate) fn enter(limit_bytes: u64) -> Result<MemoryCgroup, String> {
-        let place = Place::of_this_process()?;
+        MemoryCgroup::enter_as(Path::new("/proc/self"), limit_bytes)
+    }
+
+    fn enter_as(process: &Path, limit_bytes: u64) -> Result<MemoryCgroup, String> {
+        let place = Place::of(process)?;
         let parent = parent_of_new(&place)?;
         remove_left_over(&parent);
         let directory = parent.join(format!("{PREFIX}{}", std::process::id()));
@@ -96,6 +105,7 @@ impl MemoryCgroup {
             hierarchy: place.hierarchy,
             directory,
             origin: place.directory,
+            process: process.to_owned(),
         };
         group.write(place.hierarchy.limit_file(), &limit_bytes.to_string())?;
         // Swapping would make room that the limit denies. Kernels without swap have no such file.
@@ -113,7 +123,7 @@ impl MemoryCgroup {
 
     /// Whether this process is still in it.
     pub(crate) fn holds_this_process(&self) -> bool {
-        Place::of_this_process().is_ok_and(|place| place.directory == self.directory)
+        Place::of(&self.process).is_ok_and(|place| place.directory == self.directory)
     }
 
     /// What it holds now; refaults since it was made.

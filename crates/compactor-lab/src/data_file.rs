@@ -77,6 +77,11 @@ impl DataFile {
         })
     }
 
+    /// Lets the kernel read only what is asked for. Without effect where the system refuses.
+    pub(crate) fn expect_random(&self) {
+        let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::Random);
+    }
+
     /// Compressor and chunk length.
     pub(crate) fn compression(&self) -> Option<(&str, u32)> {
         match &self.storage {

@@ -35,6 +35,15 @@ pub(crate) struct HotSet {
     pub(crate) partitions: u64,
 }
 
+/// Pages of the inputs' `Data.db`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HotAndCold {
+    /// Those that reads of hot rows touch.
+    pub(crate) hot: Pages,
+    /// The others.
+    pub(crate) cold: Pages,
+}
+
 impl HotSet {
     /// Draws rows until their pages come to `bytes`, or until the table has no more. `go_on` says when to
     /// give up.
@@ -106,19 +115,26 @@ impl HotSet {
         self.pages.iter().map(|(_, pages)| pages.len() as u64).sum()
     }
 
-    /// How many of them are in the page cache; `None` where the kernel does not tell.
-    pub(crate) fn resident(&self) -> Option<Pages> {
-        let mut resident = 0;
+    /// How many of them, and of the others of the same files, are in the page cache; `None` where the
+    /// kernel does not tell.
+    pub(crate) fn resident(&self) -> Option<HotAndCold> {
+        let (mut total, mut resident, mut hot) = (0, 0, 0);
         for (path, pages) in &self.pages {
             let map = resident_pages(path).ok()??;
             let is_resident = |page: &&u64| map.get(**page as usize).is_some_and(|&page| page);
-            resident += pages.iter().filter(is_resident).count() as u64;
+            hot += pages.iter().filter(is_resident).count() as u64;
+            resident += map.iter().filter(|&&page| page).count() as u64;
+            total += map.len() as u64;
         }
-        Some(Pages {
-            total: self.page_count(),
+        let pages = |total, resident| Pages {
+            total,
             resident,
             dirty: None,
             writeback: None,
+        };
+        Some(HotAndCold {
+            hot: pages(self.page_count(), hot),
+            cold: pages(total - self.page_count(), resident - hot),
         })
     }
 }

@@ -3,13 +3,15 @@
 //! is read again.
 #![expect(
     unsafe_code,
-    reason = "a mapped file must not change, which only its owner can promise"
+    reason = "a mapped file must not change, which only its owner can promise; madvise has no safe \
+              wrapper"
 )]
 
 use std::path::Path;
 
 use compactor::Result;
 use compactor::io::MappedFile;
+use rustix::mm::{Advice, madvise};
 
 /// Maps a component of a complete SSTable.
 ///
@@ -20,4 +22,12 @@ pub(crate) fn map(path: &Path) -> Result<MappedFile> {
     // compactor only ever create and remove them. That holds for what the experiment generates and
     // writes, and is what a user promises by naming an SSTable.
     Ok(unsafe { MappedFile::open(path) }?)
+}
+
+/// Lets the kernel read only the pages that are touched, and none around them. Without effect where the
+/// system refuses.
+pub(crate) fn expect_random(file: &MappedFile) {
+    // SAFETY: the range is that of a mapping that lives as long as `file`, and this advice leaves what is
+    // in it alone.
+    let _ = unsafe { madvise(file.as_ptr().cast_mut().cast(), file.len(), Advice::Random) };
 }

@@ -18,7 +18,7 @@ use compactor::sstable::partitioner::{KeyHash, Partitioner, Position};
 use compactor::sstable::types::CqlType;
 use compactor::sstable::{Component, Error as FormatError, Format, Version};
 
-use crate::index_map::map;
+use crate::index_map::{expect_random, map};
 
 /// The partition index of an SSTable.
 #[derive(Debug)]
@@ -86,6 +86,17 @@ impl PartitionLookup {
             index: map(&path(Component::Index))?,
             version: descriptor.version,
         })
+    }
+
+    /// See [`PointReader::expect_random`](crate::point_read::PointReader::expect_random).
+    pub(crate) fn expect_random(&self) {
+        match self {
+            PartitionLookup::Big { index, .. } => expect_random(index),
+            PartitionLookup::Bti { partitions, rows } => {
+                expect_random(partitions);
+                rows.iter().for_each(expect_random);
+            }
+        }
     }
 
     /// Where the partition with this key may be. With tries, whose keys are cut short, it may turn out

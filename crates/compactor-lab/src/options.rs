@@ -10,6 +10,7 @@ use compactor::sstable::Version;
 
 use crate::arm::Arm;
 use crate::outcome::{Distribution, OptionsRecord};
+use crate::priority::Priority;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -80,6 +81,8 @@ pub struct InterferenceOptions {
     pub compaction_threads: usize,
     /// Bytes of the compaction's buffers.
     pub compaction_memory_bytes: usize,
+    /// Processors that the compaction gets beside the bystander, in all arms alike.
+    pub compaction_priority: Priority,
     /// What carries the compaction's reads and writes out. Mode `dontcache` is always carried by
     /// threads.
     pub backend: BackendKind,
@@ -87,7 +90,7 @@ pub struct InterferenceOptions {
     pub before: Duration,
     /// Reads after it.
     pub after: Duration,
-    /// A compaction that is shorter does not count.
+    /// The table is compacted again and again until so much time has passed.
     pub least_compaction: Duration,
     /// Time between samples.
     pub sample_interval: Duration,
@@ -115,14 +118,16 @@ impl InterferenceOptions {
             warm_ups: 1,
             seed: 1,
             rate_per_s: 10_000.0,
-            reader_threads: 4,
-            distribution: Distribution::Zipf { exponent: 0.99 },
+            // Cassandra's `concurrent_reads`: with fewer, some slow reads would hold up all others.
+            reader_threads: 32,
+            distribution: Distribution::Uniform,
             hot_sets_bytes: vec![256 * MIB],
             memory_limit_bytes: Some(512 * MIB),
             throughput_bytes_per_s: NonZeroU64::new(64 * MIB),
             // A node does other things besides.
             compaction_threads: processors.div_ceil(2),
             compaction_memory_bytes: 64 << 20,
+            compaction_priority: Priority::Idle,
             backend: BackendKind::Auto,
             before: Duration::from_secs(5),
             after: Duration::from_secs(5),
@@ -134,7 +139,7 @@ impl InterferenceOptions {
     }
 
     /// The short experiment, under five minutes: four arms, three repeats, 512 MiB, hot set 96 MiB of a
-    /// limit of 256 MiB, 2,000 reads/s, compaction at 32 MiB/s.
+    /// limit of 256 MiB, 5,000 reads/s, compaction at 32 MiB/s.
     pub fn quick(directory: impl Into<PathBuf>) -> InterferenceOptions {
         let full = InterferenceOptions::new(directory);
         let arms = [
@@ -152,8 +157,7 @@ impl InterferenceOptions {
             },
             arms: arms.iter().filter_map(|arm| arm.parse().ok()).collect(),
             repeats: 3,
-            rate_per_s: 2000.0,
-            reader_threads: 2,
+            rate_per_s: 5000.0,
             hot_sets_bytes: vec![96 * MIB],
             memory_limit_bytes: Some(256 * MIB),
             throughput_bytes_per_s: NonZeroU64::new(32 * MIB),
@@ -186,6 +190,7 @@ impl InterferenceOptions {
             throughput_bytes_per_s: self.throughput_bytes_per_s.map(NonZeroU64::get),
             compaction_threads: u32::try_from(self.compaction_threads).unwrap_or(u32::MAX),
             compaction_memory_bytes: self.compaction_memory_bytes as u64,
+            compaction_priority: self.compaction_priority,
             backend: self.backend.to_string(),
             before_s: self.before.as_secs_f64(),
             after_s: self.after.as_secs_f64(),

@@ -95,6 +95,14 @@ impl PointReader {
         })
     }
 
+    /// Reads no more from the disk than is asked for, whatever the device's readahead is: that of a
+    /// node is low (Cassandra's documentation says 4 KiB for SSDs), and megabytes of neighbours of every
+    /// page that was missed would push out what the compaction has left.
+    pub(crate) fn expect_random(&self) {
+        self.data.expect_random();
+        self.lookup.expect_random();
+    }
+
     pub(crate) fn descriptor(&self) -> &Descriptor {
         &self.descriptor
     }

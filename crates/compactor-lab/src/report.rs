@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use crate::arm::Arm;
 use crate::chunk_length::Variant;
+use crate::fio::FioOutcome;
 use crate::outcome::{End, Invalid, Outcome, Run, SweepPoint, Warning};
 use crate::stats::{Ratio, Spread};
+use table::Table;
 
 pub mod chunk_length;
 mod compare;
@@ -38,6 +40,9 @@ pub struct Report<'a> {
     pub points: Vec<PointReport<'a>>,
     /// What makes all of the numbers doubtful.
     pub warnings: &'a [Warning],
+    /// What the device gives by itself, if that was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fio: Option<&'a FioOutcome>,
     /// Where the numbers come from.
     #[serde(skip)]
     pub outcome: &'a Outcome,
@@ -136,8 +141,24 @@ impl<'a> Report<'a> {
                 .map(|point| PointReport::new(outcome, point))
                 .collect(),
             warnings: &outcome.warnings,
+            fio: None,
             outcome,
         }
+    }
+
+    /// With what `fio` measured on the same device beside it.
+    #[must_use]
+    pub fn with_fio(self, fio: &'a FioOutcome) -> Report<'a> {
+        Report {
+            fio: Some(fio),
+            ..self
+        }
+    }
+
+    /// What `fio` measured, beside the first point.
+    fn fio_tables(&self) -> Vec<Table> {
+        let tables = |fio| fio_tables::tables(fio, Some(self));
+        self.fio.map(tables).unwrap_or_default()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use compactor::io::{Io, IoOptions};
-use compactor::{EngineError, Error, ErrorKind, MergeReport, Observer, Result};
+use compactor::{EngineError, Error, MergeReport, Result};
 
 use crate::arm::Arm;
 use crate::bystander::{Bystander, LiveSstables, draw};
@@ -14,13 +14,14 @@ use crate::cgroup::MemoryCgroup;
 use crate::clocks::thread_cpu_ns;
 use crate::compaction::CompactionSettings;
 use crate::counters::Since;
-use crate::hot_set::HotSet;
+use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
 use crate::options::InterferenceOptions;
 use crate::outcome::{
     CompactionRecord, CpuRecord, GeneratorRecord, HotSetRecord, Interval, MemoryRecord, Pages,
     Phase, PressureRecord, Run, Sample, Warning,
 };
+use crate::rounds::{Compacted, Rounds};
 use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
 use crate::table::Table;
 use crate::validity::{Facts, invalid, judge};
@@ -49,11 +50,11 @@ pub(crate) struct Bench<'a> {
 /// What came of the compaction's part of a run.
 struct During {
     elapsed: Duration,
-    report: Option<MergeReport>,
+    compacted: Option<Compacted>,
     failure: Option<Error>,
     inputs_before: Option<Pages>,
-    hot_before: Option<Pages>,
-    hot_after: Option<Pages>,
+    hot_before: Option<HotAndCold>,
+    hot_after: Option<HotAndCold>,
     before: Counters,
     after: Counters,
     /// Seconds since the sampler was started.
@@ -75,6 +76,7 @@ impl Bench<'_> {
         self.table.drop_pages()?;
         let io = Io::new(IoOptions::default())?;
         let live = Arc::new(LiveSstables::open(&io, &self.table.data_paths)?);
+        live.expect_random();
         let draw = draw(self.options.distribution, self.hot);
         let seed = self.options.seed ^ (u64::from(plan.order) << 32);
         let bystander = |thread| Bystander::new(&live, self.hot, &draw, seed, thread);
@@ -155,17 +157,18 @@ impl Bench<'_> {
                 let after = Counters::now(watched, load, progress);
                 let hot_after = self.hot.resident();
                 progress.set_phase(Phase::After);
-                let (report, failure) = match compacted {
-                    Ok(report) => (report, None),
+                let (compacted, failure) = match compacted {
+                    Ok(compacted) => (compacted, None),
                     Err(error) => (None, Some(error)),
                 };
-                if let Some(output) = report.as_ref().and_then(|report| report.outputs.first()) {
-                    live.replace(io, std::slice::from_ref(&output.data_path))?;
+                if let Some(output) = compacted.as_ref().and_then(Compacted::output) {
+                    live.replace(io, &[output.to_owned()])?;
+                    live.expect_random();
                 }
                 wait(self.options.after, watcher)?;
                 Ok(During {
                     elapsed,
-                    report,
+                    compacted,
                     failure,
                     inputs_before,
                     hot_before,
@@ -190,7 +193,7 @@ impl Bench<'_> {
         output: &Path,
         progress: &Progress,
         watcher: &dyn Watcher,
-    ) -> Result<Result<Option<MergeReport>>> {
+    ) -> Result<Result<Option<Compacted>>> {
         let Arm::Compaction { read, write } = arm else {
             return wait(self.idle, watcher).map(|()| Ok(None));
         };
@@ -202,11 +205,15 @@ impl Bench<'_> {
             throughput_bytes_per_s: self.options.throughput_bytes_per_s,
             backend: self.options.backend,
         };
-        let mut observer = Compaction { progress, watcher };
-        match settings.compact(self.table, output, &mut observer) {
-            Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
-            result => Ok(result.map(Some)),
-        }
+        let rounds = Rounds {
+            options: self.options,
+            table: self.table,
+            settings,
+            output,
+            progress,
+            watcher,
+        };
+        Ok(rounds.run()?.map(Some))
     }
 
     fn assemble(
@@ -226,9 +233,9 @@ impl Bench<'_> {
             .iter_mut()
             .for_each(|i| i.start_s -= during.began_s);
         let compaction = during
-            .report
+            .compacted
             .as_ref()
-            .map(|report| self.compaction_record(report, &during));
+            .and_then(|compacted| self.compaction_record(compacted, &during));
         let hot_set = hot_set_record(self.hot, &during, &samples);
         let [before, beside, after] =
             [Phase::Before, Phase::During, Phase::After].map(|phase| result.latency(phase));
@@ -309,32 +316,57 @@ impl Bench<'_> {
         }
     }
 
-    fn compaction_record(&self, report: &MergeReport, during: &During) -> CompactionRecord {
+    fn compaction_record(
+        &self,
+        compacted: &Compacted,
+        during: &During,
+    ) -> Option<CompactionRecord> {
         let elapsed_s = during.elapsed.as_secs_f64();
         let per_s = |bytes: u64| bytes as f64 / elapsed_s.max(1e-9);
-        let data_file_bytes = self.table.data_file_bytes();
-        CompactionRecord {
+        let reports = &compacted.reports;
+        let last = reports.last()?;
+        let rounds = u32::try_from(reports.len()).unwrap_or(u32::MAX);
+        let data_file_bytes = self.table.data_file_bytes() * u64::from(rounds);
+        let uncompressed = compacted.sum(|report| report.input_uncompressed_bytes);
+        // A fallback in any of them is one of the run.
+        let odd = reports.iter().find(|report| {
+            let io = |report: &MergeReport| {
+                let io = &report.io;
+                (io.read_mode.clone(), io.write_mode.clone())
+            };
+            !report.io.fallbacks.is_empty() || io(report) != io(last)
+        });
+        let io = &odd.unwrap_or(last).io;
+        let cold = |found: Option<HotAndCold>| found.map(|found| found.cold.resident);
+        Some(CompactionRecord {
+            rounds,
             elapsed_s,
-            input_bytes: report.input_bytes,
-            input_uncompressed_bytes: report.input_uncompressed_bytes,
+            input_bytes: compacted.sum(|report| report.input_bytes),
+            input_uncompressed_bytes: uncompressed,
             data_file_bytes,
-            output_bytes: report.output_bytes,
+            output_bytes: compacted.sum(|report| report.output_bytes),
             stored_bytes_per_s: per_s(data_file_bytes),
-            uncompressed_bytes_per_s: per_s(report.input_uncompressed_bytes),
+            uncompressed_bytes_per_s: per_s(uncompressed),
             throughput_limit_bytes_per_s: self
                 .options
                 .throughput_bytes_per_s
                 .map(|rate| rate.get()),
-            read_mode: report.io.read_mode.clone(),
-            write_mode: report.io.write_mode.clone(),
-            backend: report.io.backend.clone(),
-            fallbacks: report.io.fallbacks.clone(),
-            input_pages: report.page_cache.input_pages,
+            read_mode: io.read_mode.clone(),
+            write_mode: io.write_mode.clone(),
+            backend: io.backend.clone(),
+            fallbacks: io.fallbacks.clone(),
+            input_pages: last.page_cache.input_pages,
             input_pages_before: during.inputs_before.map(|pages| pages.resident),
-            input_pages_after: report.page_cache.input_pages_resident,
-            output_pages: report.page_cache.output_pages,
-            output_pages_after: report.page_cache.output_pages_resident,
-        }
+            input_pages_after: last.page_cache.input_pages_resident,
+            cold_pages: during.hot_before.map_or(0, |found| found.cold.total),
+            cold_pages_before: cold(during.hot_before),
+            cold_pages_after: cold(during.hot_after),
+            output_pages: last.page_cache.output_pages,
+            output_pages_after: reports
+                .iter()
+                .filter_map(|report| report.page_cache.output_pages_resident)
+                .max(),
+        })
     }
 
     fn warnings(&self, arm: Arm, compaction: Option<&CompactionRecord>) -> Vec<Warning> {
@@ -358,11 +390,11 @@ impl Bench<'_> {
 }
 
 fn hot_set_record(hot: &HotSet, during: &During, samples: &[Sample]) -> HotSetRecord {
-    let resident = |pages: Option<Pages>| pages.map(|pages| pages.resident);
+    let resident = |pages: Option<HotAndCold>| pages.map(|pages| pages.hot.resident);
     let while_running = samples
         .iter()
         .filter(|sample| sample.phase == Phase::During)
-        .filter_map(|sample| resident(sample.hot));
+        .filter_map(|sample| Some(sample.hot?.resident));
     let resident_before = resident(during.hot_before);
     let resident_after = resident(during.hot_after);
     let least_resident = while_running
@@ -436,23 +468,6 @@ pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
             return Ok(());
         }
         std::thread::sleep(left.min(NAP));
-    }
-}
-
-/// Passes the compaction's progress to the sampler, and the wish to stop to the compaction.
-struct Compaction<'a> {
-    progress: &'a Progress,
-    watcher: &'a dyn Watcher,
-}
-
-impl Observer for Compaction<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.watcher.is_cancelled()
-    }
-
-    fn progress(&mut self, read_bytes: u64, _rows: u64, _partitions: u64) {
-        let done = &self.progress.compaction_read_bytes;
-        done.store(read_bytes, Ordering::Relaxed);
     }
 }
 

@@ -16,8 +16,9 @@ use crate::outcome::{
     CgroupMemory, Cpu, DiskStats, Interval, Pages, Phase, Pressure, Sample, VmStat,
 };
 
-/// The hot set is looked at with every so many-th sample: that costs a look at each page of the inputs.
-const HOT_EVERY: usize = 10;
+/// Pages are counted at most so often that it takes one part in so many of a processor's time: each page
+/// costs a look, a page that was evicted more than that, and reads would wait for it meanwhile.
+const COUNTING_SHARE: u32 = 50;
 /// Directories of an output within one another: staging is one.
 const MOST_DEPTH: u32 = 4;
 
@@ -134,20 +135,23 @@ pub(crate) fn watch(
     let mut interval_from = started;
     let mut interval_phase = progress.phase();
     let mut operations = 0;
+    let mut count_at = Duration::ZERO;
     // What was read before this is nobody's interval.
     drop(load.take_interval());
     let next_of = |count: usize| started + watched.sample_interval * (count as u32 + 1);
     loop {
         let is_last = progress.is_over.load(Ordering::Relaxed);
         let at_s = started.elapsed().as_secs_f64();
-        seen.samples.push(sample(
-            watched,
-            load,
-            progress,
-            &first,
-            at_s,
-            seen.samples.len(),
-        ));
+        let is_due = is_last || started.elapsed() >= count_at;
+        let counted = is_due.then(|| {
+            let before = thread_cpu_ns();
+            let counted = Counted::now(watched);
+            let cost = Duration::from_nanos(thread_cpu_ns().saturating_sub(before));
+            count_at = started.elapsed() + cost * COUNTING_SHARE;
+            counted
+        });
+        seen.samples
+            .push(sample(watched, load, progress, &first, at_s, counted));
         let now = Instant::now();
         if now - interval_from >= watched.report_interval || is_last {
             let start_s = (interval_from - started).as_secs_f64();
@@ -173,16 +177,34 @@ pub(crate) fn watch(
     }
 }
 
+/// Pages in the page cache.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    hot: Option<Pages>,
+    inputs: Option<Pages>,
+    outputs: Option<Pages>,
+}
+
+impl Counted {
+    fn now(watched: &Watched<'_>) -> Counted {
+        Counted {
+            hot: watched.hot.resident().map(|found| found.hot),
+            inputs: pages_of(watched.inputs),
+            outputs: pages_of(&files_below(watched.output, MOST_DEPTH)),
+        }
+    }
+}
+
 fn sample(
     watched: &Watched<'_>,
     load: &Load,
     progress: &Progress,
     first: &Counters,
     at_s: f64,
-    number: usize,
+    counted: Option<Counted>,
 ) -> Sample {
     let now = Counters::now(watched, load, progress);
-    let is_hot_due = number.is_multiple_of(HOT_EVERY);
+    let counted = counted.unwrap_or_default();
     let cgroup = now.cgroup.map(|found| CgroupMemory {
         refaults: now.cgroup_refaults_since(first),
         ..found
@@ -190,9 +212,9 @@ fn sample(
     Sample {
         at_s,
         phase: progress.phase(),
-        hot: is_hot_due.then(|| watched.hot.resident()).flatten(),
-        inputs: pages_of(watched.inputs),
-        outputs: pages_of(&files_below(watched.output, MOST_DEPTH)),
+        hot: counted.hot,
+        inputs: counted.inputs,
+        outputs: counted.outputs,
         cgroup,
         vmstat: now.vmstat.since(&first.vmstat),
         pressure: now.pressure.since(&first.pressure),

@@ -10,9 +10,10 @@ use crate::outcome::{CompactionRecord, HotSetRecord, Invalid, Latency};
 /// Share of an output's pages that modes which drop them behind themselves may leave: what was just
 /// being written when it was looked at.
 const MOST_LEFT_BY_DROPPING: f64 = 0.01;
-/// Pages by which the inputs may grow in the cache in a mode that is to leave none: pages of the index
-/// that reads of the hot set bring back.
-const MOST_INPUT_GROWTH: f64 = 0.02;
+/// Share of the pages off the hot set that may come into the cache in a mode that is to leave none: what
+/// the kernel reads ahead where the bystander misses. Pages of the hot set and of the index are the
+/// bystander's, and come and go as it reads.
+const MOST_COLD_GROWTH: f64 = 0.02;
 /// Share of the hot set that must be in the cache when the compaction begins, where there is room.
 const LEAST_WARM: f64 = 0.95;
 /// Up to this share of the room the hot set has to be warm.
@@ -136,16 +137,17 @@ fn judge_pages(
     );
     if let (true, Some(before), Some(after)) = (
         leaves_none,
-        compaction.input_pages_before,
-        compaction.input_pages_after,
+        compaction.cold_pages_before,
+        compaction.cold_pages_after,
     ) {
-        let most = before + (compaction.input_pages as f64 * MOST_INPUT_GROWTH) as u64;
+        let most = before + (compaction.cold_pages as f64 * MOST_COLD_GROWTH) as u64;
         if after > most {
             reasons.push(invalid(
                 "pages_left",
                 format!(
-                    "{after} pages of the inputs were in the page cache when the compaction was done, \
-                     {before} when it began, in read mode {read}"
+                    "{after} of {} pages of the inputs that no hot row lies on were in the page cache \
+                     when the compaction was done, {before} when it began, in read mode {read}",
+                    compaction.cold_pages
                 ),
             ));
         }

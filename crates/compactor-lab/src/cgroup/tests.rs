@@ -46,3 +46,146 @@ fn counters_have_other_names_in_each_hierarchy() {
     assert_eq!(found.refaults, Some(5));
     assert_eq!(parse_stat("", Hierarchy::V1).file_bytes, None);
 }
+
+/// A hierarchy of files, and what `/proc` would say of this process in it.
+struct Fake {
+    root: tempfile::TempDir,
+}
+
+impl Fake {
+    /// The process is in the group `/slice/own`.
+    fn new(hierarchy: Hierarchy) -> Fake {
+        let fake = Fake {
+            root: tempfile::TempDir::new().unwrap(),
+        };
+        fs::create_dir_all(fake.path("fs/slice/own")).unwrap();
+        fs::create_dir(fake.process()).unwrap();
+        let mount_point = fake.path("fs");
+        let mount_point = mount_point.display();
+        let (kind, options) = match hierarchy {
+            Hierarchy::V1 => ("cgroup", "rw,memory"),
+            Hierarchy::V2 => ("cgroup2", "rw"),
+        };
+        let mounts = format!("30 1 0:26 / {mount_point} rw - {kind} {kind} {options}\n");
+        fs::write(fake.process().join("mountinfo"), mounts).unwrap();
+        fake.is_in(hierarchy, "/slice/own");
+        fake
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.root.path().join(below)
+    }
+
+    fn process(&self) -> PathBuf {
+        self.path("self")
+    }
+
+    fn is_in(&self, hierarchy: Hierarchy, group: &str) {
+        let line = match hierarchy {
+            Hierarchy::V1 => format!("4:memory:{group}\n0::/\n"),
+            Hierarchy::V2 => format!("0::{group}\n"),
+        };
+        fs::write(self.process().join("cgroup"), line).unwrap();
+    }
+
+    /// Of a group that was made below this one.
+    fn made_in(&self, group: &str) -> PathBuf {
+        self.path(group)
+            .join(format!("{PREFIX}{}", std::process::id()))
+    }
+
+    fn text(&self, path: &Path) -> String {
+        fs::read_to_string(path).unwrap()
+    }
+}
+
+/// The files of a group, which here do not go with it by themselves.
+fn remove_files(directory: &Path) {
+    for entry in fs::read_dir(directory).unwrap() {
+        fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+}
+
+#[test]
+fn a_group_is_entered_read_and_left_in_either_hierarchy() {
+    let pid = std::process::id().to_string();
+    for hierarchy in [Hierarchy::V1, Hierarchy::V2] {
+        let fake = Fake::new(hierarchy);
+        fs::write(
+            fake.path("fs/slice/own/cgroup.subtree_control"),
+            "cpu memory\n",
+        )
+        .unwrap();
+        let group = MemoryCgroup::enter_as(&fake.process(), 1 << 29).unwrap();
+        assert_eq!(group.hierarchy(), hierarchy);
+        let made = fake.made_in("fs/slice/own");
+        let (limit, swap, usage, stat) = match hierarchy {
+            Hierarchy::V1 => (
+                "memory.limit_in_bytes",
+                "memory.swappiness",
+                "memory.usage_in_bytes",
+                "cache 7\nrss 5\nworkingset_refault_file 3\n",
+            ),
+            Hierarchy::V2 => (
+                "memory.max",
+                "memory.swap.max",
+                "memory.current",
+                "anon 5\nfile 7\nworkingset_refault_file 3\n",
+            ),
+        };
+        assert_eq!(fake.text(&made.join(limit)), "536870912");
+        assert_eq!(fake.text(&made.join(swap)), "0");
+        assert_eq!(fake.text(&made.join("cgroup.procs")), pid);
+
+        fs::write(made.join(usage), "4096\n").unwrap();
+        fs::write(made.join("memory.stat"), stat).unwrap();
+        let memory = group.memory();
+        assert_eq!(memory.usage_bytes, Some(4096));
+        assert_eq!((memory.file_bytes, memory.anon_bytes), (Some(7), Some(5)));
+        assert_eq!(memory.refaults, Some(3));
+
+        // The kernel moves the process; whoever moves it elsewhere takes the limit away.
+        assert!(!group.holds_this_process());
+        let name = made.file_name().unwrap().to_str().unwrap();
+        fake.is_in(hierarchy, &format!("/slice/own/{name}"));
+        assert!(group.holds_this_process());
+        remove_files(&made);
+        drop(group);
+        assert!(!made.exists());
+        let back = fake.path("fs/slice/own/cgroup.procs");
+        assert_eq!(fake.text(&back), pid);
+    }
+}
+
+/// In version 2 a group with processes has no children with controllers; then it is a sibling.
+#[test]
+fn a_group_that_may_have_no_children_gets_a_sibling() {
+    let fake = Fake::new(Hierarchy::V2);
+    fs::write(fake.path("fs/slice/cgroup.subtree_control"), "memory\n").unwrap();
+    let dead = fake.path("fs/slice").join(format!("{PREFIX}{}", u32::MAX));
+    let of_a_person = fake.path("fs/slice/compactor-lab-mine");
+    for directory in [&dead, &of_a_person] {
+        fs::create_dir(directory).unwrap();
+    }
+    let group = MemoryCgroup::enter_as(&fake.process(), 1 << 29).unwrap();
+    let made = fake.made_in("fs/slice");
+    assert_eq!(fake.text(&made.join("memory.max")), "536870912");
+    assert!(!dead.exists() && of_a_person.exists());
+    remove_files(&made);
+    drop(group);
+    assert!(!made.exists());
+}
+
+#[test]
+fn where_no_group_can_be_made_it_says_what_to_do() {
+    let fake = Fake::new(Hierarchy::V2);
+    let error = MemoryCgroup::enter_as(&fake.process(), 1 << 29).unwrap_err();
+    assert!(error.contains("systemd-run --user"), "{error}");
+    let error = MemoryCgroup::enter_as(&fake.path("nobody"), 1).unwrap_err();
+    assert!(error.contains("nobody/cgroup"), "{error}");
+    // One that cannot be made, as without the right to: a file is in its place.
+    let fake = Fake::new(Hierarchy::V1);
+    fs::write(fake.made_in("fs/slice/own"), "").unwrap();
+    let error = MemoryCgroup::enter_as(&fake.process(), 1).unwrap_err();
+    assert!(error.contains("run as root"), "{error}");
+}

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
+use crate::priority::Priority;
 
 /// The options of an experiment, defaults filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,13 +36,16 @@ pub struct OptionsRecord {
     pub compaction_threads: u32,
     /// Buffers of the compaction.
     pub compaction_memory_bytes: u64,
+    /// Processors that the compaction got beside the bystander.
+    #[serde(default)]
+    pub compaction_priority: Priority,
     /// `auto`, `uring` or `threads`.
     pub backend: String,
     /// Seconds of reads before the compaction.
     pub before_s: f64,
     /// Seconds of reads after it.
     pub after_s: f64,
-    /// Seconds that a compaction has to last for its run to count.
+    /// Seconds for which the table was compacted again and again, in a run that counts.
     pub least_compaction_s: f64,
     /// Time between samples.
     pub sample_ms: u64,

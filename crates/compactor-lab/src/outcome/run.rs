@@ -78,10 +78,13 @@ pub enum Phase {
     After,
 }
 
-/// What a compaction did.
+/// What the compactions of a run did; amounts of data are of all of them together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompactionRecord {
-    /// From its start until the output was published.
+    /// How often the table was compacted, one time after the other.
+    #[serde(default = "once")]
+    pub rounds: u32,
+    /// From the start of the first until the output of the last was published.
     pub elapsed_s: f64,
     /// Bytes of the inputs on disk, all components.
     pub input_bytes: u64,
@@ -109,12 +112,25 @@ pub struct CompactionRecord {
     pub input_pages: u64,
     /// Pages of the inputs in the page cache just before it began.
     pub input_pages_before: Option<u64>,
-    /// Pages of the inputs in the page cache when the output was published.
+    /// Pages of the inputs in the page cache when the last output was published.
     pub input_pages_after: Option<u64>,
-    /// Pages of the output in the page cache when it was published.
+    /// Pages of the inputs' `Data.db` that no read of a hot row touches.
+    #[serde(default)]
+    pub cold_pages: u64,
+    /// Of these in the page cache just before the first began.
+    #[serde(default)]
+    pub cold_pages_before: Option<u64>,
+    /// Of these in the page cache when the last was over.
+    #[serde(default)]
+    pub cold_pages_after: Option<u64>,
+    /// Pages of an output in the page cache when it was published: the most of all outputs.
     pub output_pages_after: Option<u64>,
-    /// Pages of the output.
+    /// Pages of an output.
     pub output_pages: u64,
+}
+
+fn once() -> u32 {
+    1
 }
 
 /// The hot set in the page cache. Its pages are those of the inputs' `Data.db` that a read of any hot

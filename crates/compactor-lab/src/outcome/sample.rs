@@ -12,7 +12,8 @@ pub struct Sample {
     pub at_s: f64,
     /// What the run was doing.
     pub phase: Phase,
-    /// Of the hot set in the inputs; every few samples only, since it costs more than the others.
+    /// Of the hot set in the inputs. Pages are counted only with some of the samples, since that costs
+    /// more than all else.
     pub hot: Option<Pages>,
     /// Of all files of the inputs.
     pub inputs: Option<Pages>,

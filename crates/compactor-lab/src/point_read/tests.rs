@@ -141,13 +141,13 @@ fn a_hot_set_is_as_large_as_asked_for_and_can_be_read() {
     assert_eq!(hot.rows, choose(500_000, 1).rows);
     assert_ne!(hot.rows, choose(500_000, 2).rows);
     // They were just read.
-    let resident = hot.resident().unwrap();
+    let resident = hot.resident().unwrap().hot;
     assert_eq!(resident.resident, resident.total);
     for path in &paths {
         compactor::io::drop_clean_pages(path).unwrap();
     }
     // In memory only, nothing can be dropped.
-    let dropped = hot.resident().unwrap().resident;
+    let dropped = hot.resident().unwrap().hot.resident;
     assert!(dropped == 0 || dropped == resident.total, "{dropped}");
     // More than there is: all of it.
     let all = choose(1 << 40, 1);

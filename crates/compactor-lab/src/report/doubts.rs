@@ -5,10 +5,14 @@ use super::{ArmReport, Figure, PointReport};
 use crate::arm::Arm;
 use crate::outcome::{Outcome, Run, Warning};
 use crate::stats::{ENOUGH_REPEATS, Spread, median_range_confidence, outliers};
+use crate::text_table::count;
 
 /// A run whose p99 is this many times the median of its arm, or less than the reciprocal, may be told
 /// of: of few repeats that hardly differ, one often lies far off in units of what the others differ by.
 const FAR: f64 = 1.25;
+
+/// Share of the hot set that is evicted without a compaction from which on it is told of.
+const EVICTED_BY_OTHERS: f64 = 0.01;
 
 /// Rates of compaction that differ by more than this share are told of.
 const RATE_TOLERANCE: f64 = 0.1;
@@ -24,6 +28,7 @@ pub(super) fn of(report: &PointReport<'_>) -> Vec<Warning> {
     }
     doubts.extend(unequal_rates(report));
     doubts.extend(no_eviction(report));
+    doubts.extend(evicted_by_others(report));
     doubts
 }
 
@@ -172,6 +177,25 @@ fn no_eviction(report: &PointReport<'_>) -> Option<Warning> {
                 "{} evicted nothing of the hot set: there was memory for all, and arms differ only in \
                  what they ask of the device",
                 buffered.arm
+            ),
+        )
+    })
+}
+
+/// Somebody else evicts as well: it is in all arms, and no arm can be better than idle.
+fn evicted_by_others(report: &PointReport<'_>) -> Option<Warning> {
+    let idle = report.arms.iter().find(|arm| arm.arm == Arm::Idle)?;
+    let evicted = idle.figure(Figure::EvictedPages)?.median;
+    let pages = super::tables::pages_of_hot_set(report, Arm::Idle)?;
+    (evicted > EVICTED_BY_OTHERS * pages as f64).then(|| {
+        Warning::new(
+            "evicted_by_others",
+            format!(
+                "{} of {} pages of the hot set were evicted with no compaction at all: the kernel \
+                 reclaims for another reason (DAMON, other processes), in every arm, and misses of \
+                 its making are in all latencies",
+                count(evicted.round() as u64),
+                count(pages)
             ),
         )
     })

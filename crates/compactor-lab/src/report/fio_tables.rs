@@ -9,8 +9,7 @@ use crate::text_table::count;
 
 /// All that there is to show, beside the first point of a report if there is one.
 pub fn tables(fio: &FioOutcome, report: Option<&Report<'_>>) -> Vec<Table> {
-    let mut all = vec![mixes(fio)];
-    all.extend(ceilings(fio));
+    let mut all: Vec<Table> = [mixes(fio), ceilings(fio)].into_iter().flatten().collect();
     if let Some(point) = report.and_then(|report| report.points.first()) {
         all.extend(beside(fio, point));
         all.extend(of_ceiling(fio, point));
@@ -40,7 +39,7 @@ fn measured(fio: &FioOutcome, profile: Profile) -> impl Iterator<Item = &FioRun>
     runs.filter(move |run| run.profile == profile && run.failure.is_none())
 }
 
-fn mixes(fio: &FioOutcome) -> Table {
+fn mixes(fio: &FioOutcome) -> Option<Table> {
     let options = &fio.options;
     let mut table = Table::new(
         format!(
@@ -70,7 +69,7 @@ fn mixes(fio: &FioOutcome) -> Table {
             stream("compaction-output"),
         ]);
     }
-    table
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// Profiles of one job, each with the name of that.

@@ -74,6 +74,11 @@ fn section(report: &Report<'_>, id: &str) -> String {
     for (at, point) in report.points.iter().enumerate() {
         out.push_str(&point_section(point, &format!("{id}p{at}")));
     }
+    let device = report.fio_tables();
+    if !device.is_empty() {
+        out.push_str("<h3>What the device gives by itself</h3>\n");
+        out.extend(device.iter().map(table));
+    }
     let mut lines = place::experiment(report);
     lines.extend(place::machine(&report.outcome.environment));
     out.push_str(&where_and_how(&lines));

@@ -35,6 +35,10 @@ fn one(out: &mut String, report: &Report<'_>) {
             out.push_str(&table.to_markdown());
         }
     }
+    for table in report.fio_tables() {
+        out.push('\n');
+        out.push_str(&table.to_markdown());
+    }
 }
 
 pub(super) fn warnings<'a>(out: &mut String, texts: impl Iterator<Item = &'a str>) {

@@ -27,11 +27,16 @@ pub(super) fn experiment(report: &Report<'_>) -> Vec<(&'static str, String)> {
     lines.push(("bystander", bystander(options)));
     lines.push((
         "compaction",
-        compaction(
-            options.throughput_bytes_per_s,
-            options.compaction_threads,
-            options.compaction_memory_bytes,
-            &options.backend,
+        format!(
+            "{}; at {} priority, again and again for {}",
+            compaction(
+                options.throughput_bytes_per_s,
+                options.compaction_threads,
+                options.compaction_memory_bytes,
+                &options.backend,
+            ),
+            options.compaction_priority,
+            seconds(options.least_compaction_s),
         ),
     ));
     lines.push((

@@ -83,13 +83,14 @@ fn costs(point: &PointReport<'_>) -> Table {
 }
 
 fn hot_pages(point: &PointReport<'_>, arm: Arm) -> String {
-    let mut runs = point
-        .point
-        .runs
-        .iter()
-        .filter(|run| run.arm == arm && run.counts());
-    runs.next()
-        .map_or_else(|| NONE.to_owned(), |run| count(run.hot_set.pages))
+    pages_of_hot_set(point, arm).map_or_else(|| NONE.to_owned(), count)
+}
+
+/// Pages of the hot set, the same in all runs that count.
+pub(super) fn pages_of_hot_set(point: &PointReport<'_>, arm: Arm) -> Option<u64> {
+    let mut runs = point.point.runs.iter();
+    let run = runs.find(|run| run.arm == arm && run.counts())?;
+    Some(run.hot_set.pages)
 }
 
 /// Arms in comparison; `None` if there is nothing to compare with.

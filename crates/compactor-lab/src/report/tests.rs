@@ -76,6 +76,12 @@ fn numbers_say_why_not_to_believe_them() {
     }
     assert_eq!(kinds(&roomy), ["nothing_evicted"]);
 
+    let mut evicted = sound.clone();
+    for run in &mut evicted.points[0].runs {
+        run.hot_set.evicted = Some(run.hot_set.pages / 50);
+    }
+    assert_eq!(kinds(&evicted), ["evicted_by_others"]);
+
     // A repeat of one arm only, and one of the others only.
     let mut apart = outcome(&three, 2);
     for run in &mut apart.points[0].runs {

@@ -39,6 +39,10 @@ fn one(out: &mut String, report: &Report<'_>) {
             out.push_str(&table.to_text());
         }
     }
+    for table in report.fio_tables() {
+        out.push('\n');
+        out.push_str(&table.to_text());
+    }
 }
 
 /// Without what would steer a terminal: the texts come from a file that anybody may have written.

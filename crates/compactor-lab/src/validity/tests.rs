@@ -3,6 +3,7 @@ use super::*;
 fn compaction(arm: &str) -> CompactionRecord {
     let (read, write) = arm.split_once('/').unwrap();
     CompactionRecord {
+        rounds: 1,
         elapsed_s: 20.0,
         input_bytes: 1 << 30,
         input_uncompressed_bytes: 2 << 30,
@@ -17,7 +18,11 @@ fn compaction(arm: &str) -> CompactionRecord {
         fallbacks: Vec::new(),
         input_pages: 100_000,
         input_pages_before: Some(20_000),
-        input_pages_after: Some(20_100),
+        // The bystander has brought back pages of the index.
+        input_pages_after: Some(24_000),
+        cold_pages: 70_000,
+        cold_pages_before: Some(3000),
+        cold_pages_after: Some(3100),
         output_pages: 50_000,
         output_pages_after: Some(0),
     }
@@ -67,7 +72,7 @@ fn a_run_that_did_what_it_claims_counts() {
     }
     let mut cached = compaction("buffered/trickle");
     cached.output_pages_after = Some(50_000);
-    cached.input_pages_after = Some(100_000);
+    cached.cold_pages_after = Some(70_000);
     assert_eq!(kinds("buffered/trickle", &cached, |_| ()), "");
 }
 
@@ -90,7 +95,9 @@ fn pages_left_where_none_should_be_are_rejected() {
     left.output_pages_after = Some(501);
     assert_eq!(kinds("direct/dontneed", &left, |_| ()), "pages_left");
     let mut read = compaction("direct/direct");
-    read.input_pages_after = Some(25_000);
+    read.cold_pages_after = Some(4400);
+    assert_eq!(kinds("direct/direct", &read, |_| ()), "");
+    read.cold_pages_after = Some(4401);
     assert_eq!(kinds("direct/direct", &read, |_| ()), "pages_left");
 }
 

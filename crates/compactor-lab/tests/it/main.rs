@@ -9,14 +9,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use compactor::ErrorKind;
-use compactor::generate::Shape;
-use compactor::io::probe;
+use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::io::{IoOptions, probe};
 use compactor::sstable::Version;
+use compactor::{ErrorKind, NoObserver};
 use compactor_lab::arm::Arm;
 use compactor_lab::interference;
 use compactor_lab::options::{Data, InterferenceOptions};
 use compactor_lab::outcome::{End, Outcome, Phase};
+use compactor_lab::priority::Priority;
 use compactor_lab::watcher::{Event, NoWatcher, Watcher};
 
 /// One experiment at a time: they measure, and they move the process from cgroup to cgroup.
@@ -47,6 +48,8 @@ fn small(directory: &Path, arms: &[&str]) -> InterferenceOptions {
     options.after = Duration::from_millis(400);
     options.least_compaction = Duration::from_millis(500);
     options.report_interval = Duration::from_millis(200);
+    // Beside other tests it might get no processor at all.
+    options.compaction_priority = Priority::Normal;
     options
 }
 
@@ -134,6 +137,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
                 assert!(run.cpu.compaction_s > 0.0);
                 // The limit holds, but for what is read ahead at the start.
                 assert!(compaction.stored_bytes_per_s < 8e6, "{compaction:?}");
+                assert_eq!(compaction.rounds, 1);
                 assert!((run.during.duration_s - compaction.elapsed_s).abs() < 0.2);
                 let last = run.samples.last().unwrap();
                 assert_eq!(
@@ -342,4 +346,71 @@ fn options_that_make_no_sense_are_refused_before_anything_is_made() {
         })
         .contains("free space")
     );
+}
+
+/// However fast a compaction is, a run lasts as long as it is to: the table is compacted again.
+#[test]
+fn a_compaction_that_is_soon_done_is_done_again() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let directory = directory();
+    let mut options = small(directory.path(), &["buffered/buffered"]);
+    options.warm_ups = 0;
+    options.throughput_bytes_per_s = None;
+    options.least_compaction = Duration::from_secs(2);
+    let outcome = interference(&options, &NoWatcher).unwrap();
+    assert!(is_empty(directory.path()));
+    let run = &outcome.points[0].runs[0];
+    let compaction = run.compaction.as_ref().unwrap();
+    assert!(compaction.rounds > 1, "{compaction:?}");
+    // Unless the table is so small that another hundred times would tell nothing.
+    assert!(compaction.elapsed_s >= 2.0 || compaction.rounds == 100);
+    let rounds = u64::from(compaction.rounds);
+    let table = &outcome.points[0].data;
+    assert_eq!(
+        compaction.input_uncompressed_bytes,
+        rounds * table.uncompressed_bytes
+    );
+    assert_eq!(compaction.input_bytes, rounds * table.bytes);
+    assert_eq!(compaction.output_bytes % rounds, 0);
+    let last = run.samples.last().unwrap();
+    assert_eq!(
+        last.compaction_read_bytes,
+        compaction.input_uncompressed_bytes
+    );
+    // What came after went to the last output, which is complete.
+    assert!(run.after.operations > 0 && run.after.errors == 0);
+    assert_eq!(run.generator.rows_not_found, 0);
+}
+
+/// The input is damaged where no hot row lies, or where one does: then nothing can be measured.
+#[test]
+fn a_failure_leaves_nothing_either() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let (tables, directory) = (directory(), directory());
+    let mut made = GenerateOptions::new(Shape::KeyValue, tables.path());
+    made.sstables = 2;
+    made.amount = Amount::Bytes(4 << 20);
+    let report = generate(IoOptions::default(), made, &mut NoObserver).unwrap();
+    let paths: Vec<PathBuf> = report.sstables.into_iter().map(|s| s.data_path).collect();
+    let mut bytes = std::fs::read(&paths[0]).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&paths[0], &bytes).unwrap();
+
+    let mut options = small(directory.path(), &["idle", "buffered/buffered"]);
+    options.data = Data::Given(paths.clone());
+    options.warm_ups = 0;
+    options.memory_limit_bytes = Some(512 << 20);
+    options.hot_sets_bytes = vec![64 << 10];
+    match interference(&options, &NoWatcher) {
+        Ok(outcome) => {
+            let runs = &outcome.points[0].runs;
+            let of = |arm: &str| runs.iter().find(|run| run.arm.to_string() == arm).unwrap();
+            assert_eq!(of("buffered/buffered").invalid[0].kind, "failed");
+            assert!(of("idle").invalid.iter().all(|i| i.kind != "failed"));
+        }
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}"),
+    }
+    assert!(is_empty(directory.path()) && cgroups().is_empty());
+    assert!(paths.iter().all(|path| path.exists()));
 }

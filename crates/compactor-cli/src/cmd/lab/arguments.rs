@@ -1,11 +1,12 @@
 //! Options of `compactor lab interference`, and what they come to.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use compactor_lab::arm::Arm;
 use compactor_lab::options::InterferenceOptions;
+use compactor_lab::priority::Priority;
 
 use super::common::{Common, HOT_SET, RATE, READERS, SPAN, command_line, set};
 use crate::duration::Seconds;
@@ -17,8 +18,8 @@ use crate::numbers::within;
 /// A bystander reads hot rows of a table, as a node does: Bloom filter, summary and index or trie, row
 /// index, one chunk by buffered pread, CRC, decompression, row. Its reads start on a Poisson schedule
 /// and are timed from when they were to start, so that a stall shows in all of them. Meanwhile the table
-/// is compacted, once per arm, in random order, several times over; from its publication on the output
-/// is read. Bystander and compaction share a memory cgroup. A run that did not do what its arm says is
+/// is compacted, in each arm's modes, again and again until --least-compaction is over; from then on the
+/// last output is read. Arms take turns in random order, several times over. Bystander and compaction share a memory cgroup. A run that did not do what its arm says is
 /// shown with the reason and not counted.
 ///
 /// All that it makes lies in a temporary directory and is removed at the end, also on Ctrl-C, or by the
@@ -44,7 +45,7 @@ pub struct Args {
     #[command(flatten)]
     pub common: Common,
 
-    /// Four arms, three repeats, 512 MiB of data, hot set 96MiB of a limit of 256MiB, 2000 reads/s,
+    /// Four arms, three repeats, 512 MiB of data, hot set 96MiB of a limit of 256MiB, 5000 reads/s,
     /// compaction at 32MiB/s; each can be changed.
     #[arg(long)]
     quick: bool,
@@ -61,7 +62,7 @@ pub struct Args {
         allow_negative_numbers = true)]
     rate: Option<f64>,
 
-    /// Threads that read. Default: 4.
+    /// Threads that read. Default: 32, as Cassandra's concurrent_reads.
     #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(READERS),
         allow_negative_numbers = true)]
     reader_threads: Option<u32>,
@@ -75,6 +76,16 @@ pub struct Args {
     #[arg(long, help_heading = "Bystander", value_name = "hot-set=SIZE,...")]
     sweep: Option<Sweep>,
 
+    /// Processors that the compaction gets: idle, those that nobody else wants (SCHED_IDLE, as under
+    /// `chrt --idle 0`; its I/O class follows), or normal, as many as the bystander.
+    #[arg(
+        long,
+        help_heading = "Compaction",
+        value_name = "PRIORITY",
+        default_value = "idle"
+    )]
+    compaction_priority: Priority,
+
     /// Reads before each compaction, such as 5s. Default: 5s, with --quick 2s.
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     before: Option<Seconds>,
@@ -83,9 +94,13 @@ pub struct Args {
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     after: Option<Seconds>,
 
-    /// A compaction that is shorter does not count. Default: 10s, with --quick 4s.
+    /// The table is compacted again and again for so long. Default: 10s, with --quick 4s.
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     least_compaction: Option<Seconds>,
+
+    /// Puts what `compactor lab fio --json` wrote beside it in the report: the device's ceilings.
+    #[arg(long, help_heading = "Results", value_name = "FIO.json")]
+    pub ceilings: Option<PathBuf>,
 }
 
 /// Sizes of the hot set.
@@ -138,8 +153,9 @@ impl Args {
             &mut options.least_compaction,
             seconds(self.least_compaction),
         );
-        options.distribution = common.popularity();
+        set(&mut options.distribution, common.popularity());
         options.compaction_memory_bytes = common.compaction_memory_bytes();
+        options.compaction_priority = self.compaction_priority;
         options.backend = common.backend;
         options.command = command_line();
         Ok(options)

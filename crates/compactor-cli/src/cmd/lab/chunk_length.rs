@@ -138,7 +138,7 @@ impl Args {
         set(&mut options.seed, common.seed);
         set(&mut options.rate_per_s, self.rate.map(Some));
         set(&mut options.reader_threads, self.reader_threads);
-        options.distribution = common.popularity();
+        set(&mut options.distribution, common.popularity());
         set(&mut options.hot_set_bytes, self.hot_set.map(|size| size.0));
         set(&mut options.memory_limit_bytes, common.memory_limit_bytes());
         options.compaction = match self.compaction {

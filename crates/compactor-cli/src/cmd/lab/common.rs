@@ -29,6 +29,7 @@ pub const SPAN: RangeInclusive<Seconds> = Seconds(0)..=Seconds(86_400);
 const REPEATS: RangeInclusive<u32> = 1..=1000;
 const WARM_UPS: RangeInclusive<u32> = 0..=1000;
 const EXPONENT: RangeInclusive<f64> = 0.0..=5.0;
+const YCSB_EXPONENT: f64 = 0.99;
 
 /// Table, place, popularity of rows, memory, compaction, results.
 #[derive(Debug, clap::Args)]
@@ -55,14 +56,15 @@ pub struct Common {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
-    /// How often each hot row is read: zipf or uniform.
-    #[arg(long, help_heading = "Bystander", value_enum, default_value = "zipf")]
-    distribution: DistributionName,
+    /// How often each hot row is read: uniform, so that all are hot, or zipf, whose last ones hardly
+    /// are. Default: uniform for interference, zipf for chunk-length.
+    #[arg(long, help_heading = "Bystander", value_enum)]
+    distribution: Option<DistributionName>,
 
-    /// With zipf: the k-th most popular row is read in proportion to 1/k^N.
-    #[arg(long, help_heading = "Bystander", value_name = "N", default_value = "0.99",
-        value_parser = within(EXPONENT), allow_negative_numbers = true)]
-    zipf_exponent: f64,
+    /// With zipf: the k-th most popular row is read in proportion to 1/k^N. Default: 0.99.
+    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(EXPONENT),
+        allow_negative_numbers = true)]
+    zipf_exponent: Option<f64>,
 
     /// Memory of the cgroup that bystander and compaction share, or `none`. Default: 512MiB.
     #[arg(
@@ -216,13 +218,14 @@ impl Common {
         Ok(data)
     }
 
-    /// How often each hot row is read.
-    pub fn popularity(&self) -> Distribution {
-        match self.distribution {
-            DistributionName::Uniform => Distribution::Uniform,
-            DistributionName::Zipf => Distribution::Zipf {
-                exponent: self.zipf_exponent,
-            },
+    /// How often each hot row is read, if that is asked for.
+    pub fn popularity(&self) -> Option<Distribution> {
+        match (self.distribution, self.zipf_exponent) {
+            (None, None) => None,
+            (Some(DistributionName::Uniform), _) => Some(Distribution::Uniform),
+            (_, exponent) => Some(Distribution::Zipf {
+                exponent: exponent.unwrap_or(YCSB_EXPONENT),
+            }),
         }
     }
 

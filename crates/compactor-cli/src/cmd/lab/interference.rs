@@ -12,6 +12,7 @@ use compactor_lab::report::{Report, html, text};
 
 use super::arguments::Args;
 use super::progress::LabProgress;
+use super::report::read_fio;
 use crate::exit_code::INTERRUPTED;
 use crate::flags::{Format, refuse_uring_with_dontcache};
 use crate::interrupt;
@@ -33,6 +34,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let dontcache = options.arms.iter().any(is_dontcache);
     refuse_uring_with_dontcache(options.backend, &[("--arms", dontcache)])?;
+    let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
     let to_json = args
         .common
         .json
@@ -55,7 +57,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             path.display()
         ));
     }
-    let report = [Report::new("interference", &outcome)];
+    let report = Report::new("interference", &outcome);
+    let report = [match &fio {
+        Some(fio) => report.with_fio(fio),
+        None => report,
+    }];
     if let (Some(file), Some(path)) = (to_html, &args.common.html) {
         file.write(&html::render(&report))?;
         say(format_args!("with pictures: {}", path.display()));

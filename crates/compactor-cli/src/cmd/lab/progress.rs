@@ -90,12 +90,7 @@ impl LabProgress {
                 ..
             } => {
                 let done = match (interval.phase, compaction_bytes) {
-                    (Phase::During, 1..) => {
-                        format!(
-                            ", {}% compacted",
-                            100 * compaction_read_bytes / compaction_bytes
-                        )
-                    }
+                    (Phase::During, 1..) => compacted(*compaction_read_bytes, *compaction_bytes),
                     _ => String::new(),
                 };
                 say(format_args!(
@@ -228,6 +223,16 @@ impl Watcher for LabProgress {
             Style::Json => self.json(event),
             Style::None => {}
         }
+    }
+}
+
+/// How far the compaction is, and which one it is, from the second on.
+fn compacted(read_bytes: u64, bytes: u64) -> String {
+    let before = read_bytes.saturating_sub(1) / bytes;
+    let share = 100 * (read_bytes - before * bytes) / bytes;
+    match before {
+        0 => format!(", {share}% compacted"),
+        _ => format!(", {share}% compacted, time {}", before + 1),
     }
 }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use compactor::Error;
 use compactor_lab::chunk_length::{self, ChunkLengthOutcome, Experiment};
+use compactor_lab::fio::FioOutcome;
 use compactor_lab::outcome::{FORMAT_VERSION, Outcome};
 use compactor_lab::report::chunk_length::ChunkLengthReport;
 use compactor_lab::report::{self, Report, html, markdown, text};
@@ -31,6 +32,11 @@ pub struct Args {
     /// at a time.
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
+
+    /// Puts what `compactor lab fio --json` wrote on the same machine beside the result, of which there
+    /// may be only one then.
+    #[arg(long, value_name = "FIO.json")]
+    ceilings: Option<PathBuf>,
 
     /// Also writes the report with pictures to a file, for any browser and for print.
     #[arg(long, value_name = "FILE")]
@@ -70,6 +76,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn of_chunk_length(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.ceilings.is_some() {
+        let reason = "--ceilings stand beside results of `compactor lab interference` only";
+        return Err(Error::invalid(reason).into());
+    }
     let outcomes: Vec<ChunkLengthOutcome> = args
         .results
         .iter()
@@ -100,9 +110,19 @@ fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
         .map(|path| read(path))
         .collect::<Result<_, Error>>()?;
     let named = args.results.iter().zip(&outcomes);
-    let reports: Vec<Report<'_>> = named
+    let mut reports: Vec<Report<'_>> = named
         .map(|(path, outcome)| Report::new(path.display().to_string(), outcome))
         .collect();
+    let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
+    if let Some(fio) = &fio {
+        reports = match <[Report<'_>; 1]>::try_from(reports) {
+            Ok([report]) => vec![report.with_fio(fio)],
+            Err(_) => {
+                let reason = "--ceilings are those of one machine: name one result with it";
+                return Err(Error::invalid(reason).into());
+            }
+        };
+    }
     if let Some(path) = &args.html {
         ResultFile::create(path)?.write(&html::render(&reports))?;
         say(format_args!("with pictures: {}", path.display()));
@@ -111,6 +131,20 @@ fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
         ReportFormat::Text => text::render(&reports),
         ReportFormat::Markdown => markdown::render(&reports),
         ReportFormat::Json => serde_json::to_string_pretty(&reports)?,
+    })
+}
+
+/// Reads what fio measured.
+///
+/// # Errors
+/// A file that cannot be read, or is something else.
+pub fn read_fio(path: &Path) -> Result<FioOutcome, Error> {
+    let bytes = std::fs::read(path).map_err(Error::file("read", path))?;
+    serde_json::from_slice(&bytes).map_err(|e| {
+        Error::invalid(format!(
+            "{}: not what `compactor lab fio --json` writes: {e}",
+            path.display()
+        ))
     })
 }
 
