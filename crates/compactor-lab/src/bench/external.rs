@@ -6,14 +6,18 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use compactor::{EngineError, Error, Result};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde_json::Value;
 
-use super::child::{LOOK, PATIENCE};
+use super::child::LOOK;
 use super::{Introduction, Reply, Request, read_line, write_line};
+
+/// How long a command may take to end by itself once its stdin has ended: it may be at work on a request
+/// that nobody wants any more, and whatever it made on the disk goes with our directory.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A running command. It is ended, with all that it started, when this is dropped.
 #[derive(Debug)]

@@ -123,3 +123,69 @@ fn bytes_in(directory: &Path) -> Result<u64> {
     }
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use compactor::NoObserver;
+    use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+    use compactor::sstable::compression::codec::Codec;
+    use compactor::sstable::compression::info::CompressionParams;
+
+    use super::super::work::tests::request;
+    use super::*;
+
+    /// Makes an SSTable and returns its directory.
+    fn table(directory: &Path, change: impl Fn(&mut GenerateOptions)) -> PathBuf {
+        let mut options = GenerateOptions::new(Shape::KeyValue, directory);
+        options.amount = Amount::Bytes(256 << 10);
+        options.sstables = 1;
+        change(&mut options);
+        generate(IoOptions::default(), options, &mut NoObserver)
+            .unwrap()
+            .table_directory
+    }
+
+    #[test]
+    fn an_output_that_differs_in_anything_is_told_of() {
+        let temp = tempfile::tempdir().unwrap();
+        let made = |name: &str, change: &dyn Fn(&mut GenerateOptions)| {
+            table(&temp.path().join(name), change)
+        };
+        let first = made("first", &|_| {});
+        let go_on = || false;
+        let expected = examine(&first, &go_on).unwrap().unwrap();
+        assert!(expected.rows > 200 && expected.sstables == 1);
+        let mut request = request(temp.path(), Work::Merge);
+        let mut verdict = |output: PathBuf, is_ours| {
+            request.output = output;
+            wrong(&request, is_ours, &expected, 0, &go_on).unwrap()
+        };
+        assert_eq!(verdict(made("again", &|_| {}), true), None);
+        let other = made("other", &|options| options.seed = 2);
+        assert!(verdict(other.clone(), true).unwrap().contains("CRC32"));
+        // Others may write other bytes, but no other rows.
+        assert_eq!(verdict(other, false), None);
+        let more = made("more", &|options| options.amount = Amount::Bytes(300 << 10));
+        assert!(verdict(more, false).unwrap().contains("rows, and ours"));
+        let zstd = CompressionParams::new(Codec::Zstd { level: 3 }, 16 << 10);
+        let zstd = made("zstd", &|options| options.compression = Some(zstd.clone()));
+        assert!(verdict(zstd, false).unwrap().contains("ZstdCompressor"));
+        // One bit, in a component that says nothing of the data.
+        let toc = components_in(&first, "TOC.txt");
+        let mut bytes = std::fs::read(&toc).unwrap();
+        bytes.push(b'\n');
+        std::fs::write(&toc, bytes).unwrap();
+        assert!(verdict(first, true).is_some());
+        let empty = temp.path().join("empty");
+        std::fs::create_dir(&empty).unwrap();
+        assert_eq!(verdict(empty, true).unwrap(), "it left no output");
+    }
+
+    fn components_in(directory: &Path, suffix: &str) -> PathBuf {
+        let entries = std::fs::read_dir(directory).unwrap();
+        let mut paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .find(|path| path.to_string_lossy().ends_with(suffix))
+            .unwrap()
+    }
+}
