@@ -1,5 +1,5 @@
 //! Experiments on what a compaction does to others on the same machine, and on how fast it is
-//! ([`bench`]).
+//! ([`mod@bench`]).
 //!
 //! The interference experiment answers one question for a disk: what happens to the p99 of reads of
 //! hot partitions while their table is compacted, in each way of moving the compaction's bytes? Its
