@@ -11,7 +11,7 @@ pub const FORMAT_VERSION: u32 = 1;
 /// Everything of one `compactor bench`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BenchOutcome {
-    /// [`FORMAT_VERSION`].
+    /// Of this shape of the document: 1.
     pub format_version: u32,
     /// When it was started, milliseconds since 1970.
     pub started_at_ms: u64,
