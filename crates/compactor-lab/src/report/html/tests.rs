@@ -110,9 +110,9 @@ fn a_browser_shows_it_without_complaint() {
     let all = sweep(&arms(&EIGHT), 3, &[16, 64, 256]);
     let page = temp.path().join("page.html");
     std::fs::write(&page, render(&[Report::new("all.json", &all)])).unwrap();
-    for width in [1280, 420] {
-        let picture = temp.path().join(format!("{width}.png"));
-        let (complaints, dom) = look(browser, &page, &picture, width);
+    for (width, scheme) in [(1280, LIGHT), (1280, DARK), (420, LIGHT)] {
+        let picture = temp.path().join(format!("{width}-{scheme}.png"));
+        let (complaints, dom) = look(browser, &page, &picture, width, scheme);
         assert!(!complaints.contains("CONSOLE"), "{complaints}");
         assert!(dom.contains("</svg>"), "{complaints}");
         assert!(
@@ -122,7 +122,11 @@ fn a_browser_shows_it_without_complaint() {
     }
 }
 
-fn look(browser: &str, page: &Path, picture: &Path, width: u32) -> (String, String) {
+/// `prefers-color-scheme` as Blink counts it.
+const DARK: u32 = 0;
+const LIGHT: u32 = 1;
+
+fn look(browser: &str, page: &Path, picture: &Path, width: u32, scheme: u32) -> (String, String) {
     let profile = picture.with_extension("profile");
     let output = Command::new(browser)
         .args([
@@ -134,6 +138,7 @@ fn look(browser: &str, page: &Path, picture: &Path, width: u32) -> (String, Stri
         .args(["--hide-scrollbars", "--enable-logging=stderr", "--dump-dom"])
         .arg(format!("--user-data-dir={}", profile.display()))
         .arg(format!("--window-size={width},4000"))
+        .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
         .arg(format!("--screenshot={}", picture.display()))
         .arg(format!("file://{}", page.display()))
         .output()
