@@ -379,6 +379,13 @@ fn complete_is_refused_beside_other_sstables() {
     fs::write(&log, "").unwrap();
     let live = merge(&[directory], &dir.path("out"), &["--complete"]);
     assert_eq!(live.status.code(), Some(4), "{}", text(&live.stderr));
+    // Nor to write to: a node might delete what the log names.
+    let busy = dir.path("busy");
+    fs::create_dir(&busy).unwrap();
+    fs::rename(&log, busy.join(log.file_name().unwrap())).unwrap();
+    let beside = merge(&[directory], &busy, &["--complete"]);
+    assert_eq!(beside.status.code(), Some(4), "{}", text(&beside.stderr));
+    assert_eq!(fs::read_dir(&busy).unwrap().count(), 1);
 }
 
 /// A node loads what lies in a table's directory: not there, neither beside the inputs nor above their

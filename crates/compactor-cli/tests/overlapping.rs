@@ -171,18 +171,15 @@ fn overlapping_sstables_remove_what_they_shadow() {
     assert_eq!(merged("as-schema", &[]), cell);
     assert_eq!(merged("not-as-schema", &[PROVIDE, "none"]), none);
 
-    let nobody = [
-        "merge",
-        "pa-1-big-Data.db",
-        "--output",
-        "refused",
-        PROVIDE,
-        "cell",
-    ];
-    let refused = compactor(&table, &nobody);
-    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert_eq!(refused.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("needs --overlapping"), "{stderr}");
+    for nobody in [["pa-1-big-Data.db", PROVIDE, "row"], [".", PROVIDE, "cell"]] {
+        let mut arguments = vec!["merge", "--output", "../refused"];
+        arguments.extend(nobody);
+        arguments.extend((nobody[0] == ".").then_some("--complete"));
+        let refused = compactor(&table, &arguments);
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("needs --overlapping"), "{stderr}");
+    }
 }
 
 /// An SSTable that is read beside a merge is held to its checksums like an input.

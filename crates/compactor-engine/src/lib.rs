@@ -42,7 +42,7 @@ pub mod overlapping;
 pub mod partition_merge;
 pub mod partition_writer;
 pub mod passes;
-mod publication;
+pub mod publication;
 pub mod purge;
 pub mod rate_limiter;
 pub mod reconcile;

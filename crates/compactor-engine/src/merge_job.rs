@@ -30,7 +30,7 @@ use crate::output_id::{OutputIds, next_id};
 use crate::overlapping::{OverlappingSet, OverlappingSstable, Surroundings};
 use crate::passes::inputs_at_once;
 use crate::repair_group::RepairGroup;
-use crate::shadow_plan::{Provider, ShadowPlan};
+use crate::shadow_plan::{Provider, ShadowPlan, is_copy};
 use crate::sstable_index::default_column_index_size;
 use crate::sstable_writer::SstableSettings;
 use crate::tombstone_option::TombstoneOption;
@@ -49,7 +49,7 @@ pub enum Scope {
 
 impl Scope {
     /// `Data.db` of the SSTables that are named.
-    fn named(&self) -> &[PathBuf] {
+    pub fn named(&self) -> &[PathBuf] {
         match self {
             Scope::Overlapping(paths) => paths,
             Scope::Unknown | Scope::Complete => &[],
@@ -197,7 +197,7 @@ impl MergeJob {
         let mut inputs = open_inputs(&io, &options)?;
         newest_first(&mut inputs);
         refuse_mixed_repair(&inputs)?;
-        let provided_by = options.scope.named().to_vec();
+        let provided_by = may_provide(&io, &options, &inputs)?;
         MergeJob::decide(io, options, inputs, &provided_by)
     }
 
@@ -213,14 +213,14 @@ impl MergeJob {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
         refuse_duplicates(&options.inputs)?;
-        let provided_by = options.scope.named().to_vec();
         let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
         let mut inputs = open_inputs(&io, &options)?;
         newest_first(&mut inputs);
+        let provided_by = may_provide(&io, &options, &inputs)?;
         // All are to be of one table.
         union_of(&inputs)?;
         refuse_mixed_partitioners(&inputs, &Surroundings::Unknown)?;
-        let next = next_id(&options.output_directory, &inputs)?;
+        let next = next_id(&options.output_directory, &inputs, options.scope.named())?;
         for input in inputs {
             let group = RepairGroup::of(&input.statistics.stats);
             groups.entry(group).or_default().push(input);
@@ -424,6 +424,23 @@ fn unix_now() -> Duration {
         .unwrap_or_default()
 }
 
+/// The overlapping SSTables that may remove what they shadow, if any may: not copies of inputs, also not
+/// of those that another job merges at the same time.
+fn may_provide(io: &Io, options: &MergeOptions, inputs: &[InputSstable]) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    if options.overlapping_tombstones != TombstoneOption::None {
+        for path in options.scope.named() {
+            options.overlapping.open(io, path, options.read_mode)?;
+            let other = InputSstable::open(io, path, options.read_mode)?;
+            let mut inputs = inputs.iter();
+            if !inputs.any(|input| is_copy(io, options.read_mode, input, &other)) {
+                paths.push(path.clone());
+            }
+        }
+    }
+    Ok(paths)
+}
+
 /// The SSTables of these paths, if the merge is to read them.
 fn providers_of(io: &Io, options: &MergeOptions, paths: &[PathBuf]) -> Result<Vec<Provider>> {
     if options.overlapping_tombstones == TombstoneOption::None {
@@ -580,9 +597,10 @@ pub fn decide_settings(
         descriptor: Descriptor::new(
             &options.output_directory,
             version,
-            options
-                .id
-                .map_or_else(|| next_id(&options.output_directory, inputs), Ok)?,
+            options.id.map_or_else(
+                || next_id(&options.output_directory, inputs, options.scope.named()),
+                Ok,
+            )?,
         ),
         header,
         compression,

@@ -1,6 +1,6 @@
 //! Ids of outputs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,11 +10,16 @@ use compactor_sstable::sstable_id::SstableId;
 use crate::error::{Error, Result};
 use crate::input::InputSstable;
 
-/// The output's id: behind those of the inputs and of what the directory has.
+/// The output's id: behind those of the inputs, of what the directory has, and of these other SSTables
+/// of the table.
 ///
 /// # Errors
 /// A directory that cannot be listed, or no id is left.
-pub fn next_id(output_directory: &Path, inputs: &[InputSstable]) -> Result<SstableId> {
+pub fn next_id(
+    output_directory: &Path,
+    inputs: &[InputSstable],
+    others: &[PathBuf],
+) -> Result<SstableId> {
     if inputs
         .iter()
         .any(|i| matches!(i.descriptor.id, SstableId::Uuid { .. }))
@@ -23,6 +28,8 @@ pub fn next_id(output_directory: &Path, inputs: &[InputSstable]) -> Result<Sstab
     }
     let mut taken: Vec<SstableId> = inputs.iter().map(|i| i.descriptor.id).collect();
     taken.extend(ids_in(output_directory)?);
+    let other = |path: &PathBuf| Some(Descriptor::parse(path).ok()?.descriptor.id);
+    taken.extend(others.iter().filter_map(other));
     // What lies beside the inputs, or in the table that they are a snapshot of, is not to be
     // overwritten when the output is put there.
     for input in inputs {

@@ -7,8 +7,10 @@
 //!
 //! Source: `LogTransaction`, `LogFile.removeUnfinishedLeftovers`.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_io::{remove_if_exists, sync_directory};
@@ -19,8 +21,15 @@ use compactor_sstable::{Component, Version};
 use crate::error::{Error, Result};
 use crate::output_id::new_time_uuid;
 
-/// In the staging directory: the name of the log.
-pub(crate) const NAME_OF_LOG: &str = "transaction";
+/// In the staging directory: the name of the log, and in each line behind it the inode and the name of a
+/// file that is moved. What has another inode is not ours to delete.
+pub(crate) const NOTE: &str = "transaction";
+
+/// Longest log or note that is read: room for a hundred thousand SSTables.
+const MAX_LEN: u64 = 64 << 20;
+
+/// One output: where it was written, its names, and its components.
+pub(crate) type Moved<'a> = (&'a Path, &'a Descriptor, &'a [Component]);
 
 /// A log without a COMMIT so far.
 #[derive(Debug)]
@@ -30,32 +39,37 @@ pub struct Publication {
 }
 
 impl Publication {
-    /// Says that these outputs, each with a number of components, are about to be moved to `target`.
-    /// That is durable when this returns.
+    /// Says that these outputs are about to be moved to `target`. That is durable when this returns.
     ///
     /// # Errors
     /// A failed file operation. No log is left then.
-    pub fn begin<'a>(
+    pub(crate) fn begin<'a>(
         staging: &Path,
         target: &Path,
-        outputs: impl IntoIterator<Item = (&'a Descriptor, usize)>,
+        outputs: impl IntoIterator<Item = Moved<'a>>,
     ) -> Result<Publication> {
         let directory = target
             .canonicalize()
             .map_err(Error::file("look up", target))?;
-        let (mut lines, mut version) = (String::new(), Version::Nb);
-        for (descriptor, components) in outputs {
+        let (mut records, mut files, mut version) = (String::new(), String::new(), Version::Nb);
+        for (written_in, descriptor, components) in outputs {
             let data = descriptor.file_name(Component::Data);
             let prefix = data.strip_suffix(Component::Data.file_suffix());
             let path = directory.join(prefix.unwrap_or(&data));
-            lines += &Record::add(&path.to_string_lossy(), components).line();
+            records += &Record::add(&path.to_string_lossy(), components.len()).line();
+            for component in components {
+                let name = descriptor.file_name(*component);
+                let path = written_in.join(&name);
+                let metadata = fs::metadata(&path).map_err(Error::file("look up", path))?;
+                let _ = writeln!(files, "{} {name}", metadata.ino());
+            }
             version = descriptor.version;
         }
         let (ticks, lsb) = new_time_uuid();
         let name = transaction_log::file_name(version, ticks, lsb);
-        // The name first: a log that nobody knows of would stay.
-        let note = staging.join(NAME_OF_LOG);
-        fs::write(&note, &name).map_err(Error::file("write", &note))?;
+        // The note first: a log that nobody knows of would stay.
+        let note = staging.join(NOTE);
+        fs::write(&note, format!("{name}\n{files}")).map_err(Error::file("write", &note))?;
         sync_file(&note)?;
         sync_directory(staging)?;
 
@@ -63,7 +77,7 @@ impl Publication {
         let file = File::create_new(&log).map_err(Error::file("create", &log))?;
         let mut publication = Publication { log, file };
         let written = publication
-            .append(&lines)
+            .append(&records)
             .and_then(|()| Ok(sync_directory(target)?));
         if let Err(error) = written {
             publication.abandon();
@@ -103,27 +117,40 @@ fn sync_file(path: &Path) -> Result<()> {
         .map_err(Error::file("sync", path))
 }
 
+/// A small regular file; `None` if there is none.
+fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::symlink_metadata(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::file("look up", path)(e)),
+        Ok(metadata) if !metadata.is_file() || metadata.len() > MAX_LEN => return Ok(None),
+        Ok(_) => {}
+    }
+    match fs::read(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(Error::file("read", path)),
+    }
+}
+
 /// Deletes what a killed run had moved from `staging` to `target` if it had not come to COMMIT, and
 /// its log.
 ///
 /// # Errors
 /// A failed file operation, or a damaged log.
-pub fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
-    let note = staging.join(NAME_OF_LOG);
-    let name = match fs::read_to_string(&note) {
-        Ok(name) => name,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Error::file("read", note)(e)),
-    };
-    // Cut off while the name was written: there is no log yet.
-    if !transaction_log::is_file_name(&name) || name.contains('/') {
+pub(crate) fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
+    let note = read(&staging.join(NOTE))?.unwrap_or_default();
+    let note = String::from_utf8_lossy(&note);
+    let mut lines = note.lines();
+    let name = lines.next().unwrap_or_default();
+    // Cut off while the note was written: there is no log yet.
+    if !name.contains("_txn_compaction_")
+        || !transaction_log::is_file_name(name)
+        || name.contains('/')
+    {
         return Ok(());
     }
     let path = target.join(name);
-    let bytes = match fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Error::file("read", path)(e)),
+    let Some(bytes) = read(&path)? else {
+        return Ok(());
     };
     let log = TransactionLog::parse(&bytes).map_err(|error| {
         Error::InvalidInput(format!(
@@ -131,18 +158,153 @@ pub fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
             path.display()
         ))
     })?;
-    for record in log.leftovers() {
-        let data = format!("{}{}", record.file_prefix(), Component::Data.file_suffix());
-        let Ok(file) = Descriptor::parse(&target.join(data)) else {
-            continue;
-        };
+    if !log.is_committed() {
+        let files: Vec<(u64, &str)> = lines
+            .filter_map(|line| line.split_once(' '))
+            .filter_map(|(inode, name)| Some((inode.parse().ok()?, name)))
+            .collect();
         // Without its `Data.db` the rest is nothing, whenever this is cut off.
-        remove_if_exists(&file.descriptor.path(Component::Data))?;
-        for component in Component::ALL {
-            remove_if_exists(&file.descriptor.path(component))?;
+        for is_data in [true, false] {
+            for (inode, name) in &files {
+                if name.ends_with(Component::Data.file_suffix()) == is_data {
+                    remove_if_ours(&target.join(name), *inode)?;
+                }
+            }
         }
     }
     sync_directory(target)?;
     remove_if_exists(&path)?;
     Ok(sync_directory(target)?)
+}
+
+fn remove_if_ours(path: &Path, inode: u64) -> Result<()> {
+    let is_component = Descriptor::parse(path).is_ok_and(|file| file.component.is_some());
+    let is_ours = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.ino() == inode);
+    if is_component && is_ours {
+        remove_if_exists(path)?;
+    }
+    Ok(())
+}
+
+/// True if a transaction's log does not ask for anything to be deleted: it is at its end, and has
+/// removed nothing.
+///
+/// # Errors
+/// The system's.
+pub fn is_harmless_log(path: &Path) -> Result<bool> {
+    let Some(bytes) = read(path)? else {
+        // Its transaction has just ended; or it is no file.
+        return Ok(!path.exists());
+    };
+    let log = TransactionLog::parse(&bytes);
+    Ok(log.is_ok_and(|log| log.is_committed() && log.leftovers().next().is_none()))
+}
+
+/// Refuses a directory with a log that asks for something to be deleted: whoever acts on it might delete
+/// what is put here now.
+pub(crate) fn refuse_unfinished(target: &Path) -> Result<()> {
+    for entry in fs::read_dir(target).map_err(Error::file("list", target))? {
+        let entry = entry.map_err(Error::file("list", target))?;
+        let name = entry.file_name();
+        if transaction_log::is_file_name(&name.to_string_lossy())
+            && !is_harmless_log(&entry.path())?
+        {
+            return Err(Error::Refused(format!(
+                "{}: a transaction is under way here, or was cut off, and a node that starts here may \
+                 delete what is written now. Choose another directory, or start and stop the node so that \
+                 it cleans up",
+                entry.path().display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use compactor_sstable::sstable_id::SstableId;
+
+    const COMPONENTS: [Component; 2] = [Component::Toc, Component::Data];
+
+    /// A run that was killed when it had moved both files of an output, or is about to say so.
+    fn begun(target: &Path) -> (PathBuf, Publication) {
+        let staging = target.join(".compactor-1-1");
+        fs::create_dir(&staging).unwrap();
+        let descriptor = Descriptor::new("", Version::Oa, "7".parse::<SstableId>().unwrap());
+        for component in COMPONENTS {
+            fs::write(staging.join(descriptor.file_name(component)), "x").unwrap();
+        }
+        let outputs = [(&*staging, &descriptor, &COMPONENTS[..])];
+        let publication = Publication::begin(&staging, target, outputs).unwrap();
+        for component in COMPONENTS {
+            let name = descriptor.file_name(component);
+            fs::rename(staging.join(&name), target.join(&name)).unwrap();
+        }
+        (staging, publication)
+    }
+
+    fn sstables(target: &Path) -> usize {
+        let names = fs::read_dir(target)
+            .unwrap()
+            .map(|e| e.unwrap().file_name());
+        names
+            .filter(|n| n.to_string_lossy().starts_with("oa-7"))
+            .count()
+    }
+
+    #[test]
+    fn what_was_moved_goes_unless_it_was_committed() {
+        let temp = tempfile::tempdir().unwrap();
+        let (staging, publication) = begun(temp.path());
+        let log = publication.log.clone();
+        assert!(!is_harmless_log(&log).unwrap());
+        assert!(matches!(
+            refuse_unfinished(temp.path()),
+            Err(Error::Refused(_))
+        ));
+        undo_unfinished(&staging, temp.path()).unwrap();
+        assert_eq!((sstables(temp.path()), log.exists()), (0, false));
+        refuse_unfinished(temp.path()).unwrap();
+        undo_unfinished(&staging, temp.path()).unwrap();
+
+        fs::remove_dir_all(&staging).unwrap();
+        let (staging, mut publication) = begun(temp.path());
+        let log = publication.log.clone();
+        publication.append(&Record::commit().line()).unwrap();
+        assert!(is_harmless_log(&log).unwrap());
+        undo_unfinished(&staging, temp.path()).unwrap();
+        assert_eq!((sstables(temp.path()), log.exists()), (2, false));
+    }
+
+    /// Somebody has put other files under these names since.
+    #[test]
+    fn what_is_not_ours_stays() {
+        let temp = tempfile::tempdir().unwrap();
+        let (staging, _publication) = begun(temp.path());
+        // The new inode exists before the old one is free to be used again.
+        let theirs = temp.path().join("theirs");
+        fs::write(&theirs, "y").unwrap();
+        fs::rename(&theirs, temp.path().join("oa-7-big-Data.db")).unwrap();
+        undo_unfinished(&staging, temp.path()).unwrap();
+        assert_eq!(sstables(temp.path()), 1);
+    }
+
+    #[test]
+    fn notes_that_say_nothing_are_passed_over() {
+        let temp = tempfile::tempdir().unwrap();
+        let staging = temp.path().join("staging");
+        fs::create_dir_all(staging.join(NOTE)).unwrap();
+        undo_unfinished(&staging, temp.path()).unwrap();
+        fs::remove_dir(staging.join(NOTE)).unwrap();
+        for text in [
+            &b"\xff\xfe"[..],
+            b"",
+            b"../oa_txn_compaction_x.log\n1 oa-7-big-Data.db",
+            b"b.log",
+        ] {
+            fs::write(staging.join(NOTE), text).unwrap();
+            undo_unfinished(&staging, temp.path()).unwrap();
+        }
+    }
 }

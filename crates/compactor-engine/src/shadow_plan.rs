@@ -8,10 +8,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use compactor_io::Io;
+use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::statistics::EncodingStats;
+use compactor_sstable::statistics::commit_log::IntervalSet;
+use compactor_sstable::statistics::stats::StatsMetadata;
 
 use crate::decode::{DecodeOptions, DecodedBlocks};
 use crate::dropped_columns::{DropTimes, GoneColumns};
@@ -19,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::header_union::{
     HeaderSource, check_schema, column_map, layout_of, types_of_schema, union,
 };
-use crate::input::InputSstable;
+use crate::input::{InputSstable, read_small};
 use crate::merge_job::{MergeOptions, block_unit};
 use crate::overlapping::RingKey;
 use crate::rate_limiter::RateLimiter;
@@ -63,12 +65,8 @@ impl ShadowPlan {
         let min_timestamp = timestamps.min().unwrap_or(i64::MAX);
         providers.retain(|provider| {
             let stats = &provider.sstable.statistics.stats;
-            let may_shadow = stats.max_timestamp > min_timestamp
-                && (by_cell || stats.min_local_deletion_time != NO_DELETION_TIME);
-            may_shadow
-                && !inputs
-                    .clone()
-                    .any(|input| is_copy(input, &provider.sstable))
+            stats.max_timestamp > min_timestamp
+                && (by_cell || stats.min_local_deletion_time != NO_DELETION_TIME)
         });
         if providers.is_empty() {
             return Ok(None);
@@ -180,12 +178,31 @@ fn layout(
 }
 
 /// An SSTable in a snapshot and the same in the table's directory. It would take its own deletions away,
-/// and whoever replaces it has them nowhere.
-fn is_copy(input: &InputSstable, other: &InputSstable) -> bool {
-    let (a, b) = (&input.descriptor, &other.descriptor);
-    (a.id, a.version) == (b.id, b.version)
-        && input.data.len() == other.data.len()
-        && input.statistics == other.statistics
+/// and whoever replaces it has them nowhere. Its id may differ, after `nodetool import`, and so may what a
+/// node sets in a file that stays: level and repair state.
+pub(crate) fn is_copy(io: &Io, mode: ReadMode, input: &InputSstable, other: &InputSstable) -> bool {
+    let of_the_data = |sstable: &InputSstable| StatsMetadata {
+        level: 0,
+        repaired_at: 0,
+        pending_repair: None,
+        is_transient: false,
+        originating_host_id: None,
+        commit_log_intervals: IntervalSet::default(),
+        // Where it is not known it is NaN, which equals nothing.
+        token_space_coverage: 0.0,
+        ..sstable.statistics.stats.clone()
+    };
+    let digest = |sstable: &InputSstable| {
+        let path = sstable.descriptor.path(Component::Digest);
+        read_small(io, mode, &path).ok()
+    };
+    let may_differ = || match (digest(input), digest(other)) {
+        (Some(a), Some(b)) => a != b,
+        _ => false,
+    };
+    input.data.len() == other.data.len()
+        && of_the_data(input) == of_the_data(other)
+        && !may_differ()
 }
 
 /// How many of them have room for one key, by their ranges. They come in the order of their first keys.

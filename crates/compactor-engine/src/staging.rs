@@ -21,16 +21,16 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use compactor_io::{remove_if_exists, rename_no_replace, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::{Error, Result};
-use crate::publication::{NAME_OF_LOG, Publication, undo_unfinished};
+use crate::publication::{NOTE, Publication, refuse_unfinished, undo_unfinished};
 
 /// How staging directories begin; hidden, so that nothing takes them for a backup or an index.
 const PREFIX: &str = ".compactor-";
@@ -48,6 +48,8 @@ pub struct Staging {
     files: Mutex<BTreeSet<PathBuf>>,
     /// Removed on drop together with what is in the staging directory.
     moved: Mutex<Vec<PathBuf>>,
+    /// Something could not be taken back: the staging directory says what, and is not removed.
+    stays: AtomicBool,
     /// Directories that did not exist, the innermost first; removed on drop if nothing is in them.
     made: Vec<PathBuf>,
     _lock: File,
@@ -63,7 +65,11 @@ impl Staging {
         let result = fs::create_dir_all(target)
             .map_err(Error::file("create directory", target))
             .and_then(|()| lock_directory(target))
-            .and_then(|_guard| remove_stale(target).and_then(|()| make_locked(target)));
+            .and_then(|_guard| {
+                remove_stale(target)?;
+                refuse_unfinished(target)?;
+                make_locked(target)
+            });
         if result.is_err() {
             remove_empty(&made);
         }
@@ -73,6 +79,7 @@ impl Staging {
             target: target.to_owned(),
             files: Mutex::default(),
             moved: Mutex::default(),
+            stays: AtomicBool::new(false),
             made,
             _lock: lock,
         })
@@ -168,7 +175,7 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
             &first.target,
             several
                 .iter()
-                .map(|(_, descriptor, c)| (*descriptor, c.len())),
+                .map(|(staging, descriptor, c)| (&*staging.directory, *descriptor, *c)),
         )?),
     };
     let moved = move_all(outputs, &first.target).and_then(|()| match &mut publication {
@@ -180,8 +187,13 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
             .iter()
             .rev()
             .fold(true, |all, (staging, ..)| staging.remove_moved() && all);
-        if let Some(publication) = publication.filter(|_| nothing_stays) {
-            publication.abandon();
+        match publication {
+            Some(publication) if nothing_stays && sync_directory(&first.target).is_ok() => {
+                publication.abandon();
+            }
+            // The next run finds the note and the log, and tries again.
+            Some(_) => first.stays.store(true, Ordering::Relaxed),
+            None => {}
         }
         return moved;
     }
@@ -213,7 +225,9 @@ impl Drop for Staging {
                 let _ = fs::remove_file(path);
             }
         }
-        let _ = remove_staging(&self.directory);
+        if !*self.stays.get_mut() {
+            let _ = remove_staging(&self.directory);
+        }
         remove_empty(&self.made);
     }
 }
@@ -221,7 +235,7 @@ impl Drop for Staging {
 /// Removes a staging directory. One that has only its lock left needs no descriptor for that: a run
 /// that failed for want of descriptors has none.
 fn remove_staging(directory: &Path) -> std::io::Result<()> {
-    let _ = fs::remove_file(directory.join(NAME_OF_LOG));
+    let _ = fs::remove_file(directory.join(NOTE));
     let _ = fs::remove_file(directory.join(LOCK));
     fs::remove_dir(directory).or_else(|_| fs::remove_dir_all(directory))
 }
@@ -244,13 +258,28 @@ fn remove_empty(directories: &[PathBuf]) {
     }
 }
 
-/// Waits until no other run makes, publishes or cleans up in this directory. The lock goes with the
-/// file, or with the process.
+/// Waits until no other run makes, publishes or cleans up in this directory, which none does for long.
+/// The lock goes with the file, or with the process.
 fn lock_directory(directory: &Path) -> Result<File> {
+    const PATIENCE: Duration = Duration::from_secs(30);
     let file = File::open(directory).map_err(Error::file("open directory", directory))?;
-    file.lock()
-        .map_err(Error::file("lock directory", directory))?;
-    Ok(file)
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::InvalidInput(format!(
+                    "{}: another program has locked this directory (flock). End it, or choose another \
+                     directory",
+                    directory.display()
+                )));
+            }
+            Err(TryLockError::Error(e)) => return Err(Error::file("lock directory", directory)(e)),
+        }
+    }
 }
 
 /// Makes a directory that has its final name only once its lock is held. Names are never used again,
@@ -328,6 +357,10 @@ fn remove_stale(target: &Path) -> Result<()> {
             .is_some_and(|n| n.starts_with(PREFIX) || n.starts_with(UNLOCKED_PREFIX));
         let path = entry.path();
         if !is_staging || !path.is_dir() {
+            continue;
+        }
+        // What is no file is not of a run, and might be waited for without end.
+        if fs::symlink_metadata(path.join(LOCK)).is_ok_and(|lock| !lock.is_file()) {
             continue;
         }
         let lock = match File::open(path.join(LOCK)) {

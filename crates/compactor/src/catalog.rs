@@ -7,11 +7,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::parse_data_name;
+use compactor_engine::publication::is_harmless_log;
 use compactor_sstable::Component;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::{Descriptor, NameError, TableDirectory};
 use compactor_sstable::schema::{Schema, Table};
-use compactor_sstable::transaction_log::{self, TransactionLog};
+use compactor_sstable::transaction_log;
 
 use crate::error::{Error, Result};
 
@@ -269,7 +270,7 @@ pub(crate) fn refuse_transaction_log(path: &Path) -> Result<()> {
     if !name.is_some_and(|n| transaction_log::is_file_name(&n)) {
         return Ok(());
     }
-    if is_harmless_log(path).map_err(Error::file("read", path))? {
+    if is_harmless_log(path)? {
         return Ok(());
     }
     Err(Error::refused(format!(
@@ -279,21 +280,6 @@ pub(crate) fn refuse_transaction_log(path: &Path) -> Result<()> {
          left goes when it next writes into this directory",
         path.display()
     )))
-}
-
-fn is_harmless_log(path: &Path) -> std::io::Result<bool> {
-    /// Room for a hundred thousand records.
-    const MAX_LEN: u64 = 16 << 20;
-    let metadata = match fs::metadata(path) {
-        // Its transaction has just ended.
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(true),
-        metadata => metadata?,
-    };
-    if !metadata.is_file() || metadata.len() > MAX_LEN {
-        return Ok(false);
-    }
-    let log = TransactionLog::parse(&fs::read(path)?);
-    Ok(log.is_ok_and(|log| log.is_committed() && log.leftovers().next().is_none()))
 }
 
 /// The name of the index whose SSTables this directory in a table's holds: it begins with a dot.

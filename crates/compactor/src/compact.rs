@@ -258,6 +258,7 @@ impl Compaction {
         Ok(Some(next_id(
             &self.request.merges.output_directory,
             &one_of_each,
+            self.request.merges.scope.named(),
         )?))
     }
 }

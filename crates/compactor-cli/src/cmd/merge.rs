@@ -61,8 +61,8 @@ pub struct Args {
     purge: PurgeArgs,
 
     /// What --overlapping SSTables remove from the output by shadowing it: they are read beside the
-    /// inputs, and must stay. Default: what the table's compaction options in schema.cql say, otherwise
-    /// none.
+    /// inputs, and must stay in the table unchanged as long as the output. Copies of inputs among them
+    /// remove nothing. Default: what the table's compaction options in schema.cql say, otherwise none.
     #[arg(long, help_heading = "Purging", value_enum)]
     provide_overlapping_tombstones: Option<Provided>,
 
@@ -234,7 +234,7 @@ fn overlapping_tombstones(
     notes: &mut Vec<String>,
 ) -> anyhow::Result<TombstoneOption> {
     if let Some(option) = args.provide_overlapping_tombstones {
-        if option != Provided::None && request.scope == Scope::Unknown {
+        if option != Provided::None && !matches!(request.scope, Scope::Overlapping(_)) {
             return Err(Error::invalid(
                 "--provide-overlapping-tombstones needs --overlapping, and the SSTables that provide them",
             )

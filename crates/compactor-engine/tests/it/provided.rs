@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::Error;
-use compactor_engine::merge_job::{MergeOptions, Scope};
+use compactor_engine::merge_job::{MergeJob, MergeOptions, Scope};
 use compactor_engine::scan::Scan;
 use compactor_engine::tombstone_option::TombstoneOption;
 use compactor_io::ReadMode;
+use compactor_sstable::Component;
 use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::statistics::Statistics;
+use compactor_sstable::statistics::stats::StatsMetadata;
 
 use crate::case::{Case, Source};
 use crate::choices::check;
@@ -183,36 +187,61 @@ fn settings_do_not_matter() {
     check("beside", 40, visible::generate, verify, Case::simpler);
 }
 
+/// Changes what a node changes in an SSTable that stays.
+fn rewrite_statistics(data: &Path, change: impl FnOnce(&mut StatsMetadata)) {
+    let descriptor = Descriptor::parse(data).unwrap().descriptor;
+    let path = descriptor.path(Component::Statistics);
+    let bytes = std::fs::read(&path).unwrap();
+    let mut statistics = Statistics::parse(&bytes, descriptor.version).unwrap();
+    change(&mut statistics.stats);
+    let mut written = Vec::new();
+    statistics.write(&mut written, descriptor.version).unwrap();
+    std::fs::write(&path, written).unwrap();
+}
+
 /// An SSTable that is named beside its own copy would take its own deletions away.
 #[test]
 fn a_copy_of_an_input_provides_nothing() {
     let directory = disk_directory();
     let schema = key_value_schema();
-    let source = |seed| key_value_source(seed, 0..50, 40);
+    let source = |seed| {
+        let mut source = key_value_source(seed, 0..50, 40);
+        for partition in source.table.values_mut() {
+            partition.deletion = DeletionTime {
+                marked_for_delete_at: crate::generate::TIMESTAMP + 1000,
+                local_deletion_time: 1000,
+            };
+        }
+        source
+    };
     let write = |name: &str, id, source: &Source| {
         let place = directory.path().join(name);
         write_sstable(&place, id, &schema, source, None).unwrap()
     };
     let input = write("in", 1, &source(1));
+    let repaired = write("in", 2, &source(2));
+    rewrite_statistics(&repaired, |stats| stats.repaired_at = 1_700_000_000_000);
     let copy = write("out", 1, &source(1));
-    let mut newer = source(2);
-    for partition in newer.table.values_mut() {
-        partition.deletion = DeletionTime {
-            marked_for_delete_at: crate::generate::TIMESTAMP + 1000,
-            local_deletion_time: 1000,
-        };
-    }
-    let other = write("out", 2, &newer);
-    for (outside, sources) in [(copy, 0), (other, 1)] {
+    // As `nodetool import` names it, and after a change of its level.
+    let imported = write("out", 9, &source(1));
+    let moved_up = write("up", 1, &source(1));
+    rewrite_statistics(&moved_up, |stats| stats.level = 3);
+    let of_the_other_job = write("out", 4, &source(2));
+    let other = write("out", 5, &source(3));
+    for (outside, sources) in [
+        (copy, [0, 0]),
+        (imported, [0, 0]),
+        (moved_up, [0, 0]),
+        (of_the_other_job, [0, 0]),
+        (other, [1, 1]),
+    ] {
         let output = directory.path().join("output");
-        let options = beside(
-            TombstoneOption::Row,
-            std::slice::from_ref(&input),
-            &[outside],
-            &output,
-        );
-        let job = compactor_engine::merge_job::MergeJob::open(io(), options).unwrap();
-        assert_eq!(job.shadow_sources(), sources);
+        let inputs = [input.clone(), repaired.clone()];
+        let what = outside.display().to_string();
+        let options = beside(TombstoneOption::Row, &inputs, &[outside], &output);
+        let jobs = MergeJob::open_groups(io(), options).unwrap();
+        let found: Vec<usize> = jobs.iter().map(MergeJob::shadow_sources).collect();
+        assert_eq!(found, sources, "{what}");
     }
 }
 
