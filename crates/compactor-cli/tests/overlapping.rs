@@ -171,7 +171,7 @@ fn overlapping_sstables_remove_what_they_shadow() {
     assert_eq!(merged("as-schema", &[]), cell);
     assert_eq!(merged("not-as-schema", &[PROVIDE, "none"]), none);
 
-    for nobody in [["pa-1-big-Data.db", PROVIDE, "row"], [".", PROVIDE, "cell"]] {
+    for nobody in [["pa-1-big-Data.db", PROVIDE, "row"], [".", PROVIDE, "CELL"]] {
         let mut arguments = vec!["merge", "--output", "../refused"];
         arguments.extend(nobody);
         arguments.extend((nobody[0] == ".").then_some("--complete"));

@@ -63,7 +63,13 @@ pub struct Args {
     /// What --overlapping SSTables remove from the output by shadowing it: they are read beside the
     /// inputs, and must stay in the table unchanged as long as the output. Copies of inputs among them
     /// remove nothing. Default: what the table's compaction options in schema.cql say, otherwise none.
-    #[arg(long, help_heading = "Purging", value_enum)]
+    #[arg(
+        long,
+        help_heading = "Purging",
+        value_enum,
+        value_name = "GRANULARITY",
+        ignore_case = true
+    )]
     provide_overlapping_tombstones: Option<Provided>,
 
     #[command(flatten)]
