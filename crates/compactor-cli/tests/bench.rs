@@ -1,12 +1,16 @@
 //! `compactor bench` as a person uses it. Nothing here says how long anything may take.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod support;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use support::{disk_directory, is_empty, stderr};
 
 fn bench(directory: &Path, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
@@ -14,19 +18,6 @@ fn bench(directory: &Path, options: &[&str]) -> Command {
     command.args(["--size", "2MiB", "--repeat", "2"]);
     command.args(options);
     command
-}
-
-/// A directory on a disk, which /tmp need not be.
-fn disk_directory() -> TempDir {
-    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
-
-fn is_empty(directory: &Path) -> bool {
-    std::fs::read_dir(directory).unwrap().next().is_none()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! `compactor lab chunk-length` as a person uses it.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod support;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use support::{disk_directory, is_empty, stderr};
 
 /// Small enough for a test, and too short to mean anything.
 const SMALL: [&str; 18] = [
@@ -39,19 +43,6 @@ fn chunk_length(directory: &Path) -> Command {
     command.args(["lab", "chunk-length", "--quick", "--directory"]);
     command.arg(directory).args(SMALL);
     command
-}
-
-/// A directory on a disk, which /tmp need not be.
-fn disk_directory() -> TempDir {
-    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
-
-fn is_empty(directory: &Path) -> bool {
-    std::fs::read_dir(directory).unwrap().next().is_none()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn stdout(output: &Output) -> String {

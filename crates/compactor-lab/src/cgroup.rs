@@ -71,6 +71,16 @@ impl Place {
     }
 }
 
+/// `v1` or `v2` if a group with this limit can be had, otherwise why not. That is known only when it is
+/// tried.
+pub(crate) fn available(limit_bytes: Option<u64>) -> String {
+    match limit_bytes.map(MemoryCgroup::enter) {
+        None => "none was asked for".to_owned(),
+        Some(Ok(group)) => group.hierarchy().name().to_owned(),
+        Some(Err(reason)) => reason,
+    }
+}
+
 /// A cgroup made for a run, with this process in it.
 #[derive(Debug)]
 pub(crate) struct MemoryCgroup {

@@ -1,6 +1,7 @@
-//! Processor time of the process and of single threads.
+//! The time of day, and processor time of the process and of single threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -22,6 +23,13 @@ impl CpuMeter {
     pub(crate) fn ns(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// Milliseconds since 1970; 0 before.
+pub(crate) fn unix_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Of the calling thread, since it was started.

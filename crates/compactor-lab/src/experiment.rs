@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use compactor::io::{Io, IoOptions};
 use compactor::{EngineError, ErrorKind, Observer, Result};
 
 use crate::arm::Arm;
-use crate::cgroup::MemoryCgroup;
+use crate::cgroup::{self, MemoryCgroup};
+use crate::clocks::unix_ms;
 use crate::environment::{capture, memory_bytes};
 use crate::hot_set::HotSet;
 use crate::options::InterferenceOptions;
@@ -37,17 +38,12 @@ const IDLE: Duration = Duration::from_secs(20);
 pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Result<Outcome> {
     options.check()?;
     let started = Instant::now();
-    let started_at_ms = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
-    // What can be had is known only when it is tried.
-    let memory_cgroup = match options.memory_limit_bytes.map(MemoryCgroup::enter) {
-        None => "none was asked for".to_owned(),
-        Some(Ok(group)) => group.hierarchy().name().to_owned(),
-        Some(Err(reason)) => reason,
-    };
+    let started_at_ms = unix_ms();
     let scratch = Scratch::create(&options.directory, "lab")?;
-    let environment = capture(scratch.path(), memory_cgroup)?;
+    let environment = capture(
+        scratch.path(),
+        cgroup::available(options.memory_limit_bytes),
+    )?;
     let found = warnings::of_environment(&environment, options);
     for warning in &found {
         watcher.event(&Event::Warning(warning));

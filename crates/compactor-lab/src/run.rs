@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use compactor::io::{Io, IoOptions};
 use compactor::{EngineError, Error, MergeReport, Result};
@@ -11,7 +11,7 @@ use compactor::{EngineError, Error, MergeReport, Result};
 use crate::arm::Arm;
 use crate::bystander::{Bystander, LiveSstables, draw};
 use crate::cgroup::MemoryCgroup;
-use crate::clocks::thread_cpu_ns;
+use crate::clocks::{thread_cpu_ns, unix_ms};
 use crate::compaction::CompactionSettings;
 use crate::counters::Since;
 use crate::hot_set::{HotAndCold, HotSet};
@@ -69,9 +69,7 @@ impl Bench<'_> {
     /// A failed read, or cancellation. Nothing of the output stays.
     pub(crate) fn run(&self, plan: Plan, watcher: &dyn Watcher) -> Result<Run> {
         let started = Instant::now();
-        let started_at_ms = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
+        let started_at_ms = unix_ms();
         let output = Output::new(self.directory.join(format!("run-{}", plan.order)))?;
         self.table.drop_pages()?;
         let io = Io::new(IoOptions::default())?;

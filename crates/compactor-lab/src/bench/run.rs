@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use compactor::{Error, ErrorKind, Observer, Result};
 
@@ -15,6 +15,7 @@ use super::{
     ArmKind, ArmOutcome, BenchOptions, BenchOutcome, BenchRecord, BenchRun, Done, OutputFacts,
     Reply, Request, Work, at_scale, child, output, work,
 };
+use crate::clocks::unix_ms;
 use crate::environment::capture;
 use crate::outcome::{End, Environment, Warning};
 use crate::random::Random;
@@ -42,9 +43,7 @@ pub fn run(
 ) -> Result<BenchOutcome> {
     options.check()?;
     let started = Instant::now();
-    let started_at_ms = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
+    let started_at_ms = unix_ms();
     let directory =
         std::path::absolute(&options.directory).map_err(Error::file("find", &options.directory))?;
     let needed = needed_bytes(options);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use compactor::{Error, ErrorKind, Observer, Result};
 
@@ -11,7 +11,8 @@ use super::outcome::{ChunkLengthOutcome, Experiment, FORMAT_VERSION, VariantRun}
 use super::run::Bench;
 use super::variant::{Compressor, Variant};
 use super::written::{self, Written};
-use crate::cgroup::MemoryCgroup;
+use crate::cgroup::{self, MemoryCgroup};
+use crate::clocks::unix_ms;
 use crate::environment::{capture, memory_bytes};
 use crate::experiment::{Clock, Generating, choose_hot_set};
 use crate::hot_set::HotSet;
@@ -44,17 +45,12 @@ const SHARE_OF_SLOWEST: f64 = 0.5;
 pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<ChunkLengthOutcome> {
     options.check()?;
     let started = Instant::now();
-    let started_at_ms = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
-    // What can be had is known only when it is tried.
-    let memory_cgroup = match options.memory_limit_bytes.map(MemoryCgroup::enter) {
-        None => "none was asked for".to_owned(),
-        Some(Ok(group)) => group.hierarchy().name().to_owned(),
-        Some(Err(reason)) => reason,
-    };
+    let started_at_ms = unix_ms();
     let scratch = Scratch::create(&options.directory, "lab")?;
-    let environment = capture(scratch.path(), memory_cgroup)?;
+    let environment = capture(
+        scratch.path(),
+        cgroup::available(options.memory_limit_bytes),
+    )?;
     let mut found = warnings::of_machine(&environment, options.memory_limit_bytes.is_some());
     for warning in &found {
         watcher.event(&Event::Warning(warning));

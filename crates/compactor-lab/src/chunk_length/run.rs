@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use compactor::io::{Io, IoOptions};
 use compactor::{EngineError, Result};
@@ -15,6 +15,7 @@ use super::written::Written;
 use crate::arm::Arm;
 use crate::bystander::{Bystander, LiveSstables, draw};
 use crate::cgroup::MemoryCgroup;
+use crate::clocks::unix_ms;
 use crate::compaction::CompactionSettings;
 use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
@@ -65,9 +66,7 @@ impl Bench<'_> {
         watcher: &dyn Watcher,
     ) -> Result<VariantRun> {
         let started = Instant::now();
-        let started_at_ms = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX));
+        let started_at_ms = unix_ms();
         written.table.drop_pages()?;
         self.source.drop_pages()?;
         let io = Io::new(IoOptions::default())?;
