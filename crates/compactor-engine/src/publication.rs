@@ -33,7 +33,7 @@ pub(crate) type Moved<'a> = (&'a Path, &'a Descriptor, &'a [Component]);
 
 /// A log without a COMMIT so far.
 #[derive(Debug)]
-pub struct Publication {
+pub(crate) struct Publication {
     log: PathBuf,
     file: File,
 }
@@ -91,7 +91,7 @@ impl Publication {
     ///
     /// # Errors
     /// A failed write: what has been moved must be taken back, and then [`Publication::abandon`]ed.
-    pub fn commit(&mut self) -> Result<()> {
+    pub(crate) fn commit(&mut self) -> Result<()> {
         self.append(&Record::commit().line())?;
         // A log that stays says that there is nothing to delete.
         let _ = fs::remove_file(&self.log);
@@ -99,7 +99,7 @@ impl Publication {
     }
 
     /// Removes the log, when nothing is left of what has been moved.
-    pub fn abandon(&self) {
+    pub(crate) fn abandon(&self) {
         let _ = fs::remove_file(&self.log);
     }
 
