@@ -112,7 +112,7 @@ fn ratios(point: &PointReport<'_>) -> Option<Table> {
         return None;
     }
     let mut table = Table::new(
-        "How many times as long, within each repeat: median, and 95% interval over repeats",
+        "How many times as long, within each repeat: median, and 95% bootstrap interval over repeats",
         &["arm"],
     );
     for (_, base, figure) in &columns {

@@ -132,7 +132,7 @@ fn ratios(report: &ChunkLengthReport<'_>, has_beside: bool) -> Option<Table> {
     }
     let mut table = Table::new(
         format!(
-            "How many times as much as {baseline}, within each repeat: median, and 95% interval over repeats"
+            "How many times as much as {baseline}, within each repeat: median, and 95% bootstrap interval over repeats"
         ),
         &["variant"],
     );

@@ -84,7 +84,7 @@ fn picture(report: &ChunkLengthReport<'_>, id: &str) -> Option<String> {
         &format!("<div class=\"grid\">\n{pictures}</div>\n"),
         "The most reads per second, and p99 at the common rate, as a multiple of what they are in the \
          variant that others are compared with, within each repeat; logarithmic. Bars begin at 1, no \
-         difference; the thin line with ends is the 95% interval over repeats. Where that crosses 1, the \
+         difference; the thin line with ends is the 95% bootstrap interval over repeats. Where that crosses 1, the \
          repeats do not show a difference. Right is better for reads per second, left for p99.",
     ))
 }

@@ -51,8 +51,8 @@ pub(super) fn picture(point: &PointReport<'_>, id: &str) -> Option<String> {
     Some(figure(
         &format!("<div class=\"grid\">\n{pictures}</div>\n"),
         "p99 of reads as a multiple of what it is in another arm, within each repeat; logarithmic. Bars \
-         begin at 1, no difference; the thin line with ends is the 95% interval over repeats. Where that \
-         crosses 1, the repeats do not show a difference. Left is better.",
+         begin at 1, no difference; the thin line with ends is the 95% bootstrap interval over repeats. \
+         Where that crosses 1, the repeats do not show a difference. Left is better.",
     ))
 }
 
@@ -83,16 +83,21 @@ pub(super) fn draw(bars: &[Bar], (figure, base): (&str, &str), id: &str) -> Stri
         Anchor::Start,
         &format!("{figure} / {base}"),
     );
-    for tick in x.ticks(6) {
-        let Some(at) = x.at(tick) else { continue };
-        svg.line("grid", (at, top - 8.0), (at, floor));
+    let placed = |tick| Some((tick, x.at(tick)?));
+    let ticks: Vec<(f64, f64)> = x.ticks(6).into_iter().filter_map(placed).collect();
+    for &(tick, at) in &ticks {
         let text = format!("×{}", trimmed(tick));
         svg.text("tick", (at, floor + 16.0), Anchor::Middle, &text);
     }
     let one = x.at(1.0).unwrap_or(left);
-    svg.line("rule", (one, top - 8.0), (one, floor));
     for (at, bar) in bars.iter().enumerate() {
         let y = top + at as f64 * ROW;
+        // Lines behind bars only: names and numbers between them stand free.
+        let (from, to) = (y + 12.0, y + 28.0);
+        for &(_, tick) in &ticks {
+            svg.line("grid", (tick, from), (tick, to));
+        }
+        svg.line("rule", (one, from), (one, to));
         let (Some(end), Some(low), Some(high)) = (
             x.at(bar.ratio.ratio),
             x.at(bar.ratio.low),
@@ -139,4 +144,46 @@ fn trimmed(number: f64) -> String {
         return text.trim_end_matches('0').trim_end_matches('.').to_owned();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All lines are behind bars, and none behind a name or a number.
+    #[test]
+    fn no_line_crosses_a_text() {
+        let arms = [Arm::BUFFERED, Arm::DIRECT];
+        let bars = arms.map(|arm| Bar {
+            name: arm.to_string(),
+            stroke: stroke(arms.into_iter(), arm),
+            ratio: Ratio {
+                ratio: 2.0,
+                low: 1.5,
+                high: 3.0,
+                repeats: 5,
+                paired: true,
+            },
+        });
+        let picture = draw(&bars, ("p99", "p99 of idle"), "x");
+        let document = roxmltree::Document::parse(&picture).unwrap();
+        let svg = "http://www.w3.org/2000/svg";
+        let all = |name| {
+            document
+                .descendants()
+                .filter(move |n| n.has_tag_name((svg, name)))
+        };
+        let number = |node: &roxmltree::Node<'_, '_>, name: &str| -> f64 {
+            node.attribute(name).unwrap().parse().unwrap()
+        };
+        assert!(all("line").count() > 6 && all("text").count() > 4);
+        for text in all("text") {
+            // Of 12 pixels, some of which are below the line of writing.
+            let (top, bottom) = (number(&text, "y") - 9.0, number(&text, "y") + 3.0);
+            for line in all("line") {
+                let (from, to) = (number(&line, "y1"), number(&line, "y2"));
+                assert!(to <= top || from >= bottom, "{text:?} {line:?}");
+            }
+        }
+    }
 }
