@@ -77,8 +77,8 @@ pub fn refuse_uring_with_dontcache(
     let dontcache = modes.iter().find(|(_, is_dontcache)| *is_dontcache);
     match (backend, dontcache) {
         (BackendKind::Uring, Some((option, _))) => Err(Error::invalid(format!(
-            "{option} dontcache does not go with --backend uring, which cannot pass RWF_DONTCACHE; \
-             say --backend auto or threads, or {option} dontneed"
+            "{option}: dontcache does not go with --backend uring, which cannot pass RWF_DONTCACHE; \
+             say --backend auto or threads, or choose dontneed"
         ))),
         _ => Ok(()),
     }

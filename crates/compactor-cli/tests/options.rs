@@ -150,7 +150,7 @@ fn uring_with_dontcache_is_wrong_usage_before_anything_is_opened() {
         let output = compactor(temp.path(), &arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-        let message = format!("{option} dontcache does not go with --backend uring");
+        let message = format!("{option}: dontcache does not go with --backend uring");
         assert!(stderr.contains(&message), "{arguments:?}: {stderr}");
     }
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 0);

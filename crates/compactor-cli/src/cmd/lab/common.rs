@@ -44,7 +44,7 @@ pub struct Common {
     #[arg(long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
 
-    /// Repeats that count.
+    /// Repeats that count. Default: 5, with --quick 3.
     #[arg(long, value_name = "N", value_parser = within(REPEATS), allow_negative_numbers = true)]
     pub repeat: Option<u32>,
 
