@@ -163,6 +163,7 @@ fn point(
     };
     let mut random = Random::new(options.seed, STREAM ^ hot_set_bytes);
     let mut arms = options.arms.clone();
+    let planned = planned(options, table);
     for repeat in 0..options.warm_ups + options.repeats {
         let warm_up = repeat < options.warm_ups;
         random.shuffle(&mut arms);
@@ -171,13 +172,14 @@ fn point(
             arms.sort_by_key(|arm| *arm == Arm::Idle);
         }
         for &arm in &arms {
+            let left = runs.saturating_sub(clock.done);
             let plan = Plan {
                 arm,
                 repeat,
                 warm_up,
                 order: clock.done,
                 runs,
-                time_left: clock.time_left(runs),
+                time_left: clock.time_left(left, planned.saturating_mul(left)),
             };
             watcher.event(&Event::RunStarted(plan));
             let started = Instant::now();
@@ -192,7 +194,7 @@ fn point(
                 idle: idle(options, table, &point.runs),
             };
             let run = bench.run(plan, watcher)?;
-            clock.add(started.elapsed());
+            clock.add(planned, started.elapsed());
             watcher.event(&Event::RunEnded { plan, run: &run });
             if point.cache_room_bytes.is_none() {
                 point.cache_room_bytes = cache_room(limit, &run);
@@ -242,6 +244,20 @@ fn idle(options: &InterferenceOptions, table: &Table, runs: &[Run]) -> Duration 
     }
 }
 
+/// How long a run takes, going by the options: warming up and cleaning come on top.
+fn planned(options: &InterferenceOptions, table: &Table) -> Duration {
+    let once = options.throughput_bytes_per_s.map_or(0.0, |rate| {
+        table.data_file_bytes() as f64 / rate.get() as f64
+    });
+    let least = options.least_compaction.as_secs_f64();
+    let times = match once > 0.0 {
+        true => (least / once).ceil().max(1.0),
+        false => 0.0,
+    };
+    let compaction = Duration::from_secs_f64((once * times).max(least));
+    options.before + compaction + options.after
+}
+
 /// What the limit left to the page cache when the hot set had been warmed.
 fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
     let first = run.samples.iter().find(|s| s.phase == Phase::Before)?;
@@ -250,21 +266,28 @@ fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
     Some(limit?.saturating_sub(other))
 }
 
-/// How long runs take.
+/// How much longer runs take than planned.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     pub(crate) done: u32,
-    taken: Duration,
+    /// All of them together: to warm up and to clean, and a compaction that is slower than its limit.
+    late_s: f64,
 }
 
 impl Clock {
-    pub(crate) fn add(&mut self, run: Duration) {
+    /// A run is over that was planned to take so long.
+    pub(crate) fn add(&mut self, planned: Duration, taken: Duration) {
         self.done += 1;
-        self.taken += run;
+        self.late_s += taken.as_secs_f64() - planned.as_secs_f64();
     }
 
-    pub(crate) fn time_left(&self, runs: u32) -> Option<Duration> {
-        (self.done > 0).then(|| self.taken / self.done * runs.saturating_sub(self.done))
+    /// Of so many runs, planned to take so long all together.
+    pub(crate) fn time_left(&self, runs: u32, planned: Duration) -> Duration {
+        let late_s = match self.done {
+            0 => 0.0,
+            done => self.late_s / f64::from(done) * f64::from(runs),
+        };
+        Duration::from_secs_f64((planned.as_secs_f64() + late_s).max(0.0))
     }
 }
 

@@ -104,8 +104,8 @@ pub struct Plan {
     pub order: u32,
     /// How many runs there are.
     pub runs: u32,
-    /// How long this and all later ones will take, going by those before; `None` for the first.
-    pub time_left: Option<Duration>,
+    /// How long this and all later ones will take, going by those before, or for the first by the options.
+    pub time_left: Duration,
 }
 
 /// A run of a variant among all others.
@@ -121,8 +121,8 @@ pub struct VariantPlan {
     pub order: u32,
     /// How many runs there are.
     pub runs: u32,
-    /// How long this and all later ones will take, going by those before; `None` for the first.
-    pub time_left: Option<Duration>,
+    /// How long this and all later ones will take, going by those before, or for the first by the options.
+    pub time_left: Duration,
 }
 
 /// Watches nothing and never stops an experiment.

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use compactor::{Error, ErrorKind, Observer, Result};
 
 use super::options::ChunkLengthOptions;
 use super::outcome::{ChunkLengthOutcome, Experiment, FORMAT_VERSION, VariantRun};
-use super::run::Bench;
+use super::run::{Bench, SETTLE};
 use super::variant::{Compressor, Variant};
 use super::written::{self, Written};
+use crate::arm::Arm;
 use crate::cgroup::{self, MemoryCgroup};
 use crate::clocks::unix_ms;
 use crate::environment::{capture, memory_bytes};
@@ -290,7 +291,10 @@ impl All<'_> {
                     warm_up,
                     order: clock.done,
                     runs,
-                    time_left: clock.time_left(runs),
+                    time_left: clock.time_left(
+                        runs.saturating_sub(clock.done),
+                        planned_left(options, variants, clock.done),
+                    ),
                 };
                 watcher.event(&Event::VariantStarted(plan));
                 let started = Instant::now();
@@ -303,13 +307,33 @@ impl All<'_> {
                     rate_per_s: outcome.rate_per_s,
                 };
                 let run = bench.run(written, plan, watcher)?;
-                clock.add(started.elapsed());
+                clock.add(planned(options, repeat), started.elapsed());
                 watcher.event(&Event::VariantEnded { plan, run: &run });
                 outcome.runs.push(run);
             }
         }
         Ok(())
     }
+}
+
+/// How long a run of a repeat takes, going by the options: dropping caches and cleaning come on top. A
+/// warm-up whose rate is not known yet measures nothing at it.
+fn planned(options: &ChunkLengthOptions, repeat: u32) -> Duration {
+    let at_rate = options.rate_per_s.is_some() || repeat >= options.warm_ups;
+    let conditions = if options.compaction == Arm::Idle {
+        1
+    } else {
+        2
+    };
+    let measurements = conditions * if at_rate { 2 } else { 1 };
+    options.warm + (SETTLE + options.measure) * measurements
+}
+
+/// How long all runs take that are not `done`.
+fn planned_left(options: &ChunkLengthOptions, variants: u32, done: u32) -> Duration {
+    let runs = variants.saturating_mul(options.warm_ups + options.repeats);
+    let repeats = (done..runs).map(|order| order / variants.max(1));
+    repeats.map(|repeat| planned(options, repeat)).sum()
 }
 
 /// A rate that every variant can hold, alone and beside a compaction: by the warm-ups.
@@ -340,5 +364,32 @@ impl Observer for Writing<'_> {
             done_bytes,
             total_bytes: self.total_bytes,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Clock;
+
+    /// Warm-ups take half as long, and are not what the others are told by.
+    #[test]
+    fn the_time_left_is_that_of_runs_that_measure_more() {
+        let options = ChunkLengthOptions::new("/nowhere");
+        let (warm, one) = (options.warm, SETTLE + options.measure);
+        assert_eq!(planned(&options, 0), warm + 2 * one);
+        assert_eq!(planned(&options, 1), warm + 4 * one);
+        let left = planned_left(&options, 4, 0);
+        assert_eq!(left, 4 * (warm + 2 * one) + 20 * (warm + 4 * one));
+        let mut clock = Clock::default();
+        assert_eq!(clock.time_left(24, left), left);
+        // Each warm-up took a second more than that.
+        let second = Duration::from_secs(1);
+        (0..4).for_each(|_| clock.add(planned(&options, 0), warm + 2 * one + second));
+        let left = planned_left(&options, 4, 4);
+        assert_eq!(clock.time_left(20, left), left + 20 * second);
+        let mut named = options;
+        named.rate_per_s = Some(1.0);
+        assert_eq!(planned(&named, 0), warm + 4 * one);
     }
 }

@@ -27,7 +27,7 @@ use crate::validity::{LEAST_ACHIEVED_ALONE, MOST_NOT_FOUND, MOST_WAKE_UP_DELAY, 
 use crate::watcher::{VariantPlan, Watcher};
 
 /// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
-const SETTLE: Duration = Duration::from_millis(300);
+pub(super) const SETTLE: Duration = Duration::from_millis(300);
 
 /// What all runs have in common.
 #[derive(Debug)]

@@ -165,7 +165,7 @@ impl LabProgress {
             Event::RunStarted(plan) => json!({
                 "event": "run_started", "arm": plan.arm, "repeat": plan.repeat,
                 "warm_up": plan.warm_up, "order": plan.order, "runs": plan.runs,
-                "time_left_s": plan.time_left.map(|left| left.as_secs_f64()),
+                "time_left_s": plan.time_left.as_secs_f64(),
             }),
             Event::Interval {
                 plan,
@@ -195,7 +195,7 @@ impl LabProgress {
             Event::VariantStarted(plan) => json!({
                 "event": "variant_started", "variant": plan.variant, "repeat": plan.repeat,
                 "warm_up": plan.warm_up, "order": plan.order, "runs": plan.runs,
-                "time_left_s": plan.time_left.map(|left| left.as_secs_f64()),
+                "time_left_s": plan.time_left.as_secs_f64(),
             }),
             Event::VariantEnded { plan, run } => json!({
                 "event": "variant_ended", "order": plan.order, "variant": plan.variant,
@@ -249,17 +249,17 @@ fn run_title(
     name: &str,
     (order, runs): (u32, u32),
     (warm_up, repeat): (bool, u32),
-    time_left: Option<Duration>,
+    time_left: Duration,
 ) -> String {
-    let left = match time_left {
-        None => String::new(),
-        Some(left) => format!(", about {} left for all", span(left)),
-    };
+    let left = span(time_left);
     let what = match warm_up {
         true => "warm-up",
         false => "repeat",
     };
-    format!("run {} of {runs}: {name}, {what} {repeat}{left}", order + 1,)
+    format!(
+        "run {} of {runs}: {name}, {what} {repeat}, about {left} left for all",
+        order + 1
+    )
 }
 
 fn span(time: Duration) -> String {
