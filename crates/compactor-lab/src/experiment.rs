@@ -53,7 +53,7 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         total_bytes: options.generated_bytes().unwrap_or(0),
     };
     let bytes = options.generated_bytes().unwrap_or(0);
-    // Inputs and, at a time, one output; half of what they are if it is compressed.
+    // Inputs, the output before and that which is being written: compressed, each is about half of it.
     let mut table = Table::prepare(
         &options.data,
         (bytes, 2 * bytes),

@@ -11,6 +11,7 @@ use compactor::sstable::Version;
 use crate::arm::Arm;
 use crate::outcome::{Distribution, OptionsRecord};
 use crate::priority::Priority;
+use crate::report::units::bytes;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -218,6 +219,14 @@ impl InterferenceOptions {
         }
         refuse_small_limit(self.memory_limit_bytes, self.compaction_memory_bytes)?;
         refuse_expiring_data(&self.data)
+        let mut sizes = self.hot_sets_bytes.clone();
+        sizes.sort_unstable();
+        if let Some(twice) = sizes.windows(2).find(|pair| pair[0] == pair[1]) {
+            return refuse(format!(
+                "a hot set of {} is named twice; use --repeat",
+                bytes(twice[0] as f64)
+            ));
+        }
     }
 }
 

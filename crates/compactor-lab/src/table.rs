@@ -14,6 +14,8 @@ use crate::point_read::PointReader;
 
 /// Rows per partition of shape `wide`: enough for a promoted index of some blocks.
 const WIDE_ROWS: u32 = 4000;
+/// Outputs that lie on the disk at a time: one that was published, and goes when the next is.
+const OUTPUTS: u64 = 2;
 /// Where a generated table is put.
 pub(crate) const TABLE_DIRECTORY: &str = "table";
 
@@ -25,8 +27,8 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Generates so many uncompressed bytes of it below `directory`, where so many more than these may
-    /// come to lie in all, or takes what was given.
+    /// Generates so many uncompressed bytes of it below `directory`, where so many may come to lie in all,
+    /// or takes what was given.
     ///
     /// # Errors
     /// No room, a failed write, damage in what was given, or cancellation.
@@ -38,7 +40,11 @@ impl Table {
         observer: &mut dyn Observer,
     ) -> Result<Table> {
         let (shape, data_paths) = match data {
-            Data::Given(paths) => ("given".to_owned(), paths.clone()),
+            Data::Given(paths) => {
+                let table = Table::open("given".to_owned(), paths.clone())?;
+                require_room(directory, OUTPUTS * table.record.bytes)?;
+                return Ok(table);
+            }
             Data::Generated {
                 shape,
                 version,

@@ -398,6 +398,11 @@ fn a_failure_leaves_nothing_either() {
     std::fs::write(&paths[0], &bytes).unwrap();
 
     let mut options = small(directory.path(), &["idle", "buffered/buffered"]);
+    let twice = refused(&|o| o.hot_sets_bytes = vec![3 << 20, 1 << 20, 3 << 20]);
+    assert!(
+        twice.contains("a hot set of 3 MiB is named twice"),
+        "{twice}"
+    );
     options.data = Data::Given(paths.clone());
     options.warm_ups = 0;
     options.memory_limit_bytes = Some(512 << 20);
