@@ -18,6 +18,8 @@ pub(crate) struct CompactionSettings {
     /// Stored bytes of `Data.db`.
     pub(crate) throughput_bytes_per_s: Option<NonZeroU64>,
     pub(crate) backend: BackendKind,
+    /// See [`InterferenceOptions::may_fall_back`](crate::options::InterferenceOptions).
+    pub(crate) may_fall_back: bool,
 }
 
 impl CompactionSettings {
@@ -33,8 +35,14 @@ impl CompactionSettings {
         observer: &mut dyn Observer,
     ) -> Result<MergeReport> {
         let mut request = MergeRequest::new(table.data_paths.clone(), output);
-        request.read_mode = self.read;
-        request.write_mode = self.write;
+        request.read_mode = match self.read {
+            ReadMode::Direct if self.may_fall_back => ReadMode::Auto,
+            read => read,
+        };
+        request.write_mode = match self.write {
+            WriteMode::Direct if self.may_fall_back => WriteMode::Auto,
+            write => write,
+        };
         request.threads = self.threads;
         request.memory_bytes = self.memory_bytes;
         request.throughput_bytes_per_s = self.throughput_bytes_per_s;

@@ -97,6 +97,10 @@ pub struct InterferenceOptions {
     pub sample_interval: Duration,
     /// Time between lines of progress.
     pub report_interval: Duration,
+    /// Where direct I/O is not to be had, mode `direct` does what `auto` would, and is not refused: only
+    /// to show that a run which falls back does not count.
+    #[doc(hidden)]
+    pub may_fall_back: bool,
     /// The command line, for the record.
     pub command: Option<Vec<String>>,
 }
@@ -135,6 +139,7 @@ impl InterferenceOptions {
             least_compaction: Duration::from_secs(10),
             sample_interval: Duration::from_millis(100),
             report_interval: Duration::from_secs(1),
+            may_fall_back: false,
             command: None,
         }
     }
@@ -214,11 +219,6 @@ impl InterferenceOptions {
         if let Some(twice) = arms.windows(2).find(|pair| pair[0] == pair[1]) {
             return refuse(format!("arm {} is named twice; use --repeat", twice[0]));
         }
-        if !(self.rate_per_s > 0.0 && self.rate_per_s.is_finite()) || self.reader_threads == 0 {
-            return refuse("the rate and the number of reader threads must be above 0".into());
-        }
-        refuse_small_limit(self.memory_limit_bytes, self.compaction_memory_bytes)?;
-        refuse_expiring_data(&self.data)
         let mut sizes = self.hot_sets_bytes.clone();
         sizes.sort_unstable();
         if let Some(twice) = sizes.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -227,6 +227,11 @@ impl InterferenceOptions {
                 bytes(twice[0] as f64)
             ));
         }
+        if !(self.rate_per_s > 0.0 && self.rate_per_s.is_finite()) || self.reader_threads == 0 {
+            return refuse("the rate and the number of reader threads must be above 0".into());
+        }
+        refuse_small_limit(self.memory_limit_bytes, self.compaction_memory_bytes)?;
+        refuse_expiring_data(&self.data)
     }
 }
 

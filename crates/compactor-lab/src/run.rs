@@ -222,6 +222,7 @@ impl Bench<'_> {
         result: &LoadResult,
         (rows_not_found, kept_cgroup): (u64, Option<bool>),
     ) -> Run {
+            may_fall_back: self.options.may_fall_back,
         let Seen {
             mut samples,
             mut intervals,

@@ -23,7 +23,7 @@ use crate::outcome::{Invalid, Phase, Warning};
 use crate::random::Draw;
 use crate::run::wait;
 use crate::table::Table;
-use crate::validity::{LEAST_ACHIEVED_ALONE, MOST_NOT_FOUND, MOST_WAKE_UP_DELAY, invalid};
+use crate::validity::{LEAST_ACHIEVED, MOST_NOT_FOUND, MOST_WAKE_UP_DELAY, invalid};
 use crate::watcher::{VariantPlan, Watcher};
 
 /// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
@@ -92,6 +92,7 @@ impl Bench<'_> {
                     memory_bytes: self.options.compaction_memory_bytes,
                     throughput_bytes_per_s: self.options.throughput_bytes_per_s,
                     backend: self.options.backend,
+                    may_fall_back: false,
                 };
                 let (reads, record) = self.beside(&settings, &mut reader)?;
                 (Some(reads), Some(record))
@@ -319,8 +320,7 @@ fn warnings(run: &VariantRun) -> Vec<Warning> {
 /// Whether reads kept up with their schedule.
 pub(crate) fn holds_rate(reading: &Reading) -> bool {
     let latency = &reading.latency;
-    !reading.is_unfinished
-        && latency.achieved_per_s >= LEAST_ACHIEVED_ALONE * latency.intended_per_s
+    !reading.is_unfinished && latency.achieved_per_s >= LEAST_ACHIEVED * latency.intended_per_s
 }
 
 /// All measurements of a run with their names.

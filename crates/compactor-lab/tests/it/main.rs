@@ -18,6 +18,7 @@ use compactor_lab::interference;
 use compactor_lab::options::{Data, InterferenceOptions};
 use compactor_lab::outcome::{End, Outcome, Phase};
 use compactor_lab::priority::Priority;
+use compactor_lab::report::Report;
 use compactor_lab::watcher::{Event, NoWatcher, Watcher};
 
 /// One experiment at a time: they measure, and they move the process from cgroup to cgroup.
@@ -218,6 +219,70 @@ fn an_arm_that_cannot_be_is_invalid_and_the_others_go_on() {
     assert!(run_of("buffered/buffered").compaction.is_some());
 }
 
+/// Where direct I/O is refused the I/O layer really does something else, and says so. The run claims to
+/// be direct, and must be in no figure. On a disk the same run counts.
+#[test]
+fn a_run_that_fell_back_is_in_no_figure() {
+    let _alone = ONE_AT_A_TIME.lock();
+    let memory = tempfile::tempdir_in("/dev/shm");
+    let memory = memory.ok().filter(|directory| {
+        let found = probe(directory.path()).unwrap();
+        !found.direct.works()
+    });
+    let disk = directory();
+    let direct_works = probe(disk.path()).unwrap().direct.works();
+    let places = [
+        memory.as_ref().map(|directory| (directory.path(), false)),
+        direct_works.then_some((disk.path(), true)),
+    ];
+    if places.contains(&None) {
+        eprintln!("SKIPPED in part: no directory with direct I/O, or none without");
+    }
+    for (directory, counts) in places.into_iter().flatten() {
+        let mut options = small(directory, &["idle", "buffered/buffered", "direct/direct"]);
+        options.warm_ups = 0;
+        options.rate_per_s = 100.0;
+        options.may_fall_back = true;
+        let mut outcome = interference(&options, &NoWatcher).unwrap();
+        assert!(is_empty(directory));
+        // A busy machine is late, and that is not what is asked here.
+        for run in &mut outcome.points[0].runs {
+            run.invalid.retain(|reason| reason.kind != "generator_late");
+        }
+        let direct: Arm = "direct/direct".parse().unwrap();
+        let mut runs = outcome.points[0].runs.iter();
+        let run = runs.find(|run| run.arm == direct).unwrap();
+        let compaction = run.compaction.as_ref().unwrap();
+        // It was measured, and compacted: there is something that could be counted.
+        assert!(run.during.operations > 0 && compaction.output_bytes > 0);
+        let fallbacks = run.invalid.iter().filter(|r| r.kind == "fallback");
+        let reasons: Vec<&str> = fallbacks.map(|reason| reason.text.as_str()).collect();
+        let report = Report::new("", &outcome);
+        let mut arms = report.points[0].arms.iter();
+        let arm = arms.find(|found| found.arm == direct).unwrap();
+        if counts {
+            assert!(run.invalid.is_empty(), "{:?}", run.invalid);
+            assert_eq!((arm.counted, arm.figures.is_empty()), (1, false));
+            continue;
+        }
+        assert_eq!(compaction.read_mode, "dontneed");
+        let [read, wrote] = reasons[..] else {
+            panic!("{:?}", run.invalid);
+        };
+        assert!(read.contains("read in mode dontneed, not direct"), "{read}");
+        assert!(
+            wrote.contains("wrote in mode dontneed, not direct"),
+            "{wrote}"
+        );
+        // The reason is the file system's.
+        assert!(read.contains("statx"), "{read}");
+        assert_eq!((arm.counted, arm.runs), (0, 1));
+        assert!(arm.figures.is_empty() && arm.to_idle.is_empty() && arm.to_buffered.is_empty());
+        let left_out = &report.points[0].left_out;
+        assert!(left_out.iter().any(|left| left.arm == direct));
+    }
+}
+
 /// Stops an experiment beside a compaction, once so many runs are over.
 struct Stopper {
     after_runs: u32,
@@ -333,6 +398,11 @@ fn options_that_make_no_sense_are_refused_before_anything_is_made() {
     };
     assert!(refused(&|o| o.arms.clear()).contains("at least one arm"));
     assert!(refused(&|o| o.arms = vec![Arm::Idle; 2]).contains("named twice"));
+    let twice = refused(&|o| o.hot_sets_bytes = vec![3 << 20, 1 << 20, 3 << 20]);
+    assert!(
+        twice.contains("a hot set of 3 MiB is named twice"),
+        "{twice}"
+    );
     assert!(refused(&|o| o.rate_per_s = 0.0).contains("rate"));
     assert!(refused(&|o| o.memory_limit_bytes = Some(1 << 20)).contains("too little"));
     assert!(
@@ -398,11 +468,6 @@ fn a_failure_leaves_nothing_either() {
     std::fs::write(&paths[0], &bytes).unwrap();
 
     let mut options = small(directory.path(), &["idle", "buffered/buffered"]);
-    let twice = refused(&|o| o.hot_sets_bytes = vec![3 << 20, 1 << 20, 3 << 20]);
-    assert!(
-        twice.contains("a hot set of 3 MiB is named twice"),
-        "{twice}"
-    );
     options.data = Data::Given(paths.clone());
     options.warm_ups = 0;
     options.memory_limit_bytes = Some(512 << 20);
