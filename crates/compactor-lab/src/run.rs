@@ -18,19 +18,22 @@ use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
 use crate::options::InterferenceOptions;
 use crate::outcome::{
-    CompactionRecord, CpuRecord, GeneratorRecord, HotSetRecord, Interval, MemoryRecord, Pages,
-    Phase, PressureRecord, Run, Sample, Warning,
+    CompactionRecord, CpuRecord, GeneratorRecord, HotSetRecord, Interval, Latency, MemoryRecord,
+    Pages, Phase, PressureRecord, Run, Sample, Warning,
 };
 use crate::rounds::{Compacted, Rounds};
 use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
 use crate::table::Table;
-use crate::validity::{Facts, invalid, judge};
+use crate::validity::{Facts, LEAST_ACHIEVED, invalid, judge};
 use crate::watcher::{Event, Plan, Watcher};
 
 /// How often a waiting run looks whether it is to stop.
 const NAP: Duration = Duration::from_millis(20);
 /// Times that each hot row is read to warm up: pages that were touched twice are active.
 const WARMING_READS: usize = 2;
+/// Share of the inputs' pages that may be left when their pages have been dropped: some are in use for a
+/// moment.
+const MOST_NOT_DROPPED: f64 = 0.01;
 
 /// What all runs at one size of the hot set have in common.
 #[derive(Debug)]
@@ -57,8 +60,18 @@ struct During {
     hot_after: Option<HotAndCold>,
     before: Counters,
     after: Counters,
+    /// Bytes that the bystander had the disk read.
+    disk_read_bytes: Option<u64>,
     /// Seconds since the sampler was started.
     began_s: f64,
+}
+
+/// What is known of a run besides.
+struct Around {
+    rows_not_found: u64,
+    kept_cgroup: Option<bool>,
+    /// Pages of the inputs that were still in the page cache when it had been dropped.
+    not_dropped: Option<Pages>,
 }
 
 impl Bench<'_> {
@@ -72,6 +85,7 @@ impl Bench<'_> {
         let started_at_ms = unix_ms();
         let output = Output::new(self.directory.join(format!("run-{}", plan.order)))?;
         self.table.drop_pages()?;
+        let not_dropped = pages_of(&self.table.files());
         let io = Io::new(IoOptions::default())?;
         let live = Arc::new(LiveSstables::open(&io, &self.table.data_paths)?);
         live.expect_random();
@@ -91,11 +105,14 @@ impl Bench<'_> {
         )?;
         let (seen, during) = self.measure(plan, &load, &live, &io, &output, watcher)?;
         let result = load.finish();
-        let rows_not_found = live.not_found();
+        let around = Around {
+            rows_not_found: live.not_found(),
+            kept_cgroup: self.cgroup.map(MemoryCgroup::holds_this_process),
+            not_dropped,
+        };
         drop(live);
-        let kept_cgroup = self.cgroup.map(MemoryCgroup::holds_this_process);
         output.remove()?;
-        let mut run = self.assemble(plan, seen, during, &result, (rows_not_found, kept_cgroup));
+        let mut run = self.assemble(plan, seen, during, &result, &around);
         run.started_at_ms = started_at_ms;
         run.elapsed_s = started.elapsed().as_secs_f64();
         Ok(run)
@@ -146,12 +163,14 @@ impl Bench<'_> {
                 let other = &progress.other_harness_ns;
                 other.fetch_add(thread_cpu_ns() - own_cpu, Ordering::Relaxed);
                 let before = Counters::now(watched, load, progress);
+                let read_before = load.disk_read_bytes();
                 progress.set_phase(Phase::During);
                 load.begin_during();
                 let began = Instant::now();
                 let compacted = self.compact(plan.arm, &output.path, progress, watcher)?;
                 let elapsed = began.elapsed();
                 load.end_during();
+                let read = load.disk_read_bytes().zip(read_before);
                 let after = Counters::now(watched, load, progress);
                 let hot_after = self.hot.resident();
                 progress.set_phase(Phase::After);
@@ -173,6 +192,7 @@ impl Bench<'_> {
                     hot_after,
                     before,
                     after,
+                    disk_read_bytes: read.map(|(after, before)| after.saturating_sub(before)),
                     began_s: (began - sampling_since).as_secs_f64(),
                 })
             })();
@@ -202,6 +222,7 @@ impl Bench<'_> {
             memory_bytes: self.options.compaction_memory_bytes,
             throughput_bytes_per_s: self.options.throughput_bytes_per_s,
             backend: self.options.backend,
+            may_fall_back: self.options.may_fall_back,
         };
         let rounds = Rounds {
             options: self.options,
@@ -220,9 +241,8 @@ impl Bench<'_> {
         seen: Seen,
         during: During,
         result: &LoadResult,
-        (rows_not_found, kept_cgroup): (u64, Option<bool>),
+        around: &Around,
     ) -> Run {
-            may_fall_back: self.options.may_fall_back,
         let Seen {
             mut samples,
             mut intervals,
@@ -242,7 +262,7 @@ impl Bench<'_> {
             wake_up_p99_before_ns: result.wake_up_p99_ns(Phase::Before),
             wake_up_p99_during_ns: result.wake_up_p99_ns(Phase::During),
             is_unfinished: result.is_unfinished,
-            rows_not_found,
+            rows_not_found: around.rows_not_found,
         };
         let mut reasons = judge(&Facts {
             arm: plan.arm,
@@ -253,11 +273,11 @@ impl Bench<'_> {
             after: &after,
             first_error: result.first_error.as_deref(),
             is_unfinished: result.is_unfinished,
-            rows_not_found,
+            rows_not_found: around.rows_not_found,
             wake_up_p99: Duration::from_nanos(generator.wake_up_p99_during_ns),
             hot: &hot_set,
             pressure: self.pressure,
-            kept_cgroup,
+            kept_cgroup: around.kept_cgroup,
         });
         if let Some(error) = &during.failure {
             reasons.insert(
@@ -277,7 +297,7 @@ impl Bench<'_> {
             started_at_ms: 0,
             elapsed_s: 0.0,
             invalid: reasons,
-            warnings: self.warnings(plan.arm, compaction.as_ref()),
+            warnings: self.warnings(plan.arm, compaction.as_ref(), &beside, around),
             memory: MemoryRecord {
                 cgroup_refaults: during.after.cgroup_refaults_since(&during.before),
                 machine_refaults: vm.workingset_refault_file,
@@ -368,8 +388,17 @@ impl Bench<'_> {
         })
     }
 
-    fn warnings(&self, arm: Arm, compaction: Option<&CompactionRecord>) -> Vec<Warning> {
+    /// What is doubtful, but no reason to discard a run.
+    fn warnings(
+        &self,
+        arm: Arm,
+        compaction: Option<&CompactionRecord>,
+        beside: &Latency,
+        around: &Around,
+    ) -> Vec<Warning> {
         let mut warnings = Vec::new();
+        warnings.extend(rate_not_held(beside));
+        warnings.extend(around.not_dropped.and_then(cache_not_dropped));
         let limit = self.options.throughput_bytes_per_s.map(|rate| rate.get());
         if let (Arm::Compaction { .. }, Some(compaction), Some(limit)) = (arm, compaction, limit)
             && compaction.stored_bytes_per_s < 0.9 * limit as f64
@@ -388,6 +417,33 @@ impl Bench<'_> {
     }
 }
 
+fn rate_not_held(beside: &Latency) -> Option<Warning> {
+    (beside.achieved_per_s < LEAST_ACHIEVED * beside.intended_per_s).then(|| {
+        Warning::new(
+            "rate_not_held",
+            format!(
+                "{:.0} of {:.0} reads/s were done beside it: latencies are those of a queue that grows \
+                 for as long as it takes; use a lower --rate",
+                beside.achieved_per_s, beside.intended_per_s
+            ),
+        )
+    })
+}
+
+/// Pages of the inputs that are in the page cache when it has been dropped.
+fn cache_not_dropped(pages: Pages) -> Option<Warning> {
+    (pages.resident as f64 > MOST_NOT_DROPPED * pages.total as f64).then(|| {
+        Warning::new(
+            "cache_not_dropped",
+            format!(
+                "{} of {} pages of the inputs stayed in the page cache when it was dropped before the \
+                 run: another process uses them, and they do not count against the memory limit",
+                pages.resident, pages.total
+            ),
+        )
+    })
+}
+
 fn hot_set_record(hot: &HotSet, during: &During, samples: &[Sample]) -> HotSetRecord {
     let resident = |pages: Option<HotAndCold>| pages.map(|pages| pages.hot.resident);
     let while_running = samples
@@ -400,15 +456,26 @@ fn hot_set_record(hot: &HotSet, during: &During, samples: &[Sample]) -> HotSetRe
         .chain(resident_before)
         .chain(resident_after)
         .min();
+    let page_bytes = rustix::param::page_size() as u64;
+    let read_again = during.disk_read_bytes.map(|bytes| bytes / page_bytes);
     HotSetRecord {
         pages: hot.page_count(),
         resident_before,
         least_resident,
         resident_after,
+        read_again,
         evicted: resident_before
+            .zip(resident_after)
             .zip(least_resident)
-            .map(|(before, least)| before - least),
+            .map(|((before, after), least)| evicted(before, least, after, read_again)),
     }
+}
+
+/// See [`HotSetRecord::evicted`].
+fn evicted(before: u64, least: u64, after: u64, read_again: Option<u64>) -> u64 {
+    let missing = before.saturating_sub(least);
+    let in_all = read_again.map_or(0, |read| (before + read).saturating_sub(after));
+    in_all.max(missing)
 }
 
 fn most_dirty(samples: &[Sample]) -> Option<u64> {
@@ -490,5 +557,44 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_is_read_again_was_evicted_whether_or_not_it_is_missing() {
+        // One of ten is missing at the end, and three have come back.
+        assert_eq!(evicted(10, 8, 9, Some(3)), 4);
+        // Some were missing before, and have been read since.
+        assert_eq!(evicted(6, 6, 10, Some(4)), 0);
+        // The compaction brought back what was missing.
+        assert_eq!(evicted(10, 4, 10, Some(0)), 6);
+        assert_eq!(evicted(10, 4, 10, None), 6);
+    }
+
+    #[test]
+    fn what_makes_a_run_doubtful_is_told() {
+        let reads = |achieved_per_s| Latency {
+            intended_per_s: 1000.0,
+            achieved_per_s,
+            ..Latency::default()
+        };
+        assert!(rate_not_held(&reads(951.0)).is_none());
+        let warning = rate_not_held(&reads(700.0)).unwrap();
+        assert!(
+            warning.text.starts_with("700 of 1000 reads/s"),
+            "{warning:?}"
+        );
+        let pages = |resident| Pages {
+            total: 1000,
+            resident,
+            ..Pages::default()
+        };
+        assert!(cache_not_dropped(pages(10)).is_none());
+        let warning = cache_not_dropped(pages(11)).unwrap();
+        assert!(warning.text.starts_with("11 of 1000 pages"), "{warning:?}");
     }
 }

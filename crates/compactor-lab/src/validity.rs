@@ -22,8 +22,8 @@ const PRESSURE_WITH_ROOM: f64 = 0.6;
 pub(crate) const MOST_NOT_FOUND: f64 = 0.01;
 /// A reader that is free is to be woken within this for 99 percent of the reads.
 pub(crate) const MOST_WAKE_UP_DELAY: Duration = Duration::from_millis(20);
-/// Share of the reads that must be done without any compaction.
-pub(crate) const LEAST_ACHIEVED_ALONE: f64 = 0.95;
+/// Share of the reads that must be done for a schedule to be kept.
+pub(crate) const LEAST_ACHIEVED: f64 = 0.95;
 
 /// What a run is judged by.
 #[derive(Clone, Copy, Debug)]
@@ -173,7 +173,7 @@ fn judge_bystander(facts: &Facts<'_>, reasons: &mut Vec<Invalid>) {
         ));
     }
     let alone = facts.before;
-    if alone.achieved_per_s < LEAST_ACHIEVED_ALONE * alone.intended_per_s {
+    if alone.achieved_per_s < LEAST_ACHIEVED * alone.intended_per_s {
         reasons.push(invalid(
             "generator_late",
             format!(

@@ -145,7 +145,13 @@ pub struct HotSetRecord {
     pub least_resident: Option<u64>,
     /// Of these when the compaction was over, and before its inputs were let go.
     pub resident_after: Option<u64>,
-    /// `resident_before - least_resident`.
+    /// Pages that the bystander's threads had the disk read during the compaction, those of the index
+    /// included; `None` where the kernel does not tell (`/proc/self/task/*/io`).
+    #[serde(default)]
+    pub read_again: Option<u64>,
+    /// Evictions of the bystander's pages: those that were gone at the end, and each time that one was
+    /// read again, `resident_before - resident_after + read_again`. More, where the compaction brought
+    /// some back. Where the kernel does not tell what threads read, those that were missing at one time.
     pub evicted: Option<u64>,
 }
 

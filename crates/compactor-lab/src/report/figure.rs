@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::outcome::Run;
+use crate::outcome::{Latency, Run};
 
 /// One number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -20,26 +20,38 @@ pub enum Figure {
     MeanNs,
     /// Uncompressed input bytes that were compacted per second.
     CompactionBytesPerS,
-    /// Processor seconds of the compaction.
-    CompactionCpuS,
-    /// Pages of the hot set that were evicted.
+    /// Processor seconds of the compaction for each GiB of uncompressed input.
+    CompactionCpuSPerGib,
+    /// Seconds for which the compaction went on, or what stands for it in the idle arm.
+    DuringS,
+    /// Pages of the hot set that were evicted, each time counted.
     EvictedPages,
     /// Pages that were evicted and soon needed again: of the cgroup, without one of the machine.
     RefaultedPages,
+    /// 99 percent of the reads before the compaction, ns.
+    P99BeforeNs,
+    /// 99 percent of the reads after it, ns.
+    P99AfterNs,
+    /// 99.9 percent of the reads after it, ns.
+    P999AfterNs,
 }
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 9] = [
+    pub const ALL: [Figure; 13] = [
         Figure::P50Ns,
         Figure::P99Ns,
         Figure::P999Ns,
         Figure::MaxNs,
         Figure::MeanNs,
         Figure::CompactionBytesPerS,
-        Figure::CompactionCpuS,
+        Figure::CompactionCpuSPerGib,
+        Figure::DuringS,
         Figure::EvictedPages,
         Figure::RefaultedPages,
+        Figure::P99BeforeNs,
+        Figure::P99AfterNs,
+        Figure::P999AfterNs,
     ];
 
     /// Those that arms are compared by.
@@ -55,15 +67,20 @@ impl Figure {
             Figure::MaxNs => "max",
             Figure::MeanNs => "mean",
             Figure::CompactionBytesPerS => "MiB/s",
-            Figure::CompactionCpuS => "CPU s",
+            Figure::CompactionCpuSPerGib => "CPU s/GiB",
+            Figure::DuringS => "s",
             Figure::EvictedPages => "hot pages evicted",
             Figure::RefaultedPages => "refaults",
+            Figure::P99BeforeNs => "p99 before",
+            Figure::P99AfterNs => "p99 after",
+            Figure::P999AfterNs => "p99.9 after",
         }
     }
 
     /// Of a run; `None` where it has none, such as latencies without a read.
     pub fn of(self, run: &Run) -> Option<f64> {
-        let reads = Some(&run.during).filter(|latency| latency.operations > 0);
+        let of = |latency| Some(latency).filter(|latency: &&Latency| latency.operations > 0);
+        let (before, reads, after) = (of(&run.before), of(&run.during), of(&run.after));
         let compaction = run.compaction.as_ref();
         let number = match self {
             Figure::P50Ns => reads?.p50_ns as f64,
@@ -72,12 +89,19 @@ impl Figure {
             Figure::MaxNs => reads?.max_ns as f64,
             Figure::MeanNs => reads?.mean_ns,
             Figure::CompactionBytesPerS => compaction?.uncompressed_bytes_per_s,
-            Figure::CompactionCpuS => compaction.map(|_| run.cpu.compaction_s)?,
+            Figure::CompactionCpuSPerGib => {
+                let bytes = compaction?.input_uncompressed_bytes as f64;
+                run.cpu.compaction_s / (bytes / f64::from(1 << 30))
+            }
+            Figure::DuringS => run.during.duration_s,
             Figure::EvictedPages => run.hot_set.evicted? as f64,
             Figure::RefaultedPages => {
                 let of_the_cgroup = run.memory.cgroup_refaults;
                 of_the_cgroup.or(run.memory.machine_refaults)? as f64
             }
+            Figure::P99BeforeNs => before?.p99_ns as f64,
+            Figure::P99AfterNs => after?.p99_ns as f64,
+            Figure::P999AfterNs => after?.p999_ns as f64,
         };
         number.is_finite().then_some(number)
     }

@@ -157,6 +157,7 @@ fn run(arm: Arm, like: &Run, pressure: f64, random: &mut Random) -> Run {
             resident_before: Some(pages as u64),
             least_resident: Some((pages - evicted) as u64),
             resident_after: Some((pages - evicted) as u64),
+            read_again: Some((evicted * 0.5) as u64),
             evicted: Some(evicted as u64),
         },
         memory: MemoryRecord {

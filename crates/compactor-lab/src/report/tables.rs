@@ -12,6 +12,7 @@ pub(super) fn of_point(point: &PointReport<'_>) -> Vec<Table> {
     let mut tables = vec![latencies(point)];
     tables.extend(ratios(point));
     tables.push(costs(point));
+    tables.push(around(point));
     tables.extend(left_out(point));
     tables
 }
@@ -52,13 +53,14 @@ fn latencies(point: &PointReport<'_>) -> Table {
 /// What a compaction cost and what it did to memory.
 fn costs(point: &PointReport<'_>) -> Table {
     let mut table = Table::new(
-        "The compaction: MiB of uncompressed input per second, its processor seconds, pages of the hot \
-         set that were evicted while it ran (of all that the hot set has), and pages that were evicted \
-         and soon needed again; medians",
+        "The compaction: MiB of uncompressed input per second, processor seconds for a GiB of it, how \
+         long it went on; meanwhile evictions of pages of the hot set, each time counted (of so many \
+         pages), and refaults of any file's; medians",
         &[
             "arm",
             "MiB/s",
-            "CPU s",
+            "CPU s/GiB",
+            "s",
             "hot pages evicted",
             "of",
             "refaults",
@@ -71,12 +73,33 @@ fn costs(point: &PointReport<'_>) -> Table {
             cell(arm.figure(Figure::CompactionBytesPerS), |s| {
                 mebibytes(s.median)
             }),
-            cell(arm.figure(Figure::CompactionCpuS), |s| {
+            cell(arm.figure(Figure::CompactionCpuSPerGib), |s| {
                 significant(s.median)
             }),
+            cell(arm.figure(Figure::DuringS), |s| significant(s.median)),
             pages(Figure::EvictedPages),
             hot_pages(point, arm.arm),
             pages(Figure::RefaultedPages),
+        ]);
+    }
+    table
+}
+
+/// What reads cost when nothing goes on: of the inputs before, of the output after. A compaction past
+/// the page cache leaves an output of which nothing is there yet.
+fn around(point: &PointReport<'_>) -> Table {
+    let mut table = Table::new(
+        "Reads before the compaction, of its inputs, hot rows warm, and right after it, of its output as \
+         it left it (idle: of the inputs), ms; medians",
+        &["arm", "p99 before", "p99 after", "p99.9 after"],
+    );
+    for arm in &point.arms {
+        let middle = |figure| cell(arm.figure(figure), |s| milliseconds(s.median));
+        table.rows.push(vec![
+            arm.arm.to_string(),
+            middle(Figure::P99BeforeNs),
+            middle(Figure::P99AfterNs),
+            middle(Figure::P999AfterNs),
         ]);
     }
     table

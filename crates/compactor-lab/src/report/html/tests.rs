@@ -92,7 +92,7 @@ fn everything_is_shown_that_there_is() {
     let tables = document
         .descendants()
         .filter(|n| n.tag_name().name() == "table");
-    assert_eq!(tables.count(), 3 * 3);
+    assert_eq!(tables.count(), 3 * 4);
     assert!(html.contains("only 3 runs that count"));
     assert!(html.contains("vda is a virtual disk"));
 }
