@@ -164,3 +164,43 @@ pub(crate) fn of_point(
     }
     warnings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// Kinds of what is said of a table of 1000 MiB, with so much hot of it, asked for and had.
+    fn kinds(asked: u64, hot: u64, limit: Option<u64>) -> String {
+        let data = DataRecord {
+            shape: "kv".to_owned(),
+            version: "oa".to_owned(),
+            compressor: None,
+            chunk_length_bytes: None,
+            sstables: 2,
+            bytes: 1000 * MIB,
+            uncompressed_bytes: 1000 * MIB,
+            partitions: 1,
+        };
+        let memory = 100_000 * MIB;
+        let pressure = hot as f64 / limit.unwrap_or(memory) as f64;
+        let found = of_point(&data, hot, asked, pressure, limit, Some(memory));
+        let kinds: Vec<&str> = found.iter().map(|w| w.kind.as_str()).collect();
+        kinds.join(" ")
+    }
+
+    #[test]
+    fn too_little_pressure_is_told() {
+        assert_eq!(kinds(100 * MIB, 100 * MIB, Some(500 * MIB)), "");
+        let little = kinds(40 * MIB, 40 * MIB, Some(500 * MIB));
+        assert_eq!(little, "little_pressure");
+        // Inputs, an output as long, hot rows: 2100 MiB.
+        let fits = kinds(100 * MIB, 100 * MIB, Some(2101 * MIB));
+        assert_eq!(fits, "everything_fits");
+        // Without a limit there is all of the machine's memory.
+        assert_eq!(kinds(100 * MIB, 100 * MIB, None), "everything_fits");
+        let small = kinds(400 * MIB, 300 * MIB, Some(500 * MIB));
+        assert_eq!(small, "small_hot_set");
+    }
+}
