@@ -426,14 +426,26 @@ fn a_compaction_that_is_soon_done_is_done_again() {
     let mut options = small(directory.path(), &["buffered/buffered"]);
     options.warm_ups = 0;
     options.throughput_bytes_per_s = None;
-    options.least_compaction = Duration::from_secs(2);
-    let outcome = interference(&options, &NoWatcher).unwrap();
-    assert!(is_empty(directory.path()));
+    let rounds_of = |outcome: &Outcome| {
+        let compaction = outcome.points[0].runs[0].compaction.as_ref();
+        compaction.unwrap().rounds
+    };
+    // On a busy machine one compaction may take as long as several elsewhere.
+    let mut least_s = 1;
+    let outcome = loop {
+        options.least_compaction = Duration::from_secs(least_s);
+        let outcome = interference(&options, &NoWatcher).unwrap();
+        assert!(is_empty(directory.path()));
+        if rounds_of(&outcome) > 1 || least_s > 30 {
+            break outcome;
+        }
+        least_s *= 4;
+    };
     let run = &outcome.points[0].runs[0];
     let compaction = run.compaction.as_ref().unwrap();
     assert!(compaction.rounds > 1, "{compaction:?}");
     // Unless the table is so small that another hundred times would tell nothing.
-    assert!(compaction.elapsed_s >= 2.0 || compaction.rounds == 100);
+    assert!(compaction.elapsed_s >= least_s as f64 || compaction.rounds == 100);
     let rounds = u64::from(compaction.rounds);
     let table = &outcome.points[0].data;
     assert_eq!(
