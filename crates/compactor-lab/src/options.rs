@@ -107,7 +107,7 @@ pub struct InterferenceOptions {
 
 impl InterferenceOptions {
     /// The full experiment: all arms, five repeats, 2 GiB, hot set 256 MiB of a limit of 512 MiB, 10,000
-    /// reads/s, compaction at Cassandra's default of 64 MiB/s. It takes some 40 minutes.
+    /// reads/s, compaction at Cassandra's default of 64 MiB/s. It takes some 25 minutes.
     pub fn new(directory: impl Into<PathBuf>) -> InterferenceOptions {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         InterferenceOptions {

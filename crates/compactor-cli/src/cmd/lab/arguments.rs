@@ -32,7 +32,7 @@ use crate::numbers::within;
   The short one, under five minutes, with data made by itself:
     compactor lab interference --quick --json outcome.json --html report.html
 
-  All arms, five repeats, on the disk that is of interest:
+  All arms, five repeats, some 25 minutes, on the disk that is of interest:
     compactor lab interference --directory /var/lib/cassandra --json outcome.json
 
   Where does direct I/O begin to matter?
