@@ -4,7 +4,8 @@
 //! The whole process moves into a new group below its own (v2: beside it, where its own may not have
 //! children with processes), and back at the end. Version 1 and 2 both charge page cache to the group
 //! that first touched it. The group is removed when this is dropped; one that a killed run left is
-//! removed by the next.
+//! removed by the next. A memory controller that had to be enabled for children (v2) stays enabled:
+//! others may have begun to use it.
 
 use std::fs;
 use std::io;
