@@ -30,6 +30,12 @@ pub trait IoBackend: Send + Sync + fmt::Debug {
     /// backend, in any order with respect to others.
     fn submit(&self, operation: Operation);
 
+    /// As [`submit`](Self::submit), by a thread that will wait for the completion: it may run on that very
+    /// thread, before this returns. A small read costs less than to wake another thread for it.
+    fn submit_awaited(&self, operation: Operation) {
+        self.submit(operation);
+    }
+
     /// Called when the last owner of a file is gone: no operation on it will follow.
     fn forget(&self, _file_id: u64) {}
 }

@@ -5,12 +5,13 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::FileType;
 
 use crate::backend::IoBackend;
 use crate::error::{IoError, IoErrorKind, IoOperation};
+use crate::mode::BackendKind;
 
 /// Opens a regular file for reading; symbolic links are followed.
 ///
@@ -47,6 +48,8 @@ pub struct FileHandle {
     path: PathBuf,
     id: u64,
     backend: Arc<dyn IoBackend>,
+    /// An operation on it was queued for a ring's thread.
+    is_queued: AtomicBool,
 }
 
 impl FileHandle {
@@ -57,6 +60,7 @@ impl FileHandle {
             path: path.to_owned(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             backend,
+            is_queued: AtomicBool::new(false),
         })
     }
 
@@ -75,6 +79,11 @@ impl FileHandle {
         self.id
     }
 
+    /// A ring's thread will hear of it, and has to hear when it goes.
+    pub(crate) fn set_queued(&self) {
+        self.is_queued.store(true, Ordering::Relaxed);
+    }
+
     pub(crate) fn backend(&self) -> &dyn IoBackend {
         &*self.backend
     }
@@ -88,7 +97,10 @@ impl AsFd for FileHandle {
 
 impl Drop for FileHandle {
     fn drop(&mut self) {
-        self.backend.forget(self.id);
+        // Of a small file that was read by who waited for it no ring knows: none is woken for it.
+        if *self.is_queued.get_mut() || self.backend.kind() != BackendKind::Uring {
+            self.backend.forget(self.id);
+        }
     }
 }
 

@@ -18,6 +18,9 @@ use crate::pool::BufferPool;
 use crate::read_transfer::{ReadDone, ReadTransfer};
 use crate::reader::{ReadaheadOptions, SequentialReader};
 
+/// What is read at a time by the thread that waits for it, at most.
+const SMALL_READ_BYTES: usize = 64 << 10;
+
 /// A file open for reading. Clones share it.
 ///
 /// Its length is taken when it is opened: inputs are files that nobody changes any more. If the
@@ -125,14 +128,15 @@ impl InputFile {
     pub fn read_at(&self, offset: u64, len: usize) -> Result<Extent, IoError> {
         assert_may_block("read_at");
         let (sender, receiver) = bounded(1);
-        self.submit_read(
-            offset,
-            len,
-            Box::new(move |result| {
-                // Fails only if the receiver is gone, and it waits below.
-                drop(sender.send(result));
-            }),
-        );
+        let done = Box::new(move |result| {
+            // Fails only if the receiver is gone, and it waits below.
+            drop(sender.send(result));
+        });
+        let input = Arc::clone(&self.shared);
+        match len <= SMALL_READ_BYTES {
+            true => ReadTransfer::submit_awaited(input, offset, len, done),
+            false => ReadTransfer::submit(input, offset, len, done),
+        }
         receiver
             .recv()
             .unwrap_or_else(|_| Err(self.lost_read(offset, len)))
@@ -161,6 +165,9 @@ impl InputFile {
             let reason = format!("the file has {len} bytes, at most {limit_bytes} are accepted");
             let kind = IoErrorKind::TooLarge;
             return Err(IoError::found(IoOperation::Read, kind, self.path(), reason));
+        }
+        if len <= SMALL_READ_BYTES as u64 {
+            return Ok(self.read_at(0, len as usize)?.to_vec());
         }
         // As long as the file itself is, and within the caller's limit.
         let mut bytes = Vec::with_capacity(len as usize);

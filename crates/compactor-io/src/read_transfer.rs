@@ -26,12 +26,23 @@ pub(crate) struct ReadTransfer {
     filled: usize,
     /// Operations in a row that brought nothing.
     attempts: u32,
+    /// Whoever asked waits for it.
+    is_awaited: bool,
     done: ReadDone,
 }
 
 impl ReadTransfer {
     /// Submits the read. Any offset and length.
     pub(crate) fn submit(input: Arc<InputShared>, offset: u64, len: usize, done: ReadDone) {
+        ReadTransfer::start(input, offset, len, false, done);
+    }
+
+    /// As [`submit`](Self::submit), by a thread that will wait for the bytes.
+    pub(crate) fn submit_awaited(input: Arc<InputShared>, offset: u64, len: usize, done: ReadDone) {
+        ReadTransfer::start(input, offset, len, true, done);
+    }
+
+    fn start(input: Arc<InputShared>, offset: u64, len: usize, is_awaited: bool, done: ReadDone) {
         let end = offset.checked_add(len as u64);
         let beyond = end.is_none_or(|end| end > input.len);
         if len == 0 || beyond {
@@ -68,6 +79,7 @@ impl ReadTransfer {
             span,
             filled: 0,
             attempts: 0,
+            is_awaited,
             done,
         };
         if span <= OPERATION_BYTES_MAX {
@@ -90,7 +102,8 @@ impl ReadTransfer {
         let backend = Arc::clone(&file);
         let offset = self.start + position as u64;
         let flags = self.input.flags;
-        backend.backend().submit(Operation {
+        let is_awaited = self.is_awaited;
+        let operation = Operation {
             file,
             request: Request::Read {
                 target,
@@ -98,7 +111,11 @@ impl ReadTransfer {
                 flags,
             },
             completion: Completion::new(move |outcome| self.complete(outcome, position)),
-        });
+        };
+        match is_awaited {
+            true => backend.backend().submit_awaited(operation),
+            false => backend.backend().submit(operation),
+        }
     }
 
     /// Goes on after one operation that began at `position`.

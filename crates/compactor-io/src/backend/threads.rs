@@ -45,6 +45,10 @@ impl ThreadsBackend {
 }
 
 impl IoBackend for ThreadsBackend {
+    fn submit_awaited(&self, operation: Operation) {
+        perform(operation);
+    }
+
     fn kind(&self) -> BackendKind {
         BackendKind::Threads
     }

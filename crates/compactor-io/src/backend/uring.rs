@@ -97,6 +97,10 @@ impl UringBackend {
 }
 
 impl IoBackend for UringBackend {
+    fn submit_awaited(&self, operation: Operation) {
+        super::threads::perform(operation);
+    }
+
     fn kind(&self) -> BackendKind {
         BackendKind::Uring
     }
@@ -108,6 +112,7 @@ impl IoBackend for UringBackend {
             // completion reports that. Likewise without a sender.
             _ => {
                 if let Some(sender) = self.sender(operation.file.id()) {
+                    operation.file.set_queued();
                     drop(sender.send(Message::Run(operation)));
                 }
             }
