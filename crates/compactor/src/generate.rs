@@ -256,6 +256,8 @@ pub fn generate(
     let mut created = Created::directory(&directory)?;
     created.write("schema.cql", cql.as_bytes())?;
     let mut report = GenerateReport::new(&options, &directory);
+    // One for all: whoever makes one lists the directory, which may hold tens of thousands of SSTables.
+    let staging = Arc::new(Staging::create(&directory)?);
     for sstable in 0..options.sstables {
         let content = Content::new(&options, sstable, timeline);
         let settings = SstableSettings {
@@ -274,6 +276,7 @@ pub fn generate(
         };
         let job = Job {
             io: &io,
+            staging: &staging,
             options: &options,
             workers: &workers,
             partitions,
@@ -282,6 +285,7 @@ pub fn generate(
         created.add_sstable(&written.descriptor);
         report.add(written);
     }
+    drop(staging);
     created.keep();
     report.complete(&io, Usage::now().since(&usage), started.elapsed());
     Ok(report)
@@ -350,6 +354,7 @@ impl Content {
 
 struct Job<'a> {
     io: &'a Io,
+    staging: &'a Arc<Staging>,
     options: &'a GenerateOptions,
     workers: &'a Workers,
     partitions: u64,
@@ -365,7 +370,6 @@ impl Job<'_> {
         observer: &mut dyn Observer,
     ) -> Result<compactor_engine::sstable_writer::WrittenSstable> {
         let cancelled = Arc::new(AtomicBool::new(false));
-        let staging = Staging::create(&settings.descriptor.directory)?;
         let write = WriteSettings {
             mode: self.options.write_mode,
             buffer_bytes: 1 << 20,
@@ -376,7 +380,7 @@ impl Job<'_> {
         };
         let (writer, mut partitions) = SstableWriter::create(
             self.io,
-            staging,
+            Arc::clone(self.staging),
             settings,
             &write,
             self.workers.queue(),
