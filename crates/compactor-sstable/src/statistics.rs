@@ -27,7 +27,7 @@ pub use estimated_histogram::EstimatedHistogram;
 pub use header::{EncodingStats, HeaderColumn, HeaderType, SerializationHeader};
 pub use hyper_log_log::HyperLogLogPlus;
 pub use stats::StatsMetadata;
-pub use tombstone_histogram::{TombstoneHistogram, TombstoneHistogramBuilder};
+pub use tombstone_histogram::{TimeRun, TombstoneHistogram, TombstoneHistogramBuilder};
 
 use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;

@@ -319,6 +319,23 @@ impl<'a> PartitionIndex<'a> {
         }
     }
 
+    /// The first partitions at or behind a token of Murmur3Partitioner.
+    ///
+    /// # Errors
+    /// Corruption on the way.
+    pub fn around(&self, token: i64) -> Result<Around> {
+        let mut key = Vec::with_capacity(24);
+        append_key(Token::Murmur3(token), &[], &mut key);
+        // Of the token alone.
+        key.truncate(1 + 8);
+        let (doubtful, mut walk) = self.trie.walk_from(&key)?;
+        let next = walk.next_payload()?;
+        Ok(Around {
+            doubtful: doubtful.map(|node| self.entry(&node)).transpose()?,
+            next: next.map(|node| self.entry(&node)).transpose()?,
+        })
+    }
+
     fn entry(&self, node: &Node<'a>) -> Result<PartitionEntry> {
         let bits = node.payload_bits();
         let (hash_len, len) = match bits.checked_sub(FLAG_HAS_HASH_BYTE) {
@@ -349,6 +366,15 @@ impl<'a> PartitionIndex<'a> {
             hash: hash.first().copied(),
         })
     }
+}
+
+/// Partitions at a token, as far as an index tells without whole keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// It may be before the token, or the first at or behind it.
+    pub doubtful: Option<PartitionEntry>,
+    /// The first behind that which is not before the token; `None` if there is none.
+    pub next: Option<PartitionEntry>,
 }
 
 /// A walk over the partitions of an index.

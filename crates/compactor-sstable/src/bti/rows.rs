@@ -90,15 +90,12 @@ impl Name {
     }
 }
 
-/// Writes `Rows.db`, one partition after the other. Bytes collect in [`RowIndexWriter::output`], for
-/// the caller to take at will, also within a partition.
+/// Cuts the rows of one partition after the other into blocks, and finds what separates them.
 #[derive(Debug)]
-pub struct RowIndexWriter {
+pub struct RowBlocks {
     types: Vec<CqlType>,
     comparator: ClusteringComparator,
     column_index_size: u64,
-    out: PagedOutput,
-    trie: TrieWriter<BlockPayload>,
 
     /// The block being filled: whether there is one, where it begins, what is open there, its names.
     in_block: bool,
@@ -110,7 +107,7 @@ pub struct RowIndexWriter {
     open_marker: DeletionTime,
     blocks: u32,
 
-    /// Byte-comparable: the last clustering of the block before, the separator written last, and
+    /// Byte-comparable: the last clustering of the block before, the separator told last, and
     /// scratch space for another of each.
     max: Vec<u8>,
     separator: Vec<u8>,
@@ -118,19 +115,28 @@ pub struct RowIndexWriter {
     spans: Vec<ValueSpan>,
 }
 
-impl RowIndexWriter {
-    /// A writer for a table whose clustering columns have `clustering_types`, of blocks that end with
-    /// the unfiltered that reaches `column_index_size` bytes.
+/// A block of rows on its way into the trie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeparatedBlock<'a> {
+    /// What leads to it.
+    pub separator: &'a [u8],
+    /// Where it begins, from the partition's first byte.
+    pub offset: u64,
+    /// The deletion that is open at its start.
+    pub open: DeletionTime,
+}
+
+impl RowBlocks {
+    /// For a table whose clustering columns have `clustering_types`, of blocks that end with the
+    /// unfiltered that reaches `column_index_size` bytes.
     ///
     /// # Errors
     /// Unsupported types.
-    pub fn new(clustering_types: &[CqlType], column_index_size: u64) -> Result<RowIndexWriter> {
-        Ok(RowIndexWriter {
+    pub fn new(clustering_types: &[CqlType], column_index_size: u64) -> Result<RowBlocks> {
+        Ok(RowBlocks {
             types: clustering_types.to_vec(),
             comparator: ClusteringComparator::new(clustering_types)?,
             column_index_size,
-            out: PagedOutput::new(),
-            trie: TrieWriter::new(),
             in_block: false,
             block_start: 0,
             block_open: DeletionTime::LIVE,
@@ -146,9 +152,203 @@ impl RowIndexWriter {
         })
     }
 
+    /// As [`RowIndexWriter::add_unfiltered`]; `tell` is told of a block that ends with it.
+    ///
+    /// # Errors
+    /// As [`RowIndexWriter::add_unfiltered`], and those of `tell`.
+    #[inline]
+    pub fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+        tell: impl FnOnce(SeparatedBlock<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if !self.in_block {
+            self.in_block = true;
+            self.block_start = start;
+            self.block_open = self.open_marker;
+            self.first.set(kind, body);
+        }
+        self.last.set(kind, body);
+        self.end = end;
+        self.open_marker = *open_marker;
+        if end - self.block_start >= self.column_index_size {
+            self.close_block(tell)?;
+        }
+        Ok(())
+    }
+
+    fn close_block(&mut self, tell: impl FnOnce(SeparatedBlock<'_>) -> Result<()>) -> Result<()> {
+        if self.blocks == 0 {
+            self.separator.clear();
+        } else {
+            encode(
+                &self.comparator,
+                &self.types,
+                &self.first,
+                &mut self.spans,
+                &mut self.comparable,
+            )?;
+            separator_beyond(&self.max, &self.comparable, &mut self.separator)?;
+        }
+        tell(SeparatedBlock {
+            separator: &self.separator,
+            offset: self.block_start,
+            open: self.block_open,
+        })?;
+        encode(
+            &self.comparator,
+            &self.types,
+            &self.last,
+            &mut self.spans,
+            &mut self.max,
+        )?;
+        self.blocks = self.blocks.saturating_add(1);
+        self.in_block = false;
+        Ok(())
+    }
+
+    /// Ends the partition: tells what is left. Returns the number of blocks, which are an index if
+    /// there are two or more; then something behind the last of them was told as well. Ready for the next
+    /// partition.
+    ///
+    /// # Errors
+    /// As [`RowBlocks::add_unfiltered`].
+    pub fn finish(&mut self, tell: impl FnMut(SeparatedBlock<'_>) -> Result<()>) -> Result<u32> {
+        let told = self.tell_rest(tell);
+        let blocks = std::mem::take(&mut self.blocks);
+        self.in_block = false;
+        self.open_marker = DeletionTime::LIVE;
+        told.map(|()| blocks)
+    }
+
+    fn tell_rest(&mut self, mut tell: impl FnMut(SeparatedBlock<'_>) -> Result<()>) -> Result<()> {
+        // The only block of a partition tells nothing.
+        if self.in_block && self.blocks > 0 {
+            self.close_block(&mut tell)?;
+        }
+        if self.blocks < 2 {
+            return Ok(());
+        }
+        nudge(&self.max, &self.separator, &mut self.comparable)?;
+        tell(SeparatedBlock {
+            separator: &self.comparable,
+            offset: self.end,
+            open: DeletionTime::LIVE,
+        })
+    }
+}
+
+/// Writes `Rows.db`, one partition after the other. Bytes collect in [`RowIndexWriter::output`], for
+/// the caller to take at will, also within a partition.
+#[derive(Debug)]
+pub struct RowIndexWriter {
+    blocks: RowBlocks,
+    tries: RowTries,
+}
+
+/// The tries of a `Rows.db`, from blocks that somebody has cut.
+#[derive(Debug)]
+pub struct RowTries {
+    out: PagedOutput,
+    trie: TrieWriter<BlockPayload>,
+    /// Blocks of the current partition are in the trie.
+    has_blocks: bool,
+}
+
+impl Default for RowTries {
+    fn default() -> RowTries {
+        RowTries {
+            out: PagedOutput::new(),
+            trie: TrieWriter::new(),
+            has_blocks: false,
+        }
+    }
+}
+
+impl RowTries {
     /// What has been written and not taken.
     pub fn output(&mut self) -> &mut PagedOutput {
         &mut self.out
+    }
+
+    /// Adds a block of the current partition.
+    ///
+    /// # Errors
+    /// A partition that is too long for the format, or separators that do not ascend.
+    pub fn add(&mut self, block: SeparatedBlock<'_>) -> Result<()> {
+        let payload = payload(block.offset, block.open)?;
+        self.has_blocks = true;
+        self.trie.add(&mut self.out, block.separator, payload)
+    }
+
+    /// Ends the partition with this key at `data_position` of `Data.db`, which has so many blocks
+    /// ([`RowBlocks::finish`]). Returns the position of its entry, or `None` where it has less than two
+    /// blocks. Ready for the next partition, also after an error.
+    pub fn finish(
+        &mut self,
+        key: &[u8],
+        data_position: u64,
+        deletion: &DeletionTime,
+        blocks: u32,
+    ) -> Option<u64> {
+        let entry = (blocks >= 2).then(|| {
+            let root = self.trie.complete(&mut self.out);
+            let entry = self.out.position();
+            self.out.buffer().put_bytes16(key);
+            let base = self.out.position();
+            let out = self.out.buffer();
+            out.put_uvint(data_position);
+            out.put_svint(root as i64 - base as i64);
+            out.put_uvint(u64::from(blocks));
+            deletion.write(out, DELETION_TIME_VERSION);
+            entry
+        });
+        self.reset();
+        entry
+    }
+
+    /// Forgets the blocks of the current partition.
+    fn reset(&mut self) {
+        if std::mem::take(&mut self.has_blocks) {
+            self.trie.reset();
+        }
+    }
+}
+
+fn payload(offset: u64, open: DeletionTime) -> Result<BlockPayload> {
+    match i64::try_from(offset) {
+        Ok(offset) if signed_len(offset) <= MAX_OFFSET_LEN => Ok(BlockPayload { offset, open }),
+        _ => Err(Error::unsupported(format!(
+            "a partition of {offset} bytes or more"
+        ))),
+    }
+}
+
+impl RowIndexWriter {
+    /// A writer for a table whose clustering columns have `clustering_types`, of blocks that end with
+    /// the unfiltered that reaches `column_index_size` bytes.
+    ///
+    /// # Errors
+    /// Unsupported types.
+    pub fn new(clustering_types: &[CqlType], column_index_size: u64) -> Result<RowIndexWriter> {
+        Ok(RowIndexWriter {
+            blocks: RowBlocks::new(clustering_types, column_index_size)?,
+            tries: RowTries::default(),
+        })
+    }
+
+    /// What has been written and not taken.
+    pub fn output(&mut self) -> &mut PagedOutput {
+        self.tries.output()
+    }
+
+    /// The tries, for blocks that were cut elsewhere.
+    pub fn tries(&mut self) -> &mut RowTries {
+        &mut self.tries
     }
 
     /// Adds a row or marker that occupies `start..end` of the partition.
@@ -168,55 +368,10 @@ impl RowIndexWriter {
         body: &[u8],
         open_marker: &DeletionTime,
     ) -> Result<()> {
-        if !self.in_block {
-            self.in_block = true;
-            self.block_start = start;
-            self.block_open = self.open_marker;
-            self.first.set(kind, body);
-        }
-        self.last.set(kind, body);
-        self.end = end;
-        self.open_marker = *open_marker;
-        if end - self.block_start >= self.column_index_size {
-            self.close_block()?;
-        }
-        Ok(())
-    }
-
-    fn close_block(&mut self) -> Result<()> {
-        let payload = self.payload(self.block_start, self.block_open)?;
-        if self.blocks == 0 {
-            self.separator.clear();
-        } else {
-            encode(
-                &self.comparator,
-                &self.types,
-                &self.first,
-                &mut self.spans,
-                &mut self.comparable,
-            )?;
-            separator_beyond(&self.max, &self.comparable, &mut self.separator)?;
-        }
-        self.trie.add(&mut self.out, &self.separator, payload)?;
-        encode(
-            &self.comparator,
-            &self.types,
-            &self.last,
-            &mut self.spans,
-            &mut self.max,
-        )?;
-        self.blocks = self.blocks.saturating_add(1);
-        self.in_block = false;
-        Ok(())
-    }
-
-    fn payload(&self, offset: u64, open: DeletionTime) -> Result<BlockPayload> {
-        match i64::try_from(offset) {
-            Ok(offset) if signed_len(offset) <= MAX_OFFSET_LEN => Ok(BlockPayload { offset, open }),
-            _ => Err(Error::unsupported(format!(
-                "a partition of {offset} bytes or more"
-            ))),
-        }
+        let tries = &mut self.tries;
+        let tell = |block: SeparatedBlock<'_>| tries.add(block);
+        self.blocks
+            .add_unfiltered(start, end, kind, body, open_marker, tell)
     }
 
     /// Ends the partition with this key at `data_position` of `Data.db`. Returns the position of its
@@ -231,42 +386,14 @@ impl RowIndexWriter {
         data_position: u64,
         deletion: &DeletionTime,
     ) -> Result<Option<u64>> {
-        let entry = self.finish_blocks(key, data_position, deletion);
-        if self.blocks > 0 {
-            self.trie.reset();
+        let tries = &mut self.tries;
+        match self.blocks.finish(|block| tries.add(block)) {
+            Ok(blocks) => Ok(self.tries.finish(key, data_position, deletion, blocks)),
+            Err(error) => {
+                self.tries.reset();
+                Err(error)
+            }
         }
-        self.in_block = false;
-        self.blocks = 0;
-        self.open_marker = DeletionTime::LIVE;
-        entry
-    }
-
-    fn finish_blocks(
-        &mut self,
-        key: &[u8],
-        data_position: u64,
-        deletion: &DeletionTime,
-    ) -> Result<Option<u64>> {
-        // The only block of a partition tells nothing.
-        if self.in_block && self.blocks > 0 {
-            self.close_block()?;
-        }
-        if self.blocks < 2 {
-            return Ok(None);
-        }
-        nudge(&self.max, &self.separator, &mut self.comparable)?;
-        let payload = self.payload(self.end, DeletionTime::LIVE)?;
-        self.trie.add(&mut self.out, &self.comparable, payload)?;
-        let root = self.trie.complete(&mut self.out);
-        let entry = self.out.position();
-        self.out.buffer().put_bytes16(key);
-        let base = self.out.position();
-        let out = self.out.buffer();
-        out.put_uvint(data_position);
-        out.put_svint(root as i64 - base as i64);
-        out.put_uvint(u64::from(self.blocks));
-        deletion.write(out, DELETION_TIME_VERSION);
-        Ok(Some(entry))
     }
 }
 

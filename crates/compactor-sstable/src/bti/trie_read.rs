@@ -157,6 +157,40 @@ impl<'a> Trie<'a> {
         Ok(None)
     }
 
+    /// Walks over the payloads that are not before `key`, in the order of their keys. The first is given
+    /// apart if its own key is `key`, or what `key` begins with.
+    ///
+    /// # Errors
+    /// Corruption on the way.
+    pub fn walk_from(&self, key: &[u8]) -> Result<(Option<Node<'a>>, Walk<'a>)> {
+        let mut walk = self.walk();
+        let mut beginning = None;
+        if let Some(node) = walk.enter(self.root)? {
+            beginning = Some(node);
+        }
+        for byte in key {
+            let Some(frame) = walk.stack.last_mut() else {
+                break;
+            };
+            let place = match frame.node.search(*byte) {
+                Ok(place) => place,
+                Err(place) => {
+                    frame.next = place;
+                    break;
+                }
+            };
+            frame.next = place + 1;
+            let Some(child) = frame.node.child(place)? else {
+                break;
+            };
+            walk.key.push(*byte);
+            if let Some(node) = walk.enter(child)? {
+                beginning = Some(node);
+            }
+        }
+        Ok((beginning, walk))
+    }
+
     /// Walks over all payloads in the order of their keys.
     pub fn walk(&self) -> Walk<'a> {
         Walk {

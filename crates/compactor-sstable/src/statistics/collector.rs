@@ -12,7 +12,7 @@ use crate::statistics::estimated_histogram::EstimatedHistogram;
 use crate::statistics::header::SerializationHeader;
 use crate::statistics::hyper_log_log::HyperLogLogPlus;
 use crate::statistics::stats::{NO_COMPRESSION_RATIO, NO_TIMESTAMP, StatsMetadata, UNREPAIRED};
-use crate::statistics::tombstone_histogram::TombstoneHistogramBuilder;
+use crate::statistics::tombstone_histogram::{TimeRun, TombstoneHistogramBuilder};
 use crate::statistics::{CompactionMetadata, Statistics, UuidBytes, ValidationMetadata};
 
 /// What an output inherits from its inputs or is told.
@@ -126,6 +126,11 @@ impl MinMax<i64> {
         self.max = self.max.max(value);
     }
 
+    fn merge(&mut self, other: MinMax<i64>) {
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
     fn or(self, min: i64, max: i64) -> (i64, i64) {
         if self.min > self.max {
             (min, max)
@@ -145,6 +150,11 @@ impl MinMax<i32> {
     fn update(&mut self, value: i32) {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
+    }
+
+    fn merge(&mut self, other: MinMax<i32>) {
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
     }
 }
 
@@ -171,7 +181,8 @@ pub struct MetadataCollector {
     covered_clustering: CoveredClusteringTracker,
     partition_sizes: EstimatedHistogram,
     cells_per_partition: EstimatedHistogram,
-    cardinality: HyperLogLogPlus,
+    /// `None` of a part, whose keys are added to the whole.
+    cardinality: Option<HyperLogLogPlus>,
     settings: CollectorSettings,
 }
 
@@ -192,9 +203,49 @@ impl MetadataCollector {
             covered_clustering: CoveredClusteringTracker::new(),
             partition_sizes: EstimatedHistogram::of_partition_sizes(),
             cells_per_partition: EstimatedHistogram::of_cell_counts(),
-            cardinality: HyperLogLogPlus::new(),
+            cardinality: Some(HyperLogLogPlus::new()),
             settings,
         }
+    }
+
+    /// Starts collecting of some consecutive partitions of an SSTable, for
+    /// [`MetadataCollector::append`] of a collector that is given their keys.
+    pub fn of_a_part() -> MetadataCollector {
+        MetadataCollector {
+            tombstone_drop_times: TombstoneHistogramBuilder::of_a_part(),
+            cardinality: None,
+            ..MetadataCollector::new(CollectorSettings::default())
+        }
+    }
+
+    /// Local deletion times of a part since this was last asked, for [`MetadataCollector::add_times`]
+    /// of the whole, in the same order: they may be more than anybody wants to keep till the end.
+    pub fn take_times(&mut self) -> Vec<TimeRun> {
+        self.tombstone_drop_times.take_runs()
+    }
+
+    /// Adds times that a part was asked for.
+    pub fn add_times(&mut self, times: &[TimeRun]) {
+        self.tombstone_drop_times.add_runs(times);
+    }
+
+    /// Adds what a part has collected, its keys and those times apart that it was asked for. Nothing
+    /// that is not behind the parts before may be in it: the outcome is that of one collector then.
+    pub fn append(&mut self, mut part: MetadataCollector, comparator: &ClusteringComparator) {
+        self.timestamp.merge(part.timestamp);
+        self.local_deletion_time.merge(part.local_deletion_time);
+        self.latest_deletion_time = self.latest_deletion_time.max(part.latest_deletion_time);
+        self.ttl.merge(part.ttl);
+        self.add_times(&part.take_times());
+        self.total_rows += part.total_rows;
+        self.total_columns_set = self.total_columns_set.wrapping_add(part.total_columns_set);
+        self.has_partition_level_deletions |= part.has_partition_level_deletions;
+        self.has_legacy_counter_shards |= part.has_legacy_counter_shards;
+        self.covered_clustering
+            .append(comparator, &part.covered_clustering);
+        // Both have the buckets that all collectors have.
+        let _ = self.partition_sizes.merge(&part.partition_sizes);
+        let _ = self.cells_per_partition.merge(&part.cells_per_partition);
     }
 
     /// Takes a timestamp into account.
@@ -282,7 +333,9 @@ impl MetadataCollector {
     /// Counts a partition key.
     #[inline]
     pub fn add_key(&mut self, key: &[u8]) {
-        self.cardinality.add(key);
+        if let Some(cardinality) = &mut self.cardinality {
+            cardinality.add(key);
+        }
     }
 
     /// Ends a partition of `size` bytes, its end byte included: enters its size and the cells
@@ -349,7 +402,9 @@ impl MetadataCollector {
                 partitioner: finish.partitioner.class_name().to_owned(),
                 bloom_filter_fp_chance: finish.bloom_filter_fp_chance,
             },
-            compaction: Some(CompactionMetadata::of(&self.cardinality)),
+            compaction: Some(CompactionMetadata::of(
+                &self.cardinality.unwrap_or_default(),
+            )),
             stats,
             header: finish.header,
         }

@@ -257,6 +257,13 @@ fn replace(slot: &mut Option<Owned>, comparator: &ClusteringComparator, prefix: 
 }
 
 impl CoveredClusteringTracker {
+    /// Takes what another has seen behind all of this into account.
+    pub fn append(&mut self, comparator: &ClusteringComparator, other: &CoveredClusteringTracker) {
+        for owned in [&other.min, &other.max].into_iter().flatten() {
+            self.update(comparator, owned.prefix());
+        }
+    }
+
     /// Nothing covered yet.
     pub fn new() -> CoveredClusteringTracker {
         CoveredClusteringTracker::default()

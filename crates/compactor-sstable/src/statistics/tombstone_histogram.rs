@@ -15,7 +15,7 @@ use crate::version::Version;
 
 mod builder;
 
-pub use builder::TombstoneHistogramBuilder;
+pub use builder::{TimeRun, TombstoneHistogramBuilder};
 
 /// Bytes per bin that Cassandra counts when it sizes the component, whatever the version.
 pub(super) const COUNTED_BIN_LEN: usize = 16;

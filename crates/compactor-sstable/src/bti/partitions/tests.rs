@@ -30,6 +30,38 @@ fn place(index: usize) -> PartitionPosition {
     }
 }
 
+/// The first partition at or behind a token is one of the two, and with the key of the first at hand it is
+/// known which.
+#[test]
+fn what_is_around_a_token() {
+    for count in [1, 2, 3, 50, 2000] {
+        let keys = sorted((0..count).map(|n| format!("key{n}").into_bytes()));
+        let bytes = written(&keys);
+        let index = PartitionIndex::parse(&bytes).unwrap();
+        let tokens = keys.iter().flat_map(|(token, ..)| {
+            [-1i64 << 40, -256, -1, 0, 1, 256, 1 << 40].map(|more| token.saturating_add(more))
+        });
+        let mut doubts = 0;
+        for token in tokens.chain([i64::MIN, 0, i64::MAX]) {
+            let around = index.around(token).unwrap();
+            let first = keys.partition_point(|key| key.0 < token);
+            let number = |entry: PartitionEntry| {
+                let mut places = (0..keys.len()).map(place);
+                places.position(|place| place == entry.position).unwrap()
+            };
+            let doubtful = around.doubtful.map(number);
+            doubts += usize::from(doubtful.is_some());
+            let next = around.next.map_or(keys.len(), number);
+            assert!(doubtful.is_none_or(|n| n + 1 == next), "{token}");
+            match doubtful.filter(|n| keys[*n].0 >= token) {
+                Some(found) => assert_eq!(found, first, "{token}"),
+                None => assert_eq!(next, first, "{token}"),
+            }
+        }
+        assert!(doubts > 0, "{count}");
+    }
+}
+
 #[test]
 fn every_key_is_found() {
     for count in [1, 2, 3, 500, 5000] {

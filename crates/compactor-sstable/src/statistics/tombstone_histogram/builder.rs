@@ -26,8 +26,17 @@ pub struct TombstoneHistogramBuilder {
     /// to lie together, and the spool would count the same.
     point: i64,
     count: u64,
+    /// Of a part of an SSTable: the runs of equal times, in their order, instead of the spool.
+    runs: Option<Vec<TimeRun>>,
     spool: Spool,
     bins: Bins,
+}
+
+/// So many times in a row, rounded, in the order in which they were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeRun {
+    point: i64,
+    count: u64,
 }
 
 impl Default for TombstoneHistogramBuilder {
@@ -35,6 +44,7 @@ impl Default for TombstoneHistogramBuilder {
         TombstoneHistogramBuilder {
             point: EMPTY_POINT,
             count: 0,
+            runs: None,
             spool: Spool {
                 points: Vec::new(),
                 counts: Vec::new(),
@@ -51,6 +61,35 @@ impl TombstoneHistogramBuilder {
     /// An empty histogram. Nothing is allocated for the spool before the first time is added.
     pub fn new() -> TombstoneHistogramBuilder {
         TombstoneHistogramBuilder::default()
+    }
+
+    /// Only remembers what is added, for [`TombstoneHistogramBuilder::add_runs`] of another.
+    pub fn of_a_part() -> TombstoneHistogramBuilder {
+        TombstoneHistogramBuilder {
+            runs: Some(Vec::new()),
+            ..TombstoneHistogramBuilder::default()
+        }
+    }
+
+    /// Takes what was added to a part since the last time. A run that goes on is told in pieces, which
+    /// come to the same.
+    pub fn take_runs(&mut self) -> Vec<TimeRun> {
+        self.spool_run();
+        self.point = EMPTY_POINT;
+        self.runs.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Adds what was added to a part, as if it were added here.
+    pub fn add_runs(&mut self, runs: &[TimeRun]) {
+        for run in runs {
+            if run.point == self.point {
+                self.count += run.count;
+            } else {
+                self.spool_run();
+                self.point = run.point;
+                self.count = run.count;
+            }
+        }
     }
 
     /// Counts a local deletion time, which is not that of live data.
@@ -70,6 +109,14 @@ impl TombstoneHistogramBuilder {
     fn spool_run(&mut self) {
         let mut count = self.count;
         if count == 0 {
+            return;
+        }
+        if let Some(runs) = &mut self.runs {
+            runs.push(TimeRun {
+                point: self.point,
+                count,
+            });
+            self.count = 0;
             return;
         }
         // The first of a run may fill the spool, and then the second flushes it, as it would when
@@ -221,5 +268,29 @@ mod tests {
             }
         }
         assert_eq!(runs.build(), single.build());
+    }
+
+    /// What parts remember, added in their order, is what one builder would have been given: also
+    /// where a run goes on from one part to the next, and where the spool is full in the middle.
+    #[test]
+    fn parts_come_to_the_whole() {
+        let mut whole = TombstoneHistogramBuilder::new();
+        let mut joined = TombstoneHistogramBuilder::new();
+        let mut part = TombstoneHistogramBuilder::of_a_part();
+        for index in 0..(2 * SPOOL_CAPACITY as i64 + 1000) {
+            let point = (index.wrapping_mul(7919) % 400_009) * ROUND_SECONDS;
+            for time in 0..1 + index % 3 {
+                whole.add(point);
+                part.add(point);
+                if (index + time) % 1009 == 0 {
+                    joined.add_runs(&part.take_runs());
+                }
+            }
+        }
+        joined.add_runs(&part.take_runs());
+        assert!(part.take_runs().is_empty());
+        let bins = whole.build();
+        assert_eq!(joined.build(), bins);
+        assert_eq!(bins.bins.len(), MAX_BINS);
     }
 }
