@@ -9,6 +9,7 @@ use compactor_sstable::big::summary::{Summary, SummaryBuilder};
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::KeyHash;
 
 use crate::error::Result;
 use crate::output_filter::OutputFilter;
@@ -21,6 +22,12 @@ const BATCH_LEN: usize = 64 << 10;
 #[derive(Debug)]
 pub struct BigIndexOutput {
     promoted: PromotedIndexBuilder,
+    entries: EntryOutput,
+}
+
+/// Entries on their way out.
+#[derive(Debug)]
+struct EntryOutput {
     file: SequentialWriter,
     batch: Vec<u8>,
     /// Position of the next entry in `Index.db`.
@@ -29,7 +36,7 @@ pub struct BigIndexOutput {
     summary: SummaryBuilder,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
-    entries: u64,
+    count: u64,
 }
 
 /// A complete partition index.
@@ -57,36 +64,78 @@ impl BigIndexOutput {
     ) -> BigIndexOutput {
         BigIndexOutput {
             promoted,
-            file,
-            batch: Vec::with_capacity(BATCH_LEN + 4096),
-            position: 0,
-            filter: filter.map(OutputFilter::new),
-            summary: SummaryBuilder::new(min_index_interval.max(1)),
-            first_key: Vec::new(),
-            last_key: Vec::new(),
-            entries: 0,
+            entries: EntryOutput {
+                file,
+                batch: Vec::with_capacity(BATCH_LEN + 4096),
+                position: 0,
+                filter: filter.map(OutputFilter::new),
+                summary: SummaryBuilder::new(min_index_interval.max(1)),
+                first_key: Vec::new(),
+                last_key: Vec::new(),
+                count: 0,
+            },
         }
     }
 
     /// Partitions so far.
     pub fn entries(&self) -> u64 {
-        self.entries
+        self.entries.count
     }
 
     /// Syncs and closes the file.
     ///
     /// # Errors
     /// A failed write or sync.
-    pub fn finish(mut self) -> Result<FinishedIndex> {
-        self.file.write_all(&self.batch)?;
-        let file = self.file.finish()?;
+    pub fn finish(self) -> Result<FinishedIndex> {
+        let mut entries = self.entries;
+        entries.file.write_all(&entries.batch)?;
+        let file = entries.file.finish()?;
         Ok(FinishedIndex {
             file,
-            filter: self.filter.map(OutputFilter::finish),
-            summary: self.summary.finish(&self.first_key, &self.last_key),
-            first_key: self.first_key,
-            last_key: self.last_key,
+            filter: entries.filter.map(OutputFilter::finish),
+            summary: entries
+                .summary
+                .finish(&entries.first_key, &entries.last_key),
+            first_key: entries.first_key,
+            last_key: entries.last_key,
         })
+    }
+
+    /// Adds the entry of a partition whose promoted index was built elsewhere.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn add_entry(
+        &mut self,
+        key: &[u8],
+        hash: &KeyHash,
+        position: u64,
+        promoted: &[u8],
+    ) -> Result<()> {
+        self.entries.add(key, hash, position, promoted)
+    }
+}
+
+impl EntryOutput {
+    fn add(&mut self, key: &[u8], hash: &KeyHash, position: u64, promoted: &[u8]) -> Result<()> {
+        if self.count == 0 {
+            self.first_key.extend_from_slice(key);
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        self.count += 1;
+        if let Some(filter) = &mut self.filter {
+            filter.add_key(hash);
+        }
+        self.summary.add(key, self.position);
+        let before = self.batch.len();
+        write_entry(&mut self.batch, key, position, promoted);
+        self.position += (self.batch.len() - before) as u64;
+        if self.batch.len() >= BATCH_LEN {
+            self.file.write_all(&self.batch)?;
+            self.batch.clear();
+        }
+        Ok(())
     }
 }
 
@@ -113,25 +162,8 @@ impl SstableIndex for BigIndexOutput {
             header_len,
             deletion,
         } = *partition;
-        if self.entries == 0 {
-            self.first_key.extend_from_slice(key);
-        }
-        self.last_key.clear();
-        self.last_key.extend_from_slice(key);
-        self.entries += 1;
-        if let Some(filter) = &mut self.filter {
-            filter.add_key(&hash);
-        }
-        self.summary.add(key, self.position);
-        let before = self.batch.len();
         let promoted = self.promoted.finish(header_len, &deletion)?;
-        write_entry(&mut self.batch, key, position, promoted);
-        let has_blocks = !promoted.is_empty();
-        self.position += (self.batch.len() - before) as u64;
-        if self.batch.len() >= BATCH_LEN {
-            self.file.write_all(&self.batch)?;
-            self.batch.clear();
-        }
-        Ok(has_blocks)
+        self.entries.add(key, &hash, position, promoted)?;
+        Ok(!promoted.is_empty())
     }
 }

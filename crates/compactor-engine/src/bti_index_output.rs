@@ -7,9 +7,10 @@ use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::paged_output::PagedOutput;
 use compactor_sstable::bti::partitions::{PartitionIndexWriter, PartitionPosition};
-use compactor_sstable::bti::rows::RowIndexWriter;
+use compactor_sstable::bti::rows::{RowIndexWriter, SeparatedBlock};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
@@ -113,15 +114,49 @@ impl SstableIndex for BtiIndexOutput {
             deletion,
             ..
         } = *partition;
+        let entry = self.rows.finish(key, position, &deletion)?;
+        self.add(key, &hash, position, entry)?;
+        Ok(entry.is_some())
+    }
+}
+
+impl BtiIndexOutput {
+    /// Adds a block of the current partition's rows that was cut elsewhere.
+    ///
+    /// # Errors
+    /// A failed write, or what the format cannot hold.
+    pub fn add_block(&mut self, block: SeparatedBlock<'_>) -> Result<()> {
+        self.rows.tries().add(block)?;
+        drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)
+    }
+
+    /// Ends a partition of so many such blocks.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn add_entry(
+        &mut self,
+        key: &[u8],
+        hash: &KeyHash,
+        position: u64,
+        deletion: &DeletionTime,
+        blocks: u32,
+    ) -> Result<()> {
+        let entry = (self.rows.tries()).finish(key, position, deletion, blocks);
+        self.add(key, hash, position, entry)
+    }
+
+    /// Adds the entry of a partition whose entry in `Rows.db` is at `entry`.
+    fn add(&mut self, key: &[u8], hash: &KeyHash, position: u64, entry: Option<u64>) -> Result<()> {
         if let Some(filter) = &mut self.filter {
-            filter.add_key(&hash);
+            filter.add_key(hash);
         }
-        let place = match self.rows.finish(key, position, &deletion)? {
+        let place = match entry {
             Some(entry) => PartitionPosition::Rows(entry),
             None => PartitionPosition::Data(position),
         };
         let partitions = &mut self.partitions;
-        Token::with(&hash, key, |token| {
+        Token::with(hash, key, |token| {
             partitions.add(token, key, hash.h2, place)
         })?;
         drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)?;
@@ -129,8 +164,7 @@ impl SstableIndex for BtiIndexOutput {
             self.partitions.output(),
             &mut self.partitions_file,
             BATCH_LEN,
-        )?;
-        Ok(matches!(place, PartitionPosition::Rows(_)))
+        )
     }
 }
 

@@ -25,6 +25,7 @@ use compactor_sstable::data::unfiltered::{
 use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
 
 use crate::error::{Error, Result};
+pub use crate::places_hash::PlacesHash;
 use crate::window::{BlockSource, Window};
 
 /// What the cursor stands on.
@@ -65,6 +66,8 @@ pub struct Cursor<S> {
     static_is_empty: bool,
     places: PlacesHash,
     expected: Option<ExpectedPartitions>,
+    range: Option<CursorRange>,
+    first_key: Vec<u8>,
     trace: Option<Box<dyn DataTrace>>,
     /// The trace is to be told of the current partition's rows.
     is_traced: bool,
@@ -94,21 +97,6 @@ pub trait DataTrace: std::fmt::Debug {
     fn end(&mut self);
 }
 
-/// A running hash over keys and positions of partitions. The partition index lists the same ones, so
-/// equal hashes at the end say that index and data agree, without comparing entry by entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlacesHash(u64);
-
-impl PlacesHash {
-    /// Adds the next partition.
-    #[inline]
-    pub fn add(&mut self, hash: KeyHash, position: u64) {
-        // Odd multipliers spread every input bit; the rotation makes the order count.
-        let place = hash.h1 ^ position.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = (self.0.rotate_left(23) ^ place).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    }
-}
-
 /// Rows of an input, as its statistics count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCounts {
@@ -128,6 +116,17 @@ pub struct ExpectedPartitions {
     pub first_key: Option<Vec<u8>>,
     /// Last partition key, where the version has it.
     pub last_key: Option<Vec<u8>>,
+}
+
+/// Part of an SSTable, from a partition on and up to another, as its index says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CursorRange {
+    /// Where the first of its partitions is in the uncompressed data.
+    pub start: u64,
+    /// Partitions stand at this or behind it; `None` for the first range.
+    pub from: Option<Position>,
+    /// Partitions stand before this; `None` for the last range.
+    pub below: Option<Position>,
 }
 
 /// The clustering before the current one, to check that they ascend.
@@ -151,8 +150,12 @@ impl PreviousClustering {
 impl<S: BlockSource> Cursor<S> {
     /// A cursor before the first partition. `path` names `Data.db` in errors.
     pub fn new(source: S, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
+        Cursor::of(Window::new(source), layout, path)
+    }
+
+    fn of(window: Window<S>, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
         Cursor {
-            window: Window::new(source),
+            window,
             layout,
             path,
             place: Place::BetweenPartitions,
@@ -170,9 +173,27 @@ impl<S: BlockSource> Cursor<S> {
             static_is_empty: false,
             places: PlacesHash::default(),
             expected: None,
+            range: None,
+            first_key: Vec::new(),
             trace: None,
             is_traced: false,
         }
+    }
+
+    /// A cursor before the first partition of a range, whose first block begins so many bytes before it.
+    /// It ends where the source ends. Ranges that follow one another are, together, what a cursor
+    /// over all of them would have read, or one of them is an error: each begins where the one before
+    /// ends, and what does not belong into a range is refused.
+    pub fn over_range(
+        source: S,
+        lead_len: usize,
+        range: CursorRange,
+        layout: Arc<Layout>,
+        path: PathBuf,
+    ) -> Cursor<S> {
+        let mut cursor = Cursor::of(Window::at(source, range.start, lead_len), layout, path);
+        cursor.range = Some(range);
+        cursor
     }
 
     /// Tells `trace` of everything from now on.
@@ -235,6 +256,11 @@ impl<S: BlockSource> Cursor<S> {
     #[inline]
     pub fn key(&self) -> &[u8] {
         &self.key
+    }
+
+    /// Key of the first partition that was read.
+    pub(crate) fn first_key(&self) -> &[u8] {
+        &self.first_key
     }
 
     /// Token of the current partition.
@@ -310,6 +336,11 @@ impl<S: BlockSource> Cursor<S> {
         }
         if self.partitions == 1 {
             self.check_key("first", |e| e.first_key.as_deref())?;
+            self.first_key.clone_from(&self.key);
+            let from = self.range.as_ref().and_then(|range| range.from);
+            if from.is_some_and(|from| hash.position() < from) {
+                return Err(self.outside_range("behind", "before"));
+            }
         }
         self.previous.kind = None;
         self.open = DeletionTime::LIVE;
@@ -494,6 +525,11 @@ impl<S: BlockSource> Cursor<S> {
         )
     }
 
+    /// Gives the memory of the window back, behind the last partition.
+    pub(crate) fn give_back(&mut self) {
+        self.window.give_back();
+    }
+
     /// Gives the window's source back, for its counters.
     pub fn source(&self) -> &S {
         self.window.source()
@@ -518,10 +554,16 @@ impl<S: BlockSource> Cursor<S> {
                 Err(Stop::Incomplete) => {
                     if !self.window.refill()? {
                         let left = self.window.bytes().len();
+                        let end = match &self.range {
+                            Some(CursorRange { below: Some(_), .. }) => {
+                                "another partition, as the partition index says,"
+                            }
+                            _ => "the end of the file",
+                        };
                         return Err(self.corrupt(
                             structure,
                             "more bytes",
-                            &format!("the end of the file after {left} bytes"),
+                            &format!("{end} after {left} bytes"),
                         ));
                     }
                 }
@@ -594,6 +636,11 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     fn check_end(&self) -> Result<()> {
+        // They ascend: the last tells of all.
+        let below = self.range.as_ref().and_then(|range| range.below);
+        if below.is_some_and(|below| self.partitions > 0 && self.hash.position() >= below) {
+            return Err(self.outside_range("before", "behind"));
+        }
         let Some(expected) = &self.expected else {
             return Ok(());
         };
@@ -626,6 +673,18 @@ impl<S: BlockSource> Cursor<S> {
     #[cold]
     fn corrupt(&self, structure: &'static str, expected: &str, found: &str) -> Error {
         self.place_error(FormatError::corrupt(structure, 0, expected, found))
+    }
+
+    #[cold]
+    fn outside_range(&self, expected: &str, found: &str) -> Error {
+        let token = self.partitioner.token_text(&self.key);
+        self.corrupt(
+            "partition.key",
+            &format!(
+                "a partition {expected} the border between ranges, as the partition index says"
+            ),
+            &format!("token {token} key {}, {found} it", hex(&self.key)),
+        )
     }
 
     #[cold]

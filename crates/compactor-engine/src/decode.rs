@@ -5,6 +5,7 @@
 //! may arrive in any order; blocks leave in file order.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -71,12 +72,37 @@ pub struct DecodeOptions {
 #[derive(Debug)]
 struct Shared {
     file: InputFile,
-    encoding: Encoding,
+    encoding: Arc<Encoding>,
     units_per_block: u64,
+    /// Uncompressed bytes that are read, and the unit that they begin in.
+    range: Range<u64>,
+    first_unit: u64,
     cancelled: Arc<AtomicBool>,
     stored_bytes: AtomicU64,
+    recycled: Arc<Recycled>,
+}
+
+/// What was used before and is used again, by all who read a file.
+#[derive(Debug, Default)]
+pub(crate) struct Recycled {
+    blocks: Mutex<Vec<Block>>,
     /// With the working memory that they made: as many as workers were at it at once.
     decompressors: Mutex<Vec<ChunkDecompressor>>,
+}
+
+impl Recycled {
+    fn take_block(&self) -> Block {
+        let spare = self.blocks.lock().ok().and_then(|mut spare| spare.pop());
+        spare.unwrap_or_default()
+    }
+
+    fn put_block(&self, block: Block, most: u64) {
+        if let Ok(mut spare) = self.blocks.lock()
+            && (spare.len() as u64) < most
+        {
+            spare.push(block);
+        }
+    }
 }
 
 /// A block, and the checksum of what was stored of it.
@@ -97,7 +123,6 @@ pub struct DecodedBlocks {
     waiting: VecDeque<Option<Result<Decoded>>>,
     /// CRC32 of the stored bytes of the blocks that left.
     digest: Hasher,
-    spare: Vec<Block>,
     block_count: u64,
     next_request: u64,
     next_out: u64,
@@ -114,25 +139,50 @@ impl DecodedBlocks {
         queue: WorkerQueue,
         cancelled: Arc<AtomicBool>,
     ) -> DecodedBlocks {
+        let range = 0..encoding.data_len();
+        let recycled = Arc::default();
+        let encoding = Arc::new(encoding);
+        DecodedBlocks::start_range(file, encoding, recycled, range, options, queue, cancelled)
+    }
+
+    /// Starts reading these uncompressed bytes of `file` ahead. The first block begins where the unit
+    /// does that the range begins in ([`DecodedBlocks::lead_len`]); nothing comes behind its end.
+    pub(crate) fn start_range(
+        file: InputFile,
+        encoding: Arc<Encoding>,
+        recycled: Arc<Recycled>,
+        range: Range<u64>,
+        options: DecodeOptions,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> DecodedBlocks {
         let unit = encoding.unit().max(1);
         let units_per_block = (options.block_len as u64 / unit).max(1);
-        let block_count = encoding.data_len().div_ceil(unit * units_per_block);
+        let end = range.end.min(encoding.data_len());
+        let range = range.start.min(end)..end;
+        let first_unit = range.start / unit;
+        let units = match range.is_empty() {
+            true => 0,
+            false => end.div_ceil(unit) - first_unit,
+        };
+        let block_count = units.div_ceil(units_per_block);
         let (sender, receiver) = unbounded();
         let mut blocks = DecodedBlocks {
             shared: Arc::new(Shared {
                 file,
                 encoding,
                 units_per_block,
+                range,
+                first_unit,
                 cancelled,
                 stored_bytes: AtomicU64::new(0),
-                decompressors: Mutex::new(Vec::new()),
+                recycled,
             }),
             queue,
             sender,
             receiver,
             waiting: VecDeque::new(),
             digest: Hasher::new(),
-            spare: Vec::new(),
             block_count,
             next_request: 0,
             next_out: 0,
@@ -161,12 +211,23 @@ impl DecodedBlocks {
         self.digest.clone().finalize()
     }
 
+    /// As [`DecodedBlocks::digest`], to be combined with that of the ranges before and behind. Stored
+    /// bytes belong to the range that the first of their content is in.
+    pub(crate) fn digest_of_range(&self) -> &Hasher {
+        &self.digest
+    }
+
+    /// Bytes in front of the range in the first block.
+    pub(crate) fn lead_len(&self) -> usize {
+        (self.shared.range.start % self.shared.encoding.unit().max(1)) as usize
+    }
+
     fn request_ahead(&mut self) {
         while self.next_request < self.block_count && self.next_request < self.next_out + self.depth
         {
             let index = self.next_request;
             self.next_request += 1;
-            let block = self.spare.pop().unwrap_or_default();
+            let block = self.shared.recycled.take_block();
             self.request(index, block);
         }
     }
@@ -191,7 +252,8 @@ impl DecodedBlocks {
                         .stored_bytes
                         .fetch_add(extent.len() as u64, Ordering::Relaxed);
                     let mut stored = Hasher::new();
-                    stored.update(&extent);
+                    let foreign = shared.foreign_len(index, offset);
+                    stored.update(extent.get(foreign..).unwrap_or_default());
                     let decoded = shared.decode(index, offset, &extent, block);
                     drop(extent);
                     reply.send(decoded.map(|block| Decoded { block, stored }));
@@ -227,24 +289,44 @@ impl Drop for Reply {
 }
 
 impl Shared {
+    /// Units of block `index`.
+    fn units(&self, index: u64) -> Range<u64> {
+        let first = self.first_unit + index * self.units_per_block;
+        let end = self.range.end.div_ceil(self.encoding.unit().max(1));
+        first..(first + self.units_per_block).min(end)
+    }
+
     /// File offset and length of the stored bytes of block `index`.
     fn stored_range(&self, index: u64) -> Result<(u64, usize)> {
         let unit = self.encoding.unit();
-        let first = index * self.units_per_block;
-        let (start, end) = match &self.encoding {
+        let units = self.units(index);
+        let (start, end) = match &*self.encoding {
             Encoding::Compressed { info, .. } => {
-                let last = (first + self.units_per_block).min(info.chunk_count() as u64) - 1;
-                let (first, last) = (self.chunk(info, first)?, self.chunk(info, last)?);
+                let last = units.end - 1;
+                let (first, last) = (self.chunk(info, units.start)?, self.chunk(info, last)?);
                 (first.offset, last.offset + last.stored_len)
             }
-            Encoding::Plain { len, .. } => (
-                first * unit,
-                ((first + self.units_per_block) * unit).min(*len),
-            ),
+            Encoding::Plain { len, .. } => (units.start * unit, (units.end * unit).min(*len)),
         };
         let len = usize::try_from(end - start)
             .map_err(|_| Error::Internal(format!("a block of {} stored bytes", end - start)))?;
         Ok((start, len))
+    }
+
+    /// How many of the stored bytes of block `index`, which begin at `offset`, belong to the range
+    /// before.
+    fn foreign_len(&self, index: u64, offset: u64) -> usize {
+        let unit = self.encoding.unit().max(1);
+        if index > 0 || self.range.start.is_multiple_of(unit) {
+            return 0;
+        }
+        let end = match &*self.encoding {
+            Encoding::Compressed { info, .. } => self
+                .chunk(info, self.first_unit)
+                .map_or(offset, |chunk| chunk.offset + chunk.stored_len),
+            Encoding::Plain { len, .. } => ((self.first_unit + 1) * unit).min(*len),
+        };
+        (end - offset) as usize
     }
 
     fn chunk(&self, info: &CompressionInfo, index: u64) -> Result<StoredChunk> {
@@ -257,14 +339,17 @@ impl Shared {
             return Err(Error::Cancelled);
         }
         let path = self.file.path();
-        let first = index * self.units_per_block;
-        match &self.encoding {
+        let Range {
+            start: first,
+            end: last,
+        } = self.units(index);
+        match &*self.encoding {
             Encoding::Compressed { info, decompressor } => {
                 let chunk_len = u64::from(info.params.chunk_len);
-                let last = (first + self.units_per_block).min(info.chunk_count() as u64);
                 let data_end = (last * chunk_len).min(info.data_len);
                 prepare(&mut block, (data_end - first * chunk_len) as usize);
                 let recycled = self
+                    .recycled
                     .decompressors
                     .lock()
                     .ok()
@@ -281,7 +366,7 @@ impl Shared {
                         .map_err(|e| e.with_file(path, Component::Data))?;
                     out = rest;
                 }
-                if let Ok(mut spare) = self.decompressors.lock() {
+                if let Ok(mut spare) = self.recycled.decompressors.lock() {
                     spare.push(decompressor);
                 }
             }
@@ -296,6 +381,12 @@ impl Shared {
                 block.bytes[HEADROOM..].copy_from_slice(stored);
             }
         }
+        // What is behind the range in its last unit is another's.
+        let start = first * self.encoding.unit();
+        let len = self.range.end.saturating_sub(start);
+        block
+            .bytes
+            .truncate(HEADROOM.saturating_add(usize::try_from(len).unwrap_or(usize::MAX)));
         Ok(block)
     }
 }
@@ -343,21 +434,23 @@ impl BlockSource for DecodedBlocks {
     fn recycle(&mut self, block: Block) {
         // A window that grew for a long row returns an oversized buffer: let it go.
         let unit = self.shared.encoding.unit() * self.shared.units_per_block;
-        if block.bytes.capacity() as u64 <= 2 * (unit + HEADROOM as u64)
-            && (self.spare.len() as u64) < self.depth
-        {
-            self.spare.push(block);
+        if block.bytes.capacity() as u64 <= 2 * (unit + HEADROOM as u64) {
+            // Nobody else has more of them under way.
+            self.shared.recycled.put_block(block, self.depth);
         }
     }
 
     fn total_len(&self) -> u64 {
-        self.shared.encoding.data_len()
+        self.shared.range.end
     }
 }
 
 impl Drop for DecodedBlocks {
     /// Leaves reads in flight to end on their own; what they hold is dropped with them.
     fn drop(&mut self) {
-        self.shared.file.evict();
+        // Others may be at other ranges; the last to let go of the file evicts.
+        if self.shared.range == (0..self.shared.encoding.data_len()) {
+            self.shared.file.evict();
+        }
     }
 }

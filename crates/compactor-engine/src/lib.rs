@@ -10,6 +10,7 @@
 //!    [`shadow_sources`] and [`row_shadow`]: what SSTables beside the merge remove of it;
 //! 4. [`partition_writer`]: bytes, index entries and statistics;
 //! 5. [`data_output`]: blocks are compressed by the workers and written in order;
+//!    with several merge threads each has a range of partitions, and what ranges come to meets here;
 //! 6. [`sstable_writer`], [`staging`]: the other components, and publication.
 //!
 //! This crate prints nothing, parses no options and chooses no SSTables.
@@ -18,6 +19,7 @@
 pub mod big_index_output;
 pub mod bti_index_output;
 pub mod budget;
+mod byte_queue;
 pub mod component_list;
 pub mod counter_merge;
 pub mod cursor;
@@ -26,6 +28,7 @@ pub mod decode;
 pub mod dropped_columns;
 pub mod error;
 pub mod header_union;
+mod index_heads;
 pub mod input;
 pub mod key_estimate;
 mod marker;
@@ -42,8 +45,13 @@ pub mod overlapping;
 pub mod partition_merge;
 pub mod partition_writer;
 pub mod passes;
+mod places_hash;
 pub mod publication;
 pub mod purge;
+mod range_output;
+mod range_places;
+mod range_plan;
+mod range_run;
 pub mod rate_limiter;
 pub mod reconcile;
 pub mod repair_group;
@@ -57,6 +65,7 @@ pub mod sstable_writer;
 pub mod staging;
 pub mod tombstone_option;
 pub mod tournament;
+mod trie_places;
 pub mod window;
 pub mod workers;
 

@@ -33,6 +33,28 @@ impl MergeCounts {
         self.purged.of_dropped_columns += other.purged.of_dropped_columns;
     }
 
+    /// Adds what was counted in another range of the partitions of the same inputs.
+    pub(crate) fn add_range(&mut self, range: &MergeCounts) {
+        self.add(range);
+        let PurgeCounts {
+            partition_deletions,
+            row_deletions,
+            complex_deletions,
+            cell_tombstones,
+            expired,
+            range_bounds,
+            of_dropped_columns: _,
+            shadowed,
+        } = range.purged;
+        self.purged.partition_deletions += partition_deletions;
+        self.purged.row_deletions += row_deletions;
+        self.purged.complex_deletions += complex_deletions;
+        self.purged.cell_tombstones += cell_tombstones;
+        self.purged.expired += expired;
+        self.purged.range_bounds += range_bounds;
+        self.purged.shadowed += shadowed;
+    }
+
     /// Partitions of all inputs.
     pub fn partitions_read(&self) -> u64 {
         self.partitions_by_inputs

@@ -2,7 +2,7 @@
 //! unread, and what is refused. [`merge_run`](crate::merge_run) does it.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -130,6 +130,15 @@ pub struct MergeOptions {
     /// Bytes of `Data.db` on disk after which the next partition begins another output: they are
     /// exceeded by at most one partition and a chunk (`MaxSSTableSizeWriter`). `None` for one output.
     pub max_sstable_size: Option<u64>,
+    /// Ranges of partitions that are merged at the same time, each by a thread besides `threads`; the
+    /// output is that of one, to the byte. `None` for one. Where a merge cannot be cut there is one, and
+    /// [`MergeOutcome`](crate::merge_run::MergeOutcome) says why.
+    pub sub_compactions: Option<NonZeroUsize>,
+    /// Uncompressed bytes of all inputs in a range, roughly; `None` for what the memory allows.
+    pub range_bytes: Option<u64>,
+    /// As many outputs as there are `sub_compactions`, of about as much data each, one behind the other
+    /// in the ring.
+    pub output_per_range: bool,
 }
 
 impl MergeOptions {
@@ -161,6 +170,9 @@ impl MergeOptions {
             readahead_bytes: None,
             throughput_bytes_per_s: None,
             max_sstable_size: None,
+            sub_compactions: None,
+            range_bytes: None,
+            output_per_range: false,
         }
     }
 }
@@ -278,8 +290,14 @@ impl MergeJob {
                 "SSTables of at most 0 bytes: name a greater size".to_owned(),
             ));
         }
+        if options.max_sstable_size.is_some() && options.output_per_range {
+            return Err(Error::InvalidInput(
+                "an output ends with its range or at a greatest size: ask for one of them"
+                    .to_owned(),
+            ));
+        }
         let mut inherited = inherited_settings(&inputs)?;
-        if options.max_sstable_size.is_some() {
+        if options.max_sstable_size.is_some() || options.output_per_range {
             inherited.level = 0;
         }
         let is_repaired = |i: &InputSstable| i.statistics.stats.repaired_at != 0;
@@ -345,6 +363,14 @@ impl MergeJob {
             ids,
             at_once,
         })
+    }
+
+    /// How memory is divided where so many threads merge ranges.
+    pub(crate) fn budget_of_ranges(&self, threads: usize, memory_bytes: usize) -> Budget {
+        let mut options = self.options.clone();
+        options.memory_bytes = memory_bytes;
+        let inputs = self.inputs.len() * threads;
+        divide_memory_over(inputs, &options, &self.inputs, None, &self.settings)
     }
 
     /// Divides the memory anew, after the inputs have changed.
@@ -459,10 +485,21 @@ fn divide_memory(
     shadow: Option<&ShadowPlan>,
     settings: &SstableSettings,
 ) -> Budget {
+    let at_once = inputs.len() + shadow.map_or(0, ShadowPlan::at_once);
+    divide_memory_over(at_once, options, inputs, shadow, settings)
+}
+
+fn divide_memory_over(
+    at_once: usize,
+    options: &MergeOptions,
+    inputs: &[InputSstable],
+    shadow: Option<&ShadowPlan>,
+    settings: &SstableSettings,
+) -> Budget {
     let unit = inputs.iter().map(block_unit).max().unwrap_or(0);
     Budget::divide(
         options.memory_bytes,
-        inputs.len() + shadow.map_or(0, ShadowPlan::at_once),
+        at_once,
         options.threads,
         options.readahead_bytes,
         unit.max(shadow.map_or(0, ShadowPlan::block_unit)),

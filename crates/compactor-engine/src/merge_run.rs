@@ -1,5 +1,6 @@
 //! A merge that was decided on, from its inputs' first read to its published output.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,8 @@ use crate::origin_counts::OriginCountsWriter;
 use crate::outputs::{OutputSettings, Outputs};
 use crate::partition_merge::{Merged, PartitionMerger};
 use crate::passes::EarlierPasses;
+use crate::range_plan::{Cut, RangePlan};
+use crate::range_run::{RangeInput, Ranges, RangesRead};
 use crate::rate_limiter::RateLimiter;
 use crate::sstable_writer::{
     FilePartitionWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
@@ -41,6 +44,10 @@ pub struct MergeOutcome {
     pub stored_bytes_read: u64,
     /// Uncompressed bytes of all inputs.
     pub uncompressed_bytes_read: u64,
+    /// Ranges that it was cut into, several of which were merged at a time; one if it was not cut.
+    pub ranges: usize,
+    /// Why it was not cut, if that was asked for.
+    pub uncut: Option<String>,
     /// Passes that the inputs went through: one, unless there were more than memory or descriptors
     /// allow.
     pub passes: usize,
@@ -66,6 +73,22 @@ impl StagedMerge {
     pub(crate) fn counts(&self) -> &MergeCounts {
         &self.outcome.counts
     }
+}
+
+/// Threads of a pass, and how they are held back.
+struct Work<'a> {
+    workers: &'a Workers,
+    cancelled: &'a Arc<AtomicBool>,
+    limiter: Option<Arc<RateLimiter>>,
+}
+
+/// A pass whose inputs have been read to their ends.
+struct AllRead {
+    outputs: Outputs,
+    /// The writer of the last output.
+    partitions: FilePartitionWriter,
+    counts: MergeCounts,
+    read: Vec<InputRead>,
 }
 
 /// A pass over inputs: the last, or one before it.
@@ -192,28 +215,93 @@ impl MergeJob {
         cancelled: &Arc<AtomicBool>,
         pass: &Pass<'_>,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
-        let origin_output = match pass.is_last {
-            true => None,
-            false => {
-                let path = staging.directory().join(ORIGINS);
-                Some(OriginCountsWriter::create(
-                    &self.io,
-                    &path,
-                    self.options.write_mode,
-                )?)
-            }
+        let cut = match pass.is_last {
+            true => Cut::of(self, pass.earlier.passes)?,
+            false => Cut::Whole,
         };
-        let (mut outputs, partitions) = Outputs::begin(
+        let origins_path = staging.directory().join(ORIGINS);
+        let (outputs, partitions) = Outputs::begin(
             self.io.clone(),
             staging,
             pass.whole.output.clone(),
             workers.queue(),
             Arc::clone(cancelled),
         )?;
+        let work = Work {
+            workers,
+            cancelled,
+            limiter: self
+                .options
+                .throughput_bytes_per_s
+                .map(|rate| Arc::new(RateLimiter::new(rate))),
+        };
+        let (ranges, uncut) = match &cut {
+            Cut::Ranges(plan) => (plan.len(), None),
+            Cut::Whole => (1, None),
+            Cut::Uncut(why) => (1, self.wants_ranges().then(|| why.clone())),
+        };
+        let merged = match &cut {
+            Cut::Ranges(plan) => self.merge_ranges(observer, outputs, partitions, plan, work)?,
+            Cut::Whole | Cut::Uncut(_) => {
+                let origin_output = match pass.is_last {
+                    true => None,
+                    false => Some(OriginCountsWriter::create(
+                        &self.io,
+                        &origins_path,
+                        self.options.write_mode,
+                    )?),
+                };
+                self.merge_whole(observer, outputs, partitions, pass, origin_output, work)?
+            }
+        };
+        let AllRead {
+            outputs,
+            partitions,
+            mut counts,
+            mut read,
+        } = merged;
+        if pass.is_last {
+            pass.earlier.complete_reads(&mut read);
+            pass.earlier.complete_counts(&mut counts);
+            observer.inputs_read(&read)?;
+        }
+        let outputs = outputs.end(partitions)?;
+        for output in outputs.iter().filter(|_| pass.is_last) {
+            observer.before_publish(&output.data_path())?;
+        }
+        let staged = StagedMerge {
+            outputs,
+            outcome: MergeOutcome {
+                outputs: Vec::new(),
+                counts,
+                stored_bytes_read: pass.whole.stored_bytes,
+                uncompressed_bytes_read: pass.whole.uncompressed_bytes,
+                ranges,
+                uncut,
+                passes: pass.earlier.passes,
+                elapsed: pass.whole.started.elapsed(),
+            },
+        };
+        Ok((staged, read))
+    }
+
+    /// Merges all partitions one after the other.
+    fn merge_whole(
+        &mut self,
+        observer: &mut dyn Observer,
+        mut outputs: Outputs,
+        partitions: FilePartitionWriter,
+        pass: &Pass<'_>,
+        origin_output: Option<OriginCountsWriter>,
+        work: Work<'_>,
+    ) -> Result<AllRead> {
         let layout = Arc::clone(outputs.current().layout());
         let mut merge_inputs = Vec::with_capacity(self.inputs.len());
-        let rate = self.options.throughput_bytes_per_s;
-        let limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate)));
+        let Work {
+            workers,
+            cancelled,
+            limiter,
+        } = work;
         let mut inputs = std::mem::take(&mut self.inputs);
         for input in &mut inputs {
             let map = column_map(&input.layout, &layout)?;
@@ -272,9 +360,9 @@ impl MergeJob {
         let Merged {
             inputs,
             writer: partitions,
-            mut counts,
+            counts,
         } = merger.end();
-        let mut read: Vec<InputRead> = inputs
+        let read = inputs
             .iter()
             .map(|input| InputRead {
                 data_path: input.cursor().path().clone(),
@@ -285,36 +373,95 @@ impl MergeJob {
             .collect();
         // Windows and readahead are not needed any more.
         drop(inputs);
-        if pass.is_last {
-            pass.earlier.complete_reads(&mut read);
-            pass.earlier.complete_counts(&mut counts);
-            observer.inputs_read(&read)?;
-        }
-        let outputs = outputs.end(partitions)?;
-        for output in outputs.iter().filter(|_| pass.is_last) {
-            observer.before_publish(&output.data_path())?;
-        }
-        let staged = StagedMerge {
+        Ok(AllRead {
             outputs,
-            outcome: MergeOutcome {
-                outputs: Vec::new(),
-                counts,
-                stored_bytes_read: pass.whole.stored_bytes,
-                uncompressed_bytes_read: pass.whole.uncompressed_bytes,
-                passes: pass.earlier.passes,
-                elapsed: pass.whole.started.elapsed(),
-            },
+            partitions,
+            counts,
+            read,
+        })
+    }
+
+    /// Merges ranges of partitions at the same time.
+    fn merge_ranges(
+        &mut self,
+        observer: &mut dyn Observer,
+        outputs: Outputs,
+        partitions: FilePartitionWriter,
+        plan: &RangePlan,
+        work: Work<'_>,
+    ) -> Result<AllRead> {
+        let layout = Arc::clone(outputs.current().layout());
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        let mut traces = Vec::with_capacity(self.inputs.len());
+        for input in &mut self.inputs {
+            inputs.push(RangeInput::open(&self.io, input, &layout, &self.drops)?);
+            traces.push(observer.trace(&input.data_path()));
+        }
+        let ranges = Ranges {
+            plan,
+            inputs,
+            options: &self.options,
+            settings: &self.settings,
+            surroundings: &self.surroundings,
+            layout,
+            drops: self.drops.clone(),
+            workers: work.workers.queue(),
+            cancelled: Arc::clone(work.cancelled),
+            limiter: work.limiter,
         };
-        Ok((staged, read))
+        let wanted = match self.options.output_per_range {
+            true => self.output_count(),
+            false => 1,
+        };
+        // Given back by the closure, which needs it by value.
+        let mut slot = Some(outputs);
+        let next_output = |range: usize, full: FilePartitionWriter| {
+            let begins = range * wanted / plan.len() > (range - 1) * wanted / plan.len();
+            match slot.take() {
+                Some(outputs) if begins && full.partitions() > 0 => {
+                    let (outputs, writer) = outputs.next(full)?;
+                    slot = Some(outputs);
+                    Ok(writer)
+                }
+                kept => {
+                    slot = kept;
+                    Ok(full)
+                }
+            }
+        };
+        let (partitions, RangesRead { counts, reads }) =
+            ranges.run(partitions, traces, observer, next_output)?;
+        let outputs = slot.ok_or_else(|| Error::Internal("no output is left".to_owned()))?;
+        Ok(AllRead {
+            outputs,
+            partitions,
+            counts,
+            read: reads,
+        })
+    }
+
+    /// Somebody asked for more than one range.
+    fn wants_ranges(&self) -> bool {
+        self.options.output_per_range || self.options.sub_compactions.is_some()
+    }
+
+    /// Outputs, if there is one per range.
+    fn output_count(&self) -> usize {
+        self.options.sub_compactions.map_or(1, NonZeroUsize::get)
     }
 
     fn output_settings(&self, stored_bytes_read: u64) -> OutputSettings {
         let expected_len = self.expected_output_len(stored_bytes_read);
         let expected_keys = self.settings.expected_keys;
         let max_len = self.options.max_sstable_size;
+        let outputs = match self.options.output_per_range {
+            true => self.output_count() as u64,
+            false => 1,
+        };
+        let expected_len = expected_len.div_ceil(outputs);
         OutputSettings {
             sstable: self.settings.clone(),
-            keys_per_sstable: max_len.map_or(expected_keys, |max| {
+            keys_per_sstable: max_len.map_or(expected_keys.div_ceil(outputs), |max| {
                 keys_per_sstable(&self.inputs, expected_keys, max)
             }),
             ids: self.ids.clone(),

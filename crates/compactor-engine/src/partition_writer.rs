@@ -26,6 +26,8 @@ use crate::purge::{Purged, Purger};
 use crate::row_merge::MergedRow;
 use crate::sstable_index::{IndexedPartition, SstableIndex};
 
+mod splice;
+
 /// Takes uncompressed blocks in file order.
 pub trait BlockOutput {
     /// Length of every block but the last: a multiple of the chunk length.
@@ -39,6 +41,11 @@ pub trait BlockOutput {
 
     /// Takes a block over.
     fn put_block(&mut self, block: Vec<u8>);
+
+    /// Called before a block is put, with the statistics of all that is in it and before it.
+    fn before_block(&mut self, collector: &mut MetadataCollector) {
+        let _ = collector;
+    }
 }
 
 /// Writes partitions.
@@ -500,6 +507,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
     fn hand_over(&mut self, start: usize, end: usize) -> Result<()> {
         let mut next = self.blocks.take_buffer()?;
         next.extend_from_slice(&self.out[end..]);
+        self.blocks.before_block(&mut self.collector);
         // The bytes came in one of the blocks' own buffers, which goes back with them.
         let mut block = std::mem::replace(&mut self.out, next);
         self.out_position += end as u64;

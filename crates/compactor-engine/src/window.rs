@@ -52,17 +52,26 @@ pub struct Window<S> {
     start: usize,
     position: u64,
     at_end: bool,
+    /// Bytes of the first block in front of the window's beginning.
+    lead_len: usize,
 }
 
 impl<S: BlockSource> Window<S> {
     /// An empty window at the start of `source`.
     pub fn new(source: S) -> Window<S> {
+        Window::at(source, 0, 0)
+    }
+
+    /// An empty window at `position` of the file, which is `lead_len` bytes into the first block, and
+    /// not behind it.
+    pub fn at(source: S, position: u64, lead_len: usize) -> Window<S> {
         Window {
             source,
             bytes: Vec::new(),
             start: 0,
-            position: 0,
+            position,
             at_end: false,
+            lead_len,
         }
     }
 
@@ -97,6 +106,15 @@ impl<S: BlockSource> Window<S> {
         &self.source
     }
 
+    /// Gives the memory of the window back to the source.
+    pub(crate) fn give_back(&mut self) {
+        self.start = 0;
+        let bytes = std::mem::take(&mut self.bytes);
+        if bytes.capacity() > 0 {
+            self.source.recycle(Block { bytes });
+        }
+    }
+
     /// Adds the next block; false at the end of the file. Offsets into [`Window::bytes`] stay valid,
     /// addresses do not.
     ///
@@ -127,6 +145,9 @@ impl<S: BlockSource> Window<S> {
             self.bytes
                 .extend_from_slice(&block.bytes[HEADROOM.min(block.bytes.len())..]);
             self.source.recycle(block);
+        }
+        if self.lead_len > 0 {
+            self.start += std::mem::take(&mut self.lead_len).min(self.bytes.len() - self.start);
         }
         Ok(true)
     }

@@ -2,6 +2,7 @@
 //! full disks.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -223,11 +224,18 @@ fn failures_at_random_with_many_threads() {
     let mut choices = Choices::from_seed(first_seed());
     let mut options = options(&paths, &directory.path().join("output"));
     options.threads = 4;
-    options.memory_bytes = 1 << 20;
+    options.memory_bytes = 8 << 20;
     let (result, total, _) = merge_with_fault(&options, usize::MAX, Fault::None);
     result.unwrap();
     std::fs::remove_dir_all(directory.path().join("output")).unwrap();
-    for _ in 0..scaled(30) {
+    for case in 0..scaled(30) {
+        // Every other time in ranges, which read more.
+        if case % 2 == 1 {
+            options.sub_compactions = NonZeroUsize::new(3);
+            options.range_bytes = Some(60_000);
+        } else {
+            options.sub_compactions = None;
+        }
         let number = choices.below(total);
         let (result, _, kind) = merge_with_fault(&options, number, Fault::Errno(EIO));
         if kind.is_some_and(|kind| kind != OperationKind::Call) {

@@ -26,6 +26,7 @@ mod model;
 mod order;
 mod promoted;
 mod provided;
+mod ranges;
 mod regressions;
 mod split;
 mod stored;

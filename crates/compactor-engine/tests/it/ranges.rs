@@ -1,0 +1,478 @@
+//! Merges that several threads are at, each with a range of partitions: what they write, count and tell
+//! of their inputs is what one thread does, to the byte.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use compactor_engine::cursor::DataTrace;
+use compactor_engine::merge_job::{MergeJob, MergeOptions, OutputCompression, Scope};
+use compactor_engine::merge_run::MergeOutcome;
+use compactor_engine::observer::{InputRead, Observer};
+use compactor_engine::scan::Scan;
+use compactor_engine::{Error, Result};
+use compactor_io::ReadMode;
+use compactor_sstable::Component;
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::KeyHash;
+
+use crate::case::{Case, PurgePlan};
+use crate::choices::{Choices, check, scaled};
+use crate::decode::decode;
+use crate::files::{
+    contents, disk_directory, io, key_value_schema, key_value_source, key_value_sstables,
+    merge_files, options, write_sstable,
+};
+use crate::table::Table;
+
+/// What is told of an input, line by line.
+type Told = Arc<Mutex<BTreeMap<PathBuf, Vec<String>>>>;
+
+/// Notes everything that a merge tells.
+#[derive(Default)]
+struct Notes {
+    told: Told,
+    reads: Vec<InputRead>,
+    last_progress: (u64, u64, u64),
+}
+
+#[derive(Debug)]
+struct NotingTrace {
+    path: PathBuf,
+    told: Told,
+    /// Rows are of interest in every other partition.
+    partitions: usize,
+}
+
+impl NotingTrace {
+    fn note(&self, line: String) {
+        let mut told = self.told.lock().unwrap();
+        told.entry(self.path.clone()).or_default().push(line);
+    }
+}
+
+impl DataTrace for NotingTrace {
+    fn partition(
+        &mut self,
+        key: &[u8],
+        hash: KeyHash,
+        position: u64,
+        deletion: DeletionTime,
+    ) -> bool {
+        self.note(format!("{key:?} {hash:?} {position} {deletion:?}"));
+        self.partitions += 1;
+        self.partitions.is_multiple_of(2)
+    }
+
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) {
+        self.note(format!("{at:?} {kind:?} {name:?} {open:?}"));
+    }
+
+    fn end_partition(&mut self, end: u64) {
+        self.note(format!("end {end}"));
+    }
+
+    fn end(&mut self) {
+        self.note("all".to_owned());
+    }
+}
+
+impl Observer for Notes {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        self.last_progress = (read_bytes, rows, partitions);
+    }
+
+    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
+        Some(Box::new(NotingTrace {
+            path: data_path.to_owned(),
+            told: Arc::clone(&self.told),
+            partitions: 0,
+        }))
+    }
+
+    fn inputs_read(&mut self, inputs: &[InputRead]) -> Result<()> {
+        self.reads = inputs.to_vec();
+        Ok(())
+    }
+}
+
+/// What a merge came to: its outcome, what it told, and its files, which are gone then.
+fn run(options: &MergeOptions) -> Result<(MergeOutcome, Notes, Files)> {
+    let mut notes = Notes::default();
+    let outcome = MergeJob::open(io(), options.clone())?.run(&mut notes)?;
+    let files = contents(&options.output_directory);
+    let _ = std::fs::remove_dir_all(&options.output_directory);
+    notes.reads.sort_by(|a, b| a.data_path.cmp(&b.data_path));
+    Ok((outcome, notes, files))
+}
+
+type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
+
+/// Merges in ranges of so many bytes, and compares with what one thread comes to. Returns the number of
+/// ranges.
+fn same_in_ranges(options: &MergeOptions, threads: usize, bytes: u64) -> Result<usize, String> {
+    let text = |e: Error| e.to_string();
+    let (whole, whole_notes, expected) = run(options).map_err(text)?;
+    if whole.ranges != 1 {
+        return Err(format!("{} ranges, and nobody asked", whole.ranges));
+    }
+    let mut options = options.clone();
+    options.sub_compactions = NonZeroUsize::new(threads);
+    options.range_bytes = Some(bytes);
+    let (outcome, notes, files) = run(&options).map_err(text)?;
+    if let Some(why) = &outcome.uncut {
+        return Err(format!("not cut: {why}"));
+    }
+    let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
+    if names(&files) != names(&expected) {
+        return Err(format!("{:?}\n{:?}", names(&files), names(&expected)));
+    }
+    for (name, bytes) in &expected {
+        if files[name] != *bytes {
+            return Err(format!(
+                "{} differs in {} ranges",
+                name.display(),
+                outcome.ranges
+            ));
+        }
+    }
+    let counts = (
+        format!("{:?}", outcome.counts),
+        format!("{:?}", whole.counts),
+    );
+    if counts.0 != counts.1 {
+        return Err(format!("{}\n{}", counts.0, counts.1));
+    }
+    if notes.reads != whole_notes.reads {
+        return Err(format!("{:?}\n{:?}", notes.reads, whole_notes.reads));
+    }
+    if notes.last_progress != whole_notes.last_progress {
+        let (a, b) = (notes.last_progress, whole_notes.last_progress);
+        return Err(format!("progress {a:?} {b:?}"));
+    }
+    let (told, whole_told) = (notes.told.lock().unwrap(), whole_notes.told.lock().unwrap());
+    if *told != *whole_told {
+        return Err(format!("{told:?}\n{whole_told:?}"));
+    }
+    Ok(outcome.ranges)
+}
+
+/// Random tables of random schemas in every version, with every way to compress and purge.
+#[test]
+fn ranges_do_not_change_a_byte() {
+    let directory = disk_directory();
+    let ranges = Mutex::new((0, 0));
+    let verify = |case: &Case| {
+        let inputs = tempfile::tempdir_in(directory.path()).unwrap();
+        let output = inputs.path().join("output");
+        let mut choices = Choices::from_seed(case.sources.len() as u64);
+        let mut paths = Vec::new();
+        for (id, source) in (1..).zip(&case.sources) {
+            let lengths = [4096, 16_384];
+            let params = CompressionParams::new(Codec::Lz4, choices.pick(&lengths));
+            let compression = choices.chance(60).then_some(params);
+            let path = write_sstable(inputs.path(), id, &case.schema, source, compression);
+            paths.extend(path);
+        }
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let mut options = options(&paths, &output);
+        options.now_s = case.settings.now_s;
+        options.column_index_size = Some(case.settings.column_index_size);
+        options.compression = match choices.chance(50) {
+            true => OutputCompression::Params(CompressionParams::new(Codec::Lz4, 4096)),
+            false => OutputCompression::None,
+        };
+        options.version = Some(case.settings.output.version);
+        options.min_index_interval = choices.pick(&[1, 3, 128]);
+        if let PurgePlan::All = case.purge {
+            options.scope = Scope::Complete;
+            options.gc_before_s = Some(case.settings.gc_before_s);
+        }
+        for (threads, bytes, memory_bytes) in [(2, 1, 8 << 20), (4, 700, 16 << 20)] {
+            options.memory_bytes = memory_bytes;
+            let found = same_in_ranges(&options, threads, bytes)?;
+            let mut ranges = ranges.lock().unwrap();
+            ranges.0 += 1;
+            ranges.1 += found;
+        }
+        Ok(())
+    };
+    let generate = |choices: &mut Choices| {
+        let mut case = crate::case::moderate_case(choices, 4);
+        if let PurgePlan::EvenBefore(_) = case.purge {
+            case.purge = PurgePlan::Nothing;
+        }
+        case
+    };
+    check("ranges", 60, generate, verify, Case::simpler);
+    let (merges, ranges) = *ranges.lock().unwrap();
+    assert!(ranges > 2 * merges, "{ranges} ranges in {merges} merges");
+}
+
+/// Many partitions, so that the borders come from the summary; inputs that hold nothing of most ranges;
+/// and rows longer than a block, a chunk and what may wait.
+#[test]
+fn ranges_of_many_partitions_do_not_change_a_byte() {
+    let directory = disk_directory();
+    let inputs = directory.path().join("inputs");
+    let output = directory.path().join("output");
+    let paths = key_value_sstables(&inputs, 6000, 300);
+    let mut options = options(&paths, &output);
+    for (threads, bytes, memory_bytes) in [
+        // What the second range comes to has to wait for room.
+        (2, 1_000_000, 4 << 20),
+        (3, 10_000, 8 << 20),
+        (8, 200_000, 16 << 20),
+        (1, 50_000, 64 << 20),
+    ] {
+        options.memory_bytes = memory_bytes;
+        options.compression = match threads {
+            2 => OutputCompression::None,
+            _ => OutputCompression::AsNewestInput,
+        };
+        match threads {
+            1 => {
+                let (outcome, _, _) = run(&options).unwrap();
+                assert_eq!((outcome.ranges, outcome.uncut), (1, None));
+            }
+            _ => {
+                let ranges = same_in_ranges(&options, threads, bytes).unwrap();
+                assert!(ranges > 1, "{ranges}");
+            }
+        }
+    }
+    let schema = key_value_schema();
+    let long = |id: u32, keys, value_len| {
+        let source = key_value_source(u64::from(id), keys, value_len);
+        let compression = CompressionParams::new(Codec::Lz4, 4096);
+        write_sstable(&inputs, id, &schema, &source, Some(compression)).unwrap()
+    };
+    let mut paths = vec![long(11, 0..40, 300_000), long(12, 30..31, 900_000)];
+    paths.push(long(13, 50..400, 100));
+    let mut options = options_of(&paths, &output);
+    options.memory_bytes = 8 << 20;
+    let ranges = same_in_ranges(&options, 4, 200_000).unwrap();
+    assert!(ranges > 10, "{ranges}");
+}
+
+fn options_of(paths: &[PathBuf], output: &Path) -> MergeOptions {
+    let mut options = options(paths, output);
+    options.compression = OutputCompression::None;
+    options
+}
+
+/// Too little to be cut, or nothing to cut at.
+#[test]
+fn what_cannot_be_cut_is_merged_whole() {
+    let directory = disk_directory();
+    let output = directory.path().join("output");
+    let paths = key_value_sstables(&directory.path().join("inputs"), 600, 300);
+    let mut options = options(&paths, &output);
+    options.sub_compactions = NonZeroUsize::new(4);
+    let uncut = |options: &MergeOptions| {
+        let (outcome, _, _) = run(options).unwrap();
+        assert_eq!(outcome.ranges, 1);
+        outcome.uncut
+    };
+    options.range_bytes = Some(1 << 30);
+    assert_eq!(uncut(&options), None);
+    options.range_bytes = Some(10_000);
+    options.memory_bytes = 2 << 20;
+    let because = uncut(&options).unwrap();
+    assert!(because.contains("memory"), "{because}");
+    options.memory_bytes = 16 << 20;
+    let limited = MergeOptions {
+        max_sstable_size: Some(1 << 30),
+        ..options.clone()
+    };
+    let because = uncut(&limited).unwrap();
+    assert!(because.contains("greatest size"), "{because}");
+    let in_passes = MergeOptions {
+        open_files: Some(0),
+        ..options.clone()
+    };
+    let because = uncut(&in_passes).unwrap();
+    assert!(because.contains("passes"), "{because}");
+    let few_files = MergeOptions {
+        open_files: Some(4 * 3),
+        ..options.clone()
+    };
+    let because = uncut(&few_files).unwrap();
+    assert!(because.contains("files"), "{because}");
+    // Nobody is told what nobody asked for.
+    options.sub_compactions = None;
+    options.threads = 8;
+    options.open_files = Some(0);
+    assert_eq!(uncut(&options), None);
+    options.output_per_range = true;
+    options.max_sstable_size = Some(1);
+    let refused = MergeJob::open(io(), options).unwrap_err().to_string();
+    assert!(refused.contains("ask for one of them"), "{refused}");
+}
+
+fn table(data: &Path) -> Table {
+    let mut scan = Scan::open(&io(), data, ReadMode::Buffered).unwrap();
+    decode(&key_value_schema(), scan.cursor()).unwrap()
+}
+
+/// As many outputs as asked for, behind one another in the ring and about as long as one another; their
+/// rows are those of one output.
+#[test]
+fn an_output_per_range() {
+    let directory = disk_directory();
+    let output = directory.path().join("output");
+    let paths = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
+    let mut options = options(&paths, &output);
+    let data = |outcome: &MergeOutcome| -> Vec<PathBuf> {
+        let outputs = outcome.outputs.iter();
+        outputs
+            .map(|o| o.descriptor.path(Component::Data))
+            .collect()
+    };
+    let whole = merge_files(&io(), options.clone()).unwrap();
+    let expected = table(&data(&whole)[0]);
+    std::fs::remove_dir_all(&output).unwrap();
+    options.output_per_range = true;
+    options.range_bytes = Some(40_000);
+    options.memory_bytes = 16 << 20;
+    for outputs in [2usize, 3, 5] {
+        options.sub_compactions = NonZeroUsize::new(outputs);
+        let outcome = merge_files(&io(), options.clone()).unwrap();
+        assert_eq!(outcome.outputs.len(), outputs);
+        assert!(outcome.ranges > 2 * outputs, "{}", outcome.ranges);
+        let mut together = Table::new();
+        for (number, path) in data(&outcome).iter().enumerate() {
+            let part = table(path);
+            if let (Some((before, _)), Some((first, _))) =
+                (together.last_key_value(), part.first_key_value())
+            {
+                assert!(before < first, "output {number}");
+            }
+            let fair = expected.len() / outputs;
+            assert!(
+                part.len() > fair / 2 && part.len() < 2 * fair,
+                "{}",
+                part.len()
+            );
+            together.extend(part);
+            let filter = path.to_str().unwrap().replace("Data.db", "Filter.db");
+            let filter_len = std::fs::metadata(filter).unwrap().len() as usize;
+            // About ten bits a key.
+            assert!(filter_len < 3 * fair, "{filter_len} bytes for {fair} keys");
+        }
+        assert!(together == expected);
+        std::fs::remove_dir_all(&output).unwrap();
+    }
+}
+
+/// Stops after so many questions.
+struct Impatient(std::cell::Cell<usize>);
+
+impl Observer for Impatient {
+    fn is_cancelled(&self) -> bool {
+        self.0.set(self.0.get().saturating_sub(1));
+        self.0.get() == 0
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}
+
+#[test]
+fn an_interrupted_merge_leaves_nothing() {
+    let directory = disk_directory();
+    let output = directory.path().join("output");
+    let paths = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
+    let mut options = options(&paths, &output);
+    options.sub_compactions = NonZeroUsize::new(3);
+    options.range_bytes = Some(20_000);
+    options.memory_bytes = 8 << 20;
+    for questions in [1, 2, 5, 12] {
+        let job = MergeJob::open(io(), options.clone()).unwrap();
+        let result = job.run(&mut Impatient(std::cell::Cell::new(questions)));
+        assert!(matches!(result, Err(Error::Cancelled)), "{result:?}");
+        assert!(!output.exists(), "{:?}", contents(&output).keys());
+    }
+}
+
+/// Every byte of what the ranges are cut by. A merge finds the damage or, where the index does not
+/// matter for it, writes what it writes without.
+#[test]
+fn a_damaged_index_is_found_or_does_not_matter() {
+    let directory = disk_directory();
+    let output = directory.path().join("output");
+    let schema = key_value_schema();
+    let inputs = directory.path().join("inputs");
+    let mut paths = Vec::new();
+    for id in [1, 2] {
+        let keys = 10 * id..10 * id + 30;
+        let source = key_value_source(id as u64, keys, 60);
+        paths.extend(write_sstable(&inputs, id as u32, &schema, &source, None));
+    }
+    let mut options = options(&paths, &output);
+    let (_, _, expected) = run(&options).unwrap();
+    options.sub_compactions = NonZeroUsize::new(2);
+    options.range_bytes = Some(300);
+    options.memory_bytes = 8 << 20;
+    let descriptor = Descriptor::parse(&paths[0]).unwrap().descriptor;
+    let (mut found, mut harmless) = (0, 0);
+    for component in [Component::Index, Component::Summary] {
+        let path = descriptor.path(component);
+        let intact = std::fs::read(&path).unwrap();
+        let step = (intact.len() / scaled(120)).max(1);
+        for at in (0..intact.len()).step_by(step) {
+            let mut bytes = intact.clone();
+            bytes[at] ^= 1 << (at % 8);
+            std::fs::write(&path, bytes).unwrap();
+            match run(&options) {
+                Err(Error::Format(error)) => {
+                    found += 1;
+                    assert!(!output.exists(), "{error}");
+                }
+                Err(other) => panic!("{component:?} at {at}: {other}"),
+                Ok((_, _, files)) => {
+                    harmless += 1;
+                    assert!(files == expected, "{component:?} at {at}");
+                }
+            }
+        }
+        std::fs::write(&path, &intact).unwrap();
+    }
+    assert!(
+        found > 10 && harmless > 10,
+        "{found} found, {harmless} harmless"
+    );
+}
+
+/// Damage in the data of a range.
+#[test]
+fn damaged_data_is_found_in_any_range() {
+    let directory = disk_directory();
+    let output = directory.path().join("output");
+    let paths = key_value_sstables(&directory.path().join("inputs"), 900, 300);
+    let mut options = options(&paths, &output);
+    options.sub_compactions = NonZeroUsize::new(3);
+    options.range_bytes = Some(20_000);
+    options.memory_bytes = 8 << 20;
+    let intact = std::fs::read(&paths[0]).unwrap();
+    for part in 0..20 {
+        let mut bytes = intact.clone();
+        let at = part * (intact.len() - 1) / 19;
+        bytes[at] ^= 0x10;
+        std::fs::write(&paths[0], bytes).unwrap();
+        let error = run(&options).map(|_| ()).unwrap_err();
+        assert!(matches!(error, Error::Format(_)), "at {at}: {error}");
+        assert!(!output.exists());
+    }
+}
