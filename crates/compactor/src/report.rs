@@ -57,6 +57,8 @@ pub struct MergeReport {
     /// Passes that the inputs went through: one, unless there were more than memory or descriptors
     /// allow.
     pub passes: usize,
+    /// Ranges of partitions that it was cut into, some of which were merged at a time; one if it was not.
+    pub ranges: usize,
     /// Seconds from the first read to the last sync.
     pub elapsed_s: f64,
     /// Uncompressed input bytes per second of elapsed time.
@@ -248,6 +250,7 @@ impl MergeReport {
             merge_counts: Vec::new(),
             purged: PurgedReport::default(),
             passes: 1,
+            ranges: 1,
             elapsed_s: 0.0,
             input_uncompressed_bytes_per_s: 0.0,
             cpu_s: 0.0,
@@ -296,6 +299,11 @@ impl MergeReport {
             shadowed: purged.shadowed,
         };
         self.passes = outcome.passes;
+        self.ranges = outcome.ranges;
+        if let Some(why) = outcome.uncut {
+            let note = format!("the merge was not cut into ranges: {why}");
+            self.warnings.push(note);
+        }
         self.elapsed_s = elapsed.as_secs_f64();
         self.input_uncompressed_bytes_per_s =
             self.input_uncompressed_bytes as f64 / self.elapsed_s.max(1e-9);

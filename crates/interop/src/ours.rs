@@ -1,6 +1,7 @@
 //! The only place that knows how our own merge and dump are called: through the facade, or as the command that
 //! `COMPACTOR_BIN` names.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -157,7 +158,21 @@ pub fn options(
             OutputCompression::Params(CompressionParams::new(Codec::Lz4, chunk_kib * 1024))
         }
     };
+    if is_cut(inputs)? {
+        options.sub_compactions = NonZeroUsize::new(3);
+        options.range_bytes = Some(1);
+    }
     Ok(options)
+}
+
+/// Every other merge is cut into as many ranges as there can be: by the length of its inputs, so that one
+/// that is repeated is the same.
+fn is_cut(inputs: &[PathBuf]) -> Result<bool> {
+    let mut len = 0;
+    for input in inputs {
+        len += std::fs::metadata(input)?.len();
+    }
+    Ok(len % 2 == 1)
 }
 
 fn by_command(

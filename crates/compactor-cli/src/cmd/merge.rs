@@ -2,7 +2,7 @@
 
 mod summary;
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope, Tomb
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::numbers::{SSTABLE_SIZE, THROUGHPUT, within};
+use crate::numbers::{SSTABLE_SIZE, SUB_COMPACTIONS, THROUGHPUT, within};
 use crate::output::{print, print_of, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
@@ -42,7 +42,10 @@ use crate::verify_step;
 
   Written for a Cassandra 4.x node, past the page cache, checked before and after:
     compactor merge snapshot --output out --sstable-version nb --read-io direct \\
-        --write-io direct --verify")]
+        --write-io direct --verify
+
+  On 16 processors, six ranges at a time, into one output:
+    compactor merge snapshot --output out --sub-compactions 6 --memory 256MiB")]
 pub struct Args {
     /// A table or snapshot directory, or Data.db files.
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
@@ -81,8 +84,24 @@ pub struct Args {
         allow_hyphen_values = true)]
     max_sstable_size: Option<ByteSize>,
 
+    /// Write as many outputs as there are --sub-compactions, of like size and behind one another in the
+    /// ring; they appear all or none.
+    #[arg(
+        long,
+        help_heading = "Output",
+        requires = "sub_compactions",
+        conflicts_with = "max_sstable_size"
+    )]
+    output_per_range: bool,
+
     #[command(flatten)]
     io: IoArgs,
+
+    /// Ranges of partitions that are merged at the same time, each by a thread beside --threads; the
+    /// output is the same to the byte. Default: one.
+    #[arg(long, help_heading = "Input and output", value_name = "N",
+        value_parser = within(SUB_COMPACTIONS), allow_negative_numbers = true)]
+    sub_compactions: Option<usize>,
 
     /// Stored bytes of Data.db that are taken from the inputs per second, 1MiB and more: what
     /// compaction_throughput is in Cassandra. Default: no limit.
@@ -158,6 +177,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         args.purge
             .request(&catalog, &args.output, &args.output_form, &args.io)?;
     request.throughput_bytes_per_s = args.throughput.and_then(|size| NonZeroU64::new(size.0));
+    request.sub_compactions = args.sub_compactions.and_then(NonZeroUsize::new);
+    request.output_per_range = args.output_per_range;
     request.max_sstable_size = args.max_sstable_size.map(|size| size.0);
     request.overlapping_tombstones = overlapping_tombstones(&args, &request, &mut notes)?;
     let mut sstables = catalog.sstables.clone();

@@ -77,6 +77,12 @@ fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
         let why = "more inputs than memory or descriptors allow at a time";
         line("passes", format!("{}: {why}", r.passes))?;
     }
+    if r.ranges > 1 {
+        line(
+            "ranges",
+            format!("{}, several at a time", count(r.ranges as u64)),
+        )?;
+    }
     if !r.fully_expired.is_empty() {
         line(
             "dropped",
