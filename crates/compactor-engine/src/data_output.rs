@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use compactor_io::{SequentialWriter, WrittenFile};
 use compactor_sstable::compression::chunk::ChunkCompressor;
 use compactor_sstable::compression::crc_file::{CrcFile, DEFAULT_CRC_CHUNK_LEN};
+use compactor_sstable::compression::crc32;
+use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
-use crc32fast::Hasher;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::error::{Error, Result};
@@ -88,7 +89,7 @@ struct Stored {
     /// Checksums for `CRC.db`, if not compressed.
     crcs: Vec<u32>,
     /// CRC32 over the stored bytes.
-    digest: Hasher,
+    digest: Crc32Run,
 }
 
 struct Ordered {
@@ -97,7 +98,7 @@ struct Ordered {
     writer: Option<SequentialWriter>,
     info: Option<CompressionInfo>,
     crcs: Vec<u32>,
-    digest: Hasher,
+    digest: Crc32Run,
     error: Option<Error>,
 }
 
@@ -139,7 +140,7 @@ impl DataOutput {
             writer: Some(writer),
             info: params.clone().map(CompressionInfo::new),
             crcs: Vec::new(),
-            digest: Hasher::new(),
+            digest: Crc32Run::default(),
             error: None,
         };
         let shared = Arc::new(Shared {
@@ -227,7 +228,7 @@ impl DataOutput {
         };
         Ok(FinishedData {
             file,
-            digest: ordered.digest.clone().finalize(),
+            digest: ordered.digest.value(),
             compression_info: ordered.info.take(),
             crc_file,
         })
@@ -306,13 +307,15 @@ impl Shared {
     }
 
     fn encode(&self, raw: Vec<u8>) -> Result<Stored> {
-        let mut digest = Hasher::new();
+        let mut digest = Crc32Run::default();
         let Some(params) = &self.params else {
-            let crcs = raw
-                .chunks(DEFAULT_CRC_CHUNK_LEN as usize)
-                .map(crc32fast::hash)
-                .collect();
-            digest.update(&raw);
+            let chunks = raw.chunks(DEFAULT_CRC_CHUNK_LEN as usize);
+            let mut crcs = Vec::with_capacity(chunks.len());
+            for chunk in chunks {
+                let crc = crc32(chunk);
+                digest.append(crc, chunk.len() as u64);
+                crcs.push(crc);
+            }
             return Ok(Stored {
                 raw,
                 compressed: None,
@@ -336,9 +339,9 @@ impl Shared {
             }
             let lengths = compressor.compress_into(chunk, &mut out[len..])?;
             chunks.push((chunk.len() as u32, lengths.stored_len));
+            digest.append_chunk(lengths.crc, u64::from(lengths.payload_len));
             len += lengths.stored_len as usize;
         }
-        digest.update(&out[..len]);
         let compressed = Some((compressor, out, len));
         Ok(Stored {
             raw,
@@ -394,7 +397,7 @@ impl Shared {
             self.written
                 .fetch_add(bytes.len() as u64, Ordering::Relaxed);
             self.encoded.fetch_add(raw.len() as u64, Ordering::Release);
-            ordered.digest.combine(&digest);
+            ordered.digest.append_run(&digest);
             ordered.crcs.extend_from_slice(&crcs);
             if let Some(info) = &mut ordered.info {
                 for (raw_len, stored_len) in chunks {

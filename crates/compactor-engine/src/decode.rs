@@ -13,8 +13,9 @@ use compactor_io::{Extent, InputFile, IoError};
 use compactor_sstable::Component;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc_file::CrcFile;
+use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::compression::info::{CompressionInfo, StoredChunk};
-use crc32fast::Hasher;
+use compactor_sstable::compression::{CRC_LEN, crc32};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::error::{Error, Result};
@@ -109,7 +110,7 @@ impl Recycled {
 #[derive(Debug)]
 struct Decoded {
     block: Block,
-    stored: Hasher,
+    stored: Crc32Run,
 }
 
 /// [`BlockSource`] over one `Data.db`.
@@ -122,7 +123,7 @@ pub struct DecodedBlocks {
     /// Blocks that arrived early; the front is block `next_out`.
     waiting: VecDeque<Option<Result<Decoded>>>,
     /// CRC32 of the stored bytes of the blocks that left.
-    digest: Hasher,
+    digest: Crc32Run,
     block_count: u64,
     next_request: u64,
     next_out: u64,
@@ -182,7 +183,7 @@ impl DecodedBlocks {
             sender,
             receiver,
             waiting: VecDeque::new(),
-            digest: Hasher::new(),
+            digest: Crc32Run::default(),
             block_count,
             next_request: 0,
             next_out: 0,
@@ -208,12 +209,12 @@ impl DecodedBlocks {
 
     /// CRC32 of the stored bytes so far: of the whole file once there is no next block.
     pub fn digest(&self) -> u32 {
-        self.digest.clone().finalize()
+        self.digest.value()
     }
 
     /// As [`DecodedBlocks::digest`], to be combined with that of the ranges before and behind. Stored
     /// bytes belong to the range that the first of their content is in.
-    pub(crate) fn digest_of_range(&self) -> &Hasher {
+    pub(crate) fn digest_of_range(&self) -> &Crc32Run {
         &self.digest
     }
 
@@ -251,12 +252,9 @@ impl DecodedBlocks {
                     shared
                         .stored_bytes
                         .fetch_add(extent.len() as u64, Ordering::Relaxed);
-                    let mut stored = Hasher::new();
-                    let foreign = shared.foreign_len(index, offset);
-                    stored.update(extent.get(foreign..).unwrap_or_default());
                     let decoded = shared.decode(index, offset, &extent, block);
                     drop(extent);
-                    reply.send(decoded.map(|block| Decoded { block, stored }));
+                    reply.send(decoded);
                 })),
                 Err(error) => reply.send(Err(error.into())),
             }),
@@ -334,7 +332,7 @@ impl Shared {
             .ok_or_else(|| Error::Internal(format!("chunk {index} beyond the last")))
     }
 
-    fn decode(&self, index: u64, offset: u64, stored: &[u8], mut block: Block) -> Result<Block> {
+    fn decode(&self, index: u64, offset: u64, stored: &[u8], mut block: Block) -> Result<Decoded> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
@@ -343,6 +341,8 @@ impl Shared {
             start: first,
             end: last,
         } = self.units(index);
+        let foreign = self.foreign_len(index, offset);
+        let mut digest = Crc32Run::default();
         match &*self.encoding {
             Encoding::Compressed { info, decompressor } => {
                 let chunk_len = u64::from(info.params.chunk_len);
@@ -361,9 +361,12 @@ impl Shared {
                     let at = (chunk.offset - offset) as usize;
                     let bytes = &stored[at..at + chunk.stored_len as usize];
                     let (target, rest) = out.split_at_mut(chunk.raw_len as usize);
-                    decompressor
+                    let crc = decompressor
                         .decompress(bytes, chunk.offset, target)
                         .map_err(|e| e.with_file(path, Component::Data))?;
+                    if at >= foreign {
+                        digest.append_chunk(crc, (bytes.len() - CRC_LEN) as u64);
+                    }
                     out = rest;
                 }
                 if let Ok(mut spare) = self.recycled.decompressors.lock() {
@@ -371,10 +374,20 @@ impl Shared {
                 }
             }
             Encoding::Plain { crc, .. } => {
-                if let Some(crc) = crc {
-                    for (i, chunk) in stored.chunks(crc.chunk_len as usize).enumerate() {
-                        crc.check(first as usize + i, chunk)
-                            .map_err(|e| e.with_file(path, Component::Data))?;
+                match crc {
+                    Some(file) => {
+                        for (i, chunk) in stored.chunks(file.chunk_len as usize).enumerate() {
+                            let crc = file
+                                .check(first as usize + i, chunk)
+                                .map_err(|e| e.with_file(path, Component::Data))?;
+                            if i * file.chunk_len as usize >= foreign {
+                                digest.append(crc, chunk.len() as u64);
+                            }
+                        }
+                    }
+                    None => {
+                        let own = stored.get(foreign..).unwrap_or_default();
+                        digest.append(crc32(own), own.len() as u64);
                     }
                 }
                 prepare(&mut block, stored.len());
@@ -387,7 +400,10 @@ impl Shared {
         block
             .bytes
             .truncate(HEADROOM.saturating_add(usize::try_from(len).unwrap_or(usize::MAX)));
-        Ok(block)
+        Ok(Decoded {
+            block,
+            stored: digest,
+        })
     }
 }
 
@@ -415,7 +431,7 @@ impl BlockSource for DecodedBlocks {
                     let (_, len) = self.shared.stored_range(taken)?;
                     limiter.take(len as u64, &self.shared.cancelled);
                 }
-                self.digest.combine(&stored);
+                self.digest.append_run(&stored);
                 self.request_ahead();
                 return Ok(Some(block));
             }

@@ -15,10 +15,10 @@ use std::time::Duration;
 use compactor_io::InputFile;
 use compactor_sstable::Component;
 use compactor_sstable::Error as FormatError;
+use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::{Partitioner, Position};
 use compactor_sstable::statistics::MetadataCollector;
-use crc32fast::Hasher;
 
 use crate::byte_queue::ByteQueue;
 use crate::cursor::{
@@ -91,7 +91,7 @@ struct RangeRead {
     input: usize,
     places: PlacesHash,
     rows: RowCounts,
-    digest: Hasher,
+    digest: Crc32Run,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
 }
@@ -514,7 +514,7 @@ impl Ranges<'_> {
                 input: number,
                 places: cursor.places(),
                 rows: cursor.rows(),
-                digest: cursor.source().digest_of_range().clone(),
+                digest: *cursor.source().digest_of_range(),
                 first_key: cursor.first_key().to_vec(),
                 last_key: cursor.key().to_vec(),
             }
@@ -570,7 +570,7 @@ impl Whole {
             whole.places.append(read.places);
             whole.rows.rows += read.rows.rows;
             whole.rows.empty_static_rows += read.rows.empty_static_rows;
-            whole.digest.combine(&read.digest);
+            whole.digest.append_run(&read.digest);
             whole.last_key = read.last_key;
         }
         end.collected
@@ -585,7 +585,7 @@ impl Whole {
                 data_path: input.path.clone(),
                 places: read.places,
                 rows: read.rows,
-                digest: read.digest.finalize(),
+                digest: read.digest.value(),
             });
         }
         Ok(reads)

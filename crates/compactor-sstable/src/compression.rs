@@ -2,6 +2,7 @@
 
 pub mod chunk;
 pub mod codec;
+pub mod crc32_run;
 pub mod crc_file;
 pub mod dictionary;
 pub mod info;
@@ -9,6 +10,7 @@ pub mod info;
 pub use chunk::{ChunkCompressor, ChunkDecompressor, ChunkLengths};
 pub use codec::Codec;
 pub use crc_file::{CrcFile, CrcFileWriter};
+pub use crc32_run::Crc32Run;
 pub use dictionary::CompressionDictionary;
 pub use info::{CompressionInfo, CompressionParams, StoredChunk};
 

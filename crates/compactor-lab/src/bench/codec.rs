@@ -185,7 +185,7 @@ fn decompress_first(
 
 fn each_chunk(
     piece: &Piece,
-    mut of: impl FnMut(&StoredChunk, &[u8]) -> compactor::sstable::error::Result<()>,
+    mut of: impl FnMut(&StoredChunk, &[u8]) -> compactor::sstable::error::Result<u32>,
 ) -> Result<()> {
     let Some(first) = piece.chunks.first() else {
         return Ok(());

@@ -29,6 +29,8 @@ pub struct ChunkLengths {
     pub payload_len: u32,
     /// Payload and CRC: what the chunk takes in Data.db.
     pub stored_len: u32,
+    /// CRC32 of the payload.
+    pub crc: u32,
 }
 
 /// Compresses chunks, one after the other, without allocating for each.
@@ -134,6 +136,7 @@ impl ChunkCompressor {
         Ok(ChunkLengths {
             payload_len: payload_len as u32,
             stored_len: (payload_len + CRC_LEN) as u32,
+            crc,
         })
     }
 }
@@ -244,11 +247,11 @@ impl ChunkDecompressor {
     }
 
     /// Decompresses the chunk `stored` (payload and CRC), found at `offset` of Data.db, into `out`,
-    /// which is exactly as long as the chunk's content.
+    /// which is exactly as long as the chunk's content. Returns the CRC32 of the payload.
     ///
     /// # Errors
     /// Corruption if the CRC does not match or the payload is not `out.len()` bytes.
-    pub fn decompress(&mut self, stored: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
+    pub fn decompress(&mut self, stored: &[u8], offset: u64, out: &mut [u8]) -> Result<u32> {
         let Some((payload, crc)) = stored.split_last_chunk::<CRC_LEN>() else {
             return Err(Error::corrupt(
                 "chunk",
@@ -263,15 +266,17 @@ impl ChunkDecompressor {
             return Err(bad_crc(offset, payload.len(), stored_crc, computed));
         }
         if payload.len() >= self.max_compressed_len {
-            return raw(payload, offset, out);
+            raw(payload, offset, out)?;
+            return Ok(computed);
         }
         match self.codec {
-            Codec::Lz4 => lz4(payload, offset, out),
-            Codec::Snappy => snappy(payload, offset, out),
-            Codec::Deflate => self.inflate(payload, offset, out),
-            Codec::Zstd { .. } => self.unzstd(payload, offset, out),
-            Codec::Noop => raw(payload, offset, out),
+            Codec::Lz4 => lz4(payload, offset, out)?,
+            Codec::Snappy => snappy(payload, offset, out)?,
+            Codec::Deflate => self.inflate(payload, offset, out)?,
+            Codec::Zstd { .. } => self.unzstd(payload, offset, out)?,
+            Codec::Noop => raw(payload, offset, out)?,
         }
+        Ok(computed)
     }
 
     fn inflate(&mut self, payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {

@@ -56,15 +56,15 @@ impl CrcFile {
         Ok(CrcFile { chunk_len, crcs })
     }
 
-    /// Checks chunk `index` of Data.db.
+    /// Checks chunk `index` of Data.db and returns its CRC32.
     ///
     /// # Errors
     /// Corruption, with the chunk's offset in Data.db.
-    pub fn check(&self, index: usize, chunk: &[u8]) -> Result<()> {
+    pub fn check(&self, index: usize, chunk: &[u8]) -> Result<u32> {
         let offset = index as u64 * u64::from(self.chunk_len);
         let computed = crc32(chunk);
         match self.crcs.get(index) {
-            Some(&stored) if stored == computed => Ok(()),
+            Some(&stored) if stored == computed => Ok(computed),
             Some(stored) => Err(Error::corrupt(
                 "data.crc",
                 offset,

@@ -212,7 +212,7 @@ impl<'a> CheckedData<'a> {
             }
             Form::Plain { crc, .. } => {
                 let checked = match crc {
-                    Some(crc) => crc.check(index as usize, &self.stored),
+                    Some(crc) => crc.check(index as usize, &self.stored).map(|_| ()),
                     None => Ok(()),
                 };
                 if let (Some(out), Ok(())) = (out, &checked) {
@@ -335,7 +335,7 @@ fn decode(
     if decoded.is_err() {
         out.truncate(start);
     }
-    decoded
+    decoded.map(|_| ())
 }
 
 /// The content from a partition on, for one cursor.
