@@ -6,13 +6,12 @@ use compactor_io::{SequentialWriter, WrittenFile};
 use compactor_sstable::big::index::write_entry;
 use compactor_sstable::big::index_info::PromotedIndexBuilder;
 use compactor_sstable::big::summary::{Summary, SummaryBuilder};
-use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::bloom_filter::{BloomFilter, FilterFilling};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
 
 use crate::error::Result;
-use crate::output_filter::OutputFilter;
 use crate::sstable_index::{IndexedPartition, SstableIndex};
 
 /// Bytes collected before they go to the file's writer.
@@ -32,7 +31,7 @@ struct EntryOutput {
     batch: Vec<u8>,
     /// Position of the next entry in `Index.db`.
     position: u64,
-    filter: Option<OutputFilter>,
+    filter: Option<FilterFilling>,
     summary: SummaryBuilder,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
@@ -68,7 +67,7 @@ impl BigIndexOutput {
                 file,
                 batch: Vec::with_capacity(BATCH_LEN + 4096),
                 position: 0,
-                filter: filter.map(OutputFilter::new),
+                filter: filter.map(FilterFilling::new),
                 summary: SummaryBuilder::new(min_index_interval.max(1)),
                 first_key: Vec::new(),
                 last_key: Vec::new(),
@@ -92,7 +91,7 @@ impl BigIndexOutput {
         let file = entries.file.finish()?;
         Ok(FinishedIndex {
             file,
-            filter: entries.filter.map(OutputFilter::finish),
+            filter: entries.filter.map(FilterFilling::finish),
             summary: entries
                 .summary
                 .finish(&entries.first_key, &entries.last_key),

@@ -3,7 +3,7 @@
 //! Source: `BtiTableWriter.IndexWriter.append`.
 
 use compactor_io::{SequentialWriter, WrittenFile};
-use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::bloom_filter::{BloomFilter, FilterFilling};
 use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::paged_output::PagedOutput;
 use compactor_sstable::bti::partitions::{PartitionIndexWriter, PartitionPosition};
@@ -14,7 +14,6 @@ use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
-use crate::output_filter::OutputFilter;
 use crate::sstable_index::{IndexedPartition, SstableIndex};
 
 /// Bytes collected before they go to a file's writer.
@@ -27,7 +26,7 @@ pub struct BtiIndexOutput {
     rows_file: SequentialWriter,
     partitions: PartitionIndexWriter,
     rows: RowIndexWriter,
-    filter: Option<OutputFilter>,
+    filter: Option<FilterFilling>,
 }
 
 /// A complete BTI index.
@@ -63,7 +62,7 @@ impl BtiIndexOutput {
             rows_file,
             partitions: PartitionIndexWriter::new(),
             rows: RowIndexWriter::new(clustering_types, column_index_size)?,
-            filter: filter.map(OutputFilter::new),
+            filter: filter.map(FilterFilling::new),
         })
     }
 
@@ -84,7 +83,7 @@ impl BtiIndexOutput {
         Ok(FinishedBtiIndex {
             partitions: self.partitions_file.finish()?,
             rows: self.rows_file.finish()?,
-            filter: self.filter.map(OutputFilter::finish),
+            filter: self.filter.map(FilterFilling::finish),
             first_key: first_key.to_vec(),
             last_key: last_key.to_vec(),
         })

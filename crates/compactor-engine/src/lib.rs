@@ -38,7 +38,6 @@ pub mod merge_job;
 pub mod merge_run;
 pub mod observer;
 pub mod origin_counts;
-pub mod output_filter;
 pub mod output_id;
 mod outputs;
 pub mod overlapping;

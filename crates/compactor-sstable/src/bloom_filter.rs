@@ -9,8 +9,10 @@
 //!
 //! Source: `BloomFilter`, `BloomFilterSerializer`, `OffHeapBitSet`, `FilterFactory`.
 
+pub mod filling;
 pub mod spec;
 
+pub use filling::FilterFilling;
 pub use spec::BloomSpec;
 
 use crate::byte_reader::ByteReader;
@@ -120,17 +122,24 @@ impl BloomFilter {
         self.bits.len()
     }
 
-    /// Byte index and mask of each of a key's bits. Cassandra takes the absolute remainder of
-    /// h2 + i * h1, wrapping around.
+    /// Numbers of a key's bits. Cassandra takes the absolute remainder of h2 + i * h1, wrapping
+    /// around.
     #[inline]
-    fn places(&self, h1: u64, h2: u64) -> impl Iterator<Item = (usize, u8)> + use<> {
+    fn bits_of(&self, h1: u64, h2: u64) -> impl Iterator<Item = u64> + use<> {
         let (bit_count, reciprocal) = (self.bit_count(), self.reciprocal);
         let mut base = h2;
         (0..self.hash_count).map(move |_| {
             let bit = remainder((base as i64).unsigned_abs(), bit_count, reciprocal);
             base = base.wrapping_add(h1);
-            ((bit >> 3) as usize, 1u8 << (bit & 7))
+            bit
         })
+    }
+
+    /// Byte index and mask of each of a key's bits.
+    #[inline]
+    fn places(&self, h1: u64, h2: u64) -> impl Iterator<Item = (usize, u8)> + use<> {
+        self.bits_of(h1, h2)
+            .map(|bit| ((bit >> 3) as usize, 1u8 << (bit & 7)))
     }
 
     /// Adds a key by the halves of its hash.
@@ -145,20 +154,6 @@ impl BloomFilter {
     #[inline]
     pub fn add_key(&mut self, key: &KeyHash) {
         self.add(key.h1, key.h2);
-    }
-
-    /// Adds keys. In a large filter many at once take far less time than one by one with other work
-    /// between them: the processor fetches their bits side by side.
-    pub fn add_keys(&mut self, keys: &[KeyHash]) {
-        for key in keys {
-            self.add_key(key);
-        }
-    }
-
-    /// Index of the first of the keys that was certainly not added. As with
-    /// [`BloomFilter::add_keys`], many at once take less time.
-    pub fn first_missing(&self, keys: &[KeyHash]) -> Option<usize> {
-        keys.iter().position(|key| !self.may_contain_key(key))
     }
 
     /// False if the key was certainly not added.

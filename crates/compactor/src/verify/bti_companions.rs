@@ -328,7 +328,7 @@ impl TrieCheck<'_> {
             self.first_key = Some(key.to_vec());
         }
         if let Some(filter) = &mut self.filter {
-            filter.key(self.findings, hash, || short_hex(key));
+            filter.key_unnamed(hash);
         }
         if !self.scan.advance() && !self.scan.is_complete() {
             // What is wrong has been said.
@@ -359,7 +359,7 @@ impl TrieCheck<'_> {
             if let Some(first) = &self.first_key {
                 self.scan.check_ends(first, &self.last_key);
             }
-            if let Some(filter) = &self.filter {
+            if let Some(filter) = &mut self.filter {
                 filter.finish(self.findings, true, fp_chance);
             }
         }

@@ -100,12 +100,11 @@ pub(crate) fn check(
             let Some(entry) = index.entry() else { break };
             places.add(hash, entry.position);
             if let Some(filter) = &mut filter {
-                filter.key_soon(&findings, &hash, &entry.key);
+                filter.key_unnamed(&hash);
             }
         }
         index.finish();
         if let Some(filter) = &mut filter {
-            filter.flush(&findings);
             filter.finish(&findings, index.is_complete(), fp_chance);
         }
         if let Some(statistics) = &statistics {

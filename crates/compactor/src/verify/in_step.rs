@@ -188,7 +188,7 @@ impl<'a> InStep<'a> {
 
     /// Once the files have been read: summary and filter as a whole. `has_all_keys` says that all
     /// keys of the data were seen.
-    pub(super) fn check_whole(&self, has_all_keys: bool, fp_chance: Option<f64>) {
+    pub(super) fn check_whole(&mut self, has_all_keys: bool, fp_chance: Option<f64>) {
         let mut has_all_keys = has_all_keys;
         if let Some(index) = &self.index {
             index.finish();
@@ -196,7 +196,7 @@ impl<'a> InStep<'a> {
                 && index.is_complete()
                 && !self.findings.is_damaged(index.component());
         }
-        if let Some(filter) = &self.filter {
+        if let Some(filter) = &mut self.filter {
             filter.finish(self.findings, has_all_keys, fp_chance);
         }
     }

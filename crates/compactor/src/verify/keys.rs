@@ -5,7 +5,7 @@ use compactor_sstable::Component;
 use compactor_sstable::Version;
 use compactor_sstable::big::Summary;
 use compactor_sstable::big::summary::BASE_SAMPLING_LEVEL;
-use compactor_sstable::bloom_filter::{BloomFilter, BloomSpec};
+use compactor_sstable::bloom_filter::{BloomFilter, BloomSpec, FilterFilling};
 use compactor_sstable::partitioner::KeyHash;
 
 use super::finding::{Findings, Place};
@@ -15,15 +15,10 @@ use super::finding::{Findings, Place};
 pub(super) struct FilterCheck {
     filter: BloomFilter,
     /// A filter of the same size that holds the keys seen.
-    rebuilt: Option<BloomFilter>,
-    /// Keys not yet looked at, whose bytes follow one another in `names` and end at `ends`.
-    pending: Vec<KeyHash>,
-    names: Vec<u8>,
-    ends: Vec<usize>,
+    rebuilt: Option<FilterFilling>,
+    /// Bits that the filter lacks were reported with the keys that need them.
+    is_missing_named: bool,
 }
-
-/// Keys that are looked at together.
-const BATCH_KEYS: usize = 128;
 
 impl FilterCheck {
     pub(super) fn new(filter: BloomFilter, version: Version) -> FilterCheck {
@@ -36,10 +31,8 @@ impl FilterCheck {
         };
         FilterCheck {
             filter,
-            rebuilt,
-            pending: Vec::with_capacity(BATCH_KEYS),
-            names: Vec::new(),
-            ends: Vec::with_capacity(BATCH_KEYS),
+            rebuilt: rebuilt.map(FilterFilling::new),
+            is_missing_named: false,
         }
     }
 
@@ -51,73 +44,63 @@ impl FilterCheck {
         describe: impl Fn() -> String,
     ) {
         if !self.filter.may_contain_key(hash) {
-            self.missing(findings, describe());
+            self.is_missing_named = true;
+            self.missing(
+                findings,
+                Place::of(Component::Filter).in_partition(describe()),
+                "less: reads would not find this partition",
+            );
         }
+        self.key_unnamed(hash);
+    }
+
+    /// As [`FilterCheck::key`], but the filter is looked at once all keys are known, which takes far
+    /// less time and does not tell which partition it was.
+    #[inline]
+    pub(super) fn key_unnamed(&mut self, hash: &KeyHash) {
         if let Some(rebuilt) = &mut self.rebuilt {
             rebuilt.add_key(hash);
         }
     }
 
-    /// As [`FilterCheck::key`], but together with others, some time until [`FilterCheck::flush`]. The
-    /// bits of a key lie all over memory: those of many are fetched side by side.
-    pub(super) fn key_soon(&mut self, findings: &Findings, hash: &KeyHash, key: &[u8]) {
-        self.pending.push(*hash);
-        self.names.extend_from_slice(key);
-        self.ends.push(self.names.len());
-        if self.pending.len() >= BATCH_KEYS {
-            self.flush(findings);
-        }
+    fn missing(&self, findings: &Findings, place: Place, found: impl Into<String>) {
+        let expected = format!("{} bits set for each key", self.filter.hash_count());
+        findings.damage(place, "filter.bits", expected, found);
     }
 
-    /// Looks at the keys that are waiting.
-    pub(super) fn flush(&mut self, findings: &Findings) {
-        let mut done = 0;
-        while let Some(index) = self.filter.first_missing(&self.pending[done..]) {
-            let index = done + index;
-            let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-            let name = super::short_hex(&self.names[start..self.ends[index]]);
-            self.missing(findings, name);
-            done = index + 1;
+    /// Once all keys were seen: bits that a key needs and that are not set, bits that no key sets,
+    /// and the setting that the filter was made for.
+    pub(super) fn finish(
+        &mut self,
+        findings: &Findings,
+        has_all_keys: bool,
+        fp_chance: Option<f64>,
+    ) {
+        let Some(rebuilt) = self.rebuilt.take().map(FilterFilling::finish) else {
+            return;
+        };
+        let (found, wanted) = (self.filter.bits(), rebuilt.bits());
+        if !self.is_missing_named
+            && let Some((at, count)) = more_bits(wanted, found)
+        {
+            self.missing(
+                findings,
+                Place::offset(Component::Filter, 8 + at as u64),
+                format!("{count} bits less: reads would not find some partitions"),
+            );
         }
-        if let Some(rebuilt) = &mut self.rebuilt {
-            rebuilt.add_keys(&self.pending);
-        }
-        self.pending.clear();
-        self.names.clear();
-        self.ends.clear();
-    }
-
-    fn missing(&self, findings: &Findings, partition: String) {
-        findings.damage(
-            Place::of(Component::Filter).in_partition(partition),
-            "filter.bits",
-            format!("{} bits set for each key", self.filter.hash_count()),
-            "less: reads would not find this partition",
-        );
-    }
-
-    /// Once all keys were seen: bits that no key sets, and the setting that the filter was made for.
-    pub(super) fn finish(&self, findings: &Findings, has_all_keys: bool, fp_chance: Option<f64>) {
-        if let (true, Some(rebuilt)) = (has_all_keys, &self.rebuilt) {
-            let differences = self.filter.bits().iter().zip(rebuilt.bits()).enumerate();
-            let mut extra = differences.map(|(at, (found, wanted))| (at, found & !wanted));
-            if let Some((at, first)) = extra.find(|(_, bits)| *bits != 0) {
-                let count: u64 = u64::from(first.count_ones())
-                    + extra
-                        .map(|(_, bits)| u64::from(bits.count_ones()))
-                        .sum::<u64>();
-                // They cost reads in vain, but hide nothing. Only a scrub that gave a partition up
-                // after its key was added leaves such bits (`BigTableWriter.resetAndTruncate`).
-                findings.damage(
-                    Place::offset(Component::Filter, 8 + at as u64),
-                    "filter.extra_bits",
-                    "only the bits of keys that Data.db holds",
-                    format!("{count} bits more"),
-                );
-            }
+        if has_all_keys && let Some((at, count)) = more_bits(found, wanted) {
+            // They cost reads in vain, but hide nothing. Only a scrub that gave a partition up
+            // after its key was added leaves such bits (`BigTableWriter.resetAndTruncate`).
+            findings.damage(
+                Place::offset(Component::Filter, 8 + at as u64),
+                "filter.extra_bits",
+                "only the bits of keys that Data.db holds",
+                format!("{count} bits more"),
+            );
         }
         let spec = fp_chance.map(BloomSpec::for_fp_chance);
-        if let (Some(Ok(spec)), Some(_)) = (spec, &self.rebuilt)
+        if let Some(Ok(spec)) = spec
             && spec.hash_count != self.filter.hash_count()
         {
             findings.note(
@@ -131,6 +114,14 @@ impl FilterCheck {
             );
         }
     }
+}
+
+/// The first byte with a bit that `other` does not have, and the number of all such bits.
+fn more_bits(bits: &[u8], other: &[u8]) -> Option<(usize, u64)> {
+    let more = |(bits, other): (&u8, &u8)| bits & !other;
+    let first = bits.iter().zip(other).map(more).position(|m| m != 0)?;
+    let rest = bits[first..].iter().zip(&other[first..]).map(more);
+    Some((first, rest.map(|m| u64::from(m.count_ones())).sum()))
 }
 
 /// `Summary.db` against every entry of `Index.db`.
@@ -279,31 +270,39 @@ mod tests {
 
     use super::*;
 
-    /// Keys that the filter does not hold are named, wherever in a batch they come.
+    /// Each bit that the filter lacks or has too many is found without names, too.
     #[test]
-    fn every_key_is_looked_at() {
-        let count = 2 * BATCH_KEYS as u32 + 1;
+    fn every_bit_is_looked_at() {
         let hash = |number: u32| Partitioner::Murmur3.hash_key(&number.to_be_bytes());
-        let strangers = [0, 1, 127, 128, 200, count - 1];
-        let mut filter = BloomFilter::for_keys(u64::from(count), 0.0001)
-            .unwrap()
-            .unwrap();
-        (0..count)
-            .filter(|number| !strangers.contains(number))
-            .for_each(|number| filter.add_key(&hash(number)));
-        let descriptor = Descriptor::new("table", Version::Oa, SstableId::Sequence(1));
-        let findings = Findings::new(descriptor, 100);
-        let mut check = FilterCheck::new(filter, Version::Oa);
-        for number in 0..count {
-            check.key_soon(&findings, &hash(number), &number.to_be_bytes());
+        let mut intact = BloomFilter::for_keys(20, 0.01).unwrap().unwrap();
+        (0..20).for_each(|number| intact.add_key(&hash(number)));
+        let findings_of = |filter: BloomFilter| {
+            let descriptor = Descriptor::new("table", Version::Oa, SstableId::Sequence(1));
+            let findings = Findings::new(descriptor, 100);
+            let mut check = FilterCheck::new(filter, Version::Oa);
+            (0..20).for_each(|number| check.key_unnamed(&hash(number)));
+            check.finish(&findings, true, None);
+            findings.finish().0
+        };
+        assert_eq!(findings_of(intact.clone()).len(), 0);
+        let mut bytes = Vec::new();
+        intact.write(&mut bytes);
+        for bit in 0..8 * intact.memory_len() {
+            let (at, mask) = (8 + bit / 8, 1 << (bit % 8));
+            bytes[at] ^= mask;
+            let [finding] = &findings_of(BloomFilter::parse(&bytes, Version::Oa).unwrap())[..]
+            else {
+                panic!("bit {bit}: one finding");
+            };
+            let (structure, found) = match intact.bits()[bit / 8] & mask {
+                0 => ("filter.extra_bits", "1 bits more"),
+                _ => ("filter.bits", "1 bits less"),
+            };
+            assert_eq!(finding.structure, structure);
+            assert!(finding.found.starts_with(found), "{}", finding.found);
+            assert_eq!(finding.offset, Some(at as u64));
+            bytes[at] ^= mask;
         }
-        check.flush(&findings);
-        check.flush(&findings);
-        let (listed, damages, _) = findings.finish();
-        let named: Vec<String> = listed.into_iter().filter_map(|f| f.partition).collect();
-        let expected: Vec<String> = strangers.iter().map(|n| format!("{n:08x}")).collect();
-        assert_eq!(named, expected);
-        assert_eq!(damages, expected.len() as u64);
     }
 
     #[test]
