@@ -18,6 +18,7 @@ use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::data::parse::{Parse, Stop};
 use compactor_sstable::data::partition::PartitionHead;
+use compactor_sstable::data::plain_row::PlainRow;
 use compactor_sstable::data::row::RowBody;
 use compactor_sstable::data::unfiltered::{
     MarkerHead, RowHead, UnfilteredHead, parse_head, parse_static_head,
@@ -744,6 +745,12 @@ impl<'a> RowRef<'a> {
     #[inline]
     pub fn body(&self) -> Result<RowBody<'a>, FormatError> {
         RowBody::open(self.bytes, &self.head, self.layout)
+    }
+
+    /// The row, if it is a plain one.
+    #[inline]
+    pub fn plain(&self) -> Option<PlainRow<'a>> {
+        PlainRow::read(self.bytes, &self.head, self.layout)
     }
 
     /// Length of the body without sizes, an estimate of what it will take when written.

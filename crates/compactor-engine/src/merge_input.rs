@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::data::layout::Layout;
+use compactor_sstable::data::layout::{ColumnLayout, Layout};
 
 use crate::cursor::Cursor;
 use crate::header_union::ColumnMap;
@@ -18,6 +18,8 @@ pub struct MergeInput<S> {
     pub(crate) map: ColumnMap,
     /// Clusterings are framed as in the output, so that their bytes can be copied.
     pub(crate) same_clustering: bool,
+    /// The output has the same regular columns, framed as here: bytes of plain rows can be copied.
+    pub(crate) same_columns: bool,
     /// Least local deletion time in it, by its statistics.
     pub(crate) min_local_deletion_time_s: i64,
     /// By its statistics nothing in it has expired or can be past its grace.
@@ -40,10 +42,12 @@ impl<S: BlockSource> MergeInput<S> {
         now_s: i64,
     ) -> MergeInput<S> {
         let same_clustering = cursor.layout().clustering.same_framing(&output.clustering);
+        let same_columns = same_columns(cursor.layout(), output, &map);
         MergeInput {
             cursor,
             map,
             same_clustering,
+            same_columns,
             min_local_deletion_time_s,
             nothing_to_purge: min_local_deletion_time_s > now_s,
             nothing_dropped: true,
@@ -70,6 +74,18 @@ impl<S: BlockSource> MergeInput<S> {
     pub fn cursor(&self) -> &Cursor<S> {
         &self.cursor
     }
+}
+
+fn same_columns(input: &Layout, output: &Layout, map: &ColumnMap) -> bool {
+    let (columns, of_output) = (&input.regular_columns, &output.regular_columns);
+    let form = |column: &ColumnLayout| (column.fixed_len, column.is_complex, column.is_counter);
+    columns.len() == of_output.len()
+        && map
+            .regular_columns
+            .iter()
+            .copied()
+            .eq(0..columns.len() as u32)
+        && columns.iter().map(form).eq(of_output.iter().map(form))
 }
 
 #[inline]

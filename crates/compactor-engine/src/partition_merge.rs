@@ -18,7 +18,9 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
+use compactor_sstable::data::plain_row::PlainRow;
 
+use crate::cursor::RowRef;
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::marker::{Turn, effective, write_marker};
@@ -535,20 +537,28 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         };
         const NEEDS_CARE: u8 =
             flags::HAS_DELETION | flags::HAS_COMPLEX_DELETION | flags::EXTENSION_FLAG;
-        if members.len() == 1
+        if active.is_live()
             && first.nothing_dropped
             && first.same_clustering
-            && active.is_live()
-            && self.shadow.as_ref().is_none_or(ShadowSources::is_clear)
             && !self.has_counters
             && row.head.flags & NEEDS_CARE == 0
+            && self.shadow.as_ref().is_none_or(ShadowSources::is_clear)
         {
-            let map = first.map.of_kind(false);
-            match self.writer.transcode_row(&row, map, &self.purger) {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(TranscodeError::Row(error)) => return Err(first.cursor.place_error(error)),
-                Err(TranscodeError::Other(error)) => return Err(error),
+            if let Some(plain) = newest_plain(&self.inputs, members, &row)
+                && self
+                    .writer
+                    .copy_row(row.clustering_bytes(), &plain, &self.purger)?
+            {
+                return Ok(());
+            }
+            if members.len() == 1 {
+                let map = first.map.of_kind(false);
+                match self.writer.transcode_row(&row, map, &self.purger) {
+                    Ok(true) => return Ok(()),
+                    Ok(false) => {}
+                    Err(TranscodeError::Row(error)) => return Err(first.cursor.place_error(error)),
+                    Err(TranscodeError::Other(error)) => return Err(error),
+                }
             }
         }
         let guess = members
@@ -681,6 +691,46 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         }
         side
     }
+}
+
+/// The version that is what merging the rows of `members`, of which `first` is the first one's, comes
+/// to: where all are plain, and the newest has every column. Its cells are then newer than all others
+/// of their columns. Where two are as new, they must be the same.
+#[inline]
+fn newest_plain<'a, S: BlockSource>(
+    inputs: &'a [MergeInput<S>],
+    members: &[u32],
+    first: &RowRef<'a>,
+) -> Option<PlainRow<'a>> {
+    let (&number, others) = members.split_first()?;
+    let mut newest = first.plain()?;
+    let mut same_columns = inputs[number as usize].same_columns;
+    let mut is_ambiguous = false;
+    for &number in others {
+        let input = &inputs[number as usize];
+        let row = input.cursor.row()?;
+        // Clusterings that compare equal may differ in their bytes.
+        if !input.nothing_dropped
+            || !input.same_clustering
+            || row.clustering_bytes() != first.clustering_bytes()
+        {
+            return None;
+        }
+        let plain = row.plain()?;
+        match plain.liveness.timestamp.cmp(&newest.liveness.timestamp) {
+            Ordering::Less => {}
+            Ordering::Equal => {
+                is_ambiguous |= plain != newest || input.same_columns != same_columns;
+            }
+            Ordering::Greater => {
+                newest = plain;
+                same_columns = input.same_columns;
+                is_ambiguous = false;
+            }
+        }
+    }
+    let is_whole = others.is_empty() || newest.has_all_columns;
+    (same_columns && is_whole && !is_ambiguous).then_some(newest)
 }
 
 /// Since `oa` the sign of a partition deletion's timestamp says that there is none: Cassandra does not

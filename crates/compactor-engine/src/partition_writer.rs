@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::byte_reader::ByteReader;
-use compactor_sstable::data::cell::{CellView, Liveness};
+use compactor_sstable::data::cell::{CellView, Liveness, NO_TTL};
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
 use compactor_sstable::data::columns::write_subset;
 use compactor_sstable::data::counter::Context;
-use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::data::encode::{RowFrame, RowShape};
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
+use compactor_sstable::data::plain_row::PlainRow;
 use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::statistics::collector::MetadataCollector;
 
@@ -234,6 +235,55 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         }
         let clustering_at = begin + 1 + usize::from(shape.flags().1.is_some());
         self.end_unfiltered(begin, Name::of_row(clustering_at, clustering.len()))
+    }
+
+    /// Writes a plain row whose SSTable has the output's columns as it is, but for its times. Returns
+    /// false, with nothing written, where `purger` would change something in it.
+    ///
+    /// # Errors
+    /// Those of a full block.
+    #[inline]
+    pub fn copy_row(
+        &mut self,
+        clustering: &[u8],
+        row: &PlainRow<'_>,
+        purger: &Purger,
+    ) -> Result<bool> {
+        let liveness = row.liveness;
+        if liveness.is_expiring() && !keeps_expiring(purger, &liveness) {
+            return Ok(false);
+        }
+        let shape = RowShape {
+            is_static: false,
+            liveness,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            has_complex_deletion: false,
+            has_all_columns: row.has_all_columns,
+        };
+        let begin = self.begin_unfiltered();
+        // The times take a few bytes.
+        let frame = self.begin_row(&shape, clustering, row.columns.len() + 4);
+        self.layout.put_body_start(&mut self.out, &shape);
+        self.out.extend_from_slice(row.columns);
+        frame.end(&mut self.out);
+        self.note_liveness(&liveness);
+        if liveness.is_expiring() {
+            for _ in 0..row.expiring_cells {
+                self.collector
+                    .update_local_deletion_time(liveness.local_expiration_time);
+            }
+            if row.live_cells > 0 {
+                self.collector.update_ttl(NO_TTL);
+                self.collector.update_local_deletion_time(NO_DELETION_TIME);
+            }
+        }
+        let cells = u64::from(row.live_cells) + u64::from(row.expiring_cells);
+        self.collector.add_cells(cells);
+        self.rows += 1;
+        self.collector.add_row(cells);
+        self.end_unfiltered(begin, Name::of_row(begin + 1, clustering.len()))?;
+        Ok(true)
     }
 
     /// Writes a row that no other version and no deletion touches, cell by cell as it is read,
@@ -603,6 +653,19 @@ impl<I: SstableIndex> PartitionWriter<DataOutput, I> {
         self.blocks.wait()?;
         Ok(self.blocks.stored_bytes() > limit)
     }
+}
+
+/// Whether a liveness with a TTL stays as it is, and cells with the same times as well.
+fn keeps_expiring(purger: &Purger, liveness: &Liveness) -> bool {
+    let cell = CellView {
+        timestamp: liveness.timestamp,
+        local_deletion_time: liveness.local_expiration_time,
+        ttl: liveness.ttl,
+        path: &[],
+        value: &[],
+    };
+    purger.purge_liveness(*liveness) == *liveness
+        && matches!(purger.purge_cell(cell), Purged::Kept(_))
 }
 
 /// Why a row could not be transcoded.

@@ -312,11 +312,58 @@ impl Source<'_> {
             deletion = DeletionTime::LIVE;
         }
         let is_shadowable = !deletion.is_live() && self.choices.chance(20);
-        Row {
+        let row = Row {
             liveness,
             deletion,
             is_shadowable,
             columns: self.columns(columns),
+        };
+        match self.choices.chance(35) {
+            true => self.inserted(row, columns),
+            false => row,
+        }
+    }
+
+    /// The row as INSERT might have left it: no deletion, and cells with the times of its liveness,
+    /// mostly in all columns.
+    fn inserted(&mut self, row: Row, indexes: &[usize]) -> Row {
+        let Row {
+            mut liveness,
+            mut columns,
+            ..
+        } = row;
+        if liveness.is_empty() {
+            liveness = Liveness::new(self.timestamp(), 0, 0);
+        }
+        let is_whole = self.choices.chance(70);
+        for &index in indexes {
+            let ColumnType::Simple(base) = self.schema.columns[index].column_type else {
+                columns.remove(&index);
+                continue;
+            };
+            if is_whole && !columns.contains_key(&index) {
+                let cells = vec![self.cell(Vec::new(), base)];
+                let deletion = DeletionTime::LIVE;
+                columns.insert(index, ColumnData { deletion, cells });
+            }
+        }
+        for cell in columns.values_mut().flat_map(|data| &mut data.cells) {
+            cell.timestamp = liveness.timestamp;
+            // The mark of a view's expired row is no TTL for cells.
+            let has_ttl = liveness.is_expiring() && !liveness.is_expired();
+            if cell.ttl != 0 && has_ttl {
+                cell.ttl = liveness.ttl;
+                cell.local_deletion_time = liveness.local_expiration_time;
+            } else if self.choices.chance(95) {
+                cell.ttl = 0;
+                cell.local_deletion_time = NO_DELETION_TIME;
+            }
+        }
+        Row {
+            liveness,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            columns,
         }
     }
 

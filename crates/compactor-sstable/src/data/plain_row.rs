@@ -1,0 +1,347 @@
+//! Rows as INSERT leaves them, whose columns need not be written anew.
+//!
+//! Times of a row are deltas to the encoding stats of its own SSTable, so rows can in general not be
+//! copied. But where every cell has the timestamp of the row's liveness, and its TTL or none, no
+//! cell holds a delta: behind the liveness, the bytes are the same in every SSTable with these
+//! columns.
+
+use crate::data::cell::{Liveness, NO_TIMESTAMP, NO_TTL, decode_local_deletion_time};
+use crate::data::columns::PresentColumns;
+use crate::data::deletion_time::NO_DELETION_TIME;
+use crate::data::flags;
+use crate::data::layout::{ColumnLayout, Layout};
+use crate::data::parse::MAX_VALUE_LEN;
+use crate::data::unfiltered::{RowHead, delta_seconds};
+use crate::vint;
+
+/// A cell with the timestamp of its row that does not expire.
+const LIVE: u8 = flags::CELL_USE_ROW_TIMESTAMP;
+/// A cell with the timestamp and the TTL of its row.
+const EXPIRING: u8 =
+    flags::CELL_USE_ROW_TIMESTAMP | flags::CELL_USE_ROW_TTL | flags::CELL_IS_EXPIRING;
+
+/// A row, not the static one, without any deletion, whose cells are all simple and have the times of
+/// its liveness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainRow<'a> {
+    /// Primary-key liveness; not empty.
+    pub liveness: Liveness,
+    /// Every regular column of the header is present.
+    pub has_all_columns: bool,
+    /// Everything behind the liveness: the columns subset, unless all are present, and the cells.
+    pub columns: &'a [u8],
+    /// Cells that do not expire.
+    pub live_cells: u32,
+    /// Cells that expire with the liveness.
+    pub expiring_cells: u32,
+}
+
+impl<'a> PlainRow<'a> {
+    /// Reads the row at the start of `bytes`. `None` if it is another sort of row, is not written in
+    /// Cassandra's canonical form, or is damaged: reading it as
+    /// [`RowBody`](crate::data::row::RowBody) tells what it is then.
+    #[inline]
+    pub fn read(bytes: &'a [u8], head: &RowHead, layout: &Layout) -> Option<PlainRow<'a>> {
+        const PLAIN: u8 = flags::HAS_TIMESTAMP | flags::HAS_TTL | flags::HAS_ALL_COLUMNS;
+        if head.flags & !PLAIN != 0 || head.flags & flags::HAS_TIMESTAMP == 0 {
+            return None;
+        }
+        let bytes = bytes.get(..head.len)?;
+        let mut pos = head.body_start;
+        let delta = vint::read_unsigned(bytes, &mut pos)?;
+        let timestamp = layout.min_timestamp.wrapping_add(delta as i64);
+        if !layout.timestamp_deltas.contains(delta) || timestamp == NO_TIMESTAMP {
+            return None;
+        }
+        let liveness = if head.flags & flags::HAS_TTL == 0 {
+            Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME)
+        } else {
+            expiring_liveness(bytes, &mut pos, timestamp, layout)?
+        };
+        let start = pos;
+        let columns = &layout.regular_columns[..];
+        let mut cells = CellCounts::default();
+        let has_all_columns = head.flags & flags::HAS_ALL_COLUMNS != 0;
+        if has_all_columns {
+            for column in columns {
+                cells.skip_cell(bytes, &mut pos, column)?;
+            }
+        } else {
+            let present = canonical_subset(bytes, &mut pos, columns.len())?;
+            for index in present {
+                cells.skip_cell(bytes, &mut pos, columns.get(index)?)?;
+            }
+        }
+        if pos != bytes.len() || (cells.expiring > 0 && !liveness.is_expiring()) {
+            return None;
+        }
+        Some(PlainRow {
+            liveness,
+            has_all_columns,
+            columns: &bytes[start..],
+            live_cells: cells.live,
+            expiring_cells: cells.expiring,
+        })
+    }
+}
+
+#[inline]
+fn expiring_liveness(
+    bytes: &[u8],
+    pos: &mut usize,
+    timestamp: i64,
+    layout: &Layout,
+) -> Option<Liveness> {
+    let ttl = delta_seconds(vint::read_unsigned(bytes, pos)?)? as i32;
+    let ttl = ttl.wrapping_add(layout.min_ttl);
+    let seconds = delta_seconds(vint::read_unsigned(bytes, pos)?)? + layout.min_local_deletion_time;
+    let seconds = decode_local_deletion_time(seconds, ttl, layout.version);
+    let liveness = Liveness::new(timestamp, ttl, seconds);
+    (ttl > 0 && !liveness.is_expired()).then_some(liveness)
+}
+
+/// A subset in bitmap form, in which something is missing.
+#[inline]
+fn canonical_subset<'a>(
+    bytes: &'a [u8],
+    pos: &mut usize,
+    count: usize,
+) -> Option<PresentColumns<'a>> {
+    let start = *pos;
+    let mut probe = start;
+    let bitmap = vint::read_unsigned(bytes, &mut probe)?;
+    let present = PresentColumns::parse(bytes, pos, count).ok()?;
+    // Where a list follows, the positions differ.
+    let is_canonical =
+        *pos == probe && probe - start == vint::unsigned_len(bitmap) && present.remaining() < count;
+    is_canonical.then_some(present)
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct CellCounts {
+    live: u32,
+    expiring: u32,
+}
+
+impl CellCounts {
+    #[inline(always)]
+    fn skip_cell(&mut self, bytes: &[u8], pos: &mut usize, column: &ColumnLayout) -> Option<()> {
+        if column.is_complex || column.is_counter {
+            return None;
+        }
+        let flag_byte = *bytes.get(*pos)?;
+        *pos += 1;
+        match flag_byte & !flags::CELL_HAS_EMPTY_VALUE {
+            LIVE => self.live += 1,
+            EXPIRING => self.expiring += 1,
+            _ => return None,
+        }
+        if flag_byte & flags::CELL_HAS_EMPTY_VALUE != 0 {
+            return Some(());
+        }
+        let len = match column.fixed_len {
+            Some(len) => len as usize,
+            None => {
+                let at = *pos;
+                let len = vint::read_unsigned(bytes, pos)?;
+                if len > MAX_VALUE_LEN as u64 || *pos - at != vint::unsigned_len(len) {
+                    return None;
+                }
+                len as usize
+            }
+        };
+        // The flag says so of an empty one.
+        if len == 0 || len > bytes.len() - *pos {
+            return None;
+        }
+        *pos += len;
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Version;
+    use crate::data::cell::CellView;
+    use crate::data::clustering::ClusteringComparator;
+    use crate::data::columns::write_subset;
+    use crate::data::deletion_time::DeletionTime;
+    use crate::data::encode::{RowFrame, RowShape};
+    use crate::data::layout::TimestampDeltas;
+    use crate::data::row::RowBody;
+    use crate::data::unfiltered::{UnfilteredHead, parse_head};
+    use crate::types::CqlType;
+    use proptest::prelude::*;
+
+    fn layout(column_types: &[CqlType], min: i64) -> Layout {
+        let columns = column_types.iter().enumerate();
+        Layout {
+            version: Version::Oa,
+            min_timestamp: min,
+            timestamp_deltas: TimestampDeltas::ANY,
+            min_local_deletion_time: min,
+            min_ttl: min as i32,
+            clustering: ClusteringComparator::new(&[]).unwrap(),
+            static_columns: Vec::new(),
+            regular_columns: columns
+                .map(|(i, t)| ColumnLayout::new(vec![i as u8], t.clone()).unwrap())
+                .collect(),
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    struct Cell {
+        value: Vec<u8>,
+        /// Own times instead of the row's, which a plain row has not.
+        own_timestamp: Option<i64>,
+        expires: bool,
+        is_missing: bool,
+    }
+
+    fn write(layout: &Layout, liveness: Liveness, cells: &[Cell]) -> Vec<u8> {
+        let count = layout.regular_columns.len();
+        let present = (0..count).filter(|i| !cells[*i].is_missing);
+        let present: Vec<usize> = present.collect();
+        let shape = RowShape {
+            is_static: false,
+            liveness,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            has_complex_deletion: false,
+            has_all_columns: present.len() == count,
+        };
+        let mut out = Vec::new();
+        let frame = RowFrame::begin(&mut out, &shape, &[], 77, 30);
+        layout.put_body_start(&mut out, &shape);
+        if !shape.has_all_columns {
+            write_subset(&mut out, count, present.iter().copied());
+        }
+        for index in present {
+            let cell = &cells[index];
+            let column = &layout.regular_columns[index];
+            let value = match column.fixed_len {
+                Some(_) if cell.value.is_empty() => &[][..],
+                Some(len) => &[9; 16][..len as usize],
+                None => &cell.value,
+            };
+            let expires = cell.expires && liveness.is_expiring();
+            let view = CellView {
+                timestamp: cell.own_timestamp.unwrap_or(liveness.timestamp),
+                local_deletion_time: match expires {
+                    true => liveness.local_expiration_time,
+                    false => NO_DELETION_TIME,
+                },
+                ttl: if expires { liveness.ttl } else { NO_TTL },
+                path: &[],
+                value,
+            };
+            layout.put_cell(&mut out, column, &liveness, &view);
+        }
+        frame.end(&mut out);
+        out
+    }
+
+    fn head(bytes: &[u8], layout: &Layout) -> RowHead {
+        match parse_head(bytes, layout, bytes.len() as u64, &mut Vec::new()) {
+            Ok(UnfilteredHead::Row(head)) => head,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn cell() -> impl Strategy<Value = Cell> {
+        let value = prop_oneof![
+            Just(Vec::new()),
+            prop::collection::vec(0u8.., 1..5),
+            prop::collection::vec(0u8.., 120..300),
+        ];
+        let own = prop_oneof![9 => Just(None), 1 => (1000..1009i64).prop_map(Some)];
+        (value, own, any::<bool>(), prop::bool::weighted(0.1)).prop_map(
+            |(value, own_timestamp, expires, is_missing)| Cell {
+                value,
+                own_timestamp,
+                expires,
+                is_missing,
+            },
+        )
+    }
+
+    fn column_type() -> impl Strategy<Value = CqlType> {
+        prop_oneof![
+            Just(CqlType::Int32),
+            Just(CqlType::Utf8),
+            Just(CqlType::Bytes),
+            Just(CqlType::Long),
+        ]
+    }
+
+    proptest! {
+        /// What is read of a row in one SSTable is what writing it for another one makes.
+        #[test]
+        fn columns_are_the_same_bytes_in_another_sstable(
+            columns in prop::collection::vec((column_type(), cell()), 0..9),
+            ttl in prop_oneof![Just(NO_TTL), 1..500i32],
+        ) {
+            let (types, cells): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+            let (from, to) = (layout(&types, 10), layout(&types, 3));
+            let liveness = Liveness::new(1000, ttl, 5000);
+            let bytes = write(&from, liveness, &cells);
+            let row = PlainRow::read(&bytes, &head(&bytes, &from), &from);
+            let present = || cells.iter().filter(|c| !c.is_missing);
+            let is_plain = present().all(|c| c.own_timestamp.is_none_or(|t| t == 1000));
+            prop_assert_eq!(row.is_some(), is_plain);
+            if let Some(row) = row {
+                let expiring = present().filter(|c| c.expires && ttl != NO_TTL).count();
+                prop_assert_eq!(row.liveness, liveness);
+                prop_assert_eq!(row.expiring_cells as usize, expiring);
+                prop_assert_eq!(row.live_cells as usize, present().count() - expiring);
+                let again = write(&to, liveness, &cells);
+                prop_assert!(again.ends_with(row.columns));
+                let body_start = head(&again, &to).body_start;
+                let times = again.len() - body_start - row.columns.len();
+                let most = if ttl == NO_TTL { 9 } else { 27 };
+                prop_assert!(times <= most);
+            }
+        }
+
+        /// Of any bytes at all: a row that is taken for a plain one is one that `RowBody` reads the
+        /// same, and that is written with the same bytes.
+        #[test]
+        fn never_takes_more_than_the_general_reader(
+            columns in prop::collection::vec((column_type(), cell()), 1..6),
+            ttl in prop_oneof![Just(NO_TTL), 1..500i32],
+            at: prop::sample::Index,
+            byte: u8,
+            flags: Option<u8>,
+        ) {
+            let (types, cells): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+            let layout = layout(&types, 10);
+            let mut bytes = write(&layout, Liveness::new(1000, ttl, 5000), &cells);
+            let mut head = head(&bytes, &layout);
+            let at = head.body_start + at.index(bytes.len() - head.body_start);
+            bytes[at] = byte;
+            head.flags = flags.unwrap_or(head.flags);
+            if let Some(row) = PlainRow::read(&bytes, &head, &layout) {
+                let mut body = RowBody::open(&bytes, &head, &layout).unwrap();
+                prop_assert_eq!(body.liveness, row.liveness);
+                prop_assert!(body.deletion.is_live());
+                let mut written = Vec::new();
+                let count = layout.regular_columns.len();
+                prop_assert_eq!(row.has_all_columns, body.present().remaining() == count);
+                if !row.has_all_columns {
+                    write_subset(&mut written, count, body.present().clone().collect::<Vec<_>>().into_iter());
+                }
+                let mut cells = 0;
+                while let Some(index) = body.next_column().unwrap() {
+                    let column = body.column(index);
+                    let cell = body.simple_cell(column).unwrap().unwrap();
+                    layout.put_cell(&mut written, column, &row.liveness, &cell);
+                    prop_assert!(!cell.is_tombstone());
+                    cells += 1;
+                }
+                prop_assert_eq!(cells, row.live_cells + row.expiring_cells);
+                prop_assert_eq!(&written[..], row.columns);
+            }
+        }
+    }
+}
