@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use compactor_io::prefetch;
 use compactor_sstable::Component;
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
@@ -406,6 +407,8 @@ impl<S: BlockSource> Cursor<S> {
             UnfilteredHead::Row(head) => {
                 self.rows.rows += 1;
                 self.place = Place::Row(head);
+                // What comes next is looked at only when this row has been dealt with.
+                prefetch(self.window.bytes(), head.len);
                 self.check_order(Kind::Clustering)?;
             }
             UnfilteredHead::Marker(head) => {

@@ -72,6 +72,7 @@ mod mode;
 mod page_cache;
 mod pool;
 mod preallocate;
+mod prefetch;
 mod probe;
 mod process_limits;
 mod range_set;
@@ -95,6 +96,7 @@ pub use mapped::MappedFile;
 pub use mode::{BackendKind, Mode, ReadMode, UnknownName, WriteMode};
 pub use page_cache::{Residency, ResidencyMethod, drop_clean_pages, residency, resident_pages};
 pub use pool::{BufferPool, MemoryGauge};
+pub use prefetch::prefetch;
 pub use probe::{BlockDevice, Choice, MountPoint, Probe, Support, probe};
 pub use process_limits::{
     ProcessLimit, locked_memory_limit, open_files_limit, raise_open_files_limit,
