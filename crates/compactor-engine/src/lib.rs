@@ -36,6 +36,7 @@ pub mod merge_counts;
 pub mod merge_input;
 pub mod merge_job;
 pub mod merge_run;
+mod newest_row;
 pub mod observer;
 pub mod origin_counts;
 pub mod output_id;

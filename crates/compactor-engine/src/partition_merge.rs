@@ -18,14 +18,13 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
-use compactor_sstable::data::plain_row::PlainRow;
 
-use crate::cursor::RowRef;
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::marker::{Turn, effective, write_marker};
 use crate::merge_counts::MergeCounts;
 use crate::merge_input::{MergeInput, compare_partitions, compare_unfiltereds};
+use crate::newest_row::newest_plain;
 use crate::observer::Observer;
 use crate::origin_counts::OriginCountsWriter;
 use crate::partition_writer::{BlockOutput, PartitionWriter, TranscodeError};
@@ -691,46 +690,6 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         }
         side
     }
-}
-
-/// The version that is what merging the rows of `members`, of which `first` is the first one's, comes
-/// to: where all are plain, and the newest has every column. Its cells are then newer than all others
-/// of their columns. Where two are as new, they must be the same.
-#[inline]
-fn newest_plain<'a, S: BlockSource>(
-    inputs: &'a [MergeInput<S>],
-    members: &[u32],
-    first: &RowRef<'a>,
-) -> Option<PlainRow<'a>> {
-    let (&number, others) = members.split_first()?;
-    let mut newest = first.plain()?;
-    let mut same_columns = inputs[number as usize].same_columns;
-    let mut is_ambiguous = false;
-    for &number in others {
-        let input = &inputs[number as usize];
-        let row = input.cursor.row()?;
-        // Clusterings that compare equal may differ in their bytes.
-        if !input.nothing_dropped
-            || !input.same_clustering
-            || row.clustering_bytes() != first.clustering_bytes()
-        {
-            return None;
-        }
-        let plain = row.plain()?;
-        match plain.liveness.timestamp.cmp(&newest.liveness.timestamp) {
-            Ordering::Less => {}
-            Ordering::Equal => {
-                is_ambiguous |= plain != newest || input.same_columns != same_columns;
-            }
-            Ordering::Greater => {
-                newest = plain;
-                same_columns = input.same_columns;
-                is_ambiguous = false;
-            }
-        }
-    }
-    let is_whole = others.is_empty() || newest.has_all_columns;
-    (same_columns && is_whole && !is_ambiguous).then_some(newest)
 }
 
 /// Since `oa` the sign of a partition deletion's timestamp says that there is none: Cassandra does not

@@ -1,0 +1,233 @@
+//! Rows that nothing is merged into: copied, or transcoded as they are read.
+
+use std::sync::Arc;
+
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::data::cell::{CellView, Liveness, NO_TTL};
+use compactor_sstable::data::columns::{PresentColumns, write_subset};
+use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
+use compactor_sstable::data::encode::RowShape;
+use compactor_sstable::data::plain_row::PlainRow;
+
+use super::{BlockOutput, Name, PartitionWriter};
+use crate::cursor::RowRef;
+use crate::error::{Error, Result};
+use crate::purge::{Purged, Purger};
+use crate::sstable_index::SstableIndex;
+
+impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
+    /// Writes a plain row whose SSTable has the output's columns as it is, but for its times. Returns
+    /// false, with nothing written, where `purger` would change something in it.
+    ///
+    /// # Errors
+    /// Those of a full block.
+    #[inline]
+    pub fn copy_row(
+        &mut self,
+        clustering: &[u8],
+        row: &PlainRow<'_>,
+        purger: &Purger,
+    ) -> Result<bool> {
+        let liveness = row.liveness;
+        if liveness.is_expiring() && !keeps_expiring(purger, &liveness) {
+            return Ok(false);
+        }
+        let shape = RowShape {
+            is_static: false,
+            liveness,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            has_complex_deletion: false,
+            has_all_columns: row.has_all_columns,
+        };
+        let begin = self.begin_unfiltered();
+        // The times take a few bytes.
+        let frame = self.begin_row(&shape, clustering, row.columns.len() + 4);
+        self.layout.put_body_start(&mut self.out, &shape);
+        self.out.extend_from_slice(row.columns);
+        frame.end(&mut self.out);
+        self.note_liveness(&liveness);
+        if liveness.is_expiring() {
+            for _ in 0..row.expiring_cells {
+                self.collector
+                    .update_local_deletion_time(liveness.local_expiration_time);
+            }
+            if row.live_cells > 0 {
+                self.collector.update_ttl(NO_TTL);
+                self.collector.update_local_deletion_time(NO_DELETION_TIME);
+            }
+        }
+        let cells = u64::from(row.live_cells) + u64::from(row.expiring_cells);
+        self.collector.add_cells(cells);
+        self.rows += 1;
+        self.collector.add_row(cells);
+        self.end_unfiltered(begin, Name::of_row(begin + 1, clustering.len()))?;
+        Ok(true)
+    }
+
+    /// Writes a row that no other version and no deletion touches, cell by cell as it is read,
+    /// without collecting it first. `map` gives each input column's index in the output. Returns
+    /// false, with nothing written, where the row needs more care than that: where `purger` would
+    /// change something in it, above all.
+    ///
+    /// # Errors
+    /// Damage in the row, relative to its first byte, or those of a full block.
+    pub fn transcode_row(
+        &mut self,
+        row: &RowRef<'_>,
+        map: &[u32],
+        purger: &Purger,
+    ) -> Result<bool, TranscodeError> {
+        let layout = Arc::clone(&self.layout);
+        let mut body = row.body()?;
+        if purger.purge_liveness(body.liveness) != body.liveness {
+            return Ok(false);
+        }
+        let is_kept = |cell: &CellView<'_>| matches!(purger.purge_cell(*cell), Purged::Kept(_));
+        let present = body.present().remaining();
+        let has_all_columns = present == layout.regular_columns.len();
+        let shape = RowShape {
+            is_static: false,
+            liveness: body.liveness,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            has_complex_deletion: false,
+            has_all_columns,
+        };
+        let begin = self.begin_unfiltered();
+        let clustering = row.clustering_bytes();
+        self.pending_seconds.clear();
+        let frame = self.begin_row(&shape, clustering, row.body_len());
+        layout.put_body_start(&mut self.out, &shape);
+        if !has_all_columns {
+            let columns = body.present().clone();
+            let mapped = PresentMapped { columns, map };
+            write_subset(&mut self.out, layout.regular_columns.len(), mapped);
+        }
+        let mut cells = 0;
+        while let Some(index) = body.next_column()? {
+            let input_column = body.column(index);
+            let output_index = map.get(index).map_or(usize::MAX, |i| *i as usize);
+            // Contexts of counters may have to be changed.
+            let plain = layout
+                .regular_columns
+                .get(output_index)
+                .filter(|c| !c.is_counter);
+            let Some(column) = plain else {
+                self.out.truncate(begin);
+                return Ok(false);
+            };
+            if column.is_complex {
+                let (_, count) = body.complex_header()?;
+                if count == 0 {
+                    self.out.truncate(begin);
+                    return Ok(false);
+                }
+                layout.put_complex_header(&mut self.out, false, &DeletionTime::LIVE, count);
+                let mut previous: Option<CellView<'_>> = None;
+                for _ in 0..count {
+                    let cell = body.complex_cell()?;
+                    let in_order = match (&previous, &cell) {
+                        (Some(before), Some(cell)) => column
+                            .cql_type
+                            .compare_paths(before.path, cell.path)
+                            .is_lt(),
+                        (_, cell) => cell.is_some(),
+                    };
+                    let Some(cell) = cell.filter(|cell| in_order && is_kept(cell)) else {
+                        self.out.truncate(begin);
+                        return Ok(false);
+                    };
+                    layout.put_cell(&mut self.out, column, &shape.liveness, &cell);
+                    self.note_transcoded(&cell);
+                    previous = Some(cell);
+                    cells += 1;
+                }
+            } else {
+                let Some(cell) = body.simple_cell(input_column)?.filter(is_kept) else {
+                    self.out.truncate(begin);
+                    return Ok(false);
+                };
+                layout.put_cell(&mut self.out, column, &shape.liveness, &cell);
+                self.note_transcoded(&cell);
+                cells += 1;
+            }
+        }
+        if cells == 0 && shape.liveness.is_empty() {
+            // Nothing at all: Cassandra's reader skips such a row.
+            self.out.truncate(begin);
+            return Ok(false);
+        }
+        frame.end(&mut self.out);
+        self.note_liveness(&shape.liveness);
+        self.collector.add_cells(cells);
+        for seconds in self.pending_seconds.drain(..) {
+            self.collector.update_local_deletion_time(seconds);
+        }
+        self.rows += 1;
+        self.collector.add_row(present as u64);
+        let clustering_at = begin + 1;
+        self.end_unfiltered(begin, Name::of_row(clustering_at, clustering.len()))
+            .map_err(TranscodeError::Other)?;
+        Ok(true)
+    }
+
+    /// Like `note_cell` for a cell that stays as it is, but whose row may yet be rolled back and
+    /// written in another way: with the same timestamps and TTLs, but counted once.
+    #[inline]
+    fn note_transcoded(&mut self, cell: &CellView<'_>) {
+        self.collector.update_timestamp(cell.timestamp);
+        self.collector.update_ttl(cell.ttl);
+        self.pending_seconds.push(cell.local_deletion_time);
+    }
+}
+
+/// Whether a liveness with a TTL stays as it is, and cells with the same times as well.
+fn keeps_expiring(purger: &Purger, liveness: &Liveness) -> bool {
+    let cell = CellView {
+        timestamp: liveness.timestamp,
+        local_deletion_time: liveness.local_expiration_time,
+        ttl: liveness.ttl,
+        path: &[],
+        value: &[],
+    };
+    purger.purge_liveness(*liveness) == *liveness
+        && matches!(purger.purge_cell(cell), Purged::Kept(_))
+}
+
+/// Why a row could not be transcoded.
+#[derive(Debug)]
+pub enum TranscodeError {
+    /// Its bytes, relative to its first one.
+    Row(FormatError),
+    /// Something else.
+    Other(Error),
+}
+
+impl From<FormatError> for TranscodeError {
+    fn from(error: FormatError) -> TranscodeError {
+        TranscodeError::Row(error)
+    }
+}
+
+/// Input columns by their index in the output.
+#[derive(Clone)]
+struct PresentMapped<'a> {
+    columns: PresentColumns<'a>,
+    map: &'a [u32],
+}
+
+impl Iterator for PresentMapped<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let index = self.columns.next()?;
+        self.map.get(index).map(|i| *i as usize)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.columns.remaining(), Some(self.columns.remaining()))
+    }
+}
+
+impl ExactSizeIterator for PresentMapped<'_> {}
