@@ -4,9 +4,12 @@
 //! `allow_hyphen_values`, so that `-1` is refused as a value and not as an option that nobody knows.
 
 use std::fmt::Display;
+use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 
+use compactor::RateLimiter;
 use compactor::sstable::data::deletion_time::MAX_DELETION_TIME;
 
 use crate::flags::ByteSize;
@@ -35,6 +38,11 @@ pub const SSTABLE_SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(
 
 /// Values of `gc_grace_seconds`, an `int` in Cassandra.
 pub const GC_GRACE_SECONDS: RangeInclusive<u32> = 0..=i32::MAX as u32;
+
+/// What `--throughput` asks for.
+pub fn rate_limiter(bytes_per_s: ByteSize) -> Option<Arc<RateLimiter>> {
+    NonZeroU64::new(bytes_per_s.0).map(|rate| Arc::new(RateLimiter::new(rate)))
+}
 
 /// Parses a value and checks that it lies in a range.
 pub fn within<T>(

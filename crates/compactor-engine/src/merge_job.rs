@@ -2,7 +2,7 @@
 //! unread, and what is refused. [`merge_run`](crate::merge_run) does it.
 
 use std::collections::BTreeMap;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -29,6 +29,7 @@ use crate::key_estimate::estimate_keys;
 use crate::output_id::{OutputIds, next_id};
 use crate::overlapping::{OverlappingSet, OverlappingSstable, Surroundings};
 use crate::passes::inputs_at_once;
+use crate::rate_limiter::RateLimiter;
 use crate::repair_group::RepairGroup;
 use crate::shadow_plan::{Provider, ShadowPlan, is_copy};
 use crate::sstable_index::default_column_index_size;
@@ -124,9 +125,9 @@ pub struct MergeOptions {
     pub open_files: Option<u64>,
     /// Bytes read ahead per input; `None` for what the memory allows, up to 2 MiB.
     pub readahead_bytes: Option<usize>,
-    /// Stored bytes of `Data.db` that are taken per second, over all inputs; `None` for no limit. See
-    /// [`RateLimiter`](crate::rate_limiter::RateLimiter).
-    pub throughput_bytes_per_s: Option<NonZeroU64>,
+    /// Lets so many stored bytes of `Data.db` through per second, over all inputs and over all merges that
+    /// have it; `None` for no limit.
+    pub rate_limiter: Option<Arc<RateLimiter>>,
     /// Bytes of `Data.db` on disk after which the next partition begins another output: they are
     /// exceeded by at most one partition and a chunk (`MaxSSTableSizeWriter`). `None` for one output.
     pub max_sstable_size: Option<u64>,
@@ -168,7 +169,7 @@ impl MergeOptions {
             memory_bytes: 64 << 20,
             open_files: None,
             readahead_bytes: None,
-            throughput_bytes_per_s: None,
+            rate_limiter: None,
             max_sstable_size: None,
             sub_compactions: None,
             range_bytes: None,

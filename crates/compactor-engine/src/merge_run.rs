@@ -230,10 +230,7 @@ impl MergeJob {
         let work = Work {
             workers,
             cancelled,
-            limiter: self
-                .options
-                .throughput_bytes_per_s
-                .map(|rate| Arc::new(RateLimiter::new(rate))),
+            limiter: self.options.rate_limiter.clone(),
         };
         let (ranges, uncut) = match &cut {
             Cut::Ranges(plan) => (plan.len(), None),

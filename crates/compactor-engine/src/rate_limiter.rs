@@ -7,19 +7,25 @@
 //! Source: `CompactionManager.compactionRateLimiterAcquire`.
 
 use std::num::NonZeroU64;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long to sleep at most before looking whether somebody wants to stop.
 const NAP: Duration = Duration::from_millis(50);
 
-/// One rate for all inputs of a merge.
+/// One rate for all inputs of a merge, and for all merges that share it.
 #[derive(Debug)]
 pub struct RateLimiter {
     bytes_per_s: NonZeroU64,
+    bill: Mutex<Bill>,
+}
+
+#[derive(Debug, Default)]
+struct Bill {
     /// When what was taken so far will have been paid for.
-    paid_at: Mutex<Option<Instant>>,
+    paid_at: Option<Instant>,
+    bytes: u64,
 }
 
 impl RateLimiter {
@@ -27,7 +33,7 @@ impl RateLimiter {
     pub fn new(bytes_per_s: NonZeroU64) -> RateLimiter {
         RateLimiter {
             bytes_per_s,
-            paid_at: Mutex::new(None),
+            bill: Mutex::default(),
         }
     }
 
@@ -47,14 +53,21 @@ impl RateLimiter {
     /// When bytes that are asked for at `now` may be taken.
     fn enter(&self, bytes: u64, now: Instant) -> Instant {
         let cost = Duration::from_secs_f64(bytes as f64 / self.bytes_per_s.get() as f64);
-        let mut paid_at = match self.paid_at.lock() {
-            Ok(paid_at) => paid_at,
-            Err(poisoned) => poisoned.into_inner(),
-        };
+        let mut bill = self.bill();
         // Time in which nothing was taken is lost: it is no credit.
-        let start = paid_at.map_or(now, |paid_at| paid_at.max(now));
-        *paid_at = Some(start + cost);
+        let start = bill.paid_at.map_or(now, |paid_at| paid_at.max(now));
+        bill.paid_at = Some(start + cost);
+        bill.bytes = bill.bytes.saturating_add(bytes);
         start
+    }
+
+    /// Bytes that all who share it have taken so far.
+    pub fn taken_bytes(&self) -> u64 {
+        self.bill().bytes
+    }
+
+    fn bill(&self) -> MutexGuard<'_, Bill> {
+        self.bill.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,6 +86,7 @@ mod tests {
         // A pause is no credit for later.
         assert_eq!(limiter.enter(1000, after(5000)), after(5000));
         assert_eq!(limiter.enter(1, after(5001)), after(6000));
+        assert_eq!(limiter.taken_bytes(), 1602);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::num::NonZeroU64;
 use std::path::Path;
+use std::sync::Arc;
 
 use compactor::io::{BackendKind, IoOptions, ReadMode, WriteMode};
-use compactor::{InputCheck, MergeReport, MergeRequest, Observer, Result};
+use compactor::{InputCheck, MergeReport, MergeRequest, Observer, RateLimiter, Result};
 
 use crate::table::Table;
 
@@ -45,7 +46,8 @@ impl CompactionSettings {
         };
         request.threads = self.threads;
         request.memory_bytes = self.memory_bytes;
-        request.throughput_bytes_per_s = self.throughput_bytes_per_s;
+        let rate = self.throughput_bytes_per_s;
+        request.rate_limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate)));
         let options = IoOptions {
             backend: self.backend,
             ..IoOptions::default()

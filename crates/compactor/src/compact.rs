@@ -11,7 +11,6 @@
 mod report;
 mod table;
 
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -54,7 +53,7 @@ pub enum Plan {
 pub struct CompactRequest {
     /// What each merge is asked for. Its inputs are the SSTables of the table, its scope is what the
     /// table has besides, its output directory is that of the final SSTables. Threads, memory,
-    /// descriptors and throughput are shared by the merges that run at once.
+    /// descriptors and the rate of reading are shared by the merges that run at once.
     pub merges: MergeRequest,
     /// Which SSTables are compacted with which.
     pub plan: Plan,
@@ -193,9 +192,6 @@ impl Compaction {
             request.threads = (merges.threads / concurrent).max(1);
             request.memory_bytes = merges.memory_bytes / concurrent;
             request.open_files = Some(open_files / concurrent as u64);
-            let rate = merges.throughput_bytes_per_s;
-            request.throughput_bytes_per_s =
-                rate.and_then(|rate| NonZeroU64::new((rate.get() / concurrent as u64).max(1)));
             requests.push(request);
         }
         let numbered = Numbered {

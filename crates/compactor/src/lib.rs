@@ -34,6 +34,7 @@ pub mod verify;
 pub use compactor_engine::merge_counts::MergeCounts;
 pub use compactor_engine::merge_job::{MergeJob, OutputCompression, Scope};
 pub use compactor_engine::observer::{InputRead, Observer};
+pub use compactor_engine::rate_limiter::RateLimiter;
 pub use compactor_engine::scan::Scan;
 pub use compactor_engine::tombstone_option::TombstoneOption;
 pub use compactor_engine::{Error as EngineError, Result as EngineResult, cursor, input};

@@ -19,7 +19,7 @@ use crate::exit_code::{self, Writes};
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::numbers::{CONCURRENT, within};
+use crate::numbers::{CONCURRENT, THROUGHPUT, rate_limiter, within};
 use crate::output::{print, print_of, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
@@ -135,6 +135,12 @@ pub struct Args {
     #[command(flatten)]
     io: IoArgs,
 
+    /// Stored bytes of Data.db that all compactions together take per second, 1MiB and more: Cassandra's
+    /// compaction_throughput. Default: no limit.
+    #[arg(long, help_heading = "Input and output", value_name = "SIZE",
+        value_parser = within(THROUGHPUT), allow_hyphen_values = true)]
+    throughput: Option<ByteSize>,
+
     /// Verify each output before it is used, as `compactor verify` does.
     #[arg(long, help_heading = "Checking")]
     verify: bool,
@@ -166,9 +172,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     output_directory::check(&args.output, &catalog)?;
     let plan = plan(&args, &catalog)?;
-    let (merges, mut notes) =
+    let (mut merges, mut notes) =
         args.purge
             .request(&catalog, &args.output, &args.output_form, &args.io)?;
+    merges.rate_limiter = args.throughput.and_then(rate_limiter);
     let table = merges.table.as_ref();
     let provides = table.and_then(|t| t.compaction_option("provide_overlapping_tombstones"));
     if let Some(option) = provides.filter(|o| !o.eq_ignore_ascii_case("none")) {

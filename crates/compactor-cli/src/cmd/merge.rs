@@ -2,7 +2,7 @@
 
 mod summary;
 
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope, Tomb
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::numbers::{SSTABLE_SIZE, SUB_COMPACTIONS, THROUGHPUT, within};
+use crate::numbers::{SSTABLE_SIZE, SUB_COMPACTIONS, THROUGHPUT, rate_limiter, within};
 use crate::output::{print, print_of, say};
 use crate::output_directory;
 use crate::output_form::OutputForm;
@@ -176,7 +176,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (mut request, mut notes) =
         args.purge
             .request(&catalog, &args.output, &args.output_form, &args.io)?;
-    request.throughput_bytes_per_s = args.throughput.and_then(|size| NonZeroU64::new(size.0));
+    request.rate_limiter = args.throughput.and_then(rate_limiter);
     request.sub_compactions = args.sub_compactions.and_then(NonZeroUsize::new);
     request.output_per_range = args.output_per_range;
     request.max_sstable_size = args.max_sstable_size.map(|size| size.0);
