@@ -1,6 +1,6 @@
 //! Where outputs may go: not where a node would load them beside what they were made from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -86,7 +86,7 @@ fn directories(catalog: &Catalog) -> BTreeSet<PathBuf> {
 /// A `Data.db` of `directory` that is the same file as an input, as hard links and symbolic links are.
 fn input_linked_in<'a>(directory: &Path, inputs: &'a [PathBuf]) -> Option<(PathBuf, &'a PathBuf)> {
     let identity = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
-    let inputs: Vec<_> = inputs
+    let inputs: HashMap<_, _> = inputs
         .iter()
         .filter_map(|input| Some((identity(input)?, input)))
         .collect();
@@ -94,7 +94,7 @@ fn input_linked_in<'a>(directory: &Path, inputs: &'a [PathBuf]) -> Option<(PathB
         .into_iter()
         .find_map(|there| {
             let identity = identity(&there)?;
-            let (_, input) = inputs.iter().find(|(known, _)| *known == identity)?;
+            let input = inputs.get(&identity)?;
             Some((there, *input))
         })
 }

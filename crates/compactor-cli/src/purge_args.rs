@@ -1,5 +1,6 @@
 //! Options of the commands that purge: what else the table has, and how old a deletion must be.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -133,13 +134,13 @@ impl PurgeArgs {
         }
         let others = catalog::find_sstables(&self.overlapping)?.sstables;
         let named = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-        let inputs: Vec<PathBuf> = catalog.sstables.iter().map(named).collect();
+        let inputs: HashSet<PathBuf> = catalog.sstables.iter().map(named).collect();
         // Naming the table's whole directory is convenient: inputs do not overlap themselves.
         let others: Vec<PathBuf> = others
             .into_iter()
             .filter(|p| !inputs.contains(&named(p)))
             .collect();
-        let known: Vec<PathBuf> = others.iter().map(named).collect();
+        let known: HashSet<PathBuf> = others.iter().map(named).collect();
         if let Some(left_out) = catalog.siblings.iter().find(|p| !known.contains(&named(p))) {
             return Err(Error::refused(format!(
                 "--overlapping is to name everything that the table has besides the inputs, but {} lies \

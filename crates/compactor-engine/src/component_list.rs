@@ -99,6 +99,19 @@ impl ComponentList {
     /// # Errors
     /// As [`ComponentList::read`].
     pub fn read_listed(descriptor: &Descriptor, names: &ForeignNames) -> Result<ComponentList> {
+        let foreign = names.of(descriptor)?;
+        Ok(ComponentList {
+            foreign,
+            ..ComponentList::known(descriptor)?
+        })
+    }
+
+    /// Looks which files of ours exist, and lists no directory. [`ComponentList::check`] takes what is
+    /// not ours for missing then.
+    ///
+    /// # Errors
+    /// If a file cannot be looked up.
+    pub fn known(descriptor: &Descriptor) -> Result<ComponentList> {
         let mut present = Vec::new();
         for component in Component::ALL {
             let path = descriptor.path(component);
@@ -108,8 +121,10 @@ impl ComponentList {
                 Err(e) => return Err(Error::file("look up", path)(e)),
             }
         }
-        let foreign = names.of(descriptor)?;
-        Ok(ComponentList { present, foreign })
+        Ok(ComponentList {
+            present,
+            foreign: Vec::new(),
+        })
     }
 
     /// True if the component is on disk.

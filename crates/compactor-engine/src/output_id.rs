@@ -1,5 +1,6 @@
 //! Ids of outputs.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -31,14 +32,22 @@ pub fn next_id(
     let other = |path: &PathBuf| Some(Descriptor::parse(path).ok()?.descriptor.id);
     taken.extend(others.iter().filter_map(other));
     // What lies beside the inputs, or in the table that they are a snapshot of, is not to be
-    // overwritten when the output is put there.
+    // overwritten when the output is put there. There may be tens of thousands of them: each directory is
+    // listed once.
+    let mut directories: BTreeSet<PathBuf> = BTreeSet::new();
     for input in inputs {
         let Ok(data) = input.data_path().canonicalize() else {
             continue;
         };
-        for directory in data.ancestors().skip(1).take(3) {
-            taken.extend(ids_in(directory).unwrap_or_default());
+        let beside = data.ancestors().skip(1).take(3);
+        for directory in beside {
+            if !directories.contains(directory) {
+                directories.insert(directory.to_owned());
+            }
         }
+    }
+    for directory in &directories {
+        taken.extend(ids_in(directory).unwrap_or_default());
     }
     SstableId::next_sequence(taken)
         .ok_or_else(|| Error::InvalidInput("no SSTable id is left".to_owned()))

@@ -176,8 +176,13 @@ impl Compaction {
             .clamp(1, jobs.len());
         let open_files = merges.open_files.unwrap_or_else(free_files);
         let mut requests = Vec::with_capacity(jobs.len());
+        // Without the names of all inputs, of which each job has a few.
+        let like_all = MergeRequest {
+            inputs: Vec::new(),
+            ..merges.clone()
+        };
         for job in jobs {
-            let mut request = merges.clone();
+            let mut request = like_all.clone();
             request.inputs = self.table.paths(job);
             request.output_directory = work.directory().to_owned();
             request.scope = self.scope(job);

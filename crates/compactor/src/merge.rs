@@ -1,5 +1,6 @@
 //! The main thing: SSTables in, one SSTable out, and a report.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -475,8 +476,12 @@ impl Observer for Checking<'_, '_> {
         let Some(checked) = self.join() else {
             return Err(EngineError::Cancelled);
         };
+        let reads: HashMap<&Path, &InputRead> = inputs
+            .iter()
+            .map(|read| (read.data_path.as_path(), read))
+            .collect();
         for input in checked {
-            let Some(read) = inputs.iter().find(|i| i.data_path == input.data_path) else {
+            let Some(read) = reads.get(input.data_path.as_path()) else {
                 continue;
             };
             if let Err(error) = agree(&input, read) {

@@ -4,6 +4,7 @@
 //! comes to, in batches, and a thread beside it looks each key up and holds each block of rows against
 //! its rows.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,7 +78,8 @@ struct Batch {
 /// The merge's end of the line.
 #[derive(Debug)]
 pub(crate) struct TrieFeed {
-    paths: Vec<PathBuf>,
+    /// Numbers of the inputs by their `Data.db`.
+    inputs: HashMap<PathBuf, usize>,
     sender: SyncSender<Batch>,
 }
 
@@ -89,14 +91,14 @@ pub(crate) struct TrieBatches(Receiver<Batch>);
 pub(crate) fn line(inputs: &[TrieInput]) -> (TrieFeed, TrieBatches) {
     let (sender, receiver) = sync_channel(BATCHES);
     let paths = inputs.iter().map(|input| input.data_path.clone());
-    let paths = paths.collect();
-    (TrieFeed { paths, sender }, TrieBatches(receiver))
+    let inputs = paths.zip(0..).collect();
+    (TrieFeed { inputs, sender }, TrieBatches(receiver))
 }
 
 impl TrieFeed {
     /// Where the partitions of an input go; `None` for an input that is not to be checked.
     pub(crate) fn trace(&self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
-        let input = self.paths.iter().position(|path| path == data_path)?;
+        let input = *self.inputs.get(data_path)?;
         Some(Box::new(Trace {
             sender: self.sender.clone(),
             batch: Batch {
@@ -186,7 +188,7 @@ impl Opened {
     fn open(io: &Io, input: &TrieInput, mode: ReadMode) -> Result<Opened> {
         let descriptor = parse_data_name(&input.data_path)?;
         let findings = Findings::new(descriptor.clone(), 100);
-        let files = Files::list(io, mode, &descriptor, &findings)?;
+        let files = Files::known(io, mode, &descriptor, &findings)?;
         let statistics = files.statistics()?;
         let fp_chance = statistics
             .as_ref()

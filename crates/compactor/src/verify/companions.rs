@@ -51,7 +51,7 @@ pub(crate) fn check(
     let mut places = PlacesHash::default();
     let mut binding = None;
     let digest = {
-        let files = Files::list(io, mode, &descriptor, &findings)?;
+        let files = Files::known(io, mode, &descriptor, &findings)?;
         let statistics = files.statistics()?;
         let fp_chance = statistics
             .as_ref()

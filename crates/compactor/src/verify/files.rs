@@ -38,7 +38,39 @@ impl<'a> Files<'a> {
         descriptor: &'a Descriptor,
         findings: &'a Findings,
     ) -> Result<Files<'a>> {
-        let list = ComponentList::read(descriptor)?;
+        Files::of(
+            io,
+            mode,
+            descriptor,
+            findings,
+            ComponentList::read(descriptor)?,
+        )
+    }
+
+    /// As [`Files::list`], for who asks for files of ours alone: of tens of thousands of SSTables each
+    /// would have the whole directory listed otherwise. Not for [`Files::check_list`].
+    pub(crate) fn known(
+        io: &'a Io,
+        mode: ReadMode,
+        descriptor: &'a Descriptor,
+        findings: &'a Findings,
+    ) -> Result<Files<'a>> {
+        Files::of(
+            io,
+            mode,
+            descriptor,
+            findings,
+            ComponentList::known(descriptor)?,
+        )
+    }
+
+    fn of(
+        io: &'a Io,
+        mode: ReadMode,
+        descriptor: &'a Descriptor,
+        findings: &'a Findings,
+        list: ComponentList,
+    ) -> Result<Files<'a>> {
         if list.present.is_empty() {
             let missing = io::Error::from(io::ErrorKind::NotFound);
             return Err(Error::file("open", descriptor.path(Component::Data))(
