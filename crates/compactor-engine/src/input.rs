@@ -12,6 +12,7 @@ use compactor_sstable::data::layout::{Layout, TimestampDeltas};
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
+use compactor_sstable::statistics::tombstone_histogram::TombstoneHistogram;
 use compactor_sstable::statistics::{SerializationHeader, Statistics};
 use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Error as FormatError, Version};
@@ -19,6 +20,7 @@ use compactor_sstable::{Component, Error as FormatError, Version};
 use crate::component_list::{ComponentList, ForeignNames};
 use crate::cursor::{Cursor, ExpectedPartitions};
 use crate::decode::{DecodeOptions, DecodedBlocks, Encoding};
+use crate::each_of_many::each_of_many;
 use crate::error::{Error, Result};
 use crate::header_union::layout_of;
 use crate::key_estimate::partition_count;
@@ -28,6 +30,10 @@ use crate::workers::WorkerQueue;
 /// Longest component that is read into memory whole: CompressionInfo of a 16 TiB table with 16 KiB
 /// chunks is 8 GiB, so this is generous without being endless.
 const SMALL_COMPONENT_LIMIT: u64 = 8 << 30;
+
+/// SSTables that are opened at a time: what takes long is to wait for five small reads of each, one after
+/// the other. Each has a descriptor and some pages meanwhile.
+const OPENED_AT_ONCE: usize = 8;
 
 /// Versions whose data this program reads: everything since Cassandra 3.0.
 pub const READABLE: [Version; 11] = Version::ALL;
@@ -176,6 +182,35 @@ impl InputSstable {
             components,
             foreign_components,
         })
+    }
+
+    /// Opens several, which may be tens of thousands: some at a time, each directory listed
+    /// once. What became of each is in the order of the paths.
+    pub fn open_each(io: &Io, paths: &[PathBuf], mode: ReadMode) -> Vec<Result<InputSstable>> {
+        InputSstable::each_opened(io, paths, mode, |input| input)
+    }
+
+    /// As [`InputSstable::open_each`], and keeps what `made` makes of each.
+    pub fn each_opened<T: Send>(
+        io: &Io,
+        paths: &[PathBuf],
+        mode: ReadMode,
+        made: impl Fn(InputSstable) -> T + Sync,
+    ) -> Vec<Result<T>> {
+        let names = ForeignNames::default();
+        each_of_many(paths, OPENED_AT_ONCE, |path| {
+            InputSstable::open_listed(io, path, mode, &names).map(&made)
+        })
+    }
+
+    /// Lets go of what the statistics tell of distributions: of tens of thousands of inputs that would take
+    /// as much memory as a merge has. How many partitions there are stays.
+    pub fn forget_distributions(&mut self) {
+        let stats = &mut self.statistics.stats;
+        for histogram in [&mut stats.partition_sizes, &mut stats.cells_per_partition] {
+            *histogram = histogram.in_one_bucket();
+        }
+        stats.tombstone_drop_times = TombstoneHistogram::default();
     }
 
     /// Starts reading `Data.db` ahead; once.

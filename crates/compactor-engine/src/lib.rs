@@ -26,6 +26,7 @@ pub mod cursor;
 pub mod data_output;
 pub mod decode;
 pub mod dropped_columns;
+pub mod each_of_many;
 pub mod error;
 pub mod header_union;
 mod index_heads;

@@ -19,7 +19,6 @@ use compactor_sstable::statistics::{
 use compactor_sstable::{Component, Error as FormatError, Format, Version};
 
 use crate::budget::Budget;
-use crate::component_list::ForeignNames;
 use crate::decode::Encoding;
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
@@ -323,7 +322,8 @@ impl MergeJob {
             Some(gc_before_s) => set_fully_expired_apart(inputs, gc_before_s, &surroundings),
             None => (Vec::new(), inputs),
         };
-        let settings = match inputs.is_empty() {
+        // Without those that are dropped unread it may be another.
+        let settings = match expired.is_empty() || inputs.is_empty() {
             true => settings,
             false => {
                 let inherited = settings.collector.clone();
@@ -438,10 +438,16 @@ impl MergeJob {
 }
 
 fn open_inputs(io: &Io, options: &MergeOptions) -> Result<Vec<InputSstable>> {
-    let names = ForeignNames::default();
-    let paths = options.inputs.iter();
-    paths
-        .map(|path| InputSstable::open_listed(io, path, options.read_mode, &names))
+    // Copies among the SSTables beside the merge are known by their distributions.
+    let is_compared = options.overlapping_tombstones != TombstoneOption::None;
+    let opened = |mut input: InputSstable| {
+        if !is_compared {
+            input.forget_distributions();
+        }
+        input
+    };
+    InputSstable::each_opened(io, &options.inputs, options.read_mode, opened)
+        .into_iter()
         .collect()
 }
 

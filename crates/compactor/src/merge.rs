@@ -8,6 +8,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use compactor_engine::cursor::DataTrace;
+use compactor_engine::each_of_many::each_of_many;
 use compactor_engine::input::InputSstable;
 use compactor_engine::merge_job::{MergeJob, MergeOptions};
 use compactor_engine::merge_run::{self, StagedMerge};
@@ -254,6 +255,12 @@ struct CheckedInput {
 
 type Checked = Result<Vec<CheckedInput>>;
 
+/// Inputs whose components are checked at a time where there are many small ones.
+const CHECKED_AT_ONCE: usize = 4;
+
+/// Of inputs with more uncompressed bytes it is not waiting for reads that takes long.
+const SMALL_INPUT_BYTES: u64 = 4 << 20;
+
 /// How often a merge that waits for the check looks around.
 const POLL: Duration = Duration::from_millis(1);
 
@@ -332,31 +339,32 @@ impl InputsToCheck {
         }
     }
 
-    /// One input after the other: the merge has the processors and the disk to itself otherwise.
+    /// One input after the other: the merge has the processors and the disk to itself otherwise. Of many
+    /// small ones some at a time: what takes long is to wait for their reads.
     fn check(&self, io: &Io, stop: &AtomicBool, failed: &AtomicBool) -> Checked {
-        let mut checked = Vec::with_capacity(self.inputs.len());
-        for input in &self.inputs {
+        let are_small = (self.inputs.iter()).all(|input| input.data_len <= SMALL_INPUT_BYTES);
+        let at_once = if are_small { CHECKED_AT_ONCE } else { 1 };
+        let results = each_of_many(&self.inputs, at_once, |input| {
+            if failed.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
             let check = || companions::check(io, &input.data_path, input.data_len, self.mode, stop);
             let companions = match &input.unread {
                 None => check().map(Some),
                 Some(unread) => unread.check_once(|| check().map(drop)).map(|()| None),
             };
-            match companions {
-                Ok(None) => {}
-                Ok(Some(companions)) => checked.push(CheckedInput {
+            if companions.is_err() && !stop.load(Ordering::Relaxed) {
+                failed.store(true, Ordering::Relaxed);
+            }
+            companions.map(|companions| {
+                companions.map(|companions| CheckedInput {
                     data_path: input.data_path.clone(),
                     compression_ratio: input.compression_ratio,
                     companions,
-                }),
-                Err(error) => {
-                    if !stop.load(Ordering::Relaxed) {
-                        failed.store(true, Ordering::Relaxed);
-                    }
-                    return Err(error);
-                }
-            }
-        }
-        Ok(checked)
+                })
+            })
+        });
+        results.into_iter().filter_map(Result::transpose).collect()
     }
 
     /// Those of the BTI format, all at once, as the merge goes on.

@@ -95,9 +95,9 @@ fn read_sample(
     observer: &dyn Observer,
 ) -> Result<(Vec<Piece>, Vec<Option<ChunkDecompressor>>)> {
     let io = Io::new(IoOptions::default())?;
-    let inputs: Vec<InputSstable> = (request.inputs.iter())
-        .map(|path| InputSstable::open(&io, path, ReadMode::Auto))
-        .collect::<Result<_, _>>()?;
+    let inputs = InputSstable::open_each(&io, &request.inputs, ReadMode::Auto)
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?;
     let total: u64 = inputs.iter().map(InputSstable::data_len).sum();
     let mut pieces = Vec::new();
     let mut decompressors = Vec::new();

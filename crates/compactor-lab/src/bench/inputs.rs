@@ -72,10 +72,9 @@ impl Inputs {
             ("given".to_owned(), absolute(&options.given)?)
         };
         let io = Io::new(IoOptions::default())?;
-        let sstables: Vec<InputSstable> = data_paths
-            .iter()
-            .map(|path| InputSstable::open(&io, path, ReadMode::Auto))
-            .collect::<Result<_, _>>()?;
+        let sstables = InputSstable::open_each(&io, &data_paths, ReadMode::Auto)
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()?;
         let Some(first) = sstables.first() else {
             return Err(Error::invalid("there are no SSTables to merge"));
         };

@@ -63,6 +63,15 @@ impl EstimatedHistogram {
         }
     }
 
+    /// As many values, of which nobody knows the size any more: all that who counts them needs, in some
+    /// bytes instead of thousands.
+    pub fn in_one_bucket(&self) -> EstimatedHistogram {
+        EstimatedHistogram {
+            offsets: vec![i64::MAX],
+            counts: vec![self.count(), 0],
+        }
+    }
+
     /// The same counts in the buckets of another histogram, which may have fewer of the same ones: Cassandra 4.1 had
     /// 150 offsets for partition sizes where later releases have 155.
     pub fn in_buckets_of(&self, other: &EstimatedHistogram) -> EstimatedHistogram {
@@ -233,6 +242,16 @@ impl EstimatedHistogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn in_one_bucket_are_as_many() {
+        let mut histogram = EstimatedHistogram::of_cell_counts();
+        for value in [0, 1, 77, i64::MAX] {
+            histogram.add(value);
+        }
+        let one = histogram.in_one_bucket();
+        assert_eq!((one.count(), one.offsets().len()), (4, 1));
+    }
 
     #[test]
     fn offsets_grow_as_in_cassandra() {

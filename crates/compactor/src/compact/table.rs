@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use compactor_engine::component_list::ForeignNames;
 use compactor_engine::input::InputSstable;
 use compactor_engine::overlapping::OverlappingSet;
 use compactor_engine::repair_group::RepairGroup;
@@ -22,7 +21,7 @@ use crate::merge::MergeRequest;
 use crate::report::{MergeReport, SstableReport};
 
 /// An SSTable of the table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Live {
     data_path: PathBuf,
     group: RepairGroup,
@@ -55,13 +54,9 @@ pub(super) struct TableState {
 }
 
 impl TableState {
-    /// Opens every input for its statistics, one after the other.
+    /// Opens every input for its statistics.
     pub(super) fn open(io: &Io, merges: &MergeRequest) -> Result<TableState> {
-        let mut live = Vec::with_capacity(merges.inputs.len());
-        let mut report = CompactReport::default();
-        let mut first: Option<Error> = None;
         let mut seen = BTreeSet::new();
-        let names = ForeignNames::default();
         for path in &merges.inputs {
             let own = path.canonicalize().map_err(Error::file("open", path))?;
             if !seen.insert(own) {
@@ -70,32 +65,33 @@ impl TableState {
                     path.display()
                 )));
             }
-            let input =
-                InputSstable::open_listed(io, path, merges.read_mode, &names).map_err(Error::from);
-            let input = match input {
-                Ok(input) => Some(input),
+        }
+        let mut live = Vec::with_capacity(merges.inputs.len());
+        let mut report = CompactReport::default();
+        let mut first: Option<Error> = None;
+        // There may be tens of thousands: their statistics are not kept.
+        let of = |input: InputSstable| Live::of(&input);
+        let looked = InputSstable::each_opened(io, &merges.inputs, merges.read_mode, of);
+        for (path, looked) in merges.inputs.iter().zip(looked) {
+            match looked.map_err(Error::from) {
+                Ok(input) => live.push(Live {
+                    data_path: path.clone(),
+                    ..input
+                }),
                 Err(e) if matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
                     report.failed.push(FailedCompaction {
                         inputs: vec![path.clone()],
                         error: e.to_string(),
                     });
                     first.get_or_insert(e);
-                    None
+                    live.push(Live {
+                        data_path: path.clone(),
+                        is_suspect: true,
+                        ..Live::default()
+                    });
                 }
                 Err(other) => return Err(other),
-            };
-            live.push(Live {
-                data_path: path.clone(),
-                group: input.as_ref().map_or_else(RepairGroup::default, |i| {
-                    RepairGroup::of(&i.statistics.stats)
-                }),
-                data_bytes: input.as_ref().map_or(0, |i| i.data.len()),
-                bytes_on_disk: input.as_ref().map_or(0, InputSstable::disk_len),
-                uncompressed_bytes: input.as_ref().map_or(0, InputSstable::data_len),
-                replaces: Vec::new(),
-                output: None,
-                is_suspect: input.is_none(),
-            });
+            }
         }
         report.sstables_before = live.len();
         Ok(TableState {
@@ -351,6 +347,17 @@ impl TableState {
 }
 
 impl Live {
+    /// As an input.
+    fn of(input: &InputSstable) -> Live {
+        Live {
+            group: RepairGroup::of(&input.statistics.stats),
+            data_bytes: input.data.len(),
+            bytes_on_disk: input.disk_len(),
+            uncompressed_bytes: input.data_len(),
+            ..Live::default()
+        }
+    }
+
     fn state(&self) -> SstableState {
         SstableState {
             data_bytes: self.data_bytes,

@@ -1,0 +1,73 @@
+//! The same done to each of many small things that wait for the disk, several at a time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
+
+/// Things for which it pays to have another thread.
+const PER_THREAD: usize = 16;
+
+/// What `work` makes of each, in their order. Few things are done by the caller's thread alone; of many,
+/// `threads` are under way at a time. Each is done once, also when others have failed.
+pub fn each_of_many<T: Sync, R: Send>(
+    things: &[T],
+    threads: usize,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let threads = threads.min(things.len() / PER_THREAD);
+    if threads <= 1 {
+        return things.iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(things.len()));
+    let run = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(thing) = things.get(number) else {
+                break;
+            };
+            let result = work(thing);
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((number, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // With fewer threads it takes longer, no more.
+            if Builder::new().spawn_scoped(scope, run).is_err() {
+                break;
+            }
+        }
+        run();
+    });
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    #[test]
+    fn results_are_in_the_order_of_what_they_are_of() {
+        for count in [0, 1, PER_THREAD, 100 * PER_THREAD + 1] {
+            let numbers: Vec<usize> = (0..count).collect();
+            let doubled = each_of_many(&numbers, 7, |n| 2 * n);
+            assert_eq!(doubled, numbers.iter().map(|n| 2 * n).collect::<Vec<_>>());
+        }
+    }
+
+    /// One that waits for another would wait for ever if they were not done at the same time.
+    #[test]
+    fn many_are_done_at_the_same_time() {
+        let barrier = Barrier::new(2);
+        let numbers: Vec<usize> = (0..2 * PER_THREAD).collect();
+        let done = each_of_many(&numbers, 2, |n| {
+            barrier.wait();
+            *n
+        });
+        assert_eq!(done, numbers);
+    }
+}
