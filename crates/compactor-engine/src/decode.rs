@@ -291,7 +291,14 @@ impl Shared {
     fn units(&self, index: u64) -> Range<u64> {
         let first = self.first_unit + index * self.units_per_block;
         let end = self.range.end.div_ceil(self.encoding.unit().max(1));
-        first..(first + self.units_per_block).min(end)
+        let last = (first + self.units_per_block).min(end);
+        match &*self.encoding {
+            // Before 4.0 a chunk without content may follow the last one, and is in the digest.
+            Encoding::Compressed { info, .. } if last == end && self.range.end == info.data_len => {
+                first..last.max(info.chunk_count() as u64)
+            }
+            _ => first..last,
+        }
     }
 
     /// File offset and length of the stored bytes of block `index`.
@@ -467,6 +474,95 @@ impl Drop for DecodedBlocks {
         // Others may be at other ranges; the last to let go of the file evicts.
         if self.shared.range == (0..self.shared.encoding.data_len()) {
             self.shared.file.evict();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_io::{Io, IoOptions, ReadMode};
+    use compactor_sstable::compression::chunk::ChunkCompressor;
+    use compactor_sstable::compression::codec::Codec;
+    use compactor_sstable::compression::info::CompressionParams;
+
+    use super::*;
+    use crate::workers::Workers;
+
+    const CHUNK_LEN: u32 = 4096;
+
+    /// What comes of reading `range` in blocks of `chunks` chunks: content and checksum.
+    fn read(
+        file: &InputFile,
+        encoding: &Arc<Encoding>,
+        range: Range<u64>,
+        chunks: usize,
+        workers: &Workers,
+    ) -> (Vec<u8>, Crc32Run) {
+        let mut blocks = DecodedBlocks::start_range(
+            file.clone(),
+            Arc::clone(encoding),
+            Arc::default(),
+            range,
+            DecodeOptions {
+                block_len: chunks * CHUNK_LEN as usize,
+                depth: 2,
+            },
+            workers.queue(),
+            Arc::default(),
+        );
+        let lead_len = blocks.lead_len();
+        let mut content = Vec::new();
+        while let Some(block) = blocks.next_block().unwrap() {
+            content.extend_from_slice(&block.bytes[HEADROOM..]);
+        }
+        content.drain(..lead_len.min(content.len()));
+        (content, *blocks.digest_of_range())
+    }
+
+    /// Cassandra 3 may end `Data.db` with a chunk of no content.
+    #[test]
+    fn an_empty_last_chunk_is_in_the_digest() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("mc-1-big-Data.db");
+        let workers = Workers::start(2).unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        for data_len in [1, 4096, 3 * 4096, 3 * 4096 + 17] {
+            for has_empty_last in [false, true] {
+                let params = CompressionParams::new(Codec::Lz4, CHUNK_LEN);
+                let mut compressor = ChunkCompressor::new(&params).unwrap();
+                let decompressor = ChunkDecompressor::new(&params).unwrap();
+                let mut info = CompressionInfo::new(params);
+                let content: Vec<u8> = (0..data_len).map(|i| (i * i / 7) as u8).collect();
+                let mut stored = Vec::new();
+                let empty: &[u8] = &[];
+                let last = has_empty_last.then_some(empty);
+                for raw in content.chunks(CHUNK_LEN as usize).chain(last) {
+                    let lengths = compressor.compress(raw, &mut stored).unwrap();
+                    info.push_chunk(raw.len() as u32, lengths.stored_len);
+                }
+                std::fs::write(&path, &stored).unwrap();
+                let file = io.open(&path, ReadMode::Buffered).unwrap();
+                let encoding = Arc::new(Encoding::Compressed { info, decompressor });
+
+                for chunks in 1..=5 {
+                    let case = format!("{data_len}, {has_empty_last}, {chunks}");
+                    let data_len = data_len as u64;
+                    let (found, digest) = read(&file, &encoding, 0..data_len, chunks, &workers);
+                    assert_eq!(found, content, "{case}");
+                    assert_eq!(digest.value(), crc32(&stored), "{case}");
+                    for border in [0, 1, 4095, 4096, 8192, 12_287, 12_288, 12_300, data_len] {
+                        let border = border.min(data_len);
+                        let (mut found, mut digest) =
+                            read(&file, &encoding, 0..border, chunks, &workers);
+                        let (rest, rest_digest) =
+                            read(&file, &encoding, border..data_len, chunks, &workers);
+                        found.extend(rest);
+                        digest.append_run(&rest_digest);
+                        assert_eq!(found, content, "{case}, in two at {border}");
+                        assert_eq!(digest.value(), crc32(&stored), "{case}, in two at {border}");
+                    }
+                }
+            }
         }
     }
 }
