@@ -17,6 +17,7 @@ import org.apache.cassandra.db.compaction.ActiveCompactionsTracker;
 import org.apache.cassandra.db.compaction.CompactionTask;
 import org.apache.cassandra.db.compaction.OperationType;
 import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
+import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
 /** One CompactionTask over all the inputs, by the pipeline that the request names. */
@@ -83,8 +84,8 @@ final class Compact
     private static List<SSTableReader> open(ColumnFamilyStore cfs, List<Path> dataFiles) throws Exception
     {
         List<SSTableReader> readers = new ArrayList<>();
-        for (Path data : dataFiles)
-            readers.add(Stage.open(cfs, Stage.stageIn(cfs, data)));
+        for (Descriptor staged : Stage.stageIn(cfs, dataFiles))
+            readers.add(Stage.open(cfs, staged));
         return readers;
     }
 }

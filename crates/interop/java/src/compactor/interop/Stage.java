@@ -5,8 +5,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -32,13 +36,25 @@ final class Stage
     /** Components of the SSTable that the Data.db file belongs to, found by file name. */
     static List<Path> components(Path data) throws IOException
     {
+        return components(data, names(data.toAbsolutePath().getParent()));
+    }
+
+    /** The same, from the names of all files beside it. */
+    private static List<Path> components(Path data, NavigableSet<String> names) throws IOException
+    {
         String name = data.getFileName().toString();
         if (!name.endsWith("-Data.db"))
             throw new IOException(data + " is not named like a Data.db");
         String prefix = name.substring(0, name.length() - "Data.db".length());
-        try (Stream<Path> files = Files.list(data.toAbsolutePath().getParent()))
+        Path directory = data.toAbsolutePath().getParent();
+        return names.tailSet(prefix, true).stream().takeWhile(other -> other.startsWith(prefix)).map(directory::resolve).collect(Collectors.toList());
+    }
+
+    private static NavigableSet<String> names(Path directory) throws IOException
+    {
+        try (Stream<Path> files = Files.list(directory))
         {
-            return files.filter(file -> file.getFileName().toString().startsWith(prefix)).sorted().collect(Collectors.toList());
+            return files.map(file -> file.getFileName().toString()).collect(Collectors.toCollection(TreeSet::new));
         }
     }
 
@@ -70,13 +86,33 @@ final class Stage
 
     static Descriptor stageIn(ColumnFamilyStore cfs, Path data, boolean link) throws IOException
     {
+        return stageIn(cfs, data, components(data), link);
+    }
+
+    /** Each of these in turn; a directory is listed once, however many of them it holds. */
+    static List<Descriptor> stageIn(ColumnFamilyStore cfs, List<Path> dataFiles) throws IOException
+    {
+        Map<Path, NavigableSet<String>> listed = new HashMap<>();
+        List<Descriptor> staged = new ArrayList<>();
+        for (Path data : dataFiles)
+        {
+            Path directory = data.toAbsolutePath().getParent();
+            if (!listed.containsKey(directory))
+                listed.put(directory, names(directory));
+            staged.add(stageIn(cfs, data, components(data, listed.get(directory)), true));
+        }
+        return staged;
+    }
+
+    private static Descriptor stageIn(ColumnFamilyStore cfs, Path data, List<Path> components, boolean link) throws IOException
+    {
         Descriptor source = Descriptor.fromFileWithComponent(new File(data), false).left;
         Version version = source.version;
         if (!version.isCompatible())
             throw new IOException(data + ": this server cannot read version " + version);
         Descriptor target = cfs.newSSTableDescriptor(cfs.getDirectories().getDirectoryForNewSSTables(), version);
         String prefix = data.getFileName().toString().replace("Data.db", "");
-        for (Path component : components(data))
+        for (Path component : components)
         {
             String suffix = component.getFileName().toString().substring(prefix.length());
             Path to = target.baseFile().parent().toPath().resolve(target.baseFile().name() + "-" + suffix);
