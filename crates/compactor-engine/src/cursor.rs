@@ -407,8 +407,9 @@ impl<S: BlockSource> Cursor<S> {
             UnfilteredHead::Row(head) => {
                 self.rows.rows += 1;
                 self.place = Place::Row(head);
-                // What comes next is looked at only when this row has been dealt with.
-                prefetch(self.window.bytes(), head.len);
+                // What comes next is looked at only when this row has been dealt with, and is likely
+                // to be as long.
+                prefetch(self.window.bytes(), head.len, head.len);
                 self.check_order(Kind::Clustering)?;
             }
             UnfilteredHead::Marker(head) => {

@@ -1,15 +1,22 @@
 //! Asking the processor for memory ahead of its use.
 
-/// Asks for the cache line with `bytes[at]` and the one behind it, if there are so many bytes. Worth it
-/// where the place of what comes next is known, other work is left before it, and it is too far from
-/// the last one for the processor to see that it goes on: behind a row of hundreds of bytes that
-/// another core has just decompressed.
+/// Bytes of a cache line.
+const LINE: usize = 64;
+/// More than this at once would only push out what was asked for first.
+const MAX_LEN: usize = 2 << 10;
+
+/// Asks for the cache lines of `len` bytes at `at`, as far as there are so many: two lines at least, 2 KiB
+/// at most. Worth it where the place of what comes next is known, other work is left before it, and it
+/// is too far from the last one for the processor to see that it goes on: behind a row of hundreds of
+/// bytes that another core has just decompressed.
 #[inline(always)]
-pub fn prefetch(bytes: &[u8], at: usize) {
-    for line in [at, at.saturating_add(64)] {
-        if let Some(byte) = bytes.get(line) {
-            prefetch_line(byte);
-        }
+pub fn prefetch(bytes: &[u8], at: usize, len: usize) {
+    let Some(ahead) = bytes.get(at..) else {
+        return;
+    };
+    let len = len.clamp(2 * LINE, MAX_LEN).min(ahead.len());
+    for line in ahead[..len].iter().step_by(LINE) {
+        prefetch_line(line);
     }
 }
 
