@@ -526,9 +526,12 @@ mod tests {
         let path = temp.path().join("mc-1-big-Data.db");
         let workers = Workers::start(2).unwrap();
         let io = Io::new(IoOptions::default()).unwrap();
-        for data_len in [1, 4096, 3 * 4096, 3 * 4096 + 17] {
+        // Those of Cassandra 3.
+        let codecs = [Codec::Lz4, Codec::Snappy, Codec::Deflate];
+        let lengths = [1, 4096, 3 * 4096, 3 * 4096 + 17];
+        for (codec, data_len) in codecs.iter().flat_map(|c| lengths.map(|len| (*c, len))) {
             for has_empty_last in [false, true] {
-                let params = CompressionParams::new(Codec::Lz4, CHUNK_LEN);
+                let params = CompressionParams::new(codec, CHUNK_LEN);
                 let mut compressor = ChunkCompressor::new(&params).unwrap();
                 let decompressor = ChunkDecompressor::new(&params).unwrap();
                 let mut info = CompressionInfo::new(params);
@@ -545,7 +548,7 @@ mod tests {
                 let encoding = Arc::new(Encoding::Compressed { info, decompressor });
 
                 for chunks in 1..=5 {
-                    let case = format!("{data_len}, {has_empty_last}, {chunks}");
+                    let case = format!("{codec:?}, {data_len}, {has_empty_last}, {chunks}");
                     let data_len = data_len as u64;
                     let (found, digest) = read(&file, &encoding, 0..data_len, chunks, &workers);
                     assert_eq!(found, content, "{case}");

@@ -1,6 +1,5 @@
 //! A merge that was decided on, from its inputs' first read to its published output.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use compactor_sstable::partitioner::Partitioner;
 
+use crate::budget::Budget;
 use crate::decode::Encoding;
 use crate::error::{Error, Result};
 use crate::header_union::column_map;
@@ -220,10 +220,15 @@ impl MergeJob {
             false => Cut::Whole,
         };
         let origins_path = staging.directory().join(ORIGINS);
+        let mut output = pass.whole.output.clone();
+        if let Cut::Ranges(plan) = &cut {
+            output.share_among(self.output_count(plan));
+            output.write = self.write_settings(&plan.budget, output.write.expected_len);
+        }
         let (outputs, partitions) = Outputs::begin(
             self.io.clone(),
             staging,
-            pass.whole.output.clone(),
+            output,
             workers.queue(),
             Arc::clone(cancelled),
         )?;
@@ -406,10 +411,7 @@ impl MergeJob {
             cancelled: Arc::clone(work.cancelled),
             limiter: work.limiter,
         };
-        let wanted = match self.options.output_per_range {
-            true => self.output_count(),
-            false => 1,
-        };
+        let wanted = self.output_count(plan);
         // Given back by the closure, which needs it by value.
         let mut slot = Some(outputs);
         let next_output = |range: usize, full: FilePartitionWriter| {
@@ -442,23 +444,21 @@ impl MergeJob {
         self.options.output_per_range || self.options.sub_compactions.is_some()
     }
 
-    /// Outputs, if there is one per range.
-    fn output_count(&self) -> usize {
-        self.options.sub_compactions.map_or(1, NonZeroUsize::get)
+    /// Outputs of a merge in ranges: as many as were asked for, if there are so many ranges.
+    fn output_count(&self, plan: &RangePlan) -> usize {
+        match (self.options.output_per_range, self.options.sub_compactions) {
+            (true, Some(wanted)) => wanted.get().min(plan.len()),
+            _ => 1,
+        }
     }
 
     fn output_settings(&self, stored_bytes_read: u64) -> OutputSettings {
         let expected_len = self.expected_output_len(stored_bytes_read);
         let expected_keys = self.settings.expected_keys;
         let max_len = self.options.max_sstable_size;
-        let outputs = match self.options.output_per_range {
-            true => self.output_count() as u64,
-            false => 1,
-        };
-        let expected_len = expected_len.div_ceil(outputs);
         OutputSettings {
             sstable: self.settings.clone(),
-            keys_per_sstable: max_len.map_or(expected_keys.div_ceil(outputs), |max| {
+            keys_per_sstable: max_len.map_or(expected_keys, |max| {
                 keys_per_sstable(&self.inputs, expected_keys, max)
             }),
             ids: self.ids.clone(),
@@ -466,13 +466,20 @@ impl MergeJob {
                 .inputs
                 .first()
                 .map_or(Partitioner::Murmur3, |input| input.partitioner),
-            write: WriteSettings {
-                mode: self.options.write_mode,
-                buffer_bytes: self.budget.write_buffer_bytes,
-                in_flight: self.budget.write_buffers,
-                max_blocks: self.budget.output_blocks,
-                expected_len: Some(max_len.map_or(expected_len, |max| expected_len.min(max))),
-            },
+            write: self.write_settings(
+                &self.budget,
+                Some(max_len.map_or(expected_len, |max| expected_len.min(max))),
+            ),
+        }
+    }
+
+    fn write_settings(&self, budget: &Budget, expected_len: Option<u64>) -> WriteSettings {
+        WriteSettings {
+            mode: self.options.write_mode,
+            buffer_bytes: budget.write_buffer_bytes,
+            in_flight: budget.write_buffers,
+            max_blocks: budget.output_blocks,
+            expected_len,
         }
     }
 

@@ -31,6 +31,16 @@ pub struct OutputSettings {
     pub write: WriteSettings,
 }
 
+impl OutputSettings {
+    /// What one output would hold goes into so many.
+    pub fn share_among(&mut self, outputs: usize) {
+        let outputs = outputs.max(1) as u64;
+        self.keys_per_sstable = self.keys_per_sstable.div_ceil(outputs);
+        let expected_len = &mut self.write.expected_len;
+        *expected_len = expected_len.map(|len| len.div_ceil(outputs));
+    }
+}
+
 /// Outputs in one staging directory: those that are complete, and the one being written.
 #[derive(Debug)]
 pub struct Outputs {

@@ -7,6 +7,7 @@
 //!
 //! What is told of the inputs is told in their order, too.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -306,10 +307,21 @@ impl Ranges<'_> {
             };
             for number in 0..self.plan.sizes.threads {
                 let (turn, is_traced) = (&turn, &is_traced);
-                std::thread::Builder::new()
+                let work = move || self.merge_ranges(turn, is_traced);
+                let started = std::thread::Builder::new()
                     .name(format!("merge-{number}"))
-                    .spawn_scoped(scope, move || self.merge_ranges(turn, is_traced))
-                    .map_err(|e| Error::Internal(format!("start merge thread: {e}")))?;
+                    .spawn_scoped(scope, move || {
+                        // `SayEnd` tells of a panic; the scope would pass it on.
+                        let _ = catch_unwind(AssertUnwindSafe(work));
+                    });
+                match started {
+                    Ok(_) => {}
+                    // Ranges are taken in turn: any number of threads merges all of them.
+                    Err(_) if number > 0 => break,
+                    Err(error) => {
+                        return Err(Error::Internal(format!("start merge thread: {error}")));
+                    }
+                }
             }
             let mut wants_rows = vec![false; self.inputs.len()];
             for range in 0..self.plan.len() {

@@ -377,6 +377,51 @@ fn an_output_per_range() {
     }
 }
 
+/// Where fewer outputs come out than were asked for, each has a filter for what is in it.
+#[test]
+fn filters_are_as_long_as_the_outputs_that_there_are() {
+    let directory = disk_directory();
+    let output = directory.path().join("output");
+    let paths = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
+    let options = options(&paths, &output);
+    let filters = |options: &MergeOptions| -> Vec<Vec<u8>> {
+        let outcome = merge_files(&io(), options.clone()).unwrap();
+        let outputs = outcome.outputs.iter();
+        let filters = outputs.map(|o| std::fs::read(o.descriptor.path(Component::Filter)).unwrap());
+        let filters = filters.collect();
+        std::fs::remove_dir_all(&output).unwrap();
+        filters
+    };
+    let whole = filters(&options);
+    let wanted = MergeOptions {
+        output_per_range: true,
+        sub_compactions: NonZeroUsize::new(8),
+        memory_bytes: 32 << 20,
+        ..options
+    };
+    let too_short = MergeOptions {
+        range_bytes: Some(1 << 30),
+        ..wanted.clone()
+    };
+    assert!(filters(&too_short) == whole);
+    let in_passes = MergeOptions {
+        open_files: Some(0),
+        ..wanted.clone()
+    };
+    assert!(filters(&in_passes) == whole);
+    let few = MergeOptions {
+        range_bytes: Some(700_000),
+        ..wanted
+    };
+    let filters = filters(&few);
+    assert!((2..5).contains(&filters.len()), "{}", filters.len());
+    let bytes: usize = filters.iter().map(Vec::len).sum();
+    assert!(bytes > whole[0].len() * 9 / 10, "{bytes}");
+    for filter in &filters {
+        assert!(filter.len() > bytes / filters.len() / 2);
+    }
+}
+
 /// Stops after so many questions.
 struct Impatient(std::cell::Cell<usize>);
 
