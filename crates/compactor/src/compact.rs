@@ -57,7 +57,7 @@ pub struct CompactRequest {
     pub merges: MergeRequest,
     /// Which SSTables are compacted with which.
     pub plan: Plan,
-    /// Merges that run at once, at most.
+    /// Merges that run at once, at most; no more than there are threads for.
     pub concurrent: usize,
     /// What of the inputs is checked while they are merged.
     pub check: InputCheck,
@@ -169,9 +169,11 @@ impl Compaction {
         observer: &dyn SharedObserver,
     ) -> Result<Vec<Option<Result<crate::MergeReport>>>> {
         let merges = &self.request.merges;
+        // More than there are threads would share processors and memory, and all be slower for it.
         let concurrent = self
             .request
             .concurrent
+            .min(merges.threads)
             .min(merges.memory_bytes / MIN_MEMORY)
             .clamp(1, jobs.len());
         let open_files = merges.open_files.unwrap_or_else(free_files);
