@@ -32,7 +32,7 @@ pub struct OutputSettings {
 }
 
 impl OutputSettings {
-    /// What one output would hold goes into so many.
+    /// Expects of each of `outputs` its share of the partitions and bytes that one would have.
     pub fn share_among(&mut self, outputs: usize) {
         let outputs = outputs.max(1) as u64;
         self.keys_per_sstable = self.keys_per_sstable.div_ceil(outputs);

@@ -169,13 +169,12 @@ impl Compaction {
         observer: &dyn SharedObserver,
     ) -> Result<Vec<Option<Result<crate::MergeReport>>>> {
         let merges = &self.request.merges;
-        // More than there are threads would share processors and memory, and all be slower for it.
-        let concurrent = self
-            .request
-            .concurrent
-            .min(merges.threads)
-            .min(merges.memory_bytes / MIN_MEMORY)
-            .clamp(1, jobs.len());
+        let concurrent = merges_at_once(
+            self.request.concurrent,
+            merges.threads,
+            merges.memory_bytes,
+            jobs.len(),
+        );
         let open_files = merges.open_files.unwrap_or_else(free_files);
         let mut requests = Vec::with_capacity(jobs.len());
         // Without the names of all inputs, of which each job has a few.
@@ -317,5 +316,29 @@ impl SharedObserver for Numbered<'_> {
 
     fn before_publish(&self, data_path: &Path) -> compactor_engine::Result<()> {
         self.observer.before_publish(data_path)
+    }
+}
+
+/// How many of `jobs` merges run at once where `asked` for are as many. More than there are threads would
+/// share processors and memory, and all be slower for it.
+fn merges_at_once(asked: usize, threads: usize, memory_bytes: usize, jobs: usize) -> usize {
+    asked
+        .min(threads)
+        .min(memory_bytes / MIN_MEMORY)
+        .clamp(1, jobs.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_merges_than_threads_memory_and_jobs_allow() {
+        assert_eq!(merges_at_once(3, 8, 64 << 20, 100), 3);
+        assert_eq!(merges_at_once(16, 2, 64 << 20, 100), 2);
+        assert_eq!(merges_at_once(16, 8, 5 << 20, 100), 5);
+        assert_eq!(merges_at_once(16, 8, 64 << 20, 4), 4);
+        assert_eq!(merges_at_once(16, 0, 1, 4), 1);
+        assert_eq!(merges_at_once(0, 2, 64 << 20, 0), 1);
     }
 }

@@ -17,7 +17,6 @@ import org.apache.cassandra.db.compaction.ActiveCompactionsTracker;
 import org.apache.cassandra.db.compaction.CompactionTask;
 import org.apache.cassandra.db.compaction.OperationType;
 import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
-import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
 /** One CompactionTask over all the inputs, by the pipeline that the request names. */
@@ -36,8 +35,8 @@ final class Compact
         // CompactionManager.NO_GC: nothing is older than the beginning of time, so nothing is purged.
         long gcBeforeSeconds = gcBefore == null || gcBefore.isNull() ? Long.MIN_VALUE : gcBefore.longValue();
 
-        List<SSTableReader> inputs = open(cfs, Stage.dataFiles(Operations.strings(request, "inputs")));
-        List<SSTableReader> others = open(cfs, Stage.dataFiles(Operations.strings(request, "others")));
+        List<SSTableReader> inputs = Stage.open(cfs, Stage.dataFiles(Operations.strings(request, "inputs")));
+        List<SSTableReader> others = Stage.open(cfs, Stage.dataFiles(Operations.strings(request, "others")));
         List<SSTableReader> all = new ArrayList<>(inputs);
         all.addAll(others);
         cfs.addSSTables(all);
@@ -79,13 +78,5 @@ final class Compact
         if (!request.hasNonNull("access"))
             return;
         Release.access(request.get("access").textValue().equals("direct") ? DiskAccessMode.direct : DiskAccessMode.standard);
-    }
-
-    private static List<SSTableReader> open(ColumnFamilyStore cfs, List<Path> dataFiles) throws Exception
-    {
-        List<SSTableReader> readers = new ArrayList<>();
-        for (Descriptor staged : Stage.stageIn(cfs, dataFiles))
-            readers.add(Stage.open(cfs, staged));
-        return readers;
     }
 }

@@ -89,21 +89,6 @@ final class Stage
         return stageIn(cfs, data, components(data), link);
     }
 
-    /** Each of these in turn; a directory is listed once, however many of them it holds. */
-    static List<Descriptor> stageIn(ColumnFamilyStore cfs, List<Path> dataFiles) throws IOException
-    {
-        Map<Path, NavigableSet<String>> listed = new HashMap<>();
-        List<Descriptor> staged = new ArrayList<>();
-        for (Path data : dataFiles)
-        {
-            Path directory = data.toAbsolutePath().getParent();
-            if (!listed.containsKey(directory))
-                listed.put(directory, names(directory));
-            staged.add(stageIn(cfs, data, components(data, listed.get(directory)), true));
-        }
-        return staged;
-    }
-
     private static Descriptor stageIn(ColumnFamilyStore cfs, Path data, List<Path> components, boolean link) throws IOException
     {
         Descriptor source = Descriptor.fromFileWithComponent(new File(data), false).left;
@@ -143,6 +128,21 @@ final class Stage
     {
         for (Component component : staged.discoverComponents())
             Files.deleteIfExists(staged.fileFor(component).toPath());
+    }
+
+    /** Stages and opens each; a directory is listed once, however many of them it holds. */
+    static List<SSTableReader> open(ColumnFamilyStore cfs, List<Path> dataFiles) throws IOException
+    {
+        Map<Path, NavigableSet<String>> listed = new HashMap<>();
+        List<SSTableReader> readers = new ArrayList<>();
+        for (Path data : dataFiles)
+        {
+            Path directory = data.toAbsolutePath().getParent();
+            if (!listed.containsKey(directory))
+                listed.put(directory, names(directory));
+            readers.add(open(cfs, stageIn(cfs, data, components(data, listed.get(directory)), true)));
+        }
+        return readers;
     }
 
     /** Opens a staged SSTable as a live node would: with its filter, validated, its summary repaired when damaged. */

@@ -1,6 +1,5 @@
 package compactor.interop;
 
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.IdentityHashMap;
@@ -48,14 +47,10 @@ final class Strategy
     static ObjectNode next(ColumnFamilyStore cfs, JsonNode request) throws Exception
     {
         Node.empty(cfs);
-        List<SSTableReader> readers = new ArrayList<>();
+        List<SSTableReader> readers = Stage.open(cfs, Stage.dataFiles(Operations.strings(request, "inputs")));
         Map<SSTableReader, Integer> places = new IdentityHashMap<>();
-        for (Path data : Stage.dataFiles(Operations.strings(request, "inputs")))
-        {
-            SSTableReader reader = Stage.open(cfs, Stage.stageIn(cfs, data));
-            places.put(reader, readers.size());
-            readers.add(reader);
-        }
+        for (SSTableReader reader : readers)
+            places.put(reader, places.size());
         cfs.addSSTables(readers);
         ObjectNode result = Server.JSON.createObjectNode();
         List<List<SSTableReader>> buckets =
