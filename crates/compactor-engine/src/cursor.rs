@@ -22,7 +22,7 @@ use compactor_sstable::data::partition::PartitionHead;
 use compactor_sstable::data::plain_row::PlainRow;
 use compactor_sstable::data::row::RowBody;
 use compactor_sstable::data::unfiltered::{
-    MarkerHead, RowHead, UnfilteredHead, parse_head, parse_static_head,
+    MarkerHead, RowHead, UnfilteredHead, parse_head, parse_static_head, whole_row,
 };
 use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
 
@@ -63,6 +63,9 @@ pub struct Cursor<S> {
     partition_position: u64,
     has_partition: bool,
     spans: Vec<ValueSpan>,
+    /// That of the current clustering, if there is one.
+    order_prefix: Option<u64>,
+    has_order_prefixes: bool,
     previous: PreviousClustering,
     open: DeletionTime,
     partitions: u64,
@@ -75,6 +78,8 @@ pub struct Cursor<S> {
     trace: Option<Box<dyn DataTrace>>,
     /// The trace is to be told of the current partition's rows.
     is_traced: bool,
+    /// The trace need not be told of those that end before this of the partition.
+    traced_from: u64,
 }
 
 /// Is told of everything that a cursor comes to, to hold it against an index that can only be checked
@@ -91,8 +96,9 @@ pub trait DataTrace: std::fmt::Debug {
     ) -> bool;
 
     /// A row or marker that takes the bytes `at` of the partition; `name` is its serialized prefix
-    /// without the kind, `open` the deletion that is open behind it.
-    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime);
+    /// without the kind, `open` the deletion that is open behind it. Returns up to where this need not
+    /// be told: of what ends before it.
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64;
 
     /// The partition's end byte is at `end` of the partition.
     fn end_partition(&mut self, end: u64);
@@ -137,9 +143,14 @@ pub struct CursorRange {
 #[derive(Debug, Default)]
 struct PreviousClustering {
     kind: Option<Kind>,
+    order_prefix: Option<u64>,
+    /// From the unfiltered's first byte on, to the end of its clustering or beyond.
     bytes: Vec<u8>,
     spans: Vec<ValueSpan>,
 }
+
+/// Bytes that are copied at once: all of most clusterings.
+const SHORT_CLUSTERING: usize = 32;
 
 impl PreviousClustering {
     fn prefix(&self, kind: Kind) -> Prefix<'_> {
@@ -170,6 +181,8 @@ impl<S: BlockSource> Cursor<S> {
             partition_position: 0,
             has_partition: false,
             spans: Vec::new(),
+            order_prefix: None,
+            has_order_prefixes: true,
             previous: PreviousClustering::default(),
             open: DeletionTime::LIVE,
             partitions: 0,
@@ -181,6 +194,7 @@ impl<S: BlockSource> Cursor<S> {
             first_key: Vec::new(),
             trace: None,
             is_traced: false,
+            traced_from: 0,
         }
     }
 
@@ -337,6 +351,7 @@ impl<S: BlockSource> Cursor<S> {
         if let Some(trace) = &mut self.trace {
             let position = self.partition_position;
             self.is_traced = trace.partition(&self.key, hash, position, self.deletion);
+            self.traced_from = 0;
         }
         if self.partitions == 1 {
             self.check_key("first", |e| e.first_key.as_deref())?;
@@ -347,6 +362,7 @@ impl<S: BlockSource> Cursor<S> {
             }
         }
         self.previous.kind = None;
+        self.previous.order_prefix = None;
         self.open = DeletionTime::LIVE;
         self.window.consume(head.len);
         self.place = Place::PartitionStart;
@@ -389,63 +405,115 @@ impl<S: BlockSource> Cursor<S> {
     /// Damage, clusterings that do not ascend, or markers that do not pair.
     #[inline]
     pub fn next_unfiltered(&mut self) -> Result<()> {
-        match self.place {
+        match &self.place {
             Place::StaticRow(head) => self.window.consume(head.len),
             Place::Row(head) => {
-                self.remember(Kind::Clustering, head.clustering_end);
-                self.window.consume(head.len);
+                let (end, len) = (head.clustering_end, head.len);
+                self.remember(Kind::Clustering, end);
+                self.window.consume(len);
             }
             Place::Marker(head) => {
-                self.remember(head.kind, head.len);
-                self.window.consume(head.len);
+                let (kind, len) = (head.kind, head.len);
+                self.remember(kind, len);
+                self.window.consume(len);
             }
             Place::PartitionStart => {}
             Place::PartitionEnd | Place::BetweenPartitions => return Ok(()),
         }
+        let bytes = self.window.bytes();
+        if let Some(head) = whole_row(bytes, &self.layout, &mut self.spans) {
+            return self.stand_on_row(head);
+        }
+        match bytes.first() {
+            Some(flags) if flags & flags::END_OF_PARTITION != 0 => self.stand_on_end(),
+            _ => self.stand_on_next(),
+        }
+    }
+
+    /// For what is not a whole row in the window, nor the end of the partition.
+    fn stand_on_next(&mut self) -> Result<()> {
         let head = self.parse("unfiltered", |bytes, layout, remaining, spans| {
             parse_head(bytes, layout, remaining, spans)
         })?;
         match head {
-            UnfilteredHead::Row(head) => {
-                self.rows.rows += 1;
-                self.place = Place::Row(head);
-                // What comes next is looked at only when this row has been dealt with, and is likely
-                // to be as long.
-                prefetch(self.window.bytes(), head.len, head.len);
-                self.check_order(Kind::Clustering)?;
-            }
+            UnfilteredHead::Row(head) => self.stand_on_row(head),
             UnfilteredHead::Marker(head) => {
                 self.place = Place::Marker(head);
+                self.order_prefix = self.prefix_of_current(head.kind);
                 self.check_order(head.kind)?;
                 self.check_pairing(&head)?;
+                self.tell_trace(head.len);
+                Ok(())
             }
-            UnfilteredHead::EndOfPartition => {
-                self.place = Place::PartitionEnd;
-                if !self.open.is_live() {
-                    return Err(self.corrupt(
-                        "partition.end",
-                        "a bound that closes the open range tombstone",
-                        "the end of the partition",
-                    ));
-                }
-            }
+            UnfilteredHead::EndOfPartition => self.stand_on_end(),
         }
-        if self.is_traced {
-            self.tell_trace();
+    }
+
+    fn stand_on_end(&mut self) -> Result<()> {
+        self.place = Place::PartitionEnd;
+        self.order_prefix = None;
+        if !self.open.is_live() {
+            return Err(self.corrupt(
+                "partition.end",
+                "a bound that closes the open range tombstone",
+                "the end of the partition",
+            ));
+        }
+        if let Some(trace) = &mut self.trace
+            && self.is_traced
+        {
+            trace.end_partition(self.window.position() - self.partition_position);
         }
         Ok(())
     }
 
-    fn tell_trace(&mut self) {
+    #[inline(always)]
+    fn stand_on_row(&mut self, head: RowHead) -> Result<()> {
+        let len = head.len;
+        self.rows.rows += 1;
+        self.place = Place::Row(head);
+        self.order_prefix = self.prefix_of_current(Kind::Clustering);
+        // What comes next is looked at only when this row has been dealt with, and is likely to be as
+        // long.
+        prefetch(self.window.bytes(), len, len);
+        self.check_order(Kind::Clustering)?;
+        self.tell_trace(len);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn prefix_of_current(&self, kind: Kind) -> Option<u64> {
+        if !self.has_order_prefixes {
+            return None;
+        }
+        self.layout.clustering.order_prefix(Prefix {
+            kind,
+            base: self.window.bytes(),
+            spans: &self.spans,
+        })
+    }
+
+    /// Tells the trace of what the cursor stands on, which takes so many bytes, if it wants to know.
+    #[inline(always)]
+    fn tell_trace(&mut self, len: usize) {
+        if self.is_traced {
+            let start = self.window.position() - self.partition_position;
+            let at = start..start + len as u64;
+            if at.end >= self.traced_from {
+                self.tell_trace_of(at);
+            }
+        }
+    }
+
+    fn tell_trace_of(&mut self, at: Range<u64>) {
         let Some(trace) = &mut self.trace else {
             return;
         };
-        let start = self.window.position() - self.partition_position;
         let bytes = self.window.bytes();
-        let (kind, name, len) = match &self.place {
+        let (kind, name) = match &self.place {
             Place::Row(head) => {
                 let name = head.clustering_start..head.clustering_end;
-                (Kind::Clustering, name, head.len)
+                (Kind::Clustering, name)
             }
             Place::Marker(head) => {
                 let flags_len = match bytes.first() {
@@ -457,12 +525,12 @@ impl<S: BlockSource> Cursor<S> {
                 let clustering = &self.layout.clustering;
                 let _ = clustering.parse_bound(bytes, &mut bound_end, &mut Vec::new());
                 // Behind the kind.
-                (head.kind, flags_len + 1..bound_end, head.len)
+                (head.kind, flags_len + 1..bound_end)
             }
-            _ => return trace.end_partition(start),
+            _ => return,
         };
-        let at = start..start + len as u64;
-        trace.unfiltered(at, kind, bytes.get(name).unwrap_or_default(), self.open);
+        let name = bytes.get(name).unwrap_or_default();
+        self.traced_from = trace.unfiltered(at, kind, name, self.open);
     }
 
     /// On a bound that opens where the one before it closes: both are what Cassandra writes as one
@@ -497,6 +565,18 @@ impl<S: BlockSource> Cursor<S> {
             base: self.window.bytes(),
             spans: &self.spans,
         })
+    }
+
+    /// What sorts as the current clustering does, where it differs from another one's: see
+    /// [`ClusteringComparator::order_prefix`](compactor_sstable::data::clustering::ClusteringComparator::order_prefix).
+    #[inline]
+    pub(crate) fn order_prefix(&self) -> Option<u64> {
+        self.order_prefix
+    }
+
+    /// Clusterings are held against those of another order.
+    pub(crate) fn without_order_prefixes(&mut self) {
+        self.has_order_prefixes = false;
     }
 
     /// The current row.
@@ -578,15 +658,20 @@ impl<S: BlockSource> Cursor<S> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn remember(&mut self, kind: Kind, end: usize) {
-        self.previous.kind = Some(kind);
-        std::mem::swap(&mut self.previous.spans, &mut self.spans);
+        let previous = &mut self.previous;
+        previous.kind = Some(kind);
+        previous.order_prefix = self.order_prefix;
+        std::mem::swap(&mut previous.spans, &mut self.spans);
         // Spans are relative to the unfiltered, so the few bytes before its clustering are kept too.
-        self.previous.bytes.clear();
-        self.previous
-            .bytes
-            .extend_from_slice(&self.window.bytes()[..end]);
+        previous.bytes.clear();
+        let bytes = self.window.bytes();
+        match bytes.first_chunk::<SHORT_CLUSTERING>() {
+            // A copy of constant length is a few instructions.
+            Some(first) if end <= SHORT_CLUSTERING => previous.bytes.extend_from_slice(first),
+            _ => previous.bytes.extend_from_slice(&bytes[..end]),
+        }
     }
 }
 
@@ -628,7 +713,7 @@ impl<'a> RowRef<'a> {
     }
 
     /// The row, if it is a plain one.
-    #[inline]
+    #[inline(always)]
     pub fn plain(&self) -> Option<PlainRow<'a>> {
         PlainRow::read(self.bytes, &self.head, self.layout)
     }

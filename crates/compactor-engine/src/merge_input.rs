@@ -35,7 +35,7 @@ pub struct MergeInput<S> {
 impl<S: BlockSource> MergeInput<S> {
     /// An input before its first partition. `min_local_deletion_time_s` is that of its statistics.
     pub fn new(
-        cursor: Cursor<S>,
+        mut cursor: Cursor<S>,
         map: ColumnMap,
         output: &Layout,
         min_local_deletion_time_s: i64,
@@ -43,6 +43,13 @@ impl<S: BlockSource> MergeInput<S> {
     ) -> MergeInput<S> {
         let same_clustering = cursor.layout().clustering.same_framing(&output.clustering);
         let same_columns = same_columns(cursor.layout(), output, &map);
+        if !cursor
+            .layout()
+            .clustering
+            .same_order_prefixes(&output.clustering)
+        {
+            cursor.without_order_prefixes();
+        }
         MergeInput {
             cursor,
             map,
@@ -113,9 +120,14 @@ pub(crate) fn compare_unfiltereds<S: BlockSource>(
     a: u32,
     b: u32,
 ) -> Ordering {
-    let a = inputs[group[a as usize] as usize].cursor.clustering();
-    let b = inputs[group[b as usize] as usize].cursor.clustering();
-    match (a, b) {
+    let a = &inputs[group[a as usize] as usize].cursor;
+    let b = &inputs[group[b as usize] as usize].cursor;
+    if let (Some(a), Some(b)) = (a.order_prefix(), b.order_prefix())
+        && a != b
+    {
+        return a.cmp(&b);
+    }
+    match (a.clustering(), b.clustering()) {
         (Some(a), Some(b)) => output.clustering.compare(a, b),
         (a, b) => b.is_some().cmp(&a.is_some()),
     }

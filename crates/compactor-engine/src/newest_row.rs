@@ -11,7 +11,7 @@ use crate::window::BlockSource;
 /// The version that is what merging the rows of `members`, of which `first` is the first one's, comes
 /// to: where all are plain, and the newest has every column. Its cells are then newer than all others
 /// of their columns. Where two are as new, they must be the same.
-#[inline]
+#[inline(always)]
 pub(crate) fn newest_plain<'a, S: BlockSource>(
     inputs: &'a [MergeInput<S>],
     members: &[u32],

@@ -71,9 +71,10 @@ pub struct PartitionMerger<S, B, I> {
     written_before: (u64, u64),
     /// Inputs by their current partition; `None` before the first.
     partitions: Option<Tournament>,
-    /// Reused lists: inputs of the partition, and the places in that list of a step's inputs.
+    /// Reused lists: inputs of the partition, those of a step, and their places among the former.
     group: Vec<u32>,
     step: Vec<u32>,
+    places: Vec<u32>,
     clusterings: Tournament,
     bound: Vec<u8>,
     prefix: Vec<u8>,
@@ -117,6 +118,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             partitions: None,
             group: Vec::new(),
             step: Vec::new(),
+            places: Vec::new(),
             clusterings: Tournament::default(),
             bound: Vec::new(),
             prefix: Vec::new(),
@@ -233,9 +235,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 self.inputs[member as usize].cursor.next_partition()?;
             }
             let inputs = &self.inputs;
-            for &member in &group {
-                partitions.replay(member, |a, b| compare_partitions(inputs, a, b));
-            }
+            partitions.replay(group.iter().copied(), |a, b| {
+                compare_partitions(inputs, a, b)
+            });
             self.group = group;
             self.step(observer)?;
         }
@@ -456,6 +458,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     ) -> Result<()> {
         let mut clusterings = std::mem::take(&mut self.clusterings);
         let mut step = std::mem::take(&mut self.step);
+        let mut places = std::mem::take(&mut self.places);
         {
             let (inputs, output) = (&self.inputs, &self.output);
             clusterings.start(group.len(), |a, b| {
@@ -467,11 +470,10 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         let mut pending: Option<(DeletionTime, Ordering)> = None;
         loop {
             self.step(observer)?;
+            places.clear();
+            clusterings.winners(&mut places);
             step.clear();
-            clusterings.winners(&mut step);
-            for place in &mut step {
-                *place = group[*place as usize];
-            }
+            step.extend(places.iter().map(|place| group[*place as usize]));
             let Some(&first) = step.first() else { break };
             if pending.is_none() {
                 self.advance_shadow(first)?;
@@ -512,18 +514,13 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 self.add_marker(side, before, open)?;
             }
             let (inputs, output) = (&self.inputs, &self.output);
-            for &member in &step {
-                // The group ascends, as the tournament's contestants do.
-                let Ok(place) = group.binary_search(&member) else {
-                    continue;
-                };
-                clusterings.replay(place as u32, |a, b| {
-                    compare_unfiltereds(inputs, output, group, a, b)
-                });
-            }
+            clusterings.replay(places.iter().copied(), |a, b| {
+                compare_unfiltereds(inputs, output, group, a, b)
+            });
         }
         self.clusterings = clusterings;
         self.step = step;
+        self.places = places;
         Ok(())
     }
 

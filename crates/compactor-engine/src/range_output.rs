@@ -396,7 +396,7 @@ impl<E: std::fmt::Debug> DataTrace for RangeTrace<E> {
         true
     }
 
-    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) {
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
         self.batch.bytes.extend_from_slice(name);
         self.add(TraceEvent::Unfiltered {
             at,
@@ -404,6 +404,8 @@ impl<E: std::fmt::Debug> DataTrace for RangeTrace<E> {
             open,
             name_len: name.len(),
         });
+        // Whoever is told later may want all.
+        0
     }
 
     fn end_partition(&mut self, end: u64) {

@@ -496,10 +496,9 @@ impl<S: BlockSource> ShadowSources<S> {
             source.next_unfiltered(self.layout.by_cell)?;
         }
         let (sources, layout, group) = (&self.sources, &self.layout.layout, &self.group);
-        for &place in &self.step {
-            self.clusterings
-                .replay(place, |a, b| compare(sources, layout, group, a, b));
-        }
+        self.clusterings.replay(self.step.iter().copied(), |a, b| {
+            compare(sources, layout, group, a, b)
+        });
         self.step.clear();
         self.clusterings.winners(&mut self.step);
         if self.position().is_none() {

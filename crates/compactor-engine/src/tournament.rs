@@ -27,6 +27,8 @@ pub struct Tournament {
     matches: Vec<Match>,
     /// Whether each contestant still takes part.
     is_in: Vec<bool>,
+    /// Reused list: nodes to play.
+    nodes: Vec<usize>,
 }
 
 impl Tournament {
@@ -53,14 +55,29 @@ impl Tournament {
         self.is_in[contestant as usize] = false;
     }
 
-    /// Plays the matches of one contestant again, after its position changed.
+    /// Plays the matches of these contestants, in ascending number, again, after their positions
+    /// changed: each match once, also where several of them meet.
     #[inline]
-    pub fn replay(&mut self, contestant: u32, mut compare: impl FnMut(u32, u32) -> Ordering) {
-        let mut node = (self.width + contestant as usize) / 2;
-        while node >= 1 {
-            self.play(node, &mut compare);
-            node /= 2;
+    pub fn replay(
+        &mut self,
+        contestants: impl IntoIterator<Item = u32>,
+        mut compare: impl FnMut(u32, u32) -> Ordering,
+    ) {
+        let mut nodes = std::mem::take(&mut self.nodes);
+        let first_matches = contestants
+            .into_iter()
+            .map(|contestant| (self.width + contestant as usize) / 2);
+        nodes.clear();
+        nodes.extend(first_matches);
+        // All are on the same level, as the width is a power of two.
+        while nodes.first().is_some_and(|node| *node >= 1) {
+            nodes.dedup();
+            for node in &mut nodes {
+                self.play(*node, &mut compare);
+                *node /= 2;
+            }
         }
+        self.nodes = nodes;
     }
 
     /// Appends the least contestants, all equal to one another, in ascending number; nothing when
@@ -169,20 +186,18 @@ mod tests {
             tree.winners(&mut group);
             let Some(first) = group.first() else { break };
             out.push((inputs[*first as usize][at[*first as usize]], group.clone()));
-            for member in group {
+            for &member in &group {
                 at[member as usize] += 1;
                 if at[member as usize] == inputs[member as usize].len() {
                     tree.withdraw(member);
                 }
-                tree.replay(member, |a, b| {
-                    // A member of the group that has yet to be replayed may be at its end.
-                    let end = |i: u32| at[i as usize] == inputs[i as usize].len();
-                    match (end(a), end(b)) {
-                        (false, false) => order(&at, a, b),
-                        (a_end, b_end) => a_end.cmp(&b_end),
-                    }
-                });
             }
+            let mut matches = 0;
+            tree.replay(group.iter().copied(), |a, b| {
+                matches += 1;
+                order(&at, a, b)
+            });
+            assert!(matches < inputs.len(), "a match was played twice");
         }
         out
     }

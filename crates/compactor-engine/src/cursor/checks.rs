@@ -14,6 +14,15 @@ use crate::window::BlockSource;
 impl<S: BlockSource> Cursor<S> {
     #[inline]
     pub(super) fn check_order(&self, kind: Kind) -> Result<()> {
+        if let (Some(previous), Some(current)) = (self.previous.order_prefix, self.order_prefix)
+            && previous < current
+        {
+            return Ok(());
+        }
+        self.compare_with_previous(kind)
+    }
+
+    fn compare_with_previous(&self, kind: Kind) -> Result<()> {
         let Some(previous_kind) = self.previous.kind else {
             return Ok(());
         };

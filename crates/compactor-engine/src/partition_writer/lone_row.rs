@@ -32,20 +32,16 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         if liveness.is_expiring() && !keeps_expiring(purger, &liveness) {
             return Ok(false);
         }
-        let shape = RowShape {
-            is_static: false,
-            liveness,
-            deletion: DeletionTime::LIVE,
-            is_shadowable: false,
-            has_complex_deletion: false,
-            has_all_columns: row.has_all_columns,
-        };
         let begin = self.begin_unfiltered();
-        // The times take a few bytes.
-        let frame = self.begin_row(&shape, clustering, row.columns.len() + 4);
-        self.layout.put_body_start(&mut self.out, &shape);
-        self.out.extend_from_slice(row.columns);
-        frame.end(&mut self.out);
+        let previous_size = self.position() - self.start - self.previous;
+        self.layout.put_plain_row(
+            &mut self.out,
+            &liveness,
+            row.has_all_columns,
+            clustering,
+            previous_size,
+            row.columns,
+        );
         self.note_liveness(&liveness);
         if liveness.is_expiring() {
             for _ in 0..row.expiring_cells {

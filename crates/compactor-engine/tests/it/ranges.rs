@@ -70,8 +70,9 @@ impl DataTrace for NotingTrace {
         self.partitions.is_multiple_of(2)
     }
 
-    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) {
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
         self.note(format!("{at:?} {kind:?} {name:?} {open:?}"));
+        0
     }
 
     fn end_partition(&mut self, end: u64) {

@@ -17,7 +17,7 @@ use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::data::parse::{MAX_VALUE_LEN, Parse, Stop};
 use crate::error::{Error, Result};
-use crate::types::CqlType;
+use crate::types::{ClusteringOrder, CqlType};
 use crate::vint;
 
 /// What a clustering prefix is, by Cassandra's ordinals.
@@ -113,7 +113,7 @@ impl Kind {
 struct ClusteringColumn {
     /// Length of each non-empty value; `None` where a vint length precedes it.
     fixed_len: Option<u32>,
-    cql_type: CqlType,
+    order: ClusteringOrder,
 }
 
 /// The clustering columns of a table: framing and order.
@@ -194,7 +194,7 @@ impl ClusteringComparator {
             };
             columns.push(ClusteringColumn {
                 fixed_len,
-                cql_type: cql_type.clone(),
+                order: ClusteringOrder::of(cql_type),
             });
         }
         Ok(ClusteringComparator { columns })
@@ -220,6 +220,23 @@ impl ClusteringComparator {
                 .iter()
                 .zip(&other.columns)
                 .all(|(a, b)| a.fixed_len == b.fixed_len)
+    }
+
+    /// True if what [`ClusteringComparator::order_prefix`] gives for both may be held against each other.
+    pub fn same_order_prefixes(&self, other: &ClusteringComparator) -> bool {
+        match (self.columns.first(), other.columns.first()) {
+            (Some(a), Some(b)) => a.order.same_prefixes(&b.order),
+            (a, b) => a.is_none() && b.is_none(),
+        }
+    }
+
+    /// A number in place of a position in a partition: where those of two positions differ, the positions
+    /// are in the same order as the numbers. Where they are equal or one is missing, only
+    /// [`ClusteringComparator::compare`] tells.
+    #[inline]
+    pub fn order_prefix(&self, prefix: Prefix<'_>) -> Option<u64> {
+        let column = self.columns.first()?;
+        column.order.prefix(prefix.value(0)?)
     }
 
     /// Parses `count` values at `*pos` of `bytes` into `spans` (cleared first).
@@ -421,7 +438,7 @@ impl ClusteringComparator {
     pub fn compare_value(&self, index: usize, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
         match (a, b) {
             (Some(a), Some(b)) => match self.columns.get(index) {
-                Some(column) => column.cql_type.compare(a, b),
+                Some(column) => column.order.compare(a, b),
                 None => a.cmp(b),
             },
             (None, None) => Ordering::Equal,

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::vint;
 
 /// First column count with the list form.
-const LIST_FORM_FROM: usize = 64;
+pub(super) const LIST_FORM_FROM: usize = 64;
 
 /// The columns present in one row, ascending, without memory of its own.
 #[derive(Clone, Debug)]

@@ -122,7 +122,90 @@ impl RowFrame {
     }
 }
 
+/// Room for the five vints behind a row's clustering.
+const HEAD_ROOM: usize = 5 * vint::MAX_LEN;
+
+/// What is in front of a row's columns, in room that is there for the longest.
+struct RowStart<'a> {
+    room: &'a mut [u8; HEAD_ROOM],
+    len: usize,
+}
+
+impl RowStart<'_> {
+    #[inline(always)]
+    fn put_byte(&mut self, byte: u8) {
+        self.room[self.len] = byte;
+        self.len += 1;
+    }
+
+    #[inline(always)]
+    fn put_uvint(&mut self, value: u64) {
+        if value < 0x80 {
+            return self.put_byte(value as u8);
+        }
+        let (encoded, len) = vint::encode(value);
+        self.room[self.len..self.len + vint::MAX_LEN].copy_from_slice(&encoded);
+        self.len += len;
+    }
+}
+
 impl Layout {
+    /// Appends a row without any deletion whose columns, subset and cells, are `columns`, and which is not
+    /// the static one. As [`RowFrame`] does, but all lengths are known.
+    #[inline]
+    pub fn put_plain_row(
+        &self,
+        out: &mut Vec<u8>,
+        liveness: &Liveness,
+        has_all_columns: bool,
+        clustering: &[u8],
+        previous_size: u64,
+        columns: &[u8],
+    ) {
+        let shape = RowShape {
+            is_static: false,
+            liveness: *liveness,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            has_complex_deletion: false,
+            has_all_columns,
+        };
+        out.push(shape.flags().0);
+        out.extend_from_slice(clustering);
+        let times = self.liveness_deltas(liveness);
+        let times_len: usize = times.iter().flatten().map(|t| vint::unsigned_len(*t)).sum();
+        let previous_size_len = vint::unsigned_len(previous_size);
+        let begin = out.len();
+        // Made in place: to write it elsewhere and copy it would wait for what was written last.
+        out.extend_from_slice(&[0; HEAD_ROOM]);
+        let Some(room) = out[begin..].first_chunk_mut() else {
+            return;
+        };
+        let mut start = RowStart { room, len: 0 };
+        start.put_uvint((previous_size_len + times_len + columns.len()) as u64);
+        start.put_uvint(previous_size);
+        for delta in times.into_iter().flatten() {
+            start.put_uvint(delta);
+        }
+        let end = begin + start.len;
+        out.truncate(end);
+        out.extend_from_slice(columns);
+    }
+
+    /// What a body that begins with this liveness has of it: timestamp, TTL and local expiration time.
+    #[inline]
+    fn liveness_deltas(&self, liveness: &Liveness) -> [Option<u64>; 3] {
+        let timestamp = liveness.timestamp.wrapping_sub(self.min_timestamp) as u64;
+        if !liveness.is_expiring() {
+            return [(!liveness.is_empty()).then_some(timestamp), None, None];
+        }
+        let of_int = |value: i32| i64::from(value) as u64;
+        let ttl = of_int(liveness.ttl.wrapping_sub(self.min_ttl));
+        let seconds = liveness.local_expiration_time;
+        let seconds = of_int(seconds.wrapping_sub(self.min_local_deletion_time) as i32);
+        [Some(timestamp), Some(ttl), Some(seconds)]
+    }
+
     /// Appends a timestamp as a delta, wrapping.
     #[inline]
     pub fn put_timestamp(&self, out: &mut Vec<u8>, timestamp: i64) {

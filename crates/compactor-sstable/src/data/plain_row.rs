@@ -6,7 +6,7 @@
 //! columns.
 
 use crate::data::cell::{Liveness, NO_TIMESTAMP, NO_TTL, decode_local_deletion_time};
-use crate::data::columns::PresentColumns;
+use crate::data::columns::LIST_FORM_FROM;
 use crate::data::deletion_time::NO_DELETION_TIME;
 use crate::data::flags;
 use crate::data::layout::{ColumnLayout, Layout};
@@ -40,7 +40,7 @@ impl<'a> PlainRow<'a> {
     /// Reads the row at the start of `bytes`. `None` if it is another sort of row, is not written in
     /// Cassandra's canonical form, or is damaged: reading it as
     /// [`RowBody`](crate::data::row::RowBody) tells what it is then.
-    #[inline]
+    #[inline(always)]
     pub fn read(bytes: &'a [u8], head: &RowHead, layout: &Layout) -> Option<PlainRow<'a>> {
         const PLAIN: u8 = flags::HAS_TIMESTAMP | flags::HAS_TTL | flags::HAS_ALL_COLUMNS;
         if head.flags & !PLAIN != 0 || head.flags & flags::HAS_TIMESTAMP == 0 {
@@ -67,9 +67,11 @@ impl<'a> PlainRow<'a> {
                 cells.skip_cell(bytes, &mut pos, column)?;
             }
         } else {
-            let present = canonical_subset(bytes, &mut pos, columns.len())?;
-            for index in present {
-                cells.skip_cell(bytes, &mut pos, columns.get(index)?)?;
+            let mut present = canonical_subset(bytes, &mut pos, columns.len())?;
+            while present != 0 {
+                let column = columns.get(present.trailing_zeros() as usize)?;
+                cells.skip_cell(bytes, &mut pos, column)?;
+                present &= present - 1;
             }
         }
         if pos != bytes.len() || (cells.expiring > 0 && !liveness.is_expiring()) {
@@ -100,21 +102,29 @@ fn expiring_liveness(
     (ttl > 0 && !liveness.is_expired()).then_some(liveness)
 }
 
-/// A subset in bitmap form, in which something is missing.
+/// The columns that are present, a bit each, of a subset in bitmap form in which something is missing.
 #[inline]
-fn canonical_subset<'a>(
-    bytes: &'a [u8],
-    pos: &mut usize,
-    count: usize,
-) -> Option<PresentColumns<'a>> {
+fn canonical_subset(bytes: &[u8], pos: &mut usize, count: usize) -> Option<u64> {
+    // More columns are written as a list.
+    if count >= LIST_FORM_FROM {
+        return None;
+    }
+    let missing = canonical_vint(bytes, pos)?;
+    let all = (1u64 << count) - 1;
+    (missing != 0 && missing & !all == 0).then_some(all & !missing)
+}
+
+/// A vint that takes no more bytes than it needs.
+#[inline(always)]
+fn canonical_vint(bytes: &[u8], pos: &mut usize) -> Option<u64> {
+    let first = *bytes.get(*pos)?;
+    if first < 0x80 {
+        *pos += 1;
+        return Some(u64::from(first));
+    }
     let start = *pos;
-    let mut probe = start;
-    let bitmap = vint::read_unsigned(bytes, &mut probe)?;
-    let present = PresentColumns::parse(bytes, pos, count).ok()?;
-    // Where a list follows, the positions differ.
-    let is_canonical =
-        *pos == probe && probe - start == vint::unsigned_len(bitmap) && present.remaining() < count;
-    is_canonical.then_some(present)
+    let value = vint::read_unsigned(bytes, pos)?;
+    (*pos - start == vint::unsigned_len(value)).then_some(value)
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,9 +152,8 @@ impl CellCounts {
         let len = match column.fixed_len {
             Some(len) => len as usize,
             None => {
-                let at = *pos;
-                let len = vint::read_unsigned(bytes, pos)?;
-                if len > MAX_VALUE_LEN as u64 || *pos - at != vint::unsigned_len(len) {
+                let len = canonical_vint(bytes, pos)?;
+                if len > MAX_VALUE_LEN as u64 {
                     return None;
                 }
                 len as usize

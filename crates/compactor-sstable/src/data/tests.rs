@@ -8,9 +8,10 @@ use crate::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use crate::data::parse::Stop;
 use crate::data::partition::PartitionHead;
 use crate::data::row::RowBody;
-use crate::data::unfiltered::{UnfilteredHead, parse_head, parse_static_head};
+use crate::data::unfiltered::{UnfilteredHead, parse_head, parse_static_head, whole_row};
 use crate::types::CqlType;
 use crate::version::Version;
+use proptest::prelude::*;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -315,6 +316,15 @@ fn bounds_around_rows() {
                 spans: &b.2,
             };
             assert_eq!(comparator.compare(left, right), i.cmp(&j), "{i} {j}");
+            let prefixes = (
+                comparator.order_prefix(left),
+                comparator.order_prefix(right),
+            );
+            if let (Some(of_left), Some(of_right)) = prefixes
+                && of_left != of_right
+            {
+                assert_eq!(of_left.cmp(&of_right), i.cmp(&j), "{i} {j}");
+            }
         }
     }
     assert_eq!(comparator.compare_value(0, None, Some(&[])), Ordering::Less);
@@ -338,4 +348,78 @@ fn absurd_lengths_stop_at_once() {
     crate::vint::write_unsigned(&mut bytes, 1 << 40);
     let result = parse_head(&bytes, &text, u64::MAX, &mut spans);
     assert!(matches!(result, Err(Stop::Corrupt(_))), "{result:?}");
+}
+
+/// Clusterings of an int and a text, either of which may be empty or null.
+fn clustering_values() -> impl Strategy<Value = [Option<Vec<u8>>; 2]> {
+    let int = prop_oneof![
+        8 => any::<[u8; 4]>().prop_map(|v| Some(v.to_vec())),
+        1 => Just(Some(Vec::new())),
+        1 => Just(None),
+    ];
+    let text = prop::option::weighted(0.9, prop::collection::vec(any::<u8>(), 0..140));
+    (int, text).prop_map(|(int, text)| [int, text])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    /// The two ways to write a row are the same to the byte; and the two ways to find it, also where it
+    /// is cut off or damaged.
+    #[test]
+    fn plain_rows_are_written_and_found_as_others(
+        values in clustering_values(),
+        timestamp in prop_oneof![EPOCH_US..EPOCH_US + 300, any::<i64>()],
+        expiring in prop::option::of((1..i32::MAX, EPOCH_S..EPOCH_S * 2)),
+        previous_size in prop_oneof![0..200u64, any::<u64>()],
+        columns in prop::collection::vec(any::<u8>(), 0..200),
+        has_all_columns: bool,
+        cut in any::<prop::sample::Index>(),
+        damage in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
+    ) {
+        let layout = Layout {
+            clustering: ClusteringComparator::new(&[CqlType::Int32, CqlType::Utf8]).unwrap(),
+            ..layout(vec![], vec![column("v", CqlType::Bytes)])
+        };
+        let (ttl, seconds) = expiring.unwrap_or((0, NO_DELETION_TIME));
+        let shape = RowShape {
+            is_static: false,
+            liveness: Liveness::new(timestamp, ttl, seconds),
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            has_complex_deletion: false,
+            has_all_columns,
+        };
+        let mut clustering = Vec::new();
+        layout.clustering.write_values(&mut clustering, values.iter().map(|v| v.as_deref()));
+        let mut general = vec![1, 2, 3];
+        let frame = RowFrame::begin(&mut general, &shape, &clustering, previous_size, 0);
+        layout.put_body_start(&mut general, &shape);
+        general.extend_from_slice(&columns);
+        frame.end(&mut general);
+        let mut plain = vec![1, 2, 3];
+        layout.put_plain_row(
+            &mut plain, &shape.liveness, has_all_columns, &clustering, previous_size, &columns,
+        );
+        prop_assert_eq!(&plain, &general);
+
+        let mut bytes = plain.split_off(3);
+        let (mut spans, mut general_spans) = (Vec::new(), Vec::new());
+        prop_assert!(whole_row(&bytes, &layout, &mut spans).is_some());
+        if let Some((at, byte)) = damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        for bytes in [&bytes[..], &bytes[..cut.index(bytes.len() + 1)]] {
+            let found = whole_row(bytes, &layout, &mut spans);
+            let general = parse_head(bytes, &layout, bytes.len() as u64, &mut general_spans);
+            match general {
+                Ok(UnfilteredHead::Row(head)) if head.extended_flags == 0 && head.clustering_start == 1 => {
+                    prop_assert_eq!(found, Some(head));
+                    prop_assert_eq!(&spans, &general_spans);
+                }
+                _ => prop_assert_eq!(found, None),
+            }
+        }
+    }
 }

@@ -19,11 +19,22 @@ pub const PARTITION_SIZE_OFFSETS: usize = 155;
 pub const CELL_COUNT_OFFSETS: usize = 118;
 
 /// Counts of values by magnitude.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct EstimatedHistogram {
     offsets: Vec<i64>,
     counts: Vec<i64>,
+    /// Bucket of the last value: the next one is mostly alike, and a search of all takes as long as
+    /// everything else that is done for a short partition.
+    last: usize,
 }
+
+impl PartialEq for EstimatedHistogram {
+    fn eq(&self, other: &EstimatedHistogram) -> bool {
+        (&self.offsets, &self.counts) == (&other.offsets, &other.counts)
+    }
+}
+
+impl Eq for EstimatedHistogram {}
 
 impl EstimatedHistogram {
     /// An empty histogram of `count` offsets: 1, then a fifth more each time.
@@ -42,7 +53,11 @@ impl EstimatedHistogram {
             offsets.push(last);
         }
         let counts = vec![0; count + 1];
-        EstimatedHistogram { offsets, counts }
+        EstimatedHistogram {
+            offsets,
+            counts,
+            last: 0,
+        }
     }
 
     /// An empty histogram of partition sizes.
@@ -60,6 +75,7 @@ impl EstimatedHistogram {
         EstimatedHistogram {
             offsets: self.offsets.clone(),
             counts: vec![0; self.counts.len()],
+            last: 0,
         }
     }
 
@@ -69,6 +85,7 @@ impl EstimatedHistogram {
         EstimatedHistogram {
             offsets: vec![i64::MAX],
             counts: vec![self.count(), 0],
+            last: 0,
         }
     }
 
@@ -90,10 +107,21 @@ impl EstimatedHistogram {
     }
 
     fn add_times(&mut self, value: i64, times: i64) {
-        let index = self.offsets.partition_point(|&offset| offset < value);
+        let index = self.bucket(value);
         if let Some(count) = self.counts.get_mut(index) {
             *count = count.wrapping_add(times);
         }
+    }
+
+    /// The bucket of a value: that of the first offset that is not less.
+    #[inline]
+    fn bucket(&mut self, value: i64) -> usize {
+        let exceeds = |index: usize| self.offsets.get(index).is_none_or(|at| *at < value);
+        let is_last = !exceeds(self.last) && self.last.checked_sub(1).is_none_or(exceeds);
+        if !is_last {
+            self.last = self.offsets.partition_point(|&offset| offset < value);
+        }
+        self.last
     }
 
     /// Adds the counts of a histogram with the same offsets; false if they differ.
@@ -222,7 +250,11 @@ impl EstimatedHistogram {
             }
             counts.push(reader.i64(structure)?);
         }
-        Ok(EstimatedHistogram { offsets, counts })
+        Ok(EstimatedHistogram {
+            offsets,
+            counts,
+            last: 0,
+        })
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
@@ -288,6 +320,35 @@ mod tests {
         assert_eq!(histogram.percentile(0.5), Some(10));
         assert_eq!(histogram.percentile(0.0), Some(0));
         assert_eq!(histogram.percentile(1.0), Some(12));
+    }
+
+    #[test]
+    fn values_in_any_order_go_where_a_search_puts_them() {
+        let mut histogram = EstimatedHistogram::of_cell_counts();
+        let offsets = histogram.offsets().to_vec();
+        let values = [
+            0,
+            1,
+            1,
+            2,
+            9,
+            10,
+            11,
+            10,
+            0,
+            i64::MAX,
+            i64::MAX,
+            3,
+            1 << 31,
+            1 << 31,
+            -1,
+        ];
+        let mut counts = vec![0; offsets.len() + 1];
+        for value in values {
+            histogram.add(value);
+            counts[offsets.partition_point(|offset| *offset < value)] += 1;
+        }
+        assert_eq!(histogram.counts(), counts);
     }
 
     #[test]

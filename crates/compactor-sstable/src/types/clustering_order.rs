@@ -69,6 +69,42 @@ impl ValueOrder {
             ValueOrder::General(cql_type) => cql_type.compare(a, b),
         }
     }
+
+    /// See [`ClusteringOrder::prefix`].
+    #[inline]
+    fn prefix(&self, value: &[u8]) -> Option<u64> {
+        const SIGN: u64 = 1 << 63;
+        match self {
+            ValueOrder::Bytes => Some(first_bytes(value)),
+            ValueOrder::Int32 => {
+                let value = <[u8; 4]>::try_from(value).ok()?;
+                Some((u64::from(u32::from_be_bytes(value)) << 32) ^ SIGN)
+            }
+            ValueOrder::Int64 => {
+                let value = <[u8; 8]>::try_from(value).ok()?;
+                Some(u64::from_be_bytes(value) ^ SIGN)
+            }
+            ValueOrder::TimeUuid => compare::time_uuid_prefix(value),
+            ValueOrder::Boolean
+            | ValueOrder::Float
+            | ValueOrder::Double
+            | ValueOrder::Uuid
+            | ValueOrder::General(_) => None,
+        }
+    }
+}
+
+/// The first eight bytes, big-endian, zeros where there are fewer.
+#[inline]
+fn first_bytes(value: &[u8]) -> u64 {
+    match value.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut padded = [0; 8];
+            padded[..value.len()].copy_from_slice(value);
+            u64::from_be_bytes(padded)
+        }
+    }
 }
 
 /// Order of one clustering column: [`ValueOrder`] and its direction.
@@ -102,6 +138,20 @@ impl ClusteringOrder {
         } else {
             self.order.compare(a, b)
         }
+    }
+
+    /// A number in place of a value: where those of two values differ, the values are in the same order
+    /// as the numbers. Where they are equal or one is missing, only [`ClusteringOrder::compare`] tells.
+    #[inline]
+    pub fn prefix(&self, value: &[u8]) -> Option<u64> {
+        let prefix = self.order.prefix(value)?;
+        Some(if self.reversed { !prefix } else { prefix })
+    }
+
+    /// Prefixes of values in either order may be held against each other.
+    pub fn same_prefixes(&self, other: &ClusteringOrder) -> bool {
+        self.reversed == other.reversed
+            && std::mem::discriminant(&self.order) == std::mem::discriminant(&other.order)
     }
 
     /// True for a descending column.

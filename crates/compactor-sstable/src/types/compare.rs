@@ -70,7 +70,9 @@ impl CqlType {
 }
 
 pub(super) use composite::{ComparatorName, next_comparator};
-pub(super) use fixed_width::{boolean, double, float, int32, int64, time_uuid, uuid};
+pub(super) use fixed_width::{
+    boolean, double, float, int32, int64, time_uuid, time_uuid_prefix, uuid,
+};
 
 /// Keys of another table in the order of its partitions: token, then bytes. Empty is the minimum.
 ///

@@ -48,6 +48,25 @@ proptest! {
         prop_assert_eq!(ClusteringOrder::of(&reversed).compare(&a, &b), order.reverse());
     }
 
+    /// Also of values that are alike, and of those that no serializer would take.
+    #[test]
+    fn prefixes_that_differ_are_in_order(
+        cql_type in each_type(),
+        reversed: bool,
+        seeds in any::<[u64; 2]>(),
+        damage in any::<[u64; 2]>(),
+        alike: bool,
+    ) {
+        let cql_type = if reversed { CqlType::Reversed(cql_type.into()) } else { cql_type };
+        let [a, b] = [0, 1].map(|i| {
+            value_or_damage(&cql_type, seeds[if alike { 0 } else { i }], damage[i])
+        });
+        let order = ClusteringOrder::of(&cql_type);
+        if let (Some(of_a), Some(of_b)) = (order.prefix(&a), order.prefix(&b)) && of_a != of_b {
+            prop_assert_eq!(of_a.cmp(&of_b), cql_type.compare(&a, &b));
+        }
+    }
+
     #[test]
     fn strings_read_back(cql_type in each_type()) {
         let text = cql_type.class_string();

@@ -152,7 +152,7 @@ impl DataTrace for Trace {
         true
     }
 
-    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) {
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
         self.batch.bytes.extend_from_slice(name);
         self.add(Event::Unfiltered {
             start: at.start,
@@ -160,6 +160,7 @@ impl DataTrace for Trace {
             open,
             name_end: self.batch.bytes.len(),
         });
+        0
     }
 
     fn end_partition(&mut self, end: u64) {

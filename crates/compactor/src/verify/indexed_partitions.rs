@@ -286,17 +286,18 @@ impl DataTrace for IndexedTrace {
         self.current.is_some()
     }
 
-    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) {
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
         let Some(current) = &mut self.current else {
-            return;
+            return u64::MAX;
         };
         let mut check = current.check.take();
         let promoted = current.promoted(&self.findings, &self.layout);
-        check
+        let next_at = check
             .get_or_insert_with(|| BlockCheck::open(promoted, at.start, &current.deletion))
             .unfiltered(promoted, at, kind, name, &open);
         current.check = check;
         self.report();
+        next_at
     }
 
     fn end_partition(&mut self, end: u64) {

@@ -182,7 +182,9 @@ impl RowBlocks<'_> {
         open: &DeletionTime,
     ) {
         match self {
-            RowBlocks::Big(of, check) => check.unfiltered(*of, at, kind, name, open),
+            RowBlocks::Big(of, check) => {
+                check.unfiltered(*of, at, kind, name, open);
+            }
             RowBlocks::Bti(check) => check.unfiltered(at.start, kind, name, open),
         }
     }

@@ -108,8 +108,8 @@ impl BlockCheck {
     }
 
     /// A row or marker that takes the bytes `at` of the partition; `name` is its serialized prefix
-    /// without the kind, `open` the deletion that is open behind it.
-    #[inline]
+    /// without the kind, `open` the deletion that is open behind it. Returns up to where nothing needs to
+    /// be known of what ends before it.
     pub(super) fn unfiltered(
         &mut self,
         of: Promoted<'_>,
@@ -117,14 +117,21 @@ impl BlockCheck {
         kind: Kind,
         name: &[u8],
         open: &DeletionTime,
-    ) {
-        if !self.is_followed {
-            return;
-        }
-        // Inside a block nothing is known of it.
-        let is_inside = |block: &Range<u64>| at.end.saturating_add(1) < block.end;
-        if !self.block.as_ref().is_some_and(is_inside) {
+    ) -> u64 {
+        let end = at.end;
+        if self.is_followed && end >= self.next_edge() {
             self.at_edge(of, at, kind, name, open);
+        }
+        self.next_edge()
+    }
+
+    /// What ends before this is inside a block, of which nothing is known but its first and last name.
+    fn next_edge(&self) -> u64 {
+        match &self.block {
+            _ if !self.is_followed => u64::MAX,
+            // The end byte may belong to the block.
+            Some(block) => block.end.saturating_sub(1),
+            None => 0,
         }
     }
 

@@ -135,6 +135,13 @@ pub(in crate::types) fn time_uuid(a: &[u8], b: &[u8]) -> Ordering {
         .then_with(|| signed_bytes(lsb_a).cmp(&signed_bytes(lsb_b)))
 }
 
+/// The timestamp of a [`time_uuid`], as a number that sorts like it.
+#[inline]
+pub(in crate::types) fn time_uuid_prefix(value: &[u8]) -> Option<u64> {
+    let (msb, _) = halves(value)?;
+    Some(reorder(msb) as u64 ^ (1 << 63))
+}
+
 /// `java.util.UUID.compareTo`: both halves signed.
 pub(in crate::types) fn lexical_uuid(a: &[u8], b: &[u8]) -> Ordering {
     let (Some((msb_a, lsb_a)), Some((msb_b, lsb_b))) = (halves(a), halves(b)) else {
