@@ -58,6 +58,11 @@ impl Budget {
 }
 
 impl Budget {
+    /// What is left of the memory for buffers beside what is known of opened inputs: half of it at least.
+    pub fn beside(memory_bytes: usize, held_bytes: usize) -> usize {
+        memory_bytes - held_bytes.min(memory_bytes / 2)
+    }
+
     /// How many inputs can be read at a time: each needs a window, a block decoded ahead, and the stored
     /// form of one. `input_unit` is the longest of their chunks.
     pub fn inputs_at_once(memory_bytes: usize, input_unit: usize) -> usize {
@@ -83,6 +88,13 @@ mod tests {
             let used = inputs * depth * 2 * block_len;
             assert!(used <= memory, "{inputs}: {used} bytes");
         }
+    }
+
+    #[test]
+    fn what_is_known_of_inputs_leaves_half() {
+        assert_eq!(Budget::beside(64 << 20, 10 << 20), 54 << 20);
+        assert_eq!(Budget::beside(64 << 20, usize::MAX), 32 << 20);
+        assert_eq!(Budget::beside(0, 1), 0);
     }
 
     #[test]

@@ -8,9 +8,10 @@ use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::info::CompressionInfo;
-use compactor_sstable::data::layout::{Layout, TimestampDeltas};
+use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::header::HeaderColumn;
 use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
 use compactor_sstable::statistics::tombstone_histogram::TombstoneHistogram;
 use compactor_sstable::statistics::{SerializationHeader, Statistics};
@@ -125,6 +126,20 @@ impl DataFile {
 }
 
 impl InputSstable {
+    /// Memory that what is known of it takes, about, bytes. It is counted where there may be much of it.
+    pub(crate) fn held_bytes(&self) -> usize {
+        /// Names, paths, histograms, and what the allocator adds.
+        const OTHERS: usize = 1536;
+        let columns = self.layout.static_columns.len() + self.layout.regular_columns.len();
+        let stored = match &self.encoding {
+            Some(Encoding::Compressed { info, .. }) => size_of_val(&info.chunk_offsets[..]),
+            Some(Encoding::Plain { crc: Some(crc), .. }) => size_of_val(&crc.crcs[..]),
+            _ => 0,
+        };
+        let of_column = size_of::<ColumnLayout>() + size_of::<HeaderColumn>();
+        size_of::<InputSstable>() + columns * of_column + stored + OTHERS
+    }
+
     /// Opens the SSTable whose `Data.db` is `path`: checks its name, the presence of what its TOC
     /// lists, and its metadata.
     ///

@@ -281,10 +281,12 @@ impl MergeJob {
     /// overlapping SSTables these may provide tombstones.
     pub(crate) fn decide(
         io: Io,
-        options: MergeOptions,
+        mut options: MergeOptions,
         inputs: Vec<InputSstable>,
         provided_by: &[PathBuf],
     ) -> Result<MergeJob> {
+        let held = inputs.iter().map(InputSstable::held_bytes).sum();
+        options.memory_bytes = Budget::beside(options.memory_bytes, held);
         if options.max_sstable_size == Some(0) {
             return Err(Error::InvalidInput(
                 "SSTables of at most 0 bytes: name a greater size".to_owned(),

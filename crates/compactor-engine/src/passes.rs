@@ -168,12 +168,11 @@ impl MergeJob {
         }
         let place = is_taken.iter().position(|taken| *taken).unwrap_or(0);
         let mut taken = is_taken.into_iter();
-        let inputs = std::mem::take(&mut self.inputs);
-        let (some, rest) = inputs
-            .into_iter()
-            .partition(|_| taken.next().unwrap_or(false));
-        self.inputs = rest;
-        (place, some)
+        // What stays is not moved elsewhere: there may be thousands.
+        let some = self
+            .inputs
+            .extract_if(.., |_| taken.next().unwrap_or(false));
+        (place, some.collect())
     }
 
     fn merge_some(

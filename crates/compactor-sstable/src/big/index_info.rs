@@ -203,6 +203,7 @@ pub struct PromotedIndexBuilder {
     in_block: bool,
     block_start: u64,
     first: Vec<u8>,
+    /// Empty while it is the first one.
     last: Vec<u8>,
     end: u64,
     open_marker: DeletionTime,
@@ -245,8 +246,10 @@ impl PromotedIndexBuilder {
             self.in_block = true;
             self.block_start = start;
             set_name(&mut self.first, kind, body);
+            self.last.clear();
+        } else {
+            set_name(&mut self.last, kind, body);
         }
-        set_name(&mut self.last, kind, body);
         self.end = end;
         self.open_marker = *open_marker;
         if end - self.block_start >= self.column_index_size {
@@ -259,7 +262,10 @@ impl PromotedIndexBuilder {
         self.offsets
             .push(u32::try_from(self.infos.len()).unwrap_or(u32::MAX));
         self.infos.put_slice(&self.first);
-        self.infos.put_slice(&self.last);
+        self.infos.put_slice(match self.last.is_empty() {
+            true => &self.first,
+            false => &self.last,
+        });
         self.infos.put_uvint(self.block_start);
         self.infos
             .put_svint((self.end - self.block_start) as i64 - WIDTH_BASE);
@@ -276,10 +282,12 @@ impl PromotedIndexBuilder {
     /// # Errors
     /// Unsupported if the index exceeds 2 GiB, which the format cannot express.
     pub fn finish(&mut self, header_len: u64, deletion: &DeletionTime) -> Result<&[u8]> {
-        if self.in_block {
+        // A block that is the only one is not written.
+        if self.in_block && !self.offsets.is_empty() {
             self.end += END_OF_PARTITION_LEN;
             self.close_block();
         }
+        self.in_block = false;
         self.promoted.clear();
         if self.offsets.len() >= 2 {
             self.promoted.put_uvint(header_len);
