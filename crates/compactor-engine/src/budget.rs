@@ -59,7 +59,7 @@ impl Budget {
 
 impl Budget {
     /// What is left of the memory for buffers beside what is known of opened inputs: half of it at least.
-    pub fn beside(memory_bytes: usize, held_bytes: usize) -> usize {
+    pub(crate) fn beside(memory_bytes: usize, held_bytes: usize) -> usize {
         memory_bytes - held_bytes.min(memory_bytes / 2)
     }
 

@@ -96,8 +96,8 @@ pub trait DataTrace: std::fmt::Debug {
     ) -> bool;
 
     /// A row or marker that takes the bytes `at` of the partition; `name` is its serialized prefix
-    /// without the kind, `open` the deletion that is open behind it. Returns up to where this need not
-    /// be told: of what ends before it.
+    /// without the kind, `open` the deletion that is open behind it. Returns a place in the partition:
+    /// what ends before it need not be told.
     fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64;
 
     /// The partition's end byte is at `end` of the partition.
@@ -425,7 +425,7 @@ impl<S: BlockSource> Cursor<S> {
             return self.stand_on_row(head);
         }
         match bytes.first() {
-            Some(flags) if flags & flags::END_OF_PARTITION != 0 => self.stand_on_end(),
+            Some(first) if first & flags::END_OF_PARTITION != 0 => self.stand_on_end(),
             _ => self.stand_on_next(),
         }
     }

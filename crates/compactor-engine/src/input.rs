@@ -126,10 +126,16 @@ impl DataFile {
 }
 
 impl InputSstable {
-    /// Memory that what is known of it takes, about, bytes. It is counted where there may be much of it.
+    /// Memory that what is known of it takes, about, bytes. What may be long is counted.
     pub(crate) fn held_bytes(&self) -> usize {
-        /// Names, paths, histograms, and what the allocator adds.
+        /// Names, paths, and what the allocator adds.
         const OTHERS: usize = 1536;
+        let stats = &self.statistics.stats;
+        let of_histograms: usize = [&stats.partition_sizes, &stats.cells_per_partition]
+            .iter()
+            .map(|histogram| size_of_val(histogram.offsets()) + size_of_val(histogram.counts()))
+            .sum();
+        let distributions = of_histograms + size_of_val(stats.tombstone_drop_times.bins());
         let columns = self.layout.static_columns.len() + self.layout.regular_columns.len();
         let stored = match &self.encoding {
             Some(Encoding::Compressed { info, .. }) => size_of_val(&info.chunk_offsets[..]),
@@ -137,7 +143,7 @@ impl InputSstable {
             _ => 0,
         };
         let of_column = size_of::<ColumnLayout>() + size_of::<HeaderColumn>();
-        size_of::<InputSstable>() + columns * of_column + stored + OTHERS
+        size_of::<InputSstable>() + columns * of_column + stored + distributions + OTHERS
     }
 
     /// Opens the SSTable whose `Data.db` is `path`: checks its name, the presence of what its TOC

@@ -116,7 +116,7 @@ pub struct MergeOptions {
     pub write_mode: WriteMode,
     /// Threads that decode and compress.
     pub threads: usize,
-    /// Bytes for buffers, over all inputs and the output.
+    /// Bytes for buffers, over all inputs and the output, and for what is known of the inputs.
     pub memory_bytes: usize,
     /// Descriptors that the inputs may take; `None` for what the process may open besides what it has. With
     /// more inputs than these or the memory allow, some are merged first, into SSTables that nobody
@@ -188,6 +188,8 @@ pub struct MergeJob {
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
     pub(crate) shadow: Option<ShadowPlan>,
+    /// What buffers may take of the memory.
+    pub(crate) buffer_bytes: usize,
     pub(crate) budget: Budget,
     /// For outputs after the first, whose id is decided.
     pub(crate) ids: OutputIds,
@@ -210,7 +212,8 @@ impl MergeJob {
         newest_first(&mut inputs);
         refuse_mixed_repair(&inputs)?;
         let provided_by = may_provide(&io, &options, &inputs)?;
-        MergeJob::decide(io, options, inputs, &provided_by)
+        let buffer_bytes = buffer_bytes(&options, &inputs);
+        MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)
     }
 
     /// As [`MergeJob::open`], but makes a job of each [`RepairGroup`] among the inputs, in the order of
@@ -233,13 +236,16 @@ impl MergeJob {
         union_of(&inputs)?;
         refuse_mixed_partitioners(&inputs, &Surroundings::Unknown)?;
         let next = next_id(&options.output_directory, &inputs, options.scope.named())?;
+        // All stay open while the first ones are merged.
+        let buffer_bytes = buffer_bytes(&options, &inputs);
         for input in inputs {
             let group = RepairGroup::of(&input.statistics.stats);
             groups.entry(group).or_default().push(input);
         }
         if groups.len() == 1 {
             let inputs = groups.into_values().flatten().collect();
-            return Ok(vec![MergeJob::decide(io, options, inputs, &provided_by)?]);
+            let job = MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)?;
+            return Ok(vec![job]);
         }
         if options.id.is_some() {
             return Err(Error::InvalidInput(
@@ -268,7 +274,8 @@ impl MergeJob {
                 id: Some(if jobs.is_empty() { next } else { ids.take()? }),
                 ..options.clone()
             };
-            let job = MergeJob::decide(io.clone(), options, inputs, &provided_by)?;
+            let io = io.clone();
+            let job = MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)?;
             jobs.push(MergeJob {
                 ids: ids.clone(),
                 ..job
@@ -277,16 +284,15 @@ impl MergeJob {
         Ok(jobs)
     }
 
-    /// Decides everything that does not need the inputs' data. They come newest first. Of the
-    /// overlapping SSTables these may provide tombstones.
+    /// Decides everything that does not need the inputs' data. They come newest first. So many bytes are
+    /// for buffers. Of the overlapping SSTables these may provide tombstones.
     pub(crate) fn decide(
         io: Io,
-        mut options: MergeOptions,
+        options: MergeOptions,
         inputs: Vec<InputSstable>,
+        buffer_bytes: usize,
         provided_by: &[PathBuf],
     ) -> Result<MergeJob> {
-        let held = inputs.iter().map(InputSstable::held_bytes).sum();
-        options.memory_bytes = Budget::beside(options.memory_bytes, held);
         if options.max_sstable_size == Some(0) {
             return Err(Error::InvalidInput(
                 "SSTables of at most 0 bytes: name a greater size".to_owned(),
@@ -351,8 +357,16 @@ impl MergeJob {
         let originals = inputs.iter().chain(&expired);
         let shadow = ShadowPlan::decide(&options, originals, &settings, providers)?;
         let ids = OutputIds::behind(settings.descriptor.id);
-        let budget = divide_memory(&options, &inputs, shadow.as_ref(), &settings);
-        let at_once = inputs_at_once(&options, &inputs, shadow.as_ref())?;
+        let at_once = inputs.len() + shadow.as_ref().map_or(0, ShadowPlan::at_once);
+        let budget = divide_memory(
+            buffer_bytes,
+            at_once,
+            &options,
+            &inputs,
+            shadow.as_ref(),
+            &settings,
+        );
+        let at_once = inputs_at_once(buffer_bytes, &options, &inputs, shadow.as_ref())?;
         Ok(MergeJob {
             io,
             options,
@@ -362,24 +376,33 @@ impl MergeJob {
             settings,
             drops,
             shadow,
+            buffer_bytes,
             budget,
             ids,
             at_once,
         })
     }
 
-    /// How memory is divided where so many threads merge ranges.
-    pub(crate) fn budget_of_ranges(&self, threads: usize, memory_bytes: usize) -> Budget {
-        let mut options = self.options.clone();
-        options.memory_bytes = memory_bytes;
-        let inputs = self.inputs.len() * threads;
-        divide_memory_over(inputs, &options, &self.inputs, None, &self.settings)
+    /// How so much memory is divided where so many threads merge ranges.
+    pub(crate) fn budget_of_ranges(&self, threads: usize, buffer_bytes: usize) -> Budget {
+        let at_once = self.inputs.len() * threads;
+        let (options, settings) = (&self.options, &self.settings);
+        divide_memory(buffer_bytes, at_once, options, &self.inputs, None, settings)
     }
 
     /// Divides the memory anew, after the inputs have changed.
     pub(crate) fn divide_memory(&mut self) {
         let shadow = self.shadow.as_ref();
-        self.budget = divide_memory(&self.options, &self.inputs, shadow, &self.settings);
+        let at_once = self.inputs.len() + shadow.map_or(0, ShadowPlan::at_once);
+        let (options, settings) = (&self.options, &self.settings);
+        self.budget = divide_memory(
+            self.buffer_bytes,
+            at_once,
+            options,
+            &self.inputs,
+            shadow,
+            settings,
+        );
     }
 
     /// The inputs that will be read, newest first.
@@ -488,17 +511,14 @@ fn providers_of(io: &Io, options: &MergeOptions, paths: &[PathBuf]) -> Result<Ve
     paths.iter().map(open).collect()
 }
 
-fn divide_memory(
-    options: &MergeOptions,
-    inputs: &[InputSstable],
-    shadow: Option<&ShadowPlan>,
-    settings: &SstableSettings,
-) -> Budget {
-    let at_once = inputs.len() + shadow.map_or(0, ShadowPlan::at_once);
-    divide_memory_over(at_once, options, inputs, shadow, settings)
+/// What these inputs, once they are open, leave of the memory.
+fn buffer_bytes(options: &MergeOptions, inputs: &[InputSstable]) -> usize {
+    let held = inputs.iter().map(InputSstable::held_bytes).sum();
+    Budget::beside(options.memory_bytes, held)
 }
 
-fn divide_memory_over(
+fn divide_memory(
+    buffer_bytes: usize,
     at_once: usize,
     options: &MergeOptions,
     inputs: &[InputSstable],
@@ -507,7 +527,7 @@ fn divide_memory_over(
 ) -> Budget {
     let unit = inputs.iter().map(block_unit).max().unwrap_or(0);
     Budget::divide(
-        options.memory_bytes,
+        buffer_bytes,
         at_once,
         options.threads,
         options.readahead_bytes,

@@ -88,11 +88,12 @@ impl Progress {
     }
 }
 
-/// How many inputs can be read at a time, beside what shadows them.
+/// How many inputs can be read at a time with so much memory, beside what shadows them.
 ///
 /// # Errors
 /// What shadows them leaves no room.
 pub(crate) fn inputs_at_once(
+    buffer_bytes: usize,
     options: &MergeOptions,
     inputs: &[InputSstable],
     shadow: Option<&ShadowPlan>,
@@ -101,7 +102,7 @@ pub(crate) fn inputs_at_once(
     // Intermediate ones are among them then.
     let unit = unit.max(CHUNK_LEN as usize);
     let unit = unit.max(shadow.map_or(0, ShadowPlan::block_unit));
-    let by_memory = Budget::inputs_at_once(options.memory_bytes, unit);
+    let by_memory = Budget::inputs_at_once(buffer_bytes, unit);
     let files = options.open_files.unwrap_or_else(free_files);
     let by_files = usize::try_from(files / FILES_PER_INPUT).unwrap_or(usize::MAX);
     let sources = shadow.map_or(0, ShadowPlan::at_once);
@@ -187,6 +188,8 @@ impl MergeJob {
             self.io.clone(),
             self.intermediate_options(&paths, self.intermediate_version(&inputs), earlier),
             inputs,
+            // What is known of all inputs has been left out of it.
+            self.buffer_bytes,
             &[],
         )?;
         let (staged, origins, reads) = job.stage_intermediate(earlier, observer)?;

@@ -119,10 +119,10 @@ impl Cut {
             return uncut("outputs of a greatest size are written one after the other");
         }
         let units = job.inputs.iter().map(block_unit);
-        let most = RangeSizes::most_threads(options.memory_bytes, units.clone());
+        let most = RangeSizes::most_threads(job.buffer_bytes, units.clone());
         let threads = threads.min(most);
         let unit = units.map(|unit| unit as u64).sum();
-        let sizes = RangeSizes::of(threads, options.memory_bytes, unit, options.range_bytes);
+        let sizes = RangeSizes::of(threads, job.buffer_bytes, unit, options.range_bytes);
         if threads < 2 {
             return uncut("there is too little memory for its inputs");
         }
@@ -161,8 +161,7 @@ impl RangePlan {
         }
         Ok(Ok(Some(RangePlan {
             sizes,
-            budget: job
-                .budget_of_ranges(sizes.threads, RangeSizes::memory_left(options.memory_bytes)),
+            budget: job.budget_of_ranges(sizes.threads, RangeSizes::memory_left(job.buffer_bytes)),
             starts: borders.iter().map(|_| Mutex::new(None)).collect(),
             borders,
             inputs,

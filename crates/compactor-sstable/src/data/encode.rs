@@ -150,8 +150,9 @@ impl RowStart<'_> {
 }
 
 impl Layout {
-    /// Appends a row without any deletion whose columns, subset and cells, are `columns`, and which is not
-    /// the static one. As [`RowFrame`] does, but all lengths are known.
+    /// Appends a row that has a liveness, not an empty one, and no deletion, whose columns, subset and
+    /// cells, are `columns`, and which is not the static one. As [`RowFrame`] does, but all lengths are
+    /// known.
     #[inline]
     pub fn put_plain_row(
         &self,
@@ -162,6 +163,7 @@ impl Layout {
         previous_size: u64,
         columns: &[u8],
     ) {
+        debug_assert!(!liveness.is_empty());
         let shape = RowShape {
             is_static: false,
             liveness: *liveness,
@@ -197,7 +199,7 @@ impl Layout {
     fn liveness_deltas(&self, liveness: &Liveness) -> [Option<u64>; 3] {
         let timestamp = liveness.timestamp.wrapping_sub(self.min_timestamp) as u64;
         if !liveness.is_expiring() {
-            return [(!liveness.is_empty()).then_some(timestamp), None, None];
+            return [Some(timestamp), None, None];
         }
         let of_int = |value: i32| i64::from(value) as u64;
         let ttl = of_int(liveness.ttl.wrapping_sub(self.min_ttl));

@@ -350,15 +350,26 @@ fn absurd_lengths_stop_at_once() {
     assert!(matches!(result, Err(Stop::Corrupt(_))), "{result:?}");
 }
 
-/// Clusterings of an int and a text, either of which may be empty or null.
-fn clustering_values() -> impl Strategy<Value = [Option<Vec<u8>>; 2]> {
+/// Types and values of no clustering column, of an int and a text, and of so many that there are two
+/// headers; any of the values may be empty or null.
+fn clusterings() -> impl Strategy<Value = Vec<(CqlType, Option<Vec<u8>>)>> {
     let int = prop_oneof![
         8 => any::<[u8; 4]>().prop_map(|v| Some(v.to_vec())),
         1 => Just(Some(Vec::new())),
         1 => Just(None),
     ];
     let text = prop::option::weighted(0.9, prop::collection::vec(any::<u8>(), 0..140));
-    (int, text).prop_map(|(int, text)| [int, text])
+    let texts = prop_oneof![1 => Just(0..0), 6 => Just(1..2), 1 => Just(33..34)].prop_flat_map(
+        move |count| match count.is_empty() {
+            true => Just(Vec::new()).boxed(),
+            false => prop::collection::vec(text.clone(), count).boxed(),
+        },
+    );
+    (int, texts).prop_map(|(int, texts)| {
+        let first = (!texts.is_empty()).then_some((CqlType::Int32, int));
+        let others = texts.into_iter().map(|text| (CqlType::Utf8, text));
+        first.into_iter().chain(others).collect()
+    })
 }
 
 proptest! {
@@ -368,7 +379,7 @@ proptest! {
     /// is cut off or damaged.
     #[test]
     fn plain_rows_are_written_and_found_as_others(
-        values in clustering_values(),
+        columns_and_values in clusterings(),
         timestamp in prop_oneof![EPOCH_US..EPOCH_US + 300, any::<i64>()],
         expiring in prop::option::of((1..i32::MAX, EPOCH_S..EPOCH_S * 2)),
         previous_size in prop_oneof![0..200u64, any::<u64>()],
@@ -377,8 +388,9 @@ proptest! {
         cut in any::<prop::sample::Index>(),
         damage in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
     ) {
+        let (types, values): (Vec<_>, Vec<_>) = columns_and_values.into_iter().unzip();
         let layout = Layout {
-            clustering: ClusteringComparator::new(&[CqlType::Int32, CqlType::Utf8]).unwrap(),
+            clustering: ClusteringComparator::new(&types).unwrap(),
             ..layout(vec![], vec![column("v", CqlType::Bytes)])
         };
         let (ttl, seconds) = expiring.unwrap_or((0, NO_DELETION_TIME));
