@@ -6,7 +6,6 @@
 //! fault is known.
 
 use std::cmp::Ordering;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -31,6 +30,9 @@ pub use crate::places_hash::PlacesHash;
 use crate::window::{BlockSource, Window};
 
 mod checks;
+mod trace;
+
+pub use trace::DataTrace;
 
 /// What the cursor stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,31 +82,6 @@ pub struct Cursor<S> {
     is_traced: bool,
     /// The trace need not be told of those that end before this of the partition.
     traced_from: u64,
-}
-
-/// Is told of everything that a cursor comes to, to hold it against an index that can only be checked
-/// with the data at hand.
-pub trait DataTrace: std::fmt::Debug {
-    /// The next partition, where it begins in the uncompressed data, and its own deletion. False if
-    /// what is in it need not be told.
-    fn partition(
-        &mut self,
-        key: &[u8],
-        hash: KeyHash,
-        position: u64,
-        deletion: DeletionTime,
-    ) -> bool;
-
-    /// A row or marker that takes the bytes `at` of the partition; `name` is its serialized prefix
-    /// without the kind, `open` the deletion that is open behind it. Returns a place in the partition:
-    /// what ends before it need not be told.
-    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64;
-
-    /// The partition's end byte is at `end` of the partition.
-    fn end_partition(&mut self, end: u64);
-
-    /// There are no more partitions.
-    fn end(&mut self);
 }
 
 /// Rows of an input, as its statistics count them.
@@ -491,46 +468,6 @@ impl<S: BlockSource> Cursor<S> {
             base: self.window.bytes(),
             spans: &self.spans,
         })
-    }
-
-    /// Tells the trace of what the cursor stands on, which takes so many bytes, if it wants to know.
-    #[inline(always)]
-    fn tell_trace(&mut self, len: usize) {
-        if self.is_traced {
-            let start = self.window.position() - self.partition_position;
-            let at = start..start + len as u64;
-            if at.end >= self.traced_from {
-                self.tell_trace_of(at);
-            }
-        }
-    }
-
-    fn tell_trace_of(&mut self, at: Range<u64>) {
-        let Some(trace) = &mut self.trace else {
-            return;
-        };
-        let bytes = self.window.bytes();
-        let (kind, name) = match &self.place {
-            Place::Row(head) => {
-                let name = head.clustering_start..head.clustering_end;
-                (Kind::Clustering, name)
-            }
-            Place::Marker(head) => {
-                let flags_len = match bytes.first() {
-                    Some(flags) if flags & flags::EXTENSION_FLAG != 0 => 2,
-                    _ => 1,
-                };
-                let mut bound_end = flags_len;
-                // It has been parsed already.
-                let clustering = &self.layout.clustering;
-                let _ = clustering.parse_bound(bytes, &mut bound_end, &mut Vec::new());
-                // Behind the kind.
-                (head.kind, flags_len + 1..bound_end)
-            }
-            _ => return,
-        };
-        let name = bytes.get(name).unwrap_or_default();
-        self.traced_from = trace.unfiltered(at, kind, name, self.open);
     }
 
     /// On a bound that opens where the one before it closes: both are what Cassandra writes as one
