@@ -1,4 +1,4 @@
-//! Cases that random ones found, each with what was wrong.
+//! Cases that random ones found, each with what was wrong, and those that they would come to too rarely.
 
 use compactor_engine::purge::PurgeLimit;
 use compactor_sstable::Version;
@@ -425,6 +425,66 @@ fn clusterings_of_types_that_differ_meet() {
             let merged = merge_raw(&inputs, &header, Version::Oa, NOW_S, 0, limits).unwrap();
             let expected = rows(&[1, 2, 3, 4, 5, 900, 901, 902]).bytes;
             assert_eq!(merged, expected, "{types:?} as {output:?}");
+        }
+    }
+}
+
+/// Clusterings that do not ascend are refused wherever they differ: in the first eight bytes of their
+/// first value, behind these, in a later value, or nowhere.
+#[test]
+fn clusterings_that_do_not_ascend_are_refused() {
+    let schema = |is_reversed| Schema {
+        clustering: vec![
+            ClusteringColumn {
+                base: Base::Text,
+                is_reversed,
+            },
+            ClusteringColumn {
+                base: Base::Int,
+                is_reversed: false,
+            },
+        ],
+        columns: Vec::new(),
+    };
+    let merge = |is_reversed, rows: [(&str, i32); 2]| {
+        let schema = schema(is_reversed);
+        let unfiltered = |(text, number): (&str, i32)| Unfiltered::Row {
+            clustering: vec![
+                Some(text.as_bytes().to_vec()),
+                Some(number.to_be_bytes().to_vec()),
+            ],
+            row: live_row(7),
+        };
+        let rows = rows.map(unfiltered).to_vec();
+        let input = source(header(&[]), partition(Row::empty(), rows)).input(&schema);
+        let header = serialization_header(&schema, &input.header);
+        let raw = RawInput {
+            header: header.clone(),
+            version: Version::Oa,
+            bytes: input.bytes,
+            block_len: 1000,
+            min_local_deletion_time: 0,
+        };
+        let limits = |_: &[u8]| PurgeLimit::Nothing;
+        merge_raw(&[raw], &header, Version::Oa, NOW_S, 0, limits)
+    };
+    for (first, second) in [
+        (("a", 1), ("b", 1)),
+        (("same to eight a", 1), ("same to eight b", 1)),
+        (("same to eight", 1), ("same to eight b", 1)),
+        (("same", 1), ("same", 2)),
+    ] {
+        let is_by_number = first.0 == second.0;
+        for is_reversed in [false, true] {
+            let (before, behind) = match is_reversed && !is_by_number {
+                true => (second, first),
+                false => (first, second),
+            };
+            merge(is_reversed, [before, behind]).unwrap();
+            for wrong in [[behind, before], [before, before]] {
+                let error = merge(is_reversed, wrong).unwrap_err().to_string();
+                assert!(error.contains("clusterings in ascending order"), "{error}");
+            }
         }
     }
 }
