@@ -127,7 +127,7 @@ const HEAD_ROOM: usize = 5 * vint::MAX_LEN;
 
 /// What is in front of a row's columns, in room that is there for the longest.
 struct RowStart<'a> {
-    room: &'a mut [u8; HEAD_ROOM],
+    room: &'a mut [u8],
     len: usize,
 }
 
@@ -180,9 +180,7 @@ impl Layout {
         let begin = out.len();
         // Made in place: to write it elsewhere and copy it would wait for what was written last.
         out.extend_from_slice(&[0; HEAD_ROOM]);
-        let Some(room) = out[begin..].first_chunk_mut() else {
-            return;
-        };
+        let room = &mut out[begin..];
         let mut start = RowStart { room, len: 0 };
         start.put_uvint((previous_size_len + times_len + columns.len()) as u64);
         start.put_uvint(previous_size);
