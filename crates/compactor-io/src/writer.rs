@@ -18,7 +18,7 @@ use crate::pool::BufferPool;
 use crate::preallocate::{Preallocation, trim};
 use crate::range_set::RangeSet;
 use crate::write_transfer::WriteTransfer;
-use crate::writeback::{Writeback, drop_all_pages};
+use crate::writeback::{Step, Writeback, drop_all_pages};
 
 /// How a [`SequentialWriter`] buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -268,46 +268,33 @@ impl SequentialWriter {
         state.check()
     }
 
-    /// Takes the next step of forced write-back, if there is one and none is under way.
+    /// Takes the next step of forced write-back, if there is one and none is under way. Waits while
+    /// write-back is behind: for the step under way, or, as one slow write holds up the steps while
+    /// those after it go on, for the writes.
     fn force_writeback(&mut self) -> Result<(), IoError> {
         let Some(writeback) = &mut self.writeback else {
             return Ok(());
         };
+        let in_flight_bytes = self.buffer_bytes as u64 * self.in_flight_max as u64;
+        let submitted = self.buffer_offset.saturating_sub(in_flight_bytes);
         let mut state = lock(&self.shared.state);
-        let mut written = state.written.contiguous_from_zero();
-        while state.writeback_in_flight && writeback.is_behind(written) && state.error.is_none() {
+        loop {
+            state.check()?;
+            if !state.writeback_in_flight
+                && let Some(step) = writeback.next_step(state.written.contiguous_from_zero())
+            {
+                state.writeback_in_flight = true;
+                drop(state);
+                submit_step(&self.shared, step);
+                state = lock(&self.shared.state);
+            }
+            let idle = state.writes_in_flight == 0 && !state.writeback_in_flight;
+            if idle || !writeback.is_behind(submitted) {
+                return Ok(());
+            }
             assert_may_block("SequentialWriter");
             state = self.shared.wait(state);
-            written = state.written.contiguous_from_zero();
         }
-        state.check()?;
-        if state.writeback_in_flight {
-            return Ok(());
-        }
-        let Some(step) = writeback.next_step(written) else {
-            return Ok(());
-        };
-        state.writeback_in_flight = true;
-        drop(state);
-        let shared = Arc::clone(&self.shared);
-        self.shared.handle.backend().submit(Operation {
-            file: Arc::clone(&self.shared.handle),
-            request: Request::Call(Box::new(move |file| step.run(file))),
-            completion: Completion::new(move |outcome| {
-                let mut state = lock(&shared.state);
-                state.writeback_in_flight = false;
-                if let Err(error) = outcome.result {
-                    state.keep_error(
-                        IoError::system(IoOperation::SyncRange, shared.path(), error)
-                            .at(step.offset(), step.len())
-                            .in_mode(Mode::Write(shared.mode)),
-                    );
-                }
-                drop(state);
-                shared.changed.notify_all();
-            }),
-        });
-        Ok(())
     }
 
     /// Waits until nothing is in flight.
@@ -393,6 +380,28 @@ impl SequentialWriter {
     pub fn file(&self) -> &File {
         self.shared.handle.file()
     }
+}
+
+/// Has the backend take a step of forced write-back, which blocks, and tell the writer.
+fn submit_step(shared: &Arc<WriterShared>, step: Step) {
+    let told = Arc::clone(shared);
+    shared.handle.backend().submit(Operation {
+        file: Arc::clone(&shared.handle),
+        request: Request::Call(Box::new(move |file| step.run(file))),
+        completion: Completion::new(move |outcome| {
+            let mut state = lock(&told.state);
+            state.writeback_in_flight = false;
+            if let Err(error) = outcome.result {
+                state.keep_error(
+                    IoError::system(IoOperation::SyncRange, told.path(), error)
+                        .at(step.offset(), step.len())
+                        .in_mode(Mode::Write(told.mode)),
+                );
+            }
+            drop(state);
+            told.changed.notify_all();
+        }),
+    });
 }
 
 impl Drop for SequentialWriter {

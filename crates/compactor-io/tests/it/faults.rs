@@ -4,10 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use compactor_io::{Io, IoErrorKind, IoOperation, IoOptions, ReadMode, WriteMode, WriterOptions};
 
-use crate::fault_backend::{Fault, FaultBackend, OperationKind, Script};
+use crate::fault_backend::{Fault, FaultBackend, OperationKind, Script, SlowFirstWrite};
 use crate::support::{assert_same, content, disk_directory, write_file};
 
 const EIO: i32 = 5;
@@ -261,5 +262,40 @@ fn a_failed_sync_is_not_repeated() {
         let error = write_file(&io, &path, mode, small_buffers(), b"x").unwrap_err();
         assert_eq!(error.operation(), IoOperation::SyncData);
         assert_eq!(syncs.load(Ordering::Relaxed), 1);
+    }
+}
+
+/// Forced write-back that one slow write holds up, while thousands behind it dirty the page cache.
+#[test]
+fn a_slow_write_lets_no_writer_get_away_from_write_back() {
+    let directory = disk_directory();
+    let bytes = content(8 << 20);
+    for mode in [WriteMode::Trickle, WriteMode::DontNeed] {
+        let backend = Arc::new(SlowFirstWrite::new());
+        let io = Io::with_backend(IoOptions::default(), Arc::<SlowFirstWrite>::clone(&backend));
+        let path = directory.path().join(mode.name());
+        let ahead = std::thread::scope(|scope| {
+            let writing = scope.spawn(|| write_file(&io, &path, mode, small_buffers(), &bytes));
+            // Until nothing was submitted for a while: the writer waits, or has got away.
+            let mut ahead = 0;
+            let mut unchanged = 0;
+            while unchanged < 20 {
+                std::thread::sleep(Duration::from_millis(10));
+                let submitted = backend.submitted();
+                unchanged = if submitted == ahead && ahead > 0 {
+                    unchanged + 1
+                } else {
+                    0
+                };
+                ahead = submitted;
+            }
+            backend.go_on();
+            writing.join().unwrap().unwrap();
+            ahead
+        });
+        assert_same(&fs::read(&path).unwrap(), &bytes, mode.name());
+        // Two windows, what is in flight, and the write that was found to be too many.
+        let bound = 2 * (128 << 10) + 5 * (64 << 10);
+        assert!((1..=bound).contains(&ahead), "{mode}: {ahead}");
     }
 }
