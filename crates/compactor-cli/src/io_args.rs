@@ -4,7 +4,7 @@ use compactor::io::{BackendKind, IoOptions, ReadMode, WriteMode};
 use compactor::{Error, MergeRequest};
 
 use crate::flags::{ByteSize, refuse_uring_with_dontcache};
-use crate::numbers::{MEMORY, READAHEAD, THREADS, within};
+use crate::numbers::{DEFAULT_MEMORY, MEMORY, READAHEAD, THREADS, beside_program, within};
 
 /// How inputs are read and outputs written.
 #[derive(Debug, clap::Args)]
@@ -56,12 +56,13 @@ pub struct IoArgs {
     )]
     threads: Option<usize>,
 
-    /// Memory for buffers, over all inputs and the output, 1MiB to 1TiB.
+    /// Memory that a run takes, 1MiB to 1TiB: the program, what is known of the inputs, some 3KiB of
+    /// each, and buffers for them and the output. With less than 40MiB it takes more than that.
     #[arg(
         long,
         help_heading = "Input and output",
         value_name = "SIZE",
-        default_value = "64MiB",
+        default_value = DEFAULT_MEMORY,
         value_parser = within(MEMORY),
         allow_hyphen_values = true
     )]
@@ -94,9 +95,9 @@ impl IoArgs {
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
-    /// Bytes of buffers.
+    /// Bytes of `--memory` that are left beside the program itself.
     pub fn memory_bytes(&self) -> usize {
-        usize::try_from(self.memory.0).unwrap_or(usize::MAX)
+        beside_program(self.memory)
     }
 
     /// Sets the fields of a request that these options are about.

@@ -27,6 +27,18 @@ pub const CONCURRENT: RangeInclusive<usize> = 1..=256;
 /// Bytes of `--memory` that may be asked for: below, an input has no room for a block.
 pub const MEMORY: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 
+/// Where it is not said.
+pub const DEFAULT_MEMORY: &str = "96MiB";
+
+/// What the program takes where there is next to nothing to merge.
+const PROGRAM_BYTES: usize = 16 << 20;
+
+/// Bytes of `--memory` that are left beside the program itself, half of them at least.
+pub fn beside_program(memory: ByteSize) -> usize {
+    let memory = usize::try_from(memory.0).unwrap_or(usize::MAX);
+    memory - PROGRAM_BYTES.min(memory / 2)
+}
+
 /// Bytes of `--readahead` that may be asked for.
 pub const READAHEAD: RangeInclusive<ByteSize> = ByteSize(4 << 10)..=ByteSize(1 << 30);
 

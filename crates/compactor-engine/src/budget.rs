@@ -9,6 +9,10 @@ const REQUESTS: usize = 4;
 const MAX_BLOCK_LEN: usize = 512 << 10;
 /// What is read ahead per input where memory allows and nothing is asked for.
 const DEFAULT_READAHEAD: usize = 2 << 20;
+/// Least bytes in front of a block's data: longer rows that straddle two blocks are copied more often.
+const MIN_HEADROOM: usize = 4 << 10;
+/// What an input takes beside its buffers while it is read: cursor, channel, open files.
+const READER_BYTES: usize = 16 << 10;
 
 /// How the memory is divided.
 #[derive(Clone, Copy, Debug)]
@@ -37,19 +41,23 @@ impl Budget {
     ) -> Budget {
         let input_unit = input_unit.max(4096);
         let per_input = memory_bytes / 4 * 3 / inputs.max(1);
+        let headroom = (per_input / 32).clamp(MIN_HEADROOM, HEADROOM) / MIN_HEADROOM * MIN_HEADROOM;
         // Stored and decoded form, and the window itself.
-        let affordable = (per_input / 2).saturating_sub(HEADROOM * REQUESTS);
+        let affordable = (per_input / 2).saturating_sub(headroom * REQUESTS);
         let readahead = readahead_bytes.unwrap_or(DEFAULT_READAHEAD).min(affordable);
         let block_len = (readahead / REQUESTS).clamp(input_unit, MAX_BLOCK_LEN.max(input_unit));
         let depth = (readahead / block_len).max(if affordable < 2 * input_unit { 1 } else { 2 });
         let output = memory_bytes / 4;
         let block = (256usize << 10).max(output_unit);
         let output_blocks = (output / 2 / (2 * block)).clamp(2, 2 * threads.max(1) + 2);
-        let write_buffer_bytes = (output / 2 / 4)
-            .clamp(64 << 10, 1 << 20)
-            .next_power_of_two();
+        // A power of two, rounded down.
+        let write_buffer_bytes = 1 << (output / 2 / 4).clamp(64 << 10, 1 << 20).ilog2();
         Budget {
-            decode: DecodeOptions { block_len, depth },
+            decode: DecodeOptions {
+                block_len,
+                depth,
+                headroom,
+            },
             output_blocks,
             write_buffer_bytes,
             write_buffers: 4,
@@ -58,9 +66,10 @@ impl Budget {
 }
 
 impl Budget {
-    /// What is left of the memory for buffers beside what is known of opened inputs: half of it at least.
+    /// What is left of the memory for buffers beside what is known of opened inputs: a quarter of it at
+    /// least.
     pub(crate) fn beside(memory_bytes: usize, held_bytes: usize) -> usize {
-        memory_bytes - held_bytes.min(memory_bytes / 2)
+        memory_bytes - held_bytes.min(memory_bytes / 4 * 3)
     }
 
     /// How many inputs can be read at a time: each needs a window, a block decoded ahead, and the stored
@@ -68,8 +77,8 @@ impl Budget {
     pub fn inputs_at_once(memory_bytes: usize, input_unit: usize) -> usize {
         let unit = input_unit.max(4096);
         // What is stored is read in whole pages.
-        let per_input = 2 * (unit + HEADROOM) + unit.next_multiple_of(4096) + 8192;
-        memory_bytes / 4 * 3 / per_input
+        let buffers = 2 * (unit + MIN_HEADROOM) + unit.next_multiple_of(4096) + 8192;
+        memory_bytes / 4 * 3 / (buffers + READER_BYTES)
     }
 }
 
@@ -80,20 +89,26 @@ mod tests {
     #[test]
     fn more_inputs_read_less_ahead_each() {
         let chunk = 16 << 10;
-        for inputs in [1usize, 2, 16, 100, 300] {
-            let memory = 64 << 20;
+        let memory = 64 << 20;
+        let most = Budget::inputs_at_once(memory, chunk);
+        for inputs in [1usize, 2, 16, 100, 300, most / 2, most - 1, most] {
             let budget = Budget::divide(memory, inputs, 2, None, chunk, chunk);
-            let DecodeOptions { block_len, depth } = budget.decode;
+            let DecodeOptions {
+                block_len,
+                depth,
+                headroom,
+            } = budget.decode;
             assert!(block_len >= chunk && depth >= 1, "{inputs}: {budget:?}");
-            let used = inputs * depth * 2 * block_len;
+            let decoded = (depth + 1) * (block_len + headroom);
+            let used = inputs * (decoded + depth * block_len);
             assert!(used <= memory, "{inputs}: {used} bytes");
         }
     }
 
     #[test]
-    fn what_is_known_of_inputs_leaves_half() {
+    fn what_is_known_of_inputs_leaves_a_quarter() {
         assert_eq!(Budget::beside(64 << 20, 10 << 20), 54 << 20);
-        assert_eq!(Budget::beside(64 << 20, usize::MAX), 32 << 20);
+        assert_eq!(Budget::beside(64 << 20, usize::MAX), 16 << 20);
         assert_eq!(Budget::beside(0, 1), 0);
     }
 

@@ -20,7 +20,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::error::{Error, Result};
 use crate::rate_limiter::RateLimiter;
-use crate::window::{Block, BlockSource, HEADROOM};
+use crate::window::{Block, BlockSource};
 use crate::workers::WorkerQueue;
 
 /// How stored bytes become uncompressed ones.
@@ -66,8 +66,10 @@ impl Encoding {
 pub struct DecodeOptions {
     /// Uncompressed bytes per block, rounded to whole chunks (at least one).
     pub block_len: usize,
-    /// Blocks being read, decoded or waiting, per input (at least one).
+    /// Blocks being read, decoded or waiting, per input (at least one), beside the one in use.
     pub depth: usize,
+    /// Bytes in front of each block's data.
+    pub headroom: usize,
 }
 
 #[derive(Debug)]
@@ -75,6 +77,7 @@ struct Shared {
     file: InputFile,
     encoding: Arc<Encoding>,
     units_per_block: u64,
+    headroom: usize,
     /// Uncompressed bytes that are read, and the unit that they begin in.
     range: Range<u64>,
     first_unit: u64,
@@ -173,6 +176,7 @@ impl DecodedBlocks {
                 file,
                 encoding,
                 units_per_block,
+                headroom: options.headroom,
                 range,
                 first_unit,
                 cancelled,
@@ -354,7 +358,7 @@ impl Shared {
             Encoding::Compressed { info, decompressor } => {
                 let chunk_len = u64::from(info.params.chunk_len);
                 let data_end = (last * chunk_len).min(info.data_len);
-                prepare(&mut block, (data_end - first * chunk_len) as usize);
+                block.resize(self.headroom, (data_end - first * chunk_len) as usize);
                 let recycled = self
                     .recycled
                     .decompressors
@@ -362,7 +366,7 @@ impl Shared {
                     .ok()
                     .and_then(|mut spare| spare.pop());
                 let mut decompressor = recycled.unwrap_or_else(|| decompressor.clone());
-                let mut out = &mut block.bytes[HEADROOM..];
+                let mut out = &mut block.bytes[self.headroom..];
                 for index in first..last {
                     let chunk = self.chunk(info, index)?;
                     let at = (chunk.offset - offset) as usize;
@@ -397,26 +401,19 @@ impl Shared {
                         digest.append(crc32(own), own.len() as u64);
                     }
                 }
-                prepare(&mut block, stored.len());
-                block.bytes[HEADROOM..].copy_from_slice(stored);
+                block.resize(self.headroom, stored.len());
+                block.bytes[self.headroom..].copy_from_slice(stored);
             }
         }
         // What is behind the range in its last unit is another's.
         let start = first * self.encoding.unit();
         let len = self.range.end.saturating_sub(start);
-        block
-            .bytes
-            .truncate(HEADROOM.saturating_add(usize::try_from(len).unwrap_or(usize::MAX)));
+        block.truncate(usize::try_from(len).unwrap_or(usize::MAX));
         Ok(Decoded {
             block,
             stored: digest,
         })
     }
-}
-
-/// Sizes a recycled block for `data_len` bytes without clearing what will be overwritten.
-fn prepare(block: &mut Block, data_len: usize) {
-    block.bytes.resize(HEADROOM + data_len, 0);
 }
 
 impl BlockSource for DecodedBlocks {
@@ -427,6 +424,8 @@ impl BlockSource for DecodedBlocks {
         if self.shared.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
+        // Nothing to do where blocks were recycled.
+        self.request_ahead();
         loop {
             if let Some(Some(_)) = self.waiting.front()
                 && let Some(Some(result)) = self.waiting.pop_front()
@@ -439,7 +438,6 @@ impl BlockSource for DecodedBlocks {
                     limiter.take(len as u64, &self.shared.cancelled);
                 }
                 self.digest.append_run(&stored);
-                self.request_ahead();
                 return Ok(Some(block));
             }
             let (index, result) = self
@@ -454,13 +452,17 @@ impl BlockSource for DecodedBlocks {
         }
     }
 
+    /// What comes next is read into it: until then there is one block less ahead, so that no more of
+    /// them are ever made than are ahead and in use.
     fn recycle(&mut self, block: Block) {
         // A window that grew for a long row returns an oversized buffer: let it go.
         let unit = self.shared.encoding.unit() * self.shared.units_per_block;
-        if block.bytes.capacity() as u64 <= 2 * (unit + HEADROOM as u64) {
+        let usual = unit + self.shared.headroom as u64;
+        if (1..=2 * usual).contains(&(block.bytes.capacity() as u64)) {
             // Nobody else has more of them under way.
             self.shared.recycled.put_block(block, self.depth);
         }
+        self.request_ahead();
     }
 
     fn total_len(&self) -> u64 {
@@ -506,6 +508,7 @@ mod tests {
             DecodeOptions {
                 block_len: chunks * CHUNK_LEN as usize,
                 depth: 2,
+                headroom: 100,
             },
             workers.queue(),
             Arc::default(),
@@ -513,7 +516,7 @@ mod tests {
         let lead_len = blocks.lead_len();
         let mut content = Vec::new();
         while let Some(block) = blocks.next_block().unwrap() {
-            content.extend_from_slice(&block.bytes[HEADROOM..]);
+            content.extend_from_slice(block.data());
         }
         content.drain(..lead_len.min(content.len()));
         (content, *blocks.digest_of_range())
@@ -566,6 +569,46 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// A window uses one block while those behind it are read; memory for more is wasted, thousands of
+    /// times over where there are thousands of inputs.
+    #[test]
+    fn no_more_blocks_are_made_than_are_ahead_and_in_use() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("nb-1-big-Data.db");
+        let content: Vec<u8> = (0..100 * CHUNK_LEN).map(|i| (i / 5) as u8).collect();
+        std::fs::write(&path, &content).unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let workers = Workers::start(2).unwrap();
+        for depth in 1..=4 {
+            let encoding = Encoding::Plain {
+                crc: None,
+                len: content.len() as u64,
+            };
+            let options = DecodeOptions {
+                block_len: CHUNK_LEN as usize,
+                depth,
+                headroom: 64,
+            };
+            let mut blocks = DecodedBlocks::start(
+                io.open(&path, ReadMode::Buffered).unwrap(),
+                encoding,
+                options,
+                workers.queue(),
+                Arc::default(),
+            );
+            let mut in_use = Block::default();
+            let mut made = std::collections::BTreeSet::new();
+            let mut found = Vec::new();
+            while let Some(block) = blocks.next_block().unwrap() {
+                made.insert(block.bytes.as_ptr());
+                found.extend_from_slice(block.data());
+                blocks.recycle(std::mem::replace(&mut in_use, block));
+            }
+            assert!(made.len() <= depth + 1, "{} of depth {depth}", made.len());
+            assert_eq!(found, content);
         }
     }
 }

@@ -58,12 +58,12 @@ impl MergeJob {
     /// # Errors
     /// Damage or something unsupported in an input's metadata, inputs that are not of one table, or
     /// that must not be mixed.
-    pub fn open(io: Io, options: MergeOptions) -> Result<MergeJob> {
+    pub fn open(io: Io, mut options: MergeOptions) -> Result<MergeJob> {
         if options.inputs.is_empty() {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
         refuse_duplicates(&options.inputs)?;
-        let mut inputs = open_inputs(&io, &options)?;
+        let mut inputs = open_inputs(&io, &mut options)?;
         newest_first(&mut inputs);
         refuse_mixed_repair(&inputs)?;
         let provided_by = may_provide(&io, &options, &inputs)?;
@@ -78,13 +78,13 @@ impl MergeJob {
     ///
     /// # Errors
     /// As [`MergeJob::open`]; or there are several groups but one id.
-    pub fn open_groups(io: Io, options: MergeOptions) -> Result<Vec<MergeJob>> {
+    pub fn open_groups(io: Io, mut options: MergeOptions) -> Result<Vec<MergeJob>> {
         if options.inputs.is_empty() {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
         refuse_duplicates(&options.inputs)?;
         let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
-        let mut inputs = open_inputs(&io, &options)?;
+        let mut inputs = open_inputs(&io, &mut options)?;
         newest_first(&mut inputs);
         let provided_by = may_provide(&io, &options, &inputs)?;
         // All are to be of one table.
@@ -118,7 +118,6 @@ impl MergeJob {
             let others = paths.iter().filter(|(other, _)| *other != group);
             let others = others.map(|(_, path)| path.clone());
             let options = MergeOptions {
-                inputs: inputs.iter().map(InputSstable::data_path).collect(),
                 scope: match &options.scope {
                     Scope::Unknown => Scope::Unknown,
                     Scope::Complete => Scope::Overlapping(others.collect()),
@@ -312,7 +311,9 @@ impl MergeJob {
     }
 }
 
-fn open_inputs(io: &Io, options: &MergeOptions) -> Result<Vec<InputSstable>> {
+/// Opens what is to be merged, of which the options no longer tell then: each knows its path.
+fn open_inputs(io: &Io, options: &mut MergeOptions) -> Result<Vec<InputSstable>> {
+    let paths = std::mem::take(&mut options.inputs);
     // Copies among the SSTables beside the merge are known by their distributions.
     let is_compared = options.overlapping_tombstones != TombstoneOption::None;
     let opened = |mut input: InputSstable| {
@@ -321,7 +322,7 @@ fn open_inputs(io: &Io, options: &MergeOptions) -> Result<Vec<InputSstable>> {
         }
         input
     };
-    InputSstable::each_opened(io, &options.inputs, options.read_mode, opened)
+    InputSstable::each_opened(io, &paths, options.read_mode, opened)
         .into_iter()
         .collect()
 }

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::path::{Path, PathBuf};
 
-use compactor_io::open_files_limit;
+use compactor_io::{give_back_free_memory, open_files_limit};
 use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
@@ -146,11 +146,18 @@ impl MergeJob {
         };
         if self.is_in_passes() {
             earlier.work = Some(Staging::create(&self.options.output_directory)?);
+            for input in &mut self.inputs {
+                // How many keys there are is decided, and intermediate SSTables have no filter.
+                input.statistics.compaction = None;
+            }
+            // Of what it took to open them all.
+            give_back_free_memory();
         }
         while self.inputs.len() > at_once {
             let count = number_to_merge(self.inputs.len(), at_once);
             let (place, some) = self.take_smallest(count);
             let intermediate = self.merge_some(some, &mut earlier, observer)?;
+            give_back_free_memory();
             self.inputs
                 .insert(place.min(self.inputs.len()), intermediate);
         }
@@ -186,7 +193,7 @@ impl MergeJob {
         let len: u64 = inputs.iter().map(InputSstable::data_len).sum();
         let job = MergeJob::decide(
             self.io.clone(),
-            self.intermediate_options(&paths, self.intermediate_version(&inputs), earlier),
+            self.intermediate_options(self.intermediate_version(&inputs), earlier),
             inputs,
             // What is known of all inputs has been left out of it.
             self.buffer_bytes,
@@ -233,16 +240,10 @@ impl MergeJob {
         }
     }
 
-    fn intermediate_options(
-        &self,
-        inputs: &[PathBuf],
-        version: Version,
-        earlier: &EarlierPasses,
-    ) -> MergeOptions {
+    fn intermediate_options(&self, version: Version, earlier: &EarlierPasses) -> MergeOptions {
         let output = &self.options.output_directory;
         let work = earlier.work.as_ref().map_or(&**output, Staging::directory);
         MergeOptions {
-            inputs: inputs.to_vec(),
             output_directory: work.to_owned(),
             scope: Scope::Unknown,
             overlapping: OverlappingSet::default(),

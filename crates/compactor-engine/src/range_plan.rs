@@ -293,7 +293,7 @@ mod tests {
         };
         assert!(most(64 << 20, 2, 16 << 10) > 16);
         assert!(most(64 << 20, 200, 16 << 10) < 2);
-        assert!(most(1 << 20, 2, 16 << 10) < 3);
+        assert!(most(1 << 20, 2, 16 << 10) < 4);
         for memory in [1usize << 20, 16 << 20, 64 << 20] {
             let threads = most(memory, 3, 16 << 10);
             let sizes = RangeSizes::of(threads.max(1), memory, 48 << 10, None);

@@ -400,6 +400,7 @@ impl Ranges<'_> {
             DecodeOptions {
                 block_len: 0,
                 depth: 1,
+                headroom: 0,
             },
             self.workers.clone(),
             Arc::clone(&self.cancelled),

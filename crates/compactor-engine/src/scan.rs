@@ -10,6 +10,7 @@ use crate::cursor::Cursor;
 use crate::decode::{DecodeOptions, DecodedBlocks};
 use crate::error::{Error, Result};
 use crate::input::InputSstable;
+use crate::window::HEADROOM;
 use crate::workers::Workers;
 
 /// An SSTable with a cursor over its data and a thread that decodes ahead of it.
@@ -45,6 +46,7 @@ impl Scan {
             DecodeOptions {
                 block_len: 256 << 10,
                 depth: 4,
+                headroom: HEADROOM,
             },
             workers.queue(),
             Arc::new(AtomicBool::new(false)),

@@ -7,20 +7,49 @@
 
 use crate::error::Result;
 
-/// Bytes in front of a block's data that a straddling row may use.
+/// Bytes in front of a block's data that a straddling row may use, where memory is not short.
 pub const HEADROOM: usize = 32 << 10;
 
-/// One decoded block: data behind [`HEADROOM`] spare bytes.
+/// One decoded block: data behind spare bytes, of any content.
 #[derive(Debug, Default)]
 pub struct Block {
-    /// `HEADROOM` bytes, then the data.
+    /// `headroom` bytes, then the data.
     pub bytes: Vec<u8>,
+    /// Spare bytes in front of the data.
+    pub headroom: usize,
 }
 
 impl Block {
+    /// Makes it one without data behind `headroom` bytes.
+    pub fn clear(&mut self, headroom: usize) {
+        self.bytes.truncate(headroom);
+        self.resize(headroom, 0);
+    }
+
+    /// Sizes it for `len` bytes of data, whatever they are, behind `headroom` others.
+    pub(crate) fn resize(&mut self, headroom: usize, len: usize) {
+        self.headroom = headroom;
+        self.bytes.resize(headroom + len, 0);
+    }
+
+    /// The data.
+    pub fn data(&self) -> &[u8] {
+        self.bytes.get(self.headroom..).unwrap_or_default()
+    }
+
+    /// Cuts off all but the first `len` bytes of the data.
+    pub fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(self.headroom.saturating_add(len));
+    }
+
+    /// Removes the first `len` bytes of the data, which must be there.
+    pub fn skip(&mut self, len: usize) {
+        self.bytes.drain(self.headroom..self.headroom + len);
+    }
+
     /// Length of the data.
     pub fn len(&self) -> usize {
-        self.bytes.len().saturating_sub(HEADROOM)
+        self.data().len()
     }
 
     /// True without data.
@@ -37,7 +66,8 @@ pub trait BlockSource {
     /// A failed read, a damaged chunk, or cancellation.
     fn next_block(&mut self) -> Result<Option<Block>>;
 
-    /// Gives a consumed block's memory back.
+    /// Gives a consumed block's memory back, once for each that came: what it holds is of no use any
+    /// more, and the first may hold nothing.
     fn recycle(&mut self, block: Block);
 
     /// Uncompressed length of the whole file.
@@ -111,7 +141,7 @@ impl<S: BlockSource> Window<S> {
         self.start = 0;
         let bytes = std::mem::take(&mut self.bytes);
         if bytes.capacity() > 0 {
-            self.source.recycle(Block { bytes });
+            self.source.recycle(Block { bytes, headroom: 0 });
         }
     }
 
@@ -129,21 +159,19 @@ impl<S: BlockSource> Window<S> {
             return Ok(false);
         };
         let rest = self.bytes.len() - self.start;
-        if rest <= HEADROOM && block.bytes.len() >= HEADROOM {
-            let target = HEADROOM - rest;
-            block.bytes[target..HEADROOM].copy_from_slice(&self.bytes[self.start..]);
+        let headroom = block.headroom;
+        if rest <= headroom && block.bytes.len() >= headroom {
+            let target = headroom - rest;
+            block.bytes[target..headroom].copy_from_slice(&self.bytes[self.start..]);
             std::mem::swap(&mut self.bytes, &mut block.bytes);
             self.start = target;
-            if block.bytes.capacity() > 0 {
-                self.source.recycle(block);
-            }
+            self.source.recycle(block);
         } else {
             // A long row: keep it whole. Vec grows by doubling, so the copies stay linear.
             self.bytes.copy_within(self.start.., 0);
             self.bytes.truncate(rest);
             self.start = 0;
-            self.bytes
-                .extend_from_slice(&block.bytes[HEADROOM.min(block.bytes.len())..]);
+            self.bytes.extend_from_slice(block.data());
             self.source.recycle(block);
         }
         if self.lead_len > 0 {
@@ -185,14 +213,13 @@ impl BlockSource for MemorySource {
             return Ok(None);
         }
         let mut block = self.spare.pop().unwrap_or_default();
-        block.bytes.resize(HEADROOM, 0);
+        block.clear(HEADROOM);
         block.bytes.extend_from_slice(&self.bytes[self.at..end]);
         self.at = end;
         Ok(Some(block))
     }
 
-    fn recycle(&mut self, mut block: Block) {
-        block.bytes.clear();
+    fn recycle(&mut self, block: Block) {
         self.spare.push(block);
     }
 

@@ -17,7 +17,7 @@ use super::generate::ShapeName;
 use crate::exit_code::INTERRUPTED;
 use crate::flags::ByteSize;
 use crate::interrupt;
-use crate::numbers::{MEMORY, THREADS, within};
+use crate::numbers::{DEFAULT_MEMORY, MEMORY, THREADS, beside_program, within};
 use crate::output::{print, say};
 use crate::output_form::{Compression, DEFAULT_CHUNK_LENGTH, chunk_length, codec};
 use crate::place;
@@ -150,8 +150,8 @@ pub struct Args {
         value_parser = within(THREADS), allow_negative_numbers = true)]
     threads: Option<usize>,
 
-    /// Memory for a merge's buffers, 1MiB to 1TiB.
-    #[arg(long, help_heading = "Input and output", value_name = "SIZE", default_value = "64MiB",
+    /// Memory that a merge takes, 1MiB to 1TiB, as of `compactor merge`.
+    #[arg(long, help_heading = "Input and output", value_name = "SIZE", default_value = DEFAULT_MEMORY,
         value_parser = within(MEMORY), allow_hyphen_values = true)]
     memory: ByteSize,
 
@@ -288,7 +288,7 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
         threads: args
             .threads
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-        memory_bytes: usize::try_from(args.memory.0).unwrap_or(usize::MAX),
+        memory_bytes: beside_program(args.memory),
         seed: args.seed,
         sample_bytes: args.codec_sample.0,
         now_s: now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0)),

@@ -190,6 +190,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(doubt) = catalog::doubt_one_table(&sstables) {
         say(format_args!("note: {doubt}"));
     }
+    // There may be tens of thousands, of which the jobs know all.
+    drop((catalog, sstables));
     if args.dry_run {
         return print(&summary::plan(&jobs, &notes, args.format)?);
     }

@@ -252,7 +252,7 @@ impl BlockSource for TinyBlocks {
             return Ok(None);
         }
         let mut block = self.spare.pop().unwrap_or_default();
-        block.bytes.resize(HEADROOM, 0xee);
+        block.clear(HEADROOM);
         block.bytes.extend_from_slice(&self.bytes[self.at..end]);
         self.at = end;
         Ok(Some(block))
@@ -260,7 +260,7 @@ impl BlockSource for TinyBlocks {
 
     fn recycle(&mut self, mut block: Block) {
         // The headroom's bytes are whatever they are: nobody may rely on them.
-        block.bytes.truncate(HEADROOM);
+        block.bytes.fill(0xee);
         self.spare.push(block);
     }
 

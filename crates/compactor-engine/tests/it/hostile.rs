@@ -11,7 +11,7 @@ use compactor_engine::decode::{DecodeOptions, DecodedBlocks};
 use compactor_engine::input::InputSstable;
 use compactor_engine::merge_job::{OutputCompression, Scope};
 use compactor_engine::purge::PurgeLimit;
-use compactor_engine::window::{BlockSource, HEADROOM};
+use compactor_engine::window::BlockSource;
 use compactor_engine::workers::Workers;
 use compactor_io::ReadMode;
 use compactor_sstable::statistics::SerializationHeader;
@@ -58,13 +58,14 @@ fn sample_of(path: &Path) -> Sample {
         DecodeOptions {
             block_len: 1 << 20,
             depth: 1,
+            headroom: 0,
         },
         workers.queue(),
         Arc::new(AtomicBool::new(false)),
     );
     let mut bytes = Vec::new();
     while let Some(block) = blocks.next_block().unwrap() {
-        bytes.extend_from_slice(&block.bytes[HEADROOM..]);
+        bytes.extend_from_slice(block.data());
     }
     // Long files only make the damage rarer.
     bytes.truncate(20_000);

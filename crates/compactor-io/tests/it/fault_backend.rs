@@ -3,7 +3,7 @@
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
@@ -78,55 +78,6 @@ impl Drop for FaultBackend {
         {
             thread.join().unwrap();
         }
-    }
-}
-
-/// Keeps the write of a file's first bytes until it is told to go on; all else goes on meanwhile.
-#[derive(Debug)]
-pub struct SlowFirstWrite {
-    others: FaultBackend,
-    held: Mutex<Option<Operation>>,
-    submitted: AtomicU64,
-}
-
-impl SlowFirstWrite {
-    pub fn new() -> SlowFirstWrite {
-        SlowFirstWrite {
-            others: FaultBackend::new(Box::new(|_, _| Fault::None)),
-            held: Mutex::default(),
-            submitted: AtomicU64::new(0),
-        }
-    }
-
-    /// The end of the furthest write that was submitted.
-    pub fn submitted(&self) -> u64 {
-        self.submitted.load(Ordering::Relaxed)
-    }
-
-    pub fn go_on(&self) {
-        let held = self.held.lock().unwrap().take();
-        self.others.submit(held.unwrap());
-    }
-}
-
-impl IoBackend for SlowFirstWrite {
-    fn kind(&self) -> BackendKind {
-        BackendKind::Threads
-    }
-
-    fn submit(&self, operation: Operation) {
-        if let Request::Write {
-            start, end, offset, ..
-        } = &operation.request
-        {
-            let end = offset + (end - start) as u64;
-            self.submitted.fetch_max(end, Ordering::Relaxed);
-            if *offset == 0 {
-                *self.held.lock().unwrap() = Some(operation);
-                return;
-            }
-        }
-        self.others.submit(operation);
     }
 }
 

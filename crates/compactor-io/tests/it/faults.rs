@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use compactor_io::{Io, IoErrorKind, IoOperation, IoOptions, ReadMode, WriteMode, WriterOptions};
 
-use crate::fault_backend::{Fault, FaultBackend, OperationKind, Script, SlowFirstWrite};
+use crate::fault_backend::{Fault, FaultBackend, OperationKind, Script};
+use crate::slow_first_write::SlowFirstWrite;
 use crate::support::{assert_same, content, disk_directory, write_file};
 
 const EIO: i32 = 5;

@@ -15,4 +15,5 @@ mod no_space;
 mod probing;
 mod reading;
 mod sandbox;
+mod slow_first_write;
 mod support;

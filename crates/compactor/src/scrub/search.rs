@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use compactor_engine::Error as EngineError;
 use compactor_engine::cursor::Cursor;
-use compactor_engine::window::{BlockSource, HEADROOM, MemorySource};
+use compactor_engine::window::{BlockSource, MemorySource};
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
@@ -164,7 +164,7 @@ fn read<'a>(
     let mut source = Spliced::new(&mut *data, [Piece::Old(range)]);
     loop {
         match source.next_block() {
-            Ok(Some(block)) => window.extend_from_slice(&block.bytes[HEADROOM..]),
+            Ok(Some(block)) => window.extend_from_slice(block.data()),
             Ok(None) => return Ok(None),
             Err(EngineError::Format(FormatError::Corrupt(_))) => break,
             Err(error) => return Err(error.into()),

@@ -61,7 +61,7 @@ impl<'a, D: BorrowMut<CheckedData<'a>>> Spliced<'a, D> {
             && skip < block.len() as u64
         {
             let mut block = block;
-            block.bytes.drain(HEADROOM..HEADROOM + skip as usize);
+            block.skip(skip as usize);
             return Ok(Some(block));
         }
         self.data.borrow_mut().segment(position).next_block()
@@ -74,7 +74,7 @@ impl<'a, D: BorrowMut<CheckedData<'a>>> BlockSource for Spliced<'a, D> {
             None => return Ok(None),
             Some(Piece::New(bytes)) => {
                 let mut block = Block::default();
-                block.bytes.resize(HEADROOM, 0);
+                block.clear(HEADROOM);
                 block.bytes.extend_from_slice(&bytes);
                 return Ok(Some(block));
             }
@@ -85,11 +85,11 @@ impl<'a, D: BorrowMut<CheckedData<'a>>> BlockSource for Spliced<'a, D> {
         };
         let wanted = range.end - range.start;
         if block.len() as u64 > wanted {
-            let beyond = HEADROOM + wanted as usize;
+            let wanted = wanted as usize;
             let mut rest = Block::default();
-            rest.bytes.resize(HEADROOM, 0);
-            rest.bytes.extend_from_slice(&block.bytes[beyond..]);
-            block.bytes.truncate(beyond);
+            rest.clear(HEADROOM);
+            rest.bytes.extend_from_slice(&block.data()[wanted..]);
+            block.truncate(wanted);
             self.ahead = Some((range.end, rest));
         }
         let next = range.start + block.len() as u64;

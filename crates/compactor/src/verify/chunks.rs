@@ -253,14 +253,13 @@ impl<'a> CheckedData<'a> {
 
     fn next_block(&mut self, skip: &mut usize) -> Result<Option<Block>, IoError> {
         let mut block = self.spare.take().unwrap_or_default();
-        block.bytes.clear();
-        block.bytes.resize(HEADROOM, 0);
+        block.clear(HEADROOM);
         while block.len() < BLOCK_LEN && self.next < self.chunk_count() {
             if !self.read_chunk(Some(&mut block.bytes))? {
                 break;
             }
             let drop = (*skip).min(block.len());
-            block.bytes.drain(HEADROOM..HEADROOM + drop);
+            block.skip(drop);
             *skip -= drop;
         }
         Ok((!block.is_empty()).then_some(block))

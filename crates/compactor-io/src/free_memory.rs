@@ -1,0 +1,19 @@
+//! Memory that was freed and that the allocator keeps.
+#![cfg_attr(
+    target_env = "gnu",
+    expect(unsafe_code, reason = "no crate in use wraps this call")
+)]
+
+/// Has the allocator give what is free back to the system. glibc by itself gives back no more than
+/// the end of each of its arenas, of which there is one per thread: after work with many small
+/// buffers, what comes next and asks for longer ones finds no room in what they leave.
+///
+/// Takes a millisecond or more: for the end of such work. Does nothing with other C libraries.
+pub fn give_back_free_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call takes a plain number, may be made by any thread at any time, and touches
+    // nothing that is allocated. Its answer tells only whether anything was given back.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
