@@ -120,7 +120,7 @@ fn little_memory_makes_passes() {
         (report.passes, files(&output))
     };
     let (one, expected) = run("one", 64 << 20);
-    let (several, found) = run("several", 1 << 20);
+    let (several, found) = run("several", 768 << 10);
     assert_eq!((one, several), (1, 2));
     assert!(found == expected);
 }
