@@ -36,7 +36,7 @@ pub struct IoArgs {
     )]
     pub backend: BackendKind,
 
-    /// Bytes read ahead per input, 4KiB to 1GiB, as far as --memory allows. Default: 2MiB.
+    /// Bytes read ahead per input, 4KiB to 1GiB, as far as --memory allows. Default: 4MiB.
     #[arg(
         long,
         help_heading = "Input and output",

@@ -6,9 +6,9 @@ use crate::window::HEADROOM;
 /// Requests that a readahead is cut into.
 const REQUESTS: usize = 4;
 /// Longest block that is decoded as one task, uncompressed bytes.
-const MAX_BLOCK_LEN: usize = 512 << 10;
+const MAX_BLOCK_LEN: usize = 1 << 20;
 /// What is read ahead per input where memory allows and nothing is asked for.
-const DEFAULT_READAHEAD: usize = 2 << 20;
+const DEFAULT_READAHEAD: usize = 4 << 20;
 /// Least bytes in front of a block's data: longer rows that straddle two blocks are copied more often.
 const MIN_HEADROOM: usize = 4 << 10;
 /// What an input takes beside its buffers while it is read: cursor, channel, open files.

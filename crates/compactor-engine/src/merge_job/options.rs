@@ -103,7 +103,7 @@ pub struct MergeOptions {
     /// more inputs than these or the memory allow, some are merged first, into SSTables that nobody
     /// sees.
     pub open_files: Option<u64>,
-    /// Bytes read ahead per input; `None` for what the memory allows, up to 2 MiB.
+    /// Bytes read ahead per input; `None` for what the memory allows, up to 4 MiB.
     pub readahead_bytes: Option<usize>,
     /// Lets so many stored bytes of `Data.db` through per second, over all inputs and over all merges that
     /// have it; `None` for no limit.
