@@ -131,6 +131,13 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_for_the_program_too() {
+        assert_eq!(beside_program(ByteSize(96 << 20)), 80 << 20);
+        assert_eq!(beside_program(ByteSize(1 << 20)), 512 << 10);
+        assert_eq!(DEFAULT_MEMORY.parse(), Ok(ByteSize(96 << 20)));
+    }
+
+    #[test]
     fn moments() {
         assert_eq!(moment("0"), Ok(0));
         assert_eq!(moment("4294967293"), Ok(MAX_DELETION_TIME));

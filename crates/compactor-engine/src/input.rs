@@ -135,7 +135,10 @@ impl InputSstable {
             .iter()
             .map(|histogram| size_of_val(histogram.offsets()) + size_of_val(histogram.counts()))
             .sum();
-        let distributions = of_histograms + size_of_val(stats.tombstone_drop_times.bins());
+        let of_keys = self.statistics.compaction.as_ref();
+        let of_keys = of_keys.map_or(0, |compaction| compaction.cardinality_bytes.len());
+        let bins = stats.tombstone_drop_times.bins();
+        let distributions = of_histograms + size_of_val(bins) + of_keys;
         let columns = self.layout.static_columns.len() + self.layout.regular_columns.len();
         let stored = match &self.encoding {
             Some(Encoding::Compressed { info, .. }) => size_of_val(&info.chunk_offsets[..]),

@@ -292,7 +292,7 @@ impl MergeJob {
         &self.io
     }
 
-    /// What the job was asked for.
+    /// What the job was asked for, without the paths of the inputs.
     pub fn options(&self) -> &MergeOptions {
         &self.options
     }

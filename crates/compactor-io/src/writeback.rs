@@ -68,7 +68,8 @@ impl Writeback {
 
     /// Whether a writer that has written so much should wait for the step under way.
     pub(crate) fn is_behind(&self, written: u64) -> bool {
-        written.saturating_sub(self.started) > WINDOWS_AHEAD_MAX * self.window_bytes
+        let ahead = written.saturating_sub(self.started);
+        ahead > self.window_bytes.saturating_mul(WINDOWS_AHEAD_MAX)
     }
 }
 

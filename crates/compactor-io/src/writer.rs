@@ -275,7 +275,7 @@ impl SequentialWriter {
         let Some(writeback) = &mut self.writeback else {
             return Ok(());
         };
-        let in_flight_bytes = self.buffer_bytes as u64 * self.in_flight_max as u64;
+        let in_flight_bytes = (self.buffer_bytes as u64).saturating_mul(self.in_flight_max as u64);
         let submitted = self.buffer_offset.saturating_sub(in_flight_bytes);
         let mut state = lock(&self.shared.state);
         loop {

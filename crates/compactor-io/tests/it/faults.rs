@@ -280,7 +280,7 @@ fn a_slow_write_lets_no_writer_get_away_from_write_back() {
             // Until nothing was submitted for a while: the writer waits, or has got away.
             let mut ahead = 0;
             let mut unchanged = 0;
-            while unchanged < 20 {
+            while unchanged < 20 && !writing.is_finished() {
                 std::thread::sleep(Duration::from_millis(10));
                 let submitted = backend.submitted();
                 unchanged = if submitted == ahead && ahead > 0 {
@@ -290,7 +290,9 @@ fn a_slow_write_lets_no_writer_get_away_from_write_back() {
                 };
                 ahead = submitted;
             }
-            backend.go_on();
+            if !writing.is_finished() {
+                backend.go_on();
+            }
             writing.join().unwrap().unwrap();
             ahead
         });
