@@ -59,7 +59,7 @@ pub struct IoArgs {
     /// Memory that a run takes, 1MiB to 1TiB: the program, what is known of the inputs, some 4KiB of
     /// each and 8 bytes of each chunk, and buffers for them and the output. A quarter of it is for buffers
     /// however many inputs there are. Bloom filters, about a byte per partition, come on top, and with less
-    /// than 40MiB it takes more than that.
+    /// than 48MiB it takes more than that.
     #[arg(
         long,
         help_heading = "Input and output",

@@ -27,10 +27,11 @@ pub const CONCURRENT: RangeInclusive<usize> = 1..=256;
 /// Bytes of `--memory` that may be asked for: below, an input has no room for a block.
 pub const MEMORY: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 
-/// Where it is not said.
+/// `--memory` where it is not said.
 pub const DEFAULT_MEMORY: &str = "96MiB";
 
-/// What the program takes where there is next to nothing to merge.
+/// What the program takes beside buffers: 10 MiB where there is next to nothing to merge, and some for
+/// stacks of threads and what the allocator cannot give back.
 const PROGRAM_BYTES: usize = 16 << 20;
 
 /// Bytes of `--memory` that are left beside the program itself, half of them at least.

@@ -11,7 +11,7 @@ const MAX_BLOCK_LEN: usize = 1 << 20;
 const DEFAULT_READAHEAD: usize = 4 << 20;
 /// Least bytes in front of a block's data: longer rows that straddle two blocks are copied more often.
 const MIN_HEADROOM: usize = 4 << 10;
-/// What an input takes beside its buffers while it is read: cursor, channel, open files.
+/// What an input takes beside its buffers while it is read: cursor, channel, open files. Estimated.
 const READER_BYTES: usize = 16 << 10;
 
 /// How the memory is divided.

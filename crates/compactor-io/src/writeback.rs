@@ -66,7 +66,7 @@ impl Writeback {
         Some(step)
     }
 
-    /// Whether a writer that has written so much should wait for the step under way.
+    /// Whether a writer that has got so far, writes in flight left out, should wait.
     pub(crate) fn is_behind(&self, written: u64) -> bool {
         let ahead = written.saturating_sub(self.started);
         ahead > self.window_bytes.saturating_mul(WINDOWS_AHEAD_MAX)

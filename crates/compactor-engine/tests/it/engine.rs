@@ -253,14 +253,14 @@ impl BlockSource for TinyBlocks {
         }
         let mut block = self.spare.pop().unwrap_or_default();
         block.clear(HEADROOM);
+        // The headroom's bytes are whatever they are: nobody may rely on them.
+        block.bytes.fill(0xee);
         block.bytes.extend_from_slice(&self.bytes[self.at..end]);
         self.at = end;
         Ok(Some(block))
     }
 
-    fn recycle(&mut self, mut block: Block) {
-        // The headroom's bytes are whatever they are: nobody may rely on them.
-        block.bytes.fill(0xee);
+    fn recycle(&mut self, block: Block) {
         self.spare.push(block);
     }
 
