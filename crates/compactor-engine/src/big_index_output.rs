@@ -147,10 +147,10 @@ impl SstableIndex for BigIndexOutput {
         kind: Kind,
         body: &[u8],
         open_marker: &DeletionTime,
-    ) -> Result<()> {
-        self.promoted
-            .add_unfiltered(start, end, kind, body, open_marker);
-        Ok(())
+    ) -> Result<u64> {
+        Ok(self
+            .promoted
+            .add_unfiltered(start, end, kind, body, open_marker))
     }
 
     fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {

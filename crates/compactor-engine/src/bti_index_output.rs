@@ -99,10 +99,12 @@ impl SstableIndex for BtiIndexOutput {
         kind: Kind,
         body: &[u8],
         open_marker: &DeletionTime,
-    ) -> Result<()> {
-        self.rows
+    ) -> Result<u64> {
+        let next = self
+            .rows
             .add_unfiltered(start, end, kind, body, open_marker)?;
-        drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)
+        drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)?;
+        Ok(next)
     }
 
     fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {

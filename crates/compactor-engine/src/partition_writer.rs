@@ -76,6 +76,10 @@ pub struct PartitionWriter<B, I> {
     last: Vec<u8>,
     /// Where it lies in `out` while it has not been copied to `last`.
     last_in_out: Option<Name>,
+    /// Unfiltereds that end before this of the partition need not be told to the index.
+    indexed_from: u64,
+    /// The index was told of the last one.
+    last_is_indexed: bool,
     partition_first: Vec<u8>,
     spans: Vec<ValueSpan>,
     pending_seconds: Vec<i64>,
@@ -115,6 +119,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             has_early_range: false,
             last: Vec::new(),
             last_in_out: None,
+            indexed_from: 0,
+            last_is_indexed: true,
             partition_first: Vec::new(),
             spans: Vec::new(),
             pending_seconds: Vec::new(),
@@ -157,6 +163,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         self.open_marker = DeletionTime::LIVE;
         self.has_early_range = false;
         self.last_in_out = None;
+        self.indexed_from = 0;
+        self.last_is_indexed = true;
     }
 
     /// Writes the static row of a partition that has none.
@@ -281,6 +289,13 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         self.out.push(flags::END_OF_PARTITION);
         if self.unfiltered_count > 0 {
             self.save_last();
+            if !self.last_is_indexed
+                && let Some((&kind, body)) = self.last.split_first()
+                && let Some(kind) = Kind::from_ordinal(kind)
+            {
+                self.index
+                    .add_unfiltered(self.previous, end, kind, body, &self.open_marker)?;
+            }
             let layout = Arc::clone(&self.layout);
             self.note_clustering(&layout, true);
             if self.unfiltered_count > 1 {
@@ -357,9 +372,13 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         let end = self.position() - self.start;
         self.previous = start;
         self.unfiltered_count += 1;
-        let body = &self.out[name.start..name.end];
-        self.index
-            .add_unfiltered(start, end, name.kind, body, &self.open_marker)?;
+        self.last_is_indexed = end >= self.indexed_from;
+        if self.last_is_indexed {
+            let body = &self.out[name.start..name.end];
+            self.indexed_from =
+                self.index
+                    .add_unfiltered(start, end, name.kind, body, &self.open_marker)?;
+        }
         if self.unfiltered_count == 1 {
             name.copy(&self.out, &mut self.partition_first);
         }

@@ -222,11 +222,10 @@ impl<E> SstableIndex for RangeIndex<E> {
         kind: Kind,
         body: &[u8],
         open_marker: &DeletionTime,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         match &mut self.rows {
             RowsOf::Big(promoted) => {
-                promoted.add_unfiltered(start, end, kind, body, open_marker);
-                Ok(())
+                Ok(promoted.add_unfiltered(start, end, kind, body, open_marker))
             }
             RowsOf::Bti(rows) => {
                 let batch = &mut self.batch;
@@ -234,8 +233,9 @@ impl<E> SstableIndex for RangeIndex<E> {
                     batch.add_block(block);
                     Ok(())
                 };
-                rows.add_unfiltered(start, end, kind, body, open_marker, tell)?;
-                self.hand_over(BATCH_BYTES)
+                let next = rows.add_unfiltered(start, end, kind, body, open_marker, tell)?;
+                self.hand_over(BATCH_BYTES)?;
+                Ok(next)
             }
         }
     }

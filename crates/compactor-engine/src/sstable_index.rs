@@ -53,6 +53,9 @@ pub trait SstableIndex {
     /// row, the clustering values as Data.db has them; of a marker, count and values. `open_marker`
     /// is the deletion that is open behind it, or [`DeletionTime::LIVE`].
     ///
+    /// Returns a place in the partition: what ends before it need not be added, but for the last of the
+    /// partition.
+    ///
     /// # Errors
     /// A failed write, or a clustering that the format cannot index.
     fn add_unfiltered(
@@ -62,7 +65,7 @@ pub trait SstableIndex {
         kind: Kind,
         body: &[u8],
         open_marker: &DeletionTime,
-    ) -> Result<()>;
+    ) -> Result<u64>;
 
     /// Ends the current partition. Returns true if it is so long that its rows are indexed.
     ///
@@ -182,7 +185,7 @@ impl SstableIndex for FormatIndex {
         kind: Kind,
         body: &[u8],
         open_marker: &DeletionTime,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         match self {
             FormatIndex::Big(index) => index.add_unfiltered(start, end, kind, body, open_marker),
             FormatIndex::Bti(index) => index.add_unfiltered(start, end, kind, body, open_marker),

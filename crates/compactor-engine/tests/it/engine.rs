@@ -329,10 +329,10 @@ impl SstableIndex for MemoryIndex {
         kind: Kind,
         body: &[u8],
         open_marker: &DeletionTime,
-    ) -> compactor_engine::Result<()> {
-        self.promoted
-            .add_unfiltered(start, end, kind, body, open_marker);
-        Ok(())
+    ) -> compactor_engine::Result<u64> {
+        Ok(self
+            .promoted
+            .add_unfiltered(start, end, kind, body, open_marker))
     }
 
     fn add_partition(

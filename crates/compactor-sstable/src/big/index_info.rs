@@ -233,6 +233,9 @@ impl PromotedIndexBuilder {
     /// Its name is `kind` and `body`, the bytes that follow the kind in a serialized prefix: of a
     /// row, the clustering values as Data.db has them; of a marker, count and values. `open_marker`
     /// is the deletion that is open behind it, or [`DeletionTime::LIVE`].
+    ///
+    /// Returns a place in the partition: what ends before it need not be added, but for the last of the
+    /// partition.
     #[inline]
     pub fn add_unfiltered(
         &mut self,
@@ -241,7 +244,7 @@ impl PromotedIndexBuilder {
         kind: Kind,
         body: &[u8],
         open_marker: &DeletionTime,
-    ) {
+    ) -> u64 {
         if !self.in_block {
             self.in_block = true;
             self.block_start = start;
@@ -254,7 +257,9 @@ impl PromotedIndexBuilder {
         self.open_marker = *open_marker;
         if end - self.block_start >= self.column_index_size {
             self.close_block();
+            return end;
         }
+        self.block_start.saturating_add(self.column_index_size)
     }
 
     fn close_block(&mut self) {

@@ -165,7 +165,7 @@ impl RowBlocks {
         body: &[u8],
         open_marker: &DeletionTime,
         tell: impl FnOnce(SeparatedBlock<'_>) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         if !self.in_block {
             self.in_block = true;
             self.block_start = start;
@@ -177,8 +177,9 @@ impl RowBlocks {
         self.open_marker = *open_marker;
         if end - self.block_start >= self.column_index_size {
             self.close_block(tell)?;
+            return Ok(end);
         }
-        Ok(())
+        Ok(self.block_start.saturating_add(self.column_index_size))
     }
 
     fn close_block(&mut self, tell: impl FnOnce(SeparatedBlock<'_>) -> Result<()>) -> Result<()> {
@@ -367,7 +368,7 @@ impl RowIndexWriter {
         kind: Kind,
         body: &[u8],
         open_marker: &DeletionTime,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         let tries = &mut self.tries;
         let tell = |block: SeparatedBlock<'_>| tries.add(block);
         self.blocks

@@ -66,8 +66,8 @@ impl SstableIndex for Nowhere {
         _kind: Kind,
         _body: &[u8],
         _open_marker: &DeletionTime,
-    ) -> EngineResult<()> {
-        Ok(())
+    ) -> EngineResult<u64> {
+        Ok(u64::MAX)
     }
 
     fn add_partition(&mut self, _partition: &IndexedPartition<'_>) -> EngineResult<bool> {
