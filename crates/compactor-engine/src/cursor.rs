@@ -30,7 +30,10 @@ pub use crate::places_hash::PlacesHash;
 use crate::window::{BlockSource, Window};
 
 mod checks;
+mod rows_ahead;
 mod trace;
+
+use rows_ahead::{RowAhead, RowsAhead};
 
 pub use trace::DataTrace;
 
@@ -45,6 +48,8 @@ enum Place {
     PartitionStart,
     /// On a row.
     Row(RowHead),
+    /// On a row that was found before the cursor came to it.
+    RowAhead,
     /// On a range tombstone marker.
     Marker(MarkerHead),
     /// On the end byte of the partition.
@@ -68,6 +73,8 @@ pub struct Cursor<S> {
     /// That of the current clustering, if there is one.
     order_prefix: Option<u64>,
     has_order_prefixes: bool,
+    ahead: RowsAhead,
+    looks_ahead: bool,
     previous: PreviousClustering,
     open: DeletionTime,
     partitions: u64,
@@ -147,6 +154,8 @@ impl<S: BlockSource> Cursor<S> {
 
     fn of(window: Window<S>, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
         Cursor {
+            looks_ahead: RowsAhead::may_find(&layout),
+            ahead: RowsAhead::default(),
             window,
             layout,
             path,
@@ -380,14 +389,38 @@ impl<S: BlockSource> Cursor<S> {
     ///
     /// # Errors
     /// Damage, clusterings that do not ascend, or markers that do not pair.
-    #[inline]
+    #[inline(always)]
     pub fn next_unfiltered(&mut self) -> Result<()> {
+        if matches!(self.place, Place::RowAhead)
+            && let Some((len, next)) = self.ahead.advance()
+        {
+            self.order_prefix = Some(next.order_prefix);
+            let next_len = next.head.len;
+            self.window.consume(len);
+            self.rows.rows += 1;
+            self.tell_trace(next_len);
+            return Ok(());
+        }
+        self.leave_unfiltered()
+    }
+
+    /// Moves to the next unfiltered, which has not been found yet.
+    fn leave_unfiltered(&mut self) -> Result<()> {
         match &self.place {
             Place::StaticRow(head) => self.window.consume(head.len),
             Place::Row(head) => {
                 let (end, len) = (head.clustering_end, head.len);
                 self.remember(Kind::Clustering, end);
                 self.window.consume(len);
+            }
+            Place::RowAhead => {
+                if let Some(&RowAhead { head, .. }) = self.ahead.current() {
+                    let spans = self.ahead.spans(self.layout.clustering.len());
+                    self.spans.clear();
+                    self.spans.extend_from_slice(spans);
+                    self.remember(Kind::Clustering, head.clustering_end);
+                    self.window.consume(head.len);
+                }
             }
             Place::Marker(head) => {
                 let (kind, len) = (head.kind, head.len);
@@ -398,6 +431,19 @@ impl<S: BlockSource> Cursor<S> {
             Place::PartitionEnd | Place::BetweenPartitions => return Ok(()),
         }
         let bytes = self.window.bytes();
+        if self.looks_ahead
+            && let Some(&RowAhead {
+                head, order_prefix, ..
+            }) = self.ahead.find(bytes, &self.layout)
+        {
+            self.rows.rows += 1;
+            self.place = Place::RowAhead;
+            self.order_prefix = Some(order_prefix);
+            self.check_order(Kind::Clustering)?;
+            self.tell_trace(head.len);
+            return Ok(());
+        }
+        self.spans.clear();
         if let Some(head) = whole_row(bytes, &self.layout, &mut self.spans) {
             return self.stand_on_row(head);
         }
@@ -494,6 +540,13 @@ impl<S: BlockSource> Cursor<S> {
     pub fn clustering(&self) -> Option<Prefix<'_>> {
         let kind = match &self.place {
             Place::Row(_) => Kind::Clustering,
+            Place::RowAhead => {
+                return Some(Prefix {
+                    kind: Kind::Clustering,
+                    base: self.window.bytes(),
+                    spans: self.ahead.spans(self.layout.clustering.len()),
+                });
+            }
             Place::Marker(head) => head.kind,
             _ => return None,
         };
@@ -514,19 +567,42 @@ impl<S: BlockSource> Cursor<S> {
     /// Clusterings are held against those of another order.
     pub(crate) fn without_order_prefixes(&mut self) {
         self.has_order_prefixes = false;
+        self.looks_ahead = false;
     }
 
     /// The current row.
     #[inline]
     pub fn row(&self) -> Option<RowRef<'_>> {
-        match self.place {
-            Place::Row(head) => Some(RowRef {
-                bytes: self.window.bytes(),
-                head,
-                layout: &self.layout,
-            }),
+        let head = match self.place {
+            Place::Row(head) => head,
+            Place::RowAhead => self.ahead.current()?.head,
+            _ => return None,
+        };
+        Some(RowRef {
+            bytes: self.window.bytes(),
+            head,
+            layout: &self.layout,
+        })
+    }
+
+    /// The current row, if it is a plain one.
+    #[inline(always)]
+    pub fn plain_row(&self) -> Option<PlainRow<'_>> {
+        match &self.place {
+            Place::Row(head) => PlainRow::read(self.window.bytes(), head, &self.layout),
+            Place::RowAhead => self.ahead.current()?.plain(self.window.bytes()),
             _ => None,
         }
+    }
+
+    /// The current row and its order prefix, if it is one of the plain rows that were found in advance.
+    #[inline(always)]
+    pub(crate) fn plain_row_ahead(&self) -> Option<(u64, PlainRow<'_>)> {
+        if !matches!(self.place, Place::RowAhead) {
+            return None;
+        }
+        let row = self.ahead.current()?;
+        Some((row.order_prefix, row.plain(self.window.bytes())?))
     }
 
     /// The current range tombstone marker.
@@ -647,12 +723,6 @@ impl<'a> RowRef<'a> {
     #[inline]
     pub fn body(&self) -> Result<RowBody<'a>, FormatError> {
         RowBody::open(self.bytes, &self.head, self.layout)
-    }
-
-    /// The row, if it is a plain one.
-    #[inline(always)]
-    pub fn plain(&self) -> Option<PlainRow<'a>> {
-        PlainRow::read(self.bytes, &self.head, self.layout)
     }
 
     /// Length of the body without sizes, an estimate of what it will take when written.

@@ -18,13 +18,14 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
+use compactor_sstable::data::plain_cells::PlainCells;
 
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::marker::{Turn, effective, write_marker};
 use crate::merge_counts::MergeCounts;
 use crate::merge_input::{MergeInput, compare_partitions, compare_unfiltereds};
-use crate::newest_row::newest_plain;
+use crate::newest_row::{MOST_VERSIONS, newest_plain, plain_versions};
 use crate::observer::Observer;
 use crate::origin_counts::OriginCountsWriter;
 use crate::partition_writer::{BlockOutput, PartitionWriter, TranscodeError};
@@ -430,6 +431,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     ) -> Result<()> {
         loop {
             self.step(observer)?;
+            self.copy_run(only, None, DeletionTime::LIVE)?;
             self.advance_shadow(only as u32)?;
             let input = &self.inputs[only];
             if input.cursor.row().is_some() {
@@ -475,12 +477,24 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             step.clear();
             step.extend(places.iter().map(|place| group[*place as usize]));
             let Some(&first) = step.first() else { break };
+            let active = if open.is_live() { deletion } else { open };
+            if let [place] = places[..]
+                && pending.is_none()
+            {
+                let limit = self.least_order_prefix(group, clusterings.rivals(place));
+                if self.copy_run(first as usize, limit, active)? {
+                    let (inputs, output) = (&self.inputs, &self.output);
+                    clusterings.replay([place], |a, b| {
+                        compare_unfiltereds(inputs, output, group, a, b)
+                    });
+                    continue;
+                }
+            }
             if pending.is_none() {
                 self.advance_shadow(first)?;
             }
             let cursor = &self.inputs[first as usize].cursor;
             if cursor.row().is_some() {
-                let active = if open.is_live() { deletion } else { open };
                 self.merge_rows(&step, active)?;
             } else if cursor.marker().is_some() {
                 let is_read = |i: &&u32| self.inputs[**i as usize].origins.is_none();
@@ -524,37 +538,94 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         Ok(())
     }
 
+    /// What sorts behind all unfiltereds before those of these members of the group. `None` if all of them
+    /// are at the end of the partition.
+    #[inline]
+    fn least_order_prefix(&self, group: &[u32], members: impl Iterator<Item = u32>) -> Option<u64> {
+        let cursors = members.map(|member| &self.inputs[group[member as usize] as usize].cursor);
+        cursors
+            .filter_map(|cursor| match cursor.order_prefix() {
+                None => cursor.clustering().map(|_| 0),
+                prefix => prefix,
+            })
+            .min()
+    }
+
+    /// Copies rows of one input while they are plain, stand before all unfiltereds of this order prefix,
+    /// and are newer than the deletion that is open. Returns whether there were any.
+    fn copy_run(
+        &mut self,
+        number: usize,
+        limit: Option<u64>,
+        active: DeletionTime,
+    ) -> Result<bool> {
+        let input = &mut self.inputs[number];
+        let may_copy = input.nothing_dropped
+            && input.same_clustering
+            && input.same_columns
+            && !self.has_counters
+            && self.shadow.as_ref().is_none_or(|shadow| !shadow.is_here());
+        let mut copied = 0;
+        while may_copy
+            && copied < STEPS_PER_REPORT
+            && let Some((order_prefix, row)) = input.cursor.plain_row_ahead()
+            && limit.is_none_or(|limit| order_prefix < limit)
+            && (active.is_live() || active.marked_for_delete_at < row.liveness.timestamp)
+            && self.writer.copy_row(&row, &self.purger)?
+        {
+            input.cursor.next_unfiltered()?;
+            copied += 1;
+        }
+        self.counts.rows_read += u64::from(copied);
+        self.steps += copied;
+        Ok(copied > 0)
+    }
+
     /// Writes what the rows of these inputs at one clustering come to.
     fn merge_rows(&mut self, members: &[u32], active: DeletionTime) -> Result<()> {
         self.counts.rows_read += members.len() as u64;
+        if !self.has_counters && self.shadow.as_ref().is_none_or(ShadowSources::is_clear) {
+            if let Some(plain) = newest_plain(&self.inputs, members)
+                && (active.is_live() || active.marked_for_delete_at < plain.liveness.timestamp)
+                && self.writer.copy_row(&plain, &self.purger)?
+            {
+                return Ok(());
+            }
+            let mut versions = [PlainCells::default(); MOST_VERSIONS];
+            if members.len() > 1
+                && let Some((newest, count)) =
+                    plain_versions(&self.inputs, members, active, &mut versions)
+                && self
+                    .writer
+                    .write_newest_cells(&newest, &mut versions[..count])?
+            {
+                return Ok(());
+            }
+        }
+        self.merge_rows_cell_by_cell(members, active)
+    }
+
+    /// As [`PartitionMerger::merge_rows`], of any rows.
+    fn merge_rows_cell_by_cell(&mut self, members: &[u32], active: DeletionTime) -> Result<()> {
         let first = &self.inputs[members[0] as usize];
         let Some(row) = first.cursor.row() else {
             return Err(Error::Internal("a row among markers".to_owned()));
         };
-        const NEEDS_CARE: u8 =
-            flags::HAS_DELETION | flags::HAS_COMPLEX_DELETION | flags::EXTENSION_FLAG;
-        if active.is_live()
+        const NEEDS_CARE: u8 = flags::HAS_COMPLEX_DELETION | flags::EXTENSION_FLAG;
+        if members.len() == 1
+            && active.is_live()
             && first.nothing_dropped
             && first.same_clustering
             && !self.has_counters
             && row.head.flags & NEEDS_CARE == 0
             && self.shadow.as_ref().is_none_or(ShadowSources::is_clear)
         {
-            if let Some(plain) = newest_plain(&self.inputs, members, &row)
-                && self
-                    .writer
-                    .copy_row(row.clustering_bytes(), &plain, &self.purger)?
-            {
-                return Ok(());
-            }
-            if members.len() == 1 {
-                let map = first.map.of_kind(false);
-                match self.writer.transcode_row(&row, map, &self.purger) {
-                    Ok(true) => return Ok(()),
-                    Ok(false) => {}
-                    Err(TranscodeError::Row(error)) => return Err(first.cursor.place_error(error)),
-                    Err(TranscodeError::Other(error)) => return Err(error),
-                }
+            let map = first.map.of_kind(false);
+            match self.writer.transcode_row(&row, map, &self.purger) {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(TranscodeError::Row(error)) => return Err(first.cursor.place_error(error)),
+                Err(TranscodeError::Other(error)) => return Err(error),
             }
         }
         let guess = members

@@ -93,6 +93,18 @@ impl Tournament {
         self.collect(1, out);
     }
 
+    /// Contestants of which one is the least of all but `winner`, the only winner.
+    #[inline]
+    pub fn rivals(&self, winner: u32) -> impl Iterator<Item = u32> {
+        let mut node = self.width + winner as usize;
+        std::iter::from_fn(move || {
+            let sibling = (node > 1).then_some(node ^ 1)?;
+            node /= 2;
+            Some(self.entrant(sibling))
+        })
+        .filter(|rival| *rival != NONE)
+    }
+
     #[inline]
     fn entrant(&self, node: usize) -> u32 {
         if node < self.width {

@@ -22,6 +22,7 @@ pub mod flags;
 pub mod layout;
 pub mod parse;
 pub mod partition;
+pub mod plain_cells;
 pub mod plain_row;
 pub mod row;
 pub mod unfiltered;

@@ -7,7 +7,7 @@ use compactor_sstable::data::clustering::{Kind, Prefix};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::unfiltered::MarkerHead;
 
-use super::{Cursor, ExpectedPartitions, hex};
+use super::{Cursor, ExpectedPartitions, Place, hex};
 use crate::error::{Error, Result};
 use crate::window::BlockSource;
 
@@ -27,10 +27,14 @@ impl<S: BlockSource> Cursor<S> {
             return Ok(());
         };
         let previous = self.previous.prefix(previous_kind);
+        let spans = match self.place {
+            Place::RowAhead => self.ahead.spans(self.layout.clustering.len()),
+            _ => &self.spans,
+        };
         let current = Prefix {
             kind,
             base: self.window.bytes(),
-            spans: &self.spans,
+            spans,
         };
         match self.layout.clustering.compare(previous, current) {
             Ordering::Less => return Ok(()),

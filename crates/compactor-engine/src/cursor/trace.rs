@@ -5,6 +5,7 @@ use std::ops::Range;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
+use compactor_sstable::data::unfiltered::RowHead;
 use compactor_sstable::partitioner::KeyHash;
 
 use super::{Cursor, Place};
@@ -53,11 +54,16 @@ impl<S: BlockSource> Cursor<S> {
             return;
         };
         let bytes = self.window.bytes();
+        let of_row = |head: &RowHead| {
+            let name = head.clustering_start..head.clustering_end;
+            (Kind::Clustering, name)
+        };
         let (kind, name) = match &self.place {
-            Place::Row(head) => {
-                let name = head.clustering_start..head.clustering_end;
-                (Kind::Clustering, name)
-            }
+            Place::Row(head) => of_row(head),
+            Place::RowAhead => match self.ahead.current() {
+                Some(row) => of_row(&row.head),
+                None => return,
+            },
             Place::Marker(head) => {
                 let flags_len = match bytes.first() {
                     Some(flags) if flags & flags::EXTENSION_FLAG != 0 => 2,

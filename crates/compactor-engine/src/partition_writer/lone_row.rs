@@ -7,6 +7,7 @@ use compactor_sstable::data::cell::{CellView, Liveness, NO_TTL};
 use compactor_sstable::data::columns::{PresentColumns, write_subset};
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::data::encode::RowShape;
+use compactor_sstable::data::plain_cells::PlainCells;
 use compactor_sstable::data::plain_row::PlainRow;
 
 use super::{BlockOutput, Name, PartitionWriter};
@@ -21,27 +22,15 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
     ///
     /// # Errors
     /// Those of a full block.
-    #[inline]
-    pub fn copy_row(
-        &mut self,
-        clustering: &[u8],
-        row: &PlainRow<'_>,
-        purger: &Purger,
-    ) -> Result<bool> {
+    #[inline(always)]
+    pub fn copy_row(&mut self, row: &PlainRow<'_>, purger: &Purger) -> Result<bool> {
         let liveness = row.liveness;
         if liveness.is_expiring() && !keeps_expiring(purger, &liveness) {
             return Ok(false);
         }
         let begin = self.begin_unfiltered();
         let previous_size = self.position() - self.start - self.previous;
-        self.layout.put_plain_row(
-            &mut self.out,
-            &liveness,
-            row.has_all_columns,
-            clustering,
-            previous_size,
-            row.columns,
-        );
+        self.layout.put_plain_row(&mut self.out, row, previous_size);
         self.note_liveness(&liveness);
         if liveness.is_expiring() {
             for _ in 0..row.expiring_cells {
@@ -57,6 +46,47 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         self.collector.add_cells(cells);
         self.rows += 1;
         self.collector.add_row(cells);
+        self.end_unfiltered(begin, Name::of_row(begin + 1, row.clustering_end - 1))?;
+        Ok(true)
+    }
+
+    /// Writes a row with the liveness of `newest`, the first of `versions`, and of each column the cell of
+    /// the first that has it. As [`Layout::put_newest_cells`](compactor_sstable::data::layout::Layout::put_newest_cells)
+    /// wants them. Returns false, with nothing written, where they are not.
+    ///
+    /// # Errors
+    /// Those of a full block.
+    pub fn write_newest_cells(
+        &mut self,
+        newest: &PlainRow<'_>,
+        versions: &mut [PlainCells<'_>],
+    ) -> Result<bool> {
+        let layout = Arc::clone(&self.layout);
+        let present = versions.iter().fold(0, |all, row| all | row.present());
+        let shape = RowShape {
+            is_static: false,
+            liveness: newest.liveness,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            has_complex_deletion: false,
+            has_all_columns: present.count_ones() as usize == layout.regular_columns.len(),
+        };
+        let begin = self.begin_unfiltered();
+        let clustering = newest.clustering();
+        let frame = self.begin_row(&shape, clustering, newest.bytes.len());
+        layout.put_body_start(&mut self.out, &shape);
+        let collector = &mut self.collector;
+        let Some(cells) = layout.put_newest_cells(&mut self.out, versions, |timestamp| {
+            collector.update_timestamp(timestamp);
+        }) else {
+            self.out.truncate(begin);
+            return Ok(false);
+        };
+        frame.end(&mut self.out);
+        self.note_liveness(&newest.liveness);
+        self.collector.add_cells(u64::from(cells));
+        self.rows += 1;
+        self.collector.add_row(u64::from(cells));
         self.end_unfiltered(begin, Name::of_row(begin + 1, clustering.len()))?;
         Ok(true)
     }
@@ -76,7 +106,9 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
     ) -> Result<bool, TranscodeError> {
         let layout = Arc::clone(&self.layout);
         let mut body = row.body()?;
-        if purger.purge_liveness(body.liveness) != body.liveness {
+        if purger.purge_liveness(body.liveness) != body.liveness
+            || purger.purge_deletion(body.deletion) != body.deletion
+        {
             return Ok(false);
         }
         let is_kept = |cell: &CellView<'_>| matches!(purger.purge_cell(*cell), Purged::Kept(_));
@@ -85,8 +117,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         let shape = RowShape {
             is_static: false,
             liveness: body.liveness,
-            deletion: DeletionTime::LIVE,
-            is_shadowable: false,
+            deletion: body.deletion,
+            is_shadowable: body.is_shadowable,
             has_complex_deletion: false,
             has_all_columns,
         };
@@ -149,13 +181,14 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
                 cells += 1;
             }
         }
-        if cells == 0 && shape.liveness.is_empty() {
+        if cells == 0 && shape.liveness.is_empty() && shape.deletion.is_live() {
             // Nothing at all: Cassandra's reader skips such a row.
             self.out.truncate(begin);
             return Ok(false);
         }
         frame.end(&mut self.out);
         self.note_liveness(&shape.liveness);
+        self.collector.update_deletion_time(&shape.deletion);
         self.collector.add_cells(cells);
         for seconds in self.pending_seconds.drain(..) {
             self.collector.update_local_deletion_time(seconds);

@@ -252,6 +252,17 @@ impl ClusteringComparator {
         spans: &mut Vec<ValueSpan>,
     ) -> Parse<()> {
         spans.clear();
+        self.append_values(bytes, pos, count, spans)
+    }
+
+    #[inline(always)]
+    fn append_values(
+        &self,
+        bytes: &[u8],
+        pos: &mut usize,
+        count: usize,
+        spans: &mut Vec<ValueSpan>,
+    ) -> Parse<()> {
         let mut header = 0u64;
         for (index, column) in self.columns.iter().enumerate().take(count) {
             if index % 32 == 0 {
@@ -303,6 +314,20 @@ impl ClusteringComparator {
         spans: &mut Vec<ValueSpan>,
     ) -> Parse<()> {
         self.parse_values(bytes, pos, self.columns.len(), spans)
+    }
+
+    /// As [`ClusteringComparator::parse_row`], but leaves what is in `spans`.
+    ///
+    /// # Errors
+    /// [`Stop::Incomplete`] if the bytes end first.
+    #[inline(always)]
+    pub fn append_row(
+        &self,
+        bytes: &[u8],
+        pos: &mut usize,
+        spans: &mut Vec<ValueSpan>,
+    ) -> Parse<()> {
+        self.append_values(bytes, pos, self.columns.len(), spans)
     }
 
     /// Parses `u8 kind | u16 count | values` of a range tombstone marker at `*pos`.

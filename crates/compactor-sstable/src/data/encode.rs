@@ -10,6 +10,7 @@ use crate::data::columns::write_subset;
 use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use crate::data::flags;
 use crate::data::layout::{ColumnLayout, Layout};
+use crate::data::plain_row::PlainRow;
 use crate::vint;
 
 /// Everything of a row that its flag bytes and the start of its body depend on.
@@ -122,74 +123,85 @@ impl RowFrame {
     }
 }
 
-/// Room for the five vints behind a row's clustering.
-const HEAD_ROOM: usize = 5 * vint::MAX_LEN;
+/// Bytes that are copied at once: flags and clustering of most rows.
+const SHORT_HEAD: usize = 32;
+/// Vints of less are two bytes long at most.
+const TWO_BYTES: u64 = 1 << 14;
 
-/// What is in front of a row's columns, in room that is there for the longest.
-struct RowStart<'a> {
-    room: &'a mut [u8],
-    len: usize,
-}
-
-impl RowStart<'_> {
-    #[inline(always)]
-    fn put_byte(&mut self, byte: u8) {
-        self.room[self.len] = byte;
-        self.len += 1;
+/// Size of the body, size of the unfiltered before it and timestamp, and how many bytes they take; `None`
+/// where one of the sizes takes more than two bytes or the timestamp more than eight.
+///
+/// They are made in a register: to write them one by one and copy them would wait for what was written
+/// last.
+#[inline(always)]
+fn short_start(
+    previous_size: u64,
+    timestamp: u64,
+    columns_len: usize,
+) -> Option<([u8; 16], usize)> {
+    let timestamp_len = vint::unsigned_len(timestamp);
+    let previous_len = 1 + usize::from(previous_size >= 0x80);
+    let size = (previous_len + timestamp_len + columns_len) as u64;
+    if size >= TWO_BYTES || previous_size >= TWO_BYTES || timestamp_len == vint::MAX_LEN {
+        return None;
     }
-
-    #[inline(always)]
-    fn put_uvint(&mut self, value: u64) {
-        if value < 0x80 {
-            return self.put_byte(value as u8);
-        }
-        let (encoded, len) = vint::encode(value);
-        self.room[self.len..self.len + vint::MAX_LEN].copy_from_slice(&encoded);
-        self.len += len;
-    }
+    let two_bytes = |value: u64, len: usize| value | (0x8000 * (len as u64 - 1));
+    let size_len = 1 + usize::from(size >= 0x80);
+    let sizes =
+        (two_bytes(size, size_len) << (8 * previous_len)) | two_bytes(previous_size, previous_len);
+    let sizes_len = size_len + previous_len;
+    // Where its leading ones are, a vint of this length has zeros.
+    let ones = !(0xff >> (timestamp_len - 1)) & 0xff;
+    let times = timestamp | (ones << (8 * (timestamp_len - 1)));
+    let start = (u128::from(sizes) << (128 - 8 * sizes_len))
+        | (u128::from(times) << (128 - 8 * (sizes_len + timestamp_len)));
+    Some((start.to_be_bytes(), sizes_len + timestamp_len))
 }
 
 impl Layout {
-    /// Appends a row that has a liveness, not an empty one, and no deletion, whose columns, subset and
-    /// cells, are `columns`, and which is not the static one. As [`RowFrame`] does, but all lengths are
-    /// known.
+    /// Appends a plain row of another SSTable, which has this one's columns. As [`RowFrame`] does, but
+    /// all lengths are known.
     #[inline]
-    pub fn put_plain_row(
+    pub fn put_plain_row(&self, out: &mut Vec<u8>, row: &PlainRow<'_>, previous_size: u64) {
+        // Flags depend on nothing but the row.
+        match row.bytes.first_chunk::<SHORT_HEAD>() {
+            // A copy of constant length is a few instructions.
+            Some(first) if row.clustering_end <= SHORT_HEAD => {
+                let begin = out.len();
+                out.extend_from_slice(first);
+                out.truncate(begin + row.clustering_end);
+            }
+            _ => out.extend_from_slice(&row.bytes[..row.clustering_end]),
+        }
+        let columns = row.columns();
+        let timestamp = row.liveness.timestamp.wrapping_sub(self.min_timestamp) as u64;
+        match short_start(previous_size, timestamp, columns.len()) {
+            Some((start, len)) if !row.liveness.is_expiring() => {
+                let begin = out.len();
+                out.extend_from_slice(&start);
+                out.truncate(begin + len);
+            }
+            _ => self.put_long_start(out, &row.liveness, previous_size, columns.len()),
+        }
+        out.extend_from_slice(columns);
+    }
+
+    /// Appends what is between the clustering and the columns of a row.
+    fn put_long_start(
         &self,
         out: &mut Vec<u8>,
         liveness: &Liveness,
-        has_all_columns: bool,
-        clustering: &[u8],
         previous_size: u64,
-        columns: &[u8],
+        columns_len: usize,
     ) {
-        debug_assert!(!liveness.is_empty());
-        let shape = RowShape {
-            is_static: false,
-            liveness: *liveness,
-            deletion: DeletionTime::LIVE,
-            is_shadowable: false,
-            has_complex_deletion: false,
-            has_all_columns,
-        };
-        out.push(shape.flags().0);
-        out.extend_from_slice(clustering);
         let times = self.liveness_deltas(liveness);
         let times_len: usize = times.iter().flatten().map(|t| vint::unsigned_len(*t)).sum();
-        let previous_size_len = vint::unsigned_len(previous_size);
-        let begin = out.len();
-        // Made in place: to write it elsewhere and copy it would wait for what was written last.
-        out.extend_from_slice(&[0; HEAD_ROOM]);
-        let room = &mut out[begin..];
-        let mut start = RowStart { room, len: 0 };
-        start.put_uvint((previous_size_len + times_len + columns.len()) as u64);
-        start.put_uvint(previous_size);
+        let size = vint::unsigned_len(previous_size) + times_len + columns_len;
+        vint::write_unsigned(out, size as u64);
+        vint::write_unsigned(out, previous_size);
         for delta in times.into_iter().flatten() {
-            start.put_uvint(delta);
+            vint::write_unsigned(out, delta);
         }
-        let end = begin + start.len;
-        out.truncate(end);
-        out.extend_from_slice(columns);
     }
 
     /// What a body that begins with this liveness has of it: timestamp, TTL and local expiration time.

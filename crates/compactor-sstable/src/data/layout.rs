@@ -20,6 +20,18 @@ pub struct ColumnLayout {
     pub is_complex: bool,
     /// Cells are counter contexts.
     pub is_counter: bool,
+    pub(crate) plain_value: PlainValue,
+}
+
+/// How values of a column are framed in rows that [`PlainRow`](crate::data::plain_row::PlainRow) reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PlainValue {
+    /// They have this length, which is not 0.
+    Fixed(u32),
+    /// A vint length precedes each.
+    WithLength,
+    /// A row with such a column is not a plain one.
+    None,
 }
 
 impl ColumnLayout {
@@ -35,10 +47,19 @@ impl ColumnLayout {
                     .map_err(|_| Error::unsupported(format!("values of {len} bytes")))?,
             ),
         };
+        let is_complex = cql_type.is_multi_cell();
+        let is_counter = matches!(cql_type, CqlType::CounterColumn);
+        let plain_value = match fixed_len {
+            Some(0) => PlainValue::None,
+            _ if is_complex || is_counter => PlainValue::None,
+            Some(len) => PlainValue::Fixed(len),
+            None => PlainValue::WithLength,
+        };
         Ok(ColumnLayout {
             name,
-            is_complex: cql_type.is_multi_cell(),
-            is_counter: matches!(cql_type, CqlType::CounterColumn),
+            is_complex,
+            is_counter,
+            plain_value,
             fixed_len,
             cql_type,
         })

@@ -9,7 +9,7 @@ use crate::data::cell::{Liveness, NO_TIMESTAMP, NO_TTL, decode_local_deletion_ti
 use crate::data::columns::LIST_FORM_FROM;
 use crate::data::deletion_time::NO_DELETION_TIME;
 use crate::data::flags;
-use crate::data::layout::{ColumnLayout, Layout};
+use crate::data::layout::{Layout, PlainValue};
 use crate::data::parse::MAX_VALUE_LEN;
 use crate::data::unfiltered::{RowHead, delta_seconds};
 use crate::vint;
@@ -22,14 +22,16 @@ const EXPIRING: u8 =
 
 /// A row, not the static one, without any deletion, whose cells are all simple and have the times of
 /// its liveness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct PlainRow<'a> {
+    /// The whole row, as it is in its SSTable.
+    pub bytes: &'a [u8],
+    /// Where its clustering ends, which begins behind the flags.
+    pub clustering_end: usize,
+    /// Where what follows the liveness begins: the columns subset, unless all are present, and the cells.
+    pub columns_start: usize,
     /// Primary-key liveness; not empty.
     pub liveness: Liveness,
-    /// Every regular column of the header is present.
-    pub has_all_columns: bool,
-    /// Everything behind the liveness: the columns subset, unless all are present, and the cells.
-    pub columns: &'a [u8],
     /// Cells that do not expire.
     pub live_cells: u32,
     /// Cells that expire with the liveness.
@@ -37,13 +39,19 @@ pub struct PlainRow<'a> {
 }
 
 impl<'a> PlainRow<'a> {
+    /// A plain row may begin with this flag byte.
+    #[inline(always)]
+    pub fn may_have_flags(flag_byte: u8) -> bool {
+        const PLAIN: u8 = flags::HAS_TIMESTAMP | flags::HAS_TTL | flags::HAS_ALL_COLUMNS;
+        flag_byte & !PLAIN == 0 && flag_byte & flags::HAS_TIMESTAMP != 0
+    }
+
     /// Reads the row at the start of `bytes`. `None` if it is another sort of row, is not written in
     /// Cassandra's canonical form, or is damaged: reading it as
     /// [`RowBody`](crate::data::row::RowBody) tells what it is then.
     #[inline(always)]
     pub fn read(bytes: &'a [u8], head: &RowHead, layout: &Layout) -> Option<PlainRow<'a>> {
-        const PLAIN: u8 = flags::HAS_TIMESTAMP | flags::HAS_TTL | flags::HAS_ALL_COLUMNS;
-        if head.flags & !PLAIN != 0 || head.flags & flags::HAS_TIMESTAMP == 0 {
+        if !PlainRow::may_have_flags(head.flags) {
             return None;
         }
         let bytes = bytes.get(..head.len)?;
@@ -61,29 +69,59 @@ impl<'a> PlainRow<'a> {
         let start = pos;
         let columns = &layout.regular_columns[..];
         let mut cells = CellCounts::default();
-        let has_all_columns = head.flags & flags::HAS_ALL_COLUMNS != 0;
+        let has_all_columns = head.has_all_columns();
         if has_all_columns {
             for column in columns {
-                cells.skip_cell(bytes, &mut pos, column)?;
+                cells.skip_cell(bytes, &mut pos, column.plain_value)?;
             }
         } else {
             let mut present = canonical_subset(bytes, &mut pos, columns.len())?;
             while present != 0 {
                 let column = columns.get(present.trailing_zeros() as usize)?;
-                cells.skip_cell(bytes, &mut pos, column)?;
+                cells.skip_cell(bytes, &mut pos, column.plain_value)?;
                 present &= present - 1;
             }
         }
+        // Behind the end, too, if a value goes beyond it.
         if pos != bytes.len() || (cells.expiring > 0 && !liveness.is_expiring()) {
             return None;
         }
         Some(PlainRow {
+            bytes,
+            clustering_end: head.clustering_end,
+            columns_start: start,
             liveness,
-            has_all_columns,
-            columns: &bytes[start..],
             live_cells: cells.live,
             expiring_cells: cells.expiring,
         })
+    }
+
+    /// Every regular column of the header is present.
+    #[inline(always)]
+    pub fn has_all_columns(&self) -> bool {
+        self.bytes
+            .first()
+            .is_some_and(|flags| flags & flags::HAS_ALL_COLUMNS != 0)
+    }
+
+    /// The serialized clustering.
+    #[inline(always)]
+    pub fn clustering(&self) -> &'a [u8] {
+        self.bytes.get(1..self.clustering_end).unwrap_or_default()
+    }
+
+    /// Everything behind the liveness.
+    #[inline(always)]
+    pub fn columns(&self) -> &'a [u8] {
+        self.bytes.get(self.columns_start..).unwrap_or_default()
+    }
+
+    /// Has the same times and columns as a row of another SSTable.
+    #[inline]
+    pub fn has_same_content(&self, other: &PlainRow<'_>) -> bool {
+        self.liveness == other.liveness
+            && self.has_all_columns() == other.has_all_columns()
+            && self.columns() == other.columns()
     }
 }
 
@@ -104,7 +142,7 @@ fn expiring_liveness(
 
 /// The columns that are present, a bit each, of a subset in bitmap form in which something is missing.
 #[inline]
-fn canonical_subset(bytes: &[u8], pos: &mut usize, count: usize) -> Option<u64> {
+pub(crate) fn canonical_subset(bytes: &[u8], pos: &mut usize, count: usize) -> Option<u64> {
     // More columns are written as a list.
     if count >= LIST_FORM_FROM {
         return None;
@@ -128,42 +166,46 @@ fn canonical_vint(bytes: &[u8], pos: &mut usize) -> Option<u64> {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct CellCounts {
+pub(crate) struct CellCounts {
     live: u32,
     expiring: u32,
 }
 
 impl CellCounts {
+    /// Moves `pos` behind a cell, or behind the end of `bytes` where the cell does not end before it.
     #[inline(always)]
-    fn skip_cell(&mut self, bytes: &[u8], pos: &mut usize, column: &ColumnLayout) -> Option<()> {
-        if column.is_complex || column.is_counter {
-            return None;
-        }
+    pub(crate) fn skip_cell(
+        &mut self,
+        bytes: &[u8],
+        pos: &mut usize,
+        value: PlainValue,
+    ) -> Option<()> {
         let flag_byte = *bytes.get(*pos)?;
         *pos += 1;
-        match flag_byte & !flags::CELL_HAS_EMPTY_VALUE {
-            LIVE => self.live += 1,
-            EXPIRING => self.expiring += 1,
-            _ => return None,
+        if flag_byte == LIVE {
+            self.live += 1;
+        } else {
+            match flag_byte & !flags::CELL_HAS_EMPTY_VALUE {
+                LIVE => self.live += 1,
+                EXPIRING => self.expiring += 1,
+                _ => return None,
+            }
+            if flag_byte & flags::CELL_HAS_EMPTY_VALUE != 0 {
+                return (value != PlainValue::None).then_some(());
+            }
         }
-        if flag_byte & flags::CELL_HAS_EMPTY_VALUE != 0 {
-            return Some(());
-        }
-        let len = match column.fixed_len {
-            Some(len) => len as usize,
-            None => {
+        match value {
+            PlainValue::Fixed(len) => *pos += len as usize,
+            PlainValue::WithLength => {
                 let len = canonical_vint(bytes, pos)?;
-                if len > MAX_VALUE_LEN as u64 {
+                // The flag says so of an empty one.
+                if len == 0 || len > MAX_VALUE_LEN as u64 {
                     return None;
                 }
-                len as usize
+                *pos += len as usize;
             }
-        };
-        // The flag says so of an empty one.
-        if len == 0 || len > bytes.len() - *pos {
-            return None;
+            PlainValue::None => return None,
         }
-        *pos += len;
         Some(())
     }
 }
@@ -177,7 +219,7 @@ mod tests {
     use crate::data::columns::write_subset;
     use crate::data::deletion_time::DeletionTime;
     use crate::data::encode::{RowFrame, RowShape};
-    use crate::data::layout::TimestampDeltas;
+    use crate::data::layout::{ColumnLayout, TimestampDeltas};
     use crate::data::row::RowBody;
     use crate::data::unfiltered::{UnfilteredHead, parse_head};
     use crate::types::CqlType;
@@ -305,9 +347,9 @@ mod tests {
                 prop_assert_eq!(row.expiring_cells as usize, expiring);
                 prop_assert_eq!(row.live_cells as usize, present().count() - expiring);
                 let again = write(&to, liveness, &cells);
-                prop_assert!(again.ends_with(row.columns));
+                prop_assert!(again.ends_with(row.columns()));
                 let body_start = head(&again, &to).body_start;
-                let times = again.len() - body_start - row.columns.len();
+                let times = again.len() - body_start - row.columns().len();
                 let most = if ttl == NO_TTL { 9 } else { 27 };
                 prop_assert!(times <= most);
             }
@@ -336,8 +378,8 @@ mod tests {
                 prop_assert!(body.deletion.is_live());
                 let mut written = Vec::new();
                 let count = layout.regular_columns.len();
-                prop_assert_eq!(row.has_all_columns, body.present().remaining() == count);
-                if !row.has_all_columns {
+                prop_assert_eq!(row.has_all_columns(), body.present().remaining() == count);
+                if !row.has_all_columns() {
                     write_subset(&mut written, count, body.present().clone().collect::<Vec<_>>().into_iter());
                 }
                 let mut cells = 0;
@@ -349,7 +391,7 @@ mod tests {
                     cells += 1;
                 }
                 prop_assert_eq!(cells, row.live_cells + row.expiring_cells);
-                prop_assert_eq!(&written[..], row.columns);
+                prop_assert_eq!(&written[..], row.columns());
             }
         }
     }

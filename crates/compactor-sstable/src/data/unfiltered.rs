@@ -53,6 +53,12 @@ impl RowHead {
     pub fn is_static(&self) -> bool {
         self.extended_flags & flags::IS_STATIC != 0
     }
+
+    /// True for a row that has every column of the header.
+    #[inline(always)]
+    pub fn has_all_columns(&self) -> bool {
+        self.flags & flags::HAS_ALL_COLUMNS != 0
+    }
 }
 
 /// A range tombstone marker, parsed.
@@ -116,8 +122,8 @@ pub fn parse_head(
     )
 }
 
-/// The row at the start of `bytes`, if there is one, without a second flag byte, whole and sound. Of
-/// anything else [`parse_head`] tells what it is; of such a row it tells the same. Its result has many
+/// The row at the start of `bytes`, if there is one, without a second flag byte, whole and sound; its
+/// clustering values are added to `spans`. Of anything else [`parse_head`] tells what it is; of such a row it tells the same. Its result has many
 /// forms and comes by way of memory, which takes longer than the parsing of a short row.
 #[inline(always)]
 pub fn whole_row(bytes: &[u8], layout: &Layout, spans: &mut Vec<ValueSpan>) -> Option<RowHead> {
@@ -127,7 +133,7 @@ pub fn whole_row(bytes: &[u8], layout: &Layout, spans: &mut Vec<ValueSpan>) -> O
     }
     let clustering_start = 1;
     let mut pos = clustering_start;
-    layout.clustering.parse_row(bytes, &mut pos, spans).ok()?;
+    layout.clustering.append_row(bytes, &mut pos, spans).ok()?;
     let clustering_end = pos;
     let body_size = vint::read_unsigned(bytes, &mut pos)?;
     if body_size > MAX_BODY_LEN || body_size > (bytes.len() - pos) as u64 {

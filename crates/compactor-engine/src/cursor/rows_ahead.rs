@@ -1,0 +1,132 @@
+//! Plain rows behind the cursor, found several at a time.
+//!
+//! Finding out where a row's parts lie is one short chain of loads after the other. For many rows in one
+//! loop the processor works on several of them at once; between two rows of a merge it has
+//! forgotten everything.
+
+use compactor_sstable::data::cell::Liveness;
+use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
+use compactor_sstable::data::layout::{ColumnLayout, Layout};
+use compactor_sstable::data::plain_row::PlainRow;
+use compactor_sstable::data::unfiltered::{RowHead, whole_row};
+
+/// Rows that are looked for at once.
+const MOST: usize = 16;
+
+/// A plain row whose clustering sorts behind that of the one before it, where there is one here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowAhead {
+    pub(super) head: RowHead,
+    pub(super) order_prefix: u64,
+    liveness: Liveness,
+    columns_start: u32,
+    live_cells: u32,
+    expiring_cells: u32,
+}
+
+impl RowAhead {
+    /// The row, which begins where `bytes` does.
+    #[inline(always)]
+    pub(super) fn plain<'a>(&self, bytes: &'a [u8]) -> Option<PlainRow<'a>> {
+        Some(PlainRow {
+            bytes: bytes.get(..self.head.len)?,
+            clustering_end: self.head.clustering_end,
+            columns_start: self.columns_start as usize,
+            liveness: self.liveness,
+            live_cells: self.live_cells,
+            expiring_cells: self.expiring_cells,
+        })
+    }
+}
+
+/// Rows that were found, and on which of them the cursor stands.
+#[derive(Debug, Default)]
+pub(super) struct RowsAhead {
+    rows: Vec<RowAhead>,
+    /// Of all rows, one after the other, as many of each as there are clustering columns.
+    spans: Vec<ValueSpan>,
+    at: usize,
+}
+
+impl RowsAhead {
+    /// Rows of this table may be plain, and most of their clusterings are told apart without parsing
+    /// them.
+    pub(super) fn may_find(layout: &Layout) -> bool {
+        let is_simple = |c: &ColumnLayout| !c.is_complex && !c.is_counter;
+        !layout.clustering.is_empty() && layout.regular_columns.iter().all(is_simple)
+    }
+
+    /// Looks for rows one behind the other at the start of `bytes`. Returns the first, on which the
+    /// cursor is to stand.
+    pub(super) fn find(&mut self, bytes: &[u8], layout: &Layout) -> Option<&RowAhead> {
+        self.rows.clear();
+        self.spans.clear();
+        self.at = 0;
+        let clustering = &layout.clustering;
+        let mut rest = bytes;
+        while self.rows.len() < MOST && rest.first().is_some_and(|f| PlainRow::may_have_flags(*f)) {
+            let spans_before = self.spans.len();
+            let Some(head) = whole_row(rest, layout, &mut self.spans) else {
+                break;
+            };
+            let (previous_spans, spans) = self.spans.split_at(spans_before);
+            let current = Prefix {
+                kind: Kind::Clustering,
+                base: rest,
+                spans,
+            };
+            let Some(order_prefix) = clustering.order_prefix(current) else {
+                break;
+            };
+            if let Some(previous) = self.rows.last()
+                && order_prefix <= previous.order_prefix
+            {
+                let len = previous.head.len;
+                let previous = Prefix {
+                    kind: Kind::Clustering,
+                    base: &bytes[bytes.len() - rest.len() - len..],
+                    spans: &previous_spans[spans_before - spans.len()..],
+                };
+                // The cursor says what is wrong when it comes there.
+                if clustering.compare(previous, current).is_ge() {
+                    break;
+                }
+            }
+            let Some(plain) = PlainRow::read(rest, &head, layout) else {
+                break;
+            };
+            // Plain rows are shorter than 4 GiB.
+            self.rows.push(RowAhead {
+                head,
+                order_prefix,
+                liveness: plain.liveness,
+                columns_start: plain.columns_start as u32,
+                live_cells: plain.live_cells,
+                expiring_cells: plain.expiring_cells,
+            });
+            rest = &rest[head.len..];
+        }
+        self.rows.first()
+    }
+
+    /// Moves to the next row, if there is one here, and returns the length of the one before.
+    #[inline(always)]
+    pub(super) fn advance(&mut self) -> Option<(usize, &RowAhead)> {
+        let next = self.rows.get(self.at + 1)?;
+        let len = self.rows[self.at].head.len;
+        self.at += 1;
+        Some((len, next))
+    }
+
+    /// The row on which the cursor stands.
+    #[inline(always)]
+    pub(super) fn current(&self) -> Option<&RowAhead> {
+        self.rows.get(self.at)
+    }
+
+    /// Where the values of its clustering lie.
+    #[inline]
+    pub(super) fn spans(&self, columns: usize) -> &[ValueSpan] {
+        &self.spans[self.at * columns..][..columns]
+    }
+}
