@@ -472,24 +472,24 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         let mut pending: Option<(DeletionTime, Ordering)> = None;
         loop {
             self.step(observer)?;
-            places.clear();
-            clusterings.winners(&mut places);
-            step.clear();
-            step.extend(places.iter().map(|place| group[*place as usize]));
-            let Some(&first) = step.first() else { break };
             let active = if open.is_live() { deletion } else { open };
-            if let [place] = places[..]
-                && pending.is_none()
+            if pending.is_none()
+                && let Some(place) = clusterings.only_winner()
             {
                 let limit = self.least_order_prefix(group, clusterings.rivals(place));
-                if self.copy_run(first as usize, limit, active)? {
+                if self.copy_run(group[place as usize] as usize, limit, active)? {
                     let (inputs, output) = (&self.inputs, &self.output);
-                    clusterings.replay([place], |a, b| {
+                    clusterings.replay_one(place, |a, b| {
                         compare_unfiltereds(inputs, output, group, a, b)
                     });
                     continue;
                 }
             }
+            places.clear();
+            clusterings.winners(&mut places);
+            step.clear();
+            step.extend(places.iter().map(|place| group[*place as usize]));
+            let Some(&first) = step.first() else { break };
             if pending.is_none() {
                 self.advance_shadow(first)?;
             }

@@ -366,7 +366,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         )
     }
 
-    #[inline]
+    // Where it lies comes in registers: by way of memory it would be waited for.
+    #[inline(always)]
     fn end_unfiltered(&mut self, begin: usize, name: Name) -> Result<()> {
         let start = self.out_position + begin as u64 - self.start;
         let end = self.position() - self.start;

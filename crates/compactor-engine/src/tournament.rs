@@ -80,6 +80,32 @@ impl Tournament {
         self.nodes = nodes;
     }
 
+    /// Plays the matches of this contestant again, after its position changed.
+    #[inline]
+    pub fn replay_one(&mut self, contestant: u32, mut compare: impl FnMut(u32, u32) -> Ordering) {
+        let mut node = (self.width + contestant as usize) / 2;
+        while node >= 1 {
+            self.play(node, &mut compare);
+            node /= 2;
+        }
+    }
+
+    /// The least contestant, if no other is equal to it.
+    #[inline]
+    pub fn only_winner(&self) -> Option<u32> {
+        let mut node = 1;
+        while node < self.width {
+            let Match { winner, is_tie } = self.matches[node];
+            if is_tie || winner == NONE {
+                return None;
+            }
+            node *= 2;
+            node += usize::from(self.entrant(node) != winner);
+        }
+        let winner = self.entrant(node);
+        (winner != NONE).then_some(winner)
+    }
+
     /// Appends the least contestants, all equal to one another, in ascending number; nothing when
     /// all have withdrawn.
     #[inline]
@@ -197,6 +223,14 @@ mod tests {
             let mut group = Vec::new();
             tree.winners(&mut group);
             let Some(first) = group.first() else { break };
+            let is_alone = group.len() == 1;
+            assert_eq!(tree.only_winner(), is_alone.then_some(*first));
+            if is_alone {
+                let value = |i: u32| inputs[i as usize].get(at[i as usize]);
+                let others = (0..inputs.len() as u32).filter(|i| i != first);
+                let least = others.filter_map(value).min();
+                assert_eq!(tree.rivals(*first).filter_map(value).min(), least);
+            }
             out.push((inputs[*first as usize][at[*first as usize]], group.clone()));
             for &member in &group {
                 at[member as usize] += 1;
@@ -205,10 +239,14 @@ mod tests {
                 }
             }
             let mut matches = 0;
-            tree.replay(group.iter().copied(), |a, b| {
+            let play = |a, b| {
                 matches += 1;
                 order(&at, a, b)
-            });
+            };
+            match group[..] {
+                [only] => tree.replay_one(only, play),
+                _ => tree.replay(group.iter().copied(), play),
+            }
             assert!(matches < inputs.len(), "a match was played twice");
         }
         out

@@ -128,34 +128,37 @@ const SHORT_HEAD: usize = 32;
 /// Vints of less are two bytes long at most.
 const TWO_BYTES: u64 = 1 << 14;
 
-/// Size of the body, size of the unfiltered before it and timestamp, and how many bytes they take; `None`
-/// where one of the sizes takes more than two bytes or the timestamp more than eight.
-///
-/// They are made in a register: to write them one by one and copy them would wait for what was written
-/// last.
+/// Appends size of the body, size of the unfiltered before it and timestamp. Returns false, with nothing
+/// written, where one of the sizes takes more than two bytes or the timestamp more than eight.
 #[inline(always)]
-fn short_start(
+fn put_short_start(
+    out: &mut Vec<u8>,
     previous_size: u64,
     timestamp: u64,
     columns_len: usize,
-) -> Option<([u8; 16], usize)> {
+) -> bool {
     let timestamp_len = vint::unsigned_len(timestamp);
     let previous_len = 1 + usize::from(previous_size >= 0x80);
     let size = (previous_len + timestamp_len + columns_len) as u64;
     if size >= TWO_BYTES || previous_size >= TWO_BYTES || timestamp_len == vint::MAX_LEN {
-        return None;
+        return false;
     }
-    let two_bytes = |value: u64, len: usize| value | (0x8000 * (len as u64 - 1));
     let size_len = 1 + usize::from(size >= 0x80);
+    let two_bytes = |value: u64, len: usize| value as u32 | (0x8000 * (len as u32 - 1));
     let sizes =
         (two_bytes(size, size_len) << (8 * previous_len)) | two_bytes(previous_size, previous_len);
     let sizes_len = size_len + previous_len;
-    // Where its leading ones are, a vint of this length has zeros.
-    let ones = !(0xff >> (timestamp_len - 1)) & 0xff;
-    let times = timestamp | (ones << (8 * (timestamp_len - 1)));
-    let start = (u128::from(sizes) << (128 - 8 * sizes_len))
-        | (u128::from(times) << (128 - 8 * (sizes_len + timestamp_len)));
-    Some((start.to_be_bytes(), sizes_len + timestamp_len))
+    // The leading ones of a vint, where its first byte comes to lie.
+    let ones = u64::from(!(0xff_u8 >> (timestamp_len - 1))) << 56;
+    let timestamp = (timestamp << (64 - 8 * timestamp_len)) | ones;
+    // Made in place: to write it elsewhere and copy it would wait for what was written last.
+    let begin = out.len();
+    out.extend_from_slice(&[0; 12]);
+    let room = &mut out[begin..][..12];
+    room[..4].copy_from_slice(&(sizes << (32 - 8 * sizes_len)).to_be_bytes());
+    room[sizes_len..sizes_len + 8].copy_from_slice(&timestamp.to_be_bytes());
+    out.truncate(begin + sizes_len + timestamp_len);
+    true
 }
 
 impl Layout {
@@ -175,13 +178,10 @@ impl Layout {
         }
         let columns = row.columns();
         let timestamp = row.liveness.timestamp.wrapping_sub(self.min_timestamp) as u64;
-        match short_start(previous_size, timestamp, columns.len()) {
-            Some((start, len)) if !row.liveness.is_expiring() => {
-                let begin = out.len();
-                out.extend_from_slice(&start);
-                out.truncate(begin + len);
-            }
-            _ => self.put_long_start(out, &row.liveness, previous_size, columns.len()),
+        if row.liveness.is_expiring()
+            || !put_short_start(out, previous_size, timestamp, columns.len())
+        {
+            self.put_long_start(out, &row.liveness, previous_size, columns.len());
         }
         out.extend_from_slice(columns);
     }
