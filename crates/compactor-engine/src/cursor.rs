@@ -154,7 +154,7 @@ impl<S: BlockSource> Cursor<S> {
 
     fn of(window: Window<S>, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
         Cursor {
-            looks_ahead: RowsAhead::may_find(&layout),
+            looks_ahead: false,
             ahead: RowsAhead::default(),
             window,
             layout,
@@ -391,7 +391,7 @@ impl<S: BlockSource> Cursor<S> {
     /// Damage, clusterings that do not ascend, or markers that do not pair.
     #[inline(always)]
     pub fn next_unfiltered(&mut self) -> Result<()> {
-        if matches!(self.place, Place::RowAhead)
+        if self.is_on_row_ahead()
             && let Some((len, next)) = self.ahead.advance()
         {
             self.order_prefix = Some(next.order_prefix);
@@ -414,6 +414,8 @@ impl<S: BlockSource> Cursor<S> {
                 self.window.consume(len);
             }
             Place::RowAhead => {
+                // What follows may be damaged: then the cursor stands nowhere.
+                self.place = Place::PartitionStart;
                 if let Some(&RowAhead { head, .. }) = self.ahead.current() {
                     let spans = self.ahead.spans(self.layout.clustering.len());
                     self.spans.clear();
@@ -564,10 +566,16 @@ impl<S: BlockSource> Cursor<S> {
         self.order_prefix
     }
 
+    /// Whoever reads wants [`Cursor::plain_row`] of most rows: looks for several of them at once, where
+    /// the table allows it.
+    pub(crate) fn look_ahead(&mut self, is_wanted: bool) {
+        self.looks_ahead =
+            is_wanted && self.has_order_prefixes && RowsAhead::may_find(&self.layout);
+    }
+
     /// Clusterings are held against those of another order.
     pub(crate) fn without_order_prefixes(&mut self) {
         self.has_order_prefixes = false;
-        self.looks_ahead = false;
     }
 
     /// The current row.
@@ -590,19 +598,25 @@ impl<S: BlockSource> Cursor<S> {
     pub fn plain_row(&self) -> Option<PlainRow<'_>> {
         match &self.place {
             Place::Row(head) => PlainRow::read(self.window.bytes(), head, &self.layout),
-            Place::RowAhead => self.ahead.current()?.plain(self.window.bytes()),
+            Place::RowAhead => Some(self.ahead.current()?.plain(self.window.bytes())),
             _ => None,
         }
+    }
+
+    /// On one of the plain rows that were found in advance.
+    #[inline(always)]
+    pub(crate) fn is_on_row_ahead(&self) -> bool {
+        matches!(self.place, Place::RowAhead)
     }
 
     /// The current row and its order prefix, if it is one of the plain rows that were found in advance.
     #[inline(always)]
     pub(crate) fn plain_row_ahead(&self) -> Option<(u64, PlainRow<'_>)> {
-        if !matches!(self.place, Place::RowAhead) {
+        if !self.is_on_row_ahead() {
             return None;
         }
         let row = self.ahead.current()?;
-        Some((row.order_prefix, row.plain(self.window.bytes())?))
+        Some((row.order_prefix, row.plain(self.window.bytes())))
     }
 
     /// The current range tombstone marker.
@@ -627,6 +641,7 @@ impl<S: BlockSource> Cursor<S> {
 
     /// Gives the memory of the window back, behind the last partition.
     pub(crate) fn give_back(&mut self) {
+        self.ahead = RowsAhead::default();
         self.window.give_back();
     }
 

@@ -50,6 +50,7 @@ impl<S: BlockSource> MergeInput<S> {
         {
             cursor.without_order_prefixes();
         }
+        cursor.look_ahead(same_clustering && same_columns);
         MergeInput {
             cursor,
             map,
@@ -74,7 +75,14 @@ impl<S: BlockSource> MergeInput<S> {
     #[must_use]
     pub fn with_dropped_cells(mut self) -> MergeInput<S> {
         self.nothing_dropped = false;
+        self.cursor.look_ahead(false);
         self
+    }
+
+    /// Bytes of its plain rows can be copied, behind their times.
+    #[inline]
+    pub(crate) fn may_copy_rows(&self) -> bool {
+        self.nothing_dropped && self.same_clustering && self.same_columns
     }
 
     /// The cursor, for counters.

@@ -10,8 +10,9 @@ use compactor_sstable::data::plain_row::PlainRow;
 use crate::merge_input::MergeInput;
 use crate::window::BlockSource;
 
-/// The version that is what merging the rows of `members` comes to: where all are plain, and the newest has every column. Its cells are then newer than all others
-/// of their columns. Where two are as new, they must be the same.
+/// The version that is what merging the rows of `members` comes to: where all are plain, and the newest
+/// has every column, or is the only one. Its cells are then newer than all others of their columns. Where
+/// two are as new, they must be the same.
 #[inline(always)]
 pub(crate) fn newest_plain<'a, S: BlockSource>(
     inputs: &'a [MergeInput<S>],
@@ -55,9 +56,9 @@ pub(crate) fn newest_plain<'a, S: BlockSource>(
 /// Versions that [`plain_versions`] takes at most.
 pub(crate) const MOST_VERSIONS: usize = 4;
 
-/// The versions of a row, newest first, that are not older than the deletion that is open, where all are
-/// plain, no two are as new and none expires. Returns the newest and the number of them, which is 0
-/// where this does not hold or nothing is left.
+/// Of the versions of a row, newest first, those that are newer than the deletion that is open; where all
+/// are plain, no two are as new and none expires. Returns the newest and the number of them; `None` where
+/// this does not hold, or nothing is left.
 pub(crate) fn plain_versions<'a, S: BlockSource>(
     inputs: &'a [MergeInput<S>],
     members: &[u32],
@@ -69,9 +70,8 @@ pub(crate) fn plain_versions<'a, S: BlockSource>(
     for &number in members {
         let input = &inputs[number as usize];
         let row = input.cursor.plain_row()?;
-        let may_copy = input.nothing_dropped && input.same_clustering && input.same_columns;
         let is_same_place = newest.is_none_or(|other| other.clustering() == row.clustering());
-        if count == MOST_VERSIONS || !may_copy || !is_same_place {
+        if count == MOST_VERSIONS || !input.may_copy_rows() || !is_same_place {
             return None;
         }
         let cells = PlainCells::of(&row, input.cursor.layout())?;

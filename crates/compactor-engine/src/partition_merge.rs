@@ -1,8 +1,10 @@
 //! Partitions of many inputs become one stream of partitions.
 //!
 //! Inputs meet in a tournament on (token, key); those at the same partition meet in a second one on
-//! the clustering inside it. A row that only one input has, under no deletion and with nothing in it
-//! to purge, is transcoded as it is read; everything else goes through [`RowMerger`].
+//! the clustering inside it. Plain rows, as INSERT leaves them, are copied behind their times, in runs
+//! while one input stands before all others, and where versions of a row meet, the newest of them or
+//! the newest cell of each column. Another row that only one input has, under no deletion and with
+//! nothing in it to purge, is transcoded as it is read; everything else goes through [`RowMerger`].
 //!
 //! A partition that only one input has is passed on row by row, and nothing in it shadows anything else,
 //! as in Cassandra: every SSTable has removed what it deletes itself.
@@ -475,9 +477,11 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             let active = if open.is_live() { deletion } else { open };
             if pending.is_none()
                 && let Some(place) = clusterings.only_winner()
+                && let first = group[place as usize] as usize
+                && self.inputs[first].cursor.is_on_row_ahead()
             {
                 let limit = self.least_order_prefix(group, clusterings.rivals(place));
-                if self.copy_run(group[place as usize] as usize, limit, active)? {
+                if self.copy_run(first, limit, active)? {
                     let (inputs, output) = (&self.inputs, &self.output);
                     clusterings.replay_one(place, |a, b| {
                         compare_unfiltereds(inputs, output, group, a, b)
@@ -538,8 +542,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         Ok(())
     }
 
-    /// What sorts behind all unfiltereds before those of these members of the group. `None` if all of them
-    /// are at the end of the partition.
+    /// No unfiltered of these members of the group, from where they stand, has a lower order prefix: 0 if
+    /// that cannot be said, and `None` if all are at the end of the partition.
     #[inline]
     fn least_order_prefix(&self, group: &[u32], members: impl Iterator<Item = u32>) -> Option<u64> {
         let cursors = members.map(|member| &self.inputs[group[member as usize] as usize].cursor);
@@ -560,9 +564,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         active: DeletionTime,
     ) -> Result<bool> {
         let input = &mut self.inputs[number];
-        let may_copy = input.nothing_dropped
-            && input.same_clustering
-            && input.same_columns
+        let may_copy = input.may_copy_rows()
             && !self.has_counters
             && self.shadow.as_ref().is_none_or(|shadow| !shadow.is_here());
         let mut copied = 0;
@@ -584,7 +586,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     /// Writes what the rows of these inputs at one clustering come to.
     fn merge_rows(&mut self, members: &[u32], active: DeletionTime) -> Result<()> {
         self.counts.rows_read += members.len() as u64;
-        if !self.has_counters && self.shadow.as_ref().is_none_or(ShadowSources::is_clear) {
+        let is_clear =
+            !self.has_counters && self.shadow.as_ref().is_none_or(ShadowSources::is_clear);
+        if is_clear {
             if let Some(plain) = newest_plain(&self.inputs, members)
                 && (active.is_live() || active.marked_for_delete_at < plain.liveness.timestamp)
                 && self.writer.copy_row(&plain, &self.purger)?
@@ -595,18 +599,22 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             if members.len() > 1
                 && let Some((newest, count)) =
                     plain_versions(&self.inputs, members, active, &mut versions)
-                && self
-                    .writer
-                    .write_newest_cells(&newest, &mut versions[..count])?
             {
-                return Ok(());
+                let versions = &mut versions[..count];
+                return self.writer.write_newest_cells(&newest, versions);
             }
         }
-        self.merge_rows_cell_by_cell(members, active)
+        self.merge_rows_cell_by_cell(members, active, is_clear)
     }
 
-    /// As [`PartitionMerger::merge_rows`], of any rows.
-    fn merge_rows_cell_by_cell(&mut self, members: &[u32], active: DeletionTime) -> Result<()> {
+    /// As [`PartitionMerger::merge_rows`], of any rows. Nothing lies over them outside the merge, and none
+    /// of their cells is a counter, if `is_clear`.
+    fn merge_rows_cell_by_cell(
+        &mut self,
+        members: &[u32],
+        active: DeletionTime,
+        is_clear: bool,
+    ) -> Result<()> {
         let first = &self.inputs[members[0] as usize];
         let Some(row) = first.cursor.row() else {
             return Err(Error::Internal("a row among markers".to_owned()));
@@ -616,9 +624,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             && active.is_live()
             && first.nothing_dropped
             && first.same_clustering
-            && !self.has_counters
+            && is_clear
             && row.head.flags & NEEDS_CARE == 0
-            && self.shadow.as_ref().is_none_or(ShadowSources::is_clear)
         {
             let map = first.map.of_kind(false);
             match self.writer.transcode_row(&row, map, &self.purger) {

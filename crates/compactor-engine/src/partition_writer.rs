@@ -366,7 +366,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         )
     }
 
-    // Where it lies comes in registers: by way of memory it would be waited for.
+    /// Ends the unfiltered that begins there in `out`; `name` says where its clustering lies.
+    // Inlined, so that `name` comes in registers: by way of memory it would be waited for.
     #[inline(always)]
     fn end_unfiltered(&mut self, begin: usize, name: Name) -> Result<()> {
         let start = self.out_position + begin as u64 - self.start;

@@ -1,9 +1,9 @@
-//! The index files of either format on their way out, fed row by row.
+//! The index files of either format on their way out.
 //!
 //! BIG collects a partition's blocks and writes them with its entry once the partition is complete.
 //! BTI writes to `Rows.db` while the partition goes on and refers to it in `Partitions.db`. So that one
-//! writer of partitions serves both, an [`SstableIndex`] is told of each row and marker, and then of
-//! the partition.
+//! writer of partitions serves both, an [`SstableIndex`] is told of the rows and markers that may begin or
+//! end a block, and then of the partition.
 
 use compactor_io::SequentialWriter;
 use compactor_sstable::big::index_info::{self, PromotedIndexBuilder};

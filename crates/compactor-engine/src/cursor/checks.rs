@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 
 use compactor_sstable::Error as FormatError;
-use compactor_sstable::data::clustering::{Kind, Prefix};
+use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::unfiltered::MarkerHead;
 
-use super::{Cursor, ExpectedPartitions, Place, hex};
+use super::{Cursor, ExpectedPartitions, hex};
 use crate::error::{Error, Result};
 use crate::window::BlockSource;
 
@@ -27,14 +27,8 @@ impl<S: BlockSource> Cursor<S> {
             return Ok(());
         };
         let previous = self.previous.prefix(previous_kind);
-        let spans = match self.place {
-            Place::RowAhead => self.ahead.spans(self.layout.clustering.len()),
-            _ => &self.spans,
-        };
-        let current = Prefix {
-            kind,
-            base: self.window.bytes(),
-            spans,
+        let Some(current) = self.clustering() else {
+            return Ok(());
         };
         match self.layout.clustering.compare(previous, current) {
             Ordering::Less => return Ok(()),

@@ -27,15 +27,16 @@ pub(super) struct RowAhead {
 impl RowAhead {
     /// The row, which begins where `bytes` does.
     #[inline(always)]
-    pub(super) fn plain<'a>(&self, bytes: &'a [u8]) -> Option<PlainRow<'a>> {
-        Some(PlainRow {
-            bytes: bytes.get(..self.head.len)?,
+    pub(super) fn plain<'a>(&self, bytes: &'a [u8]) -> PlainRow<'a> {
+        PlainRow {
+            bytes,
+            len: self.head.len,
             clustering_end: self.head.clustering_end,
             columns_start: self.columns_start as usize,
             liveness: self.liveness,
             live_cells: self.live_cells,
             expiring_cells: self.expiring_cells,
-        })
+        }
     }
 }
 
@@ -49,11 +50,10 @@ pub(super) struct RowsAhead {
 }
 
 impl RowsAhead {
-    /// Rows of this table may be plain, and most of their clusterings are told apart without parsing
-    /// them.
+    /// Rows of this table may be plain, and their clusterings may have order prefixes.
     pub(super) fn may_find(layout: &Layout) -> bool {
         let is_simple = |c: &ColumnLayout| !c.is_complex && !c.is_counter;
-        !layout.clustering.is_empty() && layout.regular_columns.iter().all(is_simple)
+        layout.clustering.has_order_prefixes() && layout.regular_columns.iter().all(is_simple)
     }
 
     /// Looks for rows one behind the other at the start of `bytes`. Returns the first, on which the
@@ -95,12 +95,14 @@ impl RowsAhead {
             let Some(plain) = PlainRow::read(rest, &head, layout) else {
                 break;
             };
-            // Plain rows are shorter than 4 GiB.
+            let Ok(columns_start) = u32::try_from(plain.columns_start) else {
+                break;
+            };
             self.rows.push(RowAhead {
                 head,
                 order_prefix,
                 liveness: plain.liveness,
-                columns_start: plain.columns_start as u32,
+                columns_start,
                 live_cells: plain.live_cells,
                 expiring_cells: plain.expiring_cells,
             });
@@ -127,6 +129,7 @@ impl RowsAhead {
     /// Where the values of its clustering lie.
     #[inline]
     pub(super) fn spans(&self, columns: usize) -> &[ValueSpan] {
-        &self.spans[self.at * columns..][..columns]
+        let start = self.at * columns;
+        self.spans.get(start..start + columns).unwrap_or_default()
     }
 }

@@ -1,4 +1,5 @@
-//! Rows that nothing is merged into: copied, or transcoded as they are read.
+//! Rows that are written from the bytes of their inputs: copied, put together of plain ones, or transcoded
+//! as they are read.
 
 use std::sync::Arc;
 
@@ -52,15 +53,15 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
 
     /// Writes a row with the liveness of `newest`, the first of `versions`, and of each column the cell of
     /// the first that has it. As [`Layout::put_newest_cells`](compactor_sstable::data::layout::Layout::put_newest_cells)
-    /// wants them. Returns false, with nothing written, where they are not.
+    /// wants them.
     ///
     /// # Errors
-    /// Those of a full block.
+    /// Those of a full block; internal where they are not.
     pub fn write_newest_cells(
         &mut self,
         newest: &PlainRow<'_>,
         versions: &mut [PlainCells<'_>],
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let layout = Arc::clone(&self.layout);
         let present = versions.iter().fold(0, |all, row| all | row.present());
         let shape = RowShape {
@@ -73,22 +74,20 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         };
         let begin = self.begin_unfiltered();
         let clustering = newest.clustering();
-        let frame = self.begin_row(&shape, clustering, newest.bytes.len());
+        let frame = self.begin_row(&shape, clustering, newest.len);
         layout.put_body_start(&mut self.out, &shape);
         let collector = &mut self.collector;
         let Some(cells) = layout.put_newest_cells(&mut self.out, versions, |timestamp| {
             collector.update_timestamp(timestamp);
         }) else {
-            self.out.truncate(begin);
-            return Ok(false);
+            return Err(Error::Internal("plain rows that are none".to_owned()));
         };
         frame.end(&mut self.out);
         self.note_liveness(&newest.liveness);
         self.collector.add_cells(u64::from(cells));
         self.rows += 1;
         self.collector.add_row(u64::from(cells));
-        self.end_unfiltered(begin, Name::of_row(begin + 1, clustering.len()))?;
-        Ok(true)
+        self.end_unfiltered(begin, Name::of_row(begin + 1, clustering.len()))
     }
 
     /// Writes a row that no other version and no deletion touches, cell by cell as it is read,

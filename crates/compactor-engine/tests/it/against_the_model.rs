@@ -143,7 +143,13 @@ fn check_counts(case: &Case, output: &Output) -> Result<(), String> {
     if matches!(case.purge, PurgePlan::Nothing) && output.counts.purged.total() != 0 {
         return Err(format!("purged {:?}", output.counts.purged));
     }
-    let markers = tables().flat_map(|table| table.values());
+    let partitions = || tables().flat_map(|table| table.values());
+    let rows = |p: &Partition| p.rows().count() + usize::from(!p.static_row.is_empty());
+    let rows: usize = partitions().map(rows).sum();
+    if output.counts.rows_read != rows as u64 {
+        return Err(format!("{} rows read of {rows}", output.counts.rows_read));
+    }
+    let markers = partitions();
     let markers: usize = markers
         .map(|p| p.unfiltereds.len() - p.rows().count())
         .sum();

@@ -93,7 +93,7 @@ pub fn moderate_case(choices: &mut Choices, max_inputs: usize) -> Case {
 }
 
 fn case_within(choices: &mut Choices, max_inputs: usize, limits: Limits) -> Case {
-    let schema = schema(choices);
+    let schema = schema(choices, limits);
     let mut sources = Vec::new();
     for _ in 0..=choices.below(max_inputs) {
         let header = header(choices, &schema, limits.extremes);

@@ -50,10 +50,16 @@ pub struct Limits {
     pub aliases: bool,
     /// Partition keys of any length, the empty one included.
     pub long_keys: bool,
+    /// Mostly rows as INSERT leaves them, many in a partition.
+    pub inserted: bool,
 }
 
 pub fn limits(choices: &mut Choices) -> Limits {
-    let (partitions, unfiltereds) = choices.pick(&[(3, 6), (1, 12), (40, 1), (1, 60)]);
+    let inserted = choices.chance(25);
+    let (partitions, unfiltereds) = match inserted {
+        true => (2, 90),
+        false => choices.pick(&[(3, 6), (1, 12), (40, 1), (1, 60)]),
+    };
     let value_len = match choices.below(40) {
         // Longer than a window's headroom.
         39 => 70_000,
@@ -68,13 +74,18 @@ pub fn limits(choices: &mut Choices) -> Limits {
         extremes: choices.chance(30),
         aliases: true,
         long_keys: partitions < 5 && value_len > 300,
+        inserted,
     }
 }
 
-pub fn schema(choices: &mut Choices) -> Schema {
+pub fn schema(choices: &mut Choices, limits: Limits) -> Schema {
+    let is_usual = limits.inserted && choices.chance(70);
     let clustering = (0..choices.pick(&[1, 2, 0, 3]))
-        .map(|_| ClusteringColumn {
-            base: choices.pick(&BASES),
+        .map(|number| ClusteringColumn {
+            base: match is_usual && number == 0 {
+                true => Base::Int,
+                false => choices.pick(&BASES),
+            },
             is_reversed: choices.chance(30),
         })
         .collect();
@@ -88,13 +99,14 @@ pub fn schema(choices: &mut Choices) -> Schema {
         29 => 64 + choices.below(3),
         count => count.saturating_sub(15).min(4),
     };
-    let has_counters = choices.chance(10);
+    let has_counters = !is_usual && choices.chance(10);
     for (count, is_static) in [(regular_count, false), (static_count, true)] {
         for number in 0..count {
             columns.push(Column {
                 name: column_name(number, is_static),
                 column_type: match has_counters {
                     true => ColumnType::Simple(Base::Counter),
+                    false if is_usual => ColumnType::Simple(choices.pick(&BASES)),
                     false => column_type(choices),
                 },
                 is_static,
@@ -318,7 +330,8 @@ impl Source<'_> {
             is_shadowable,
             columns: self.columns(columns),
         };
-        match self.choices.chance(35) {
+        let percent = if self.limits.inserted { 95 } else { 35 };
+        match self.choices.chance(percent) {
             true => self.inserted(row, columns),
             false => row,
         }

@@ -488,3 +488,90 @@ fn clusterings_that_do_not_ascend_are_refused() {
         }
     }
 }
+
+/// However many rows in order stand before them, and wherever blocks end, rows that do not ascend are
+/// refused, and rows that do are merged.
+#[test]
+fn order_is_checked_behind_rows_that_were_found_in_advance() {
+    let schema = Schema {
+        clustering: vec![ClusteringColumn {
+            base: Base::Int,
+            is_reversed: false,
+        }],
+        columns: Vec::new(),
+    };
+    let merge = |numbers: &[i32], block_len| {
+        let unfiltered = |number: &i32| Unfiltered::Row {
+            clustering: vec![Some(number.to_be_bytes().to_vec())],
+            row: live_row(7),
+        };
+        let rows = numbers.iter().map(unfiltered).collect();
+        let input = source(header(&[]), partition(Row::empty(), rows)).input(&schema);
+        let header = serialization_header(&schema, &input.header);
+        let raw = RawInput {
+            header: header.clone(),
+            version: Version::Oa,
+            bytes: input.bytes.clone(),
+            block_len,
+            min_local_deletion_time: 0,
+        };
+        let limits = |_: &[u8]| PurgeLimit::Nothing;
+        let merged = merge_raw(&[raw], &header, Version::Oa, NOW_S, 0, limits);
+        merged.map(|merged| assert_eq!(merged, input.bytes))
+    };
+    for in_order in [1, 2, 14, 15, 16, 17, 31, 32, 33, 100] {
+        for block_len in [1, 7, 64, 200, 5000] {
+            let numbers: Vec<i32> = (0..in_order).collect();
+            merge(&numbers, block_len).unwrap();
+            for wrong in [in_order - 1, in_order - 2, -1] {
+                let mut numbers = numbers.clone();
+                numbers.extend([wrong, 1000, 1001]);
+                let error = merge(&numbers, block_len).unwrap_err().to_string();
+                assert!(error.contains("clusterings in ascending order"), "{error}");
+            }
+        }
+    }
+}
+
+/// A run of rows that is longer than what is copied without asking whether to go on, alone and before
+/// and behind rows of another input.
+#[test]
+fn long_runs_of_inserted_rows() {
+    let schema = Schema {
+        clustering: vec![ClusteringColumn {
+            base: Base::Int,
+            is_reversed: false,
+        }],
+        columns: Vec::new(),
+    };
+    let input = |numbers: &mut dyn Iterator<Item = i32>| {
+        let unfiltered = |number: i32| Unfiltered::Row {
+            clustering: vec![Some(number.to_be_bytes().to_vec())],
+            row: live_row(7),
+        };
+        let rows = numbers.map(unfiltered).collect();
+        source(header(&[]), partition(Row::empty(), rows)).input(&schema)
+    };
+    let header = serialization_header(&schema, &header(&[]));
+    let raw = |bytes: Vec<u8>| RawInput {
+        header: header.clone(),
+        version: Version::Oa,
+        bytes,
+        block_len: 5000,
+        min_local_deletion_time: 0,
+    };
+    let limits = |_: &[u8]| PurgeLimit::Nothing;
+    let is_other = |number: &i32| [0, 1500, 3999].contains(number);
+    let expected = input(&mut (0..4000)).bytes;
+    let others = input(&mut (0..4000).filter(is_other)).bytes;
+    let most = input(&mut (0..4000).filter(|n| !is_other(n))).bytes;
+    for inputs in [
+        vec![expected.clone()],
+        vec![others.clone(), most.clone()],
+        vec![most, others],
+    ] {
+        let inputs: Vec<RawInput> = inputs.into_iter().map(raw).collect();
+        let merged = merge_raw(&inputs, &header, Version::Oa, NOW_S, 0, limits).unwrap();
+        assert!(merged == expected, "of {} inputs", inputs.len());
+    }
+}

@@ -358,6 +358,9 @@ impl RowIndexWriter {
     /// row, the clustering values as Data.db has them; of a marker, count and values. `open_marker`
     /// is the deletion that is open behind it, or [`DeletionTime::LIVE`].
     ///
+    /// Returns a place in the partition: what ends before it need not be added, but for the last of the
+    /// partition.
+    ///
     /// # Errors
     /// If a clustering at a border of blocks has no byte-comparable form, or one out of order.
     #[inline]

@@ -230,6 +230,13 @@ impl ClusteringComparator {
         }
     }
 
+    /// Positions may have a [`ClusteringComparator::order_prefix`].
+    pub fn has_order_prefixes(&self) -> bool {
+        self.columns
+            .first()
+            .is_some_and(|column| column.order.has_prefixes())
+    }
+
     /// A number in place of a position in a partition: where those of two positions differ, the positions
     /// are in the same order as the numbers. Where they are equal or one is missing, only
     /// [`ClusteringComparator::compare`] tells.

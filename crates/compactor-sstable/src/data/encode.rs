@@ -125,6 +125,8 @@ impl RowFrame {
 
 /// Bytes that are copied at once: flags and clustering of most rows.
 const SHORT_HEAD: usize = 32;
+/// Likewise, columns of many.
+const SHORT_COLUMNS: usize = 128;
 /// Vints of less are two bytes long at most.
 const TWO_BYTES: u64 = 1 << 14;
 
@@ -183,7 +185,15 @@ impl Layout {
         {
             self.put_long_start(out, &row.liveness, previous_size, columns.len());
         }
-        out.extend_from_slice(columns);
+        // As above: calls for short copies, each of another length, take as long as all the rest.
+        match row.bytes.get(row.columns_start..) {
+            Some(rest) if columns.len() <= SHORT_COLUMNS && rest.len() >= SHORT_COLUMNS => {
+                let end = out.len() + columns.len();
+                out.extend_from_slice(&rest[..SHORT_COLUMNS]);
+                out.truncate(end);
+            }
+            _ => out.extend_from_slice(columns),
+        }
     }
 
     /// Appends what is between the clustering and the columns of a row.

@@ -24,13 +24,14 @@ impl<'a> PlainCells<'a> {
         if row.liveness.is_expiring() || columns >= u64::BITS as usize {
             return None;
         }
+        let bytes = row.bytes.get(..row.len)?;
         let mut pos = row.columns_start;
         let present = match row.has_all_columns() {
             true => (1 << columns) - 1,
-            false => canonical_subset(row.bytes, &mut pos, columns)?,
+            false => canonical_subset(bytes, &mut pos, columns)?,
         };
         Some(PlainCells {
-            bytes: row.bytes,
+            bytes,
             pos,
             present,
             timestamp: row.liveness.timestamp,
@@ -76,7 +77,9 @@ impl Layout {
         let mut present = rows.iter().fold(0, |all, row| all | row.present);
         let cells = present.count_ones();
         let columns = self.regular_columns.len();
-        debug_assert!(columns < u64::BITS as usize);
+        if columns >= u64::BITS as usize {
+            return None;
+        }
         let all = (1 << columns) - 1;
         if present != all {
             vint::write_unsigned(out, all & !present);

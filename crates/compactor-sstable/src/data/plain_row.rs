@@ -24,8 +24,10 @@ const EXPIRING: u8 =
 /// its liveness.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainRow<'a> {
-    /// The whole row, as it is in its SSTable.
+    /// From the row's first byte on, as it is in its SSTable; may be longer than the row.
     pub bytes: &'a [u8],
+    /// Length of the row.
+    pub len: usize,
     /// Where its clustering ends, which begins behind the flags.
     pub clustering_end: usize,
     /// Where what follows the liveness begins: the columns subset, unless all are present, and the cells.
@@ -46,15 +48,15 @@ impl<'a> PlainRow<'a> {
         flag_byte & !PLAIN == 0 && flag_byte & flags::HAS_TIMESTAMP != 0
     }
 
-    /// Reads the row at the start of `bytes`. `None` if it is another sort of row, is not written in
+    /// Reads the row at the start of `from_row`. `None` if it is another sort of row, is not written in
     /// Cassandra's canonical form, or is damaged: reading it as
     /// [`RowBody`](crate::data::row::RowBody) tells what it is then.
     #[inline(always)]
-    pub fn read(bytes: &'a [u8], head: &RowHead, layout: &Layout) -> Option<PlainRow<'a>> {
+    pub fn read(from_row: &'a [u8], head: &RowHead, layout: &Layout) -> Option<PlainRow<'a>> {
         if !PlainRow::may_have_flags(head.flags) {
             return None;
         }
-        let bytes = bytes.get(..head.len)?;
+        let bytes = from_row.get(..head.len)?;
         let mut pos = head.body_start;
         let delta = vint::read_unsigned(bytes, &mut pos)?;
         let timestamp = layout.min_timestamp.wrapping_add(delta as i64);
@@ -87,7 +89,8 @@ impl<'a> PlainRow<'a> {
             return None;
         }
         Some(PlainRow {
-            bytes,
+            bytes: from_row,
+            len: head.len,
             clustering_end: head.clustering_end,
             columns_start: start,
             liveness,
@@ -113,7 +116,9 @@ impl<'a> PlainRow<'a> {
     /// Everything behind the liveness.
     #[inline(always)]
     pub fn columns(&self) -> &'a [u8] {
-        self.bytes.get(self.columns_start..).unwrap_or_default()
+        self.bytes
+            .get(self.columns_start..self.len)
+            .unwrap_or_default()
     }
 
     /// Has the same times and columns as a row of another SSTable.

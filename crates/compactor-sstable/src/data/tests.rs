@@ -381,11 +381,20 @@ proptest! {
     #[test]
     fn plain_rows_are_written_and_found_as_others(
         columns_and_values in clusterings(),
-        timestamp in prop_oneof![EPOCH_US..EPOCH_US + 300, any::<i64>()],
+        timestamp in prop_oneof![
+            EPOCH_US..EPOCH_US + 300,
+            // Deltas of each length.
+            (0..63u32, 0..3i64).prop_map(|(bits, more)| EPOCH_US.wrapping_add((1 << bits) + more - 1)),
+            any::<i64>(),
+        ],
         expiring in prop::option::of((1..i32::MAX, EPOCH_S..EPOCH_S * 2)),
-        previous_size in prop_oneof![0..200u64, any::<u64>()],
-        columns in prop::collection::vec(any::<u8>(), 0..200),
+        previous_size in prop_oneof![0..200u64, 16_380..16_390u64, any::<u64>()],
+        columns in prop_oneof![
+            9 => prop::collection::vec(any::<u8>(), 0..200),
+            1 => (16_360..16_400usize).prop_map(|len| vec![0xab; len]),
+        ],
         has_all_columns: bool,
+        behind in 0..200usize,
         cut in any::<prop::sample::Index>(),
         damage in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
     ) {
@@ -411,12 +420,15 @@ proptest! {
         general.extend_from_slice(&columns);
         frame.end(&mut general);
         // What is between clustering and columns elsewhere does not matter.
-        let of_other = [&[shape.flags().0], &clustering[..], &[0xee; 5], &columns].concat();
+        let mut of_other = [&[shape.flags().0], &clustering[..], &[0xee; 5], &columns].concat();
+        let len = of_other.len();
+        of_other.resize(len + behind, 0xcc);
         let mut plain = vec![1, 2, 3];
         let row = PlainRow {
             bytes: &of_other,
+            len,
             clustering_end: 1 + clustering.len(),
-            columns_start: of_other.len() - columns.len(),
+            columns_start: len - columns.len(),
             liveness: shape.liveness,
             live_cells: 0,
             expiring_cells: 0,

@@ -123,8 +123,9 @@ pub fn parse_head(
 }
 
 /// The row at the start of `bytes`, if there is one, without a second flag byte, whole and sound; its
-/// clustering values are added to `spans`. Of anything else [`parse_head`] tells what it is; of such a row it tells the same. Its result has many
-/// forms and comes by way of memory, which takes longer than the parsing of a short row.
+/// clustering values are added to `spans`. Of anything else [`parse_head`] tells what it is; of such a
+/// row it tells the same. Its result has many forms and comes by way of memory, which takes longer than
+/// the parsing of a short row.
 #[inline(always)]
 pub fn whole_row(bytes: &[u8], layout: &Layout, spans: &mut Vec<ValueSpan>) -> Option<RowHead> {
     let flag_byte = *bytes.first()?;

@@ -94,6 +94,22 @@ impl ValueOrder {
     }
 }
 
+impl ValueOrder {
+    /// Values may have a [`ClusteringOrder::prefix`].
+    fn has_prefixes(&self) -> bool {
+        match self {
+            ValueOrder::Bytes | ValueOrder::Int32 | ValueOrder::Int64 | ValueOrder::TimeUuid => {
+                true
+            }
+            ValueOrder::Boolean
+            | ValueOrder::Float
+            | ValueOrder::Double
+            | ValueOrder::Uuid
+            | ValueOrder::General(_) => false,
+        }
+    }
+}
+
 /// The first eight bytes, big-endian, zeros where there are fewer.
 #[inline]
 fn first_bytes(value: &[u8]) -> u64 {
@@ -146,6 +162,11 @@ impl ClusteringOrder {
     pub fn prefix(&self, value: &[u8]) -> Option<u64> {
         let prefix = self.order.prefix(value)?;
         Some(if self.reversed { !prefix } else { prefix })
+    }
+
+    /// Values may have a [`ClusteringOrder::prefix`].
+    pub fn has_prefixes(&self) -> bool {
+        self.order.has_prefixes()
     }
 
     /// Prefixes of values in either order may be held against each other.

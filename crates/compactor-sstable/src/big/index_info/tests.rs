@@ -180,3 +180,43 @@ fn bytes_that_cassandra_wrote() {
         assert!(parse_all(&bytes[..len], Version::Oa).is_err(), "{len}");
     }
 }
+
+proptest::proptest! {
+    /// What the builder says that it need not be told changes nothing.
+    #[test]
+    fn unfiltereds_that_need_not_be_added(
+        partitions in proptest::collection::vec(
+            proptest::collection::vec((1..50u64, proptest::prelude::any::<bool>()), 0..40), 1..4),
+        size in proptest::sample::select(vec![1, 60, 200, DEFAULT_COLUMN_INDEX_SIZE, u64::MAX]),
+    ) {
+        let mut of_all = PromotedIndexBuilder::new(Version::Oa, size);
+        let mut of_few = PromotedIndexBuilder::new(Version::Oa, size);
+        for partition in partitions {
+            let (mut start, mut wanted_from, mut untold) = (7, 0, None);
+            for (number, (len, is_open)) in (0..).zip(partition) {
+                let open = if is_open { DELETION } else { DeletionTime::LIVE };
+                let (end, name) = (start + len, name(number));
+                of_all.add_unfiltered(start, end, Kind::Clustering, &name, &open);
+                untold = match end >= wanted_from {
+                    true => {
+                        let add = PromotedIndexBuilder::add_unfiltered;
+                        wanted_from = add(&mut of_few, start, end, Kind::Clustering, &name, &open);
+                        None
+                    }
+                    false => Some((start, end, name, open)),
+                };
+                start = end;
+            }
+            if let Some((start, end, name, open)) = untold {
+                of_few.add_unfiltered(start, end, Kind::Clustering, &name, &open);
+            }
+            let all = of_all.finish(7, &DeletionTime::LIVE).unwrap();
+            proptest::prop_assert_eq!(of_few.finish(7, &DeletionTime::LIVE).unwrap(), all);
+        }
+    }
+}
+
+const DELETION: DeletionTime = DeletionTime {
+    marked_for_delete_at: 7,
+    local_deletion_time: 1_700_000_000,
+};

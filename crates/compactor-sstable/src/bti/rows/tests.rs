@@ -244,3 +244,41 @@ fn entries_that_cannot_be() {
         assert!(error.to_string().contains("block_count"), "{error}");
     }
 }
+
+proptest::proptest! {
+    /// What the writer says that it need not be told changes nothing.
+    #[test]
+    fn unfiltereds_that_need_not_be_added(
+        partitions in proptest::collection::vec(
+            proptest::collection::vec((1..50u64, proptest::prelude::any::<bool>()), 0..40), 1..4),
+        size in proptest::sample::select(vec![1, 60, 200, DEFAULT_COLUMN_INDEX_SIZE, u64::MAX]),
+    ) {
+        let mut of_all = RowIndexWriter::new(&INT, size).unwrap();
+        let mut of_few = RowIndexWriter::new(&INT, size).unwrap();
+        let live = DeletionTime::LIVE;
+        for partition in partitions {
+            let (mut start, mut wanted_from, mut untold) = (7, 0, None);
+            for (number, (len, is_open)) in (0..).zip(partition) {
+                let open = if is_open { DELETION } else { live };
+                let (end, name) = (start + len, row(number));
+                of_all.add_unfiltered(start, end, Kind::Clustering, &name, &open).unwrap();
+                untold = match end >= wanted_from {
+                    true => {
+                        let add = RowIndexWriter::add_unfiltered;
+                        let next = add(&mut of_few, start, end, Kind::Clustering, &name, &open);
+                        wanted_from = next.unwrap();
+                        None
+                    }
+                    false => Some((start, end, name, open)),
+                };
+                start = end;
+            }
+            if let Some((start, end, name, open)) = untold {
+                of_few.add_unfiltered(start, end, Kind::Clustering, &name, &open).unwrap();
+            }
+            let all = of_all.finish(b"k", 0, &live).unwrap();
+            proptest::prop_assert_eq!(of_few.finish(b"k", 0, &live).unwrap(), all);
+        }
+        proptest::prop_assert_eq!(of_few.output().bytes(), of_all.output().bytes());
+    }
+}
