@@ -9,6 +9,7 @@ use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::HeaderType;
 use compactor_sstable::types::CqlType;
 
+use crate::against_the_model::merge_is_what_the_model_says;
 use crate::case::{Case, PurgePlan, Source};
 use crate::encode::encode;
 use crate::engine::{RawInput, Settings, merge_raw, serialization_header};
@@ -107,6 +108,7 @@ fn expect(mut case: Case, expected: Option<Partition>) {
     for _ in 0..case.sources.len() {
         case.sources.rotate_left(1);
         assert_eq!(case.run().unwrap().bytes, bytes, "{case:?}");
+        merge_is_what_the_model_says(&case).unwrap();
     }
 }
 
@@ -405,11 +407,11 @@ fn clusterings_of_types_that_differ_meet() {
         of_type.clustering_types = vec![HeaderType::new(cql_type)];
         of_type
     };
-    let raw = |cql_type, places: &[i64]| RawInput {
+    let raw = |cql_type, places: &[i64], block_len| RawInput {
         header: header_of(cql_type),
         version: Version::Oa,
         bytes: rows(places).bytes,
-        block_len: 7,
+        block_len,
         min_local_deletion_time: 0,
     };
     let limits = |_: &[u8]| PurgeLimit::Nothing;
@@ -418,9 +420,13 @@ fn clusterings_of_types_that_differ_meet() {
         [CqlType::Timestamp, CqlType::LegacyDate],
         [CqlType::Long, CqlType::Timestamp],
     ] {
-        for output in &types {
+        // With blocks of a few bytes nothing is found in advance.
+        for (output, block_len) in types.iter().flat_map(|t| [(t, 7), (t, 1000)]) {
             let [a, b] = types.clone();
-            let inputs = [raw(a, &[1, 3, 4, 900, 901]), raw(b, &[2, 3, 5, 900, 902])];
+            let inputs = [
+                raw(a, &[1, 3, 4, 900, 901], block_len),
+                raw(b, &[2, 3, 5, 900, 902], block_len),
+            ];
             let header = header_of(output.clone());
             let merged = merge_raw(&inputs, &header, Version::Oa, NOW_S, 0, limits).unwrap();
             let expected = rows(&[1, 2, 3, 4, 5, 900, 901, 902]).bytes;
@@ -574,4 +580,62 @@ fn long_runs_of_inserted_rows() {
         let merged = merge_raw(&inputs, &header, Version::Oa, NOW_S, 0, limits).unwrap();
         assert!(merged == expected, "of {} inputs", inputs.len());
     }
+}
+
+/// Inserted rows none of which has everything: of each column the newest cell is left, with its time, which
+/// counts in the statistics.
+#[test]
+fn the_newest_cells_of_inserted_rows() {
+    let columns = ["a", "b", "c"].map(|name| column(name, ColumnType::Simple(Base::Text), false));
+    let schema = Schema {
+        clustering: vec![ClusteringColumn {
+            base: Base::Int,
+            is_reversed: false,
+        }],
+        columns: columns.to_vec(),
+    };
+    let row = |timestamp: i64, cells: &[(usize, i64, &str)]| {
+        let data = |&(index, timestamp, value): &(usize, i64, &str)| {
+            let cells = vec![live_cell(timestamp, &[], value.as_bytes())];
+            let deletion = DeletionTime::LIVE;
+            (index, ColumnData { deletion, cells })
+        };
+        Unfiltered::Row {
+            clustering: vec![Some(vec![0, 0, 0, 1])],
+            row: Row {
+                columns: cells.iter().map(data).collect(),
+                ..live_row(timestamp)
+            },
+        }
+    };
+    let merge = |versions: &[Unfiltered], expected: Unfiltered| {
+        let input = |row: &Unfiltered| {
+            let mut source = source(
+                header(&[0, 1, 2]),
+                partition(Row::empty(), vec![row.clone()]),
+            );
+            source.block_len = 1000;
+            source
+        };
+        let sources = versions.iter().map(input).collect();
+        let expected = partition(Row::empty(), vec![expected]);
+        expect(case(schema.clone(), sources), Some(expected));
+    };
+    let newest = row(7, &[(1, 7, "new")]);
+    let older = row(5, &[(0, 5, ""), (1, 5, "old")]);
+    let oldest = row(3, &[(0, 3, "older"), (2, 3, "oldest")]);
+    merge(
+        &[newest.clone(), older.clone()],
+        row(7, &[(0, 5, ""), (1, 7, "new")]),
+    );
+    merge(
+        &[newest, older.clone(), oldest],
+        row(7, &[(0, 5, ""), (1, 7, "new"), (2, 3, "oldest")]),
+    );
+    // Of two cells as new the greater value is left.
+    let as_new = row(5, &[(1, 5, "z"), (2, 5, "c")]);
+    merge(
+        &[older, as_new],
+        row(5, &[(0, 5, ""), (1, 5, "z"), (2, 5, "c")]),
+    );
 }
