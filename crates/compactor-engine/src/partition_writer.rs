@@ -84,6 +84,8 @@ pub struct PartitionWriter<B, I> {
     spans: Vec<ValueSpan>,
     pending_seconds: Vec<i64>,
 
+    /// The collector knows the clustering of a row in a table without clustering columns.
+    has_noted_row: bool,
     rows: u64,
     partitions: u64,
 }
@@ -124,6 +126,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             partition_first: Vec::new(),
             spans: Vec::new(),
             pending_seconds: Vec::new(),
+            has_noted_row: false,
             rows: 0,
             partitions: 0,
         })
@@ -296,10 +299,9 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
                 self.index
                     .add_unfiltered(self.previous, end, kind, body, &self.open_marker)?;
             }
-            let layout = Arc::clone(&self.layout);
-            self.note_clustering(&layout, true);
+            self.note_clustering(true);
             if self.unfiltered_count > 1 {
-                self.note_clustering(&layout, false);
+                self.note_clustering(false);
             }
         }
         let rows_are_indexed = self.index.add_partition(&IndexedPartition {
@@ -462,21 +464,29 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
     }
 
     /// The first and the last clustering of a partition tell the slice that it covers.
-    fn note_clustering(&mut self, layout: &Layout, is_first: bool) {
+    fn note_clustering(&mut self, is_first: bool) {
+        let clustering = &self.layout.clustering;
         let bytes = if is_first {
             &self.partition_first
         } else {
             &self.last
         };
+        // Without clustering columns all rows have the same.
+        if clustering.is_empty() && bytes[..] == [Kind::Clustering as u8] {
+            if self.has_noted_row {
+                return;
+            }
+            self.has_noted_row = true;
+        }
         let mut reader = ByteReader::new(bytes);
         // These bytes were written from parsed ones.
-        if let Ok(kind) = layout.clustering.read_prefix(&mut reader, &mut self.spans) {
+        if let Ok(kind) = clustering.read_prefix(&mut reader, &mut self.spans) {
             let prefix = Prefix {
                 kind,
                 base: bytes,
                 spans: &self.spans,
             };
-            self.collector.update_clustering(&layout.clustering, prefix);
+            self.collector.update_clustering(clustering, prefix);
         }
     }
 }
