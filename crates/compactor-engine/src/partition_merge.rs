@@ -16,7 +16,6 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use compactor_sstable::Version;
-use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
@@ -38,6 +37,9 @@ use crate::shadow_sources::ShadowSources;
 use crate::sstable_index::SstableIndex;
 use crate::tournament::Tournament;
 use crate::window::BlockSource;
+
+mod equal_places;
+mod runs;
 
 /// Rows, markers and partitions after which the observer is called.
 const STEPS_PER_REPORT: u32 = 1024;
@@ -542,47 +544,6 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         Ok(())
     }
 
-    /// No unfiltered of these members of the group, from where they stand, has a lower order prefix: 0 if
-    /// that cannot be said, and `None` if all are at the end of the partition.
-    #[inline]
-    fn least_order_prefix(&self, group: &[u32], members: impl Iterator<Item = u32>) -> Option<u64> {
-        let cursors = members.map(|member| &self.inputs[group[member as usize] as usize].cursor);
-        cursors
-            .filter_map(|cursor| match cursor.order_prefix() {
-                None => cursor.clustering().map(|_| 0),
-                prefix => prefix,
-            })
-            .min()
-    }
-
-    /// Copies rows of one input while they are plain, stand before all unfiltereds of this order prefix,
-    /// and are newer than the deletion that is open. Returns whether there were any.
-    fn copy_run(
-        &mut self,
-        number: usize,
-        limit: Option<u64>,
-        active: DeletionTime,
-    ) -> Result<bool> {
-        let input = &mut self.inputs[number];
-        let may_copy = input.may_copy_rows()
-            && !self.has_counters
-            && self.shadow.as_ref().is_none_or(|shadow| !shadow.is_here());
-        let mut copied = 0;
-        while may_copy
-            && copied < STEPS_PER_REPORT
-            && let Some((order_prefix, row)) = input.cursor.plain_row_ahead()
-            && limit.is_none_or(|limit| order_prefix < limit)
-            && (active.is_live() || active.marked_for_delete_at < row.liveness.timestamp)
-            && self.writer.copy_row(&row, &self.purger)?
-        {
-            input.cursor.next_unfiltered()?;
-            copied += 1;
-        }
-        self.counts.rows_read += u64::from(copied);
-        self.steps += copied;
-        Ok(copied > 0)
-    }
-
     /// Writes what the rows of these inputs at one clustering come to.
     fn merge_rows(&mut self, members: &[u32], active: DeletionTime) -> Result<()> {
         self.counts.rows_read += members.len() as u64;
@@ -720,50 +681,6 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             after,
         };
         write_marker(writer, purger, counts, bound, turn)
-    }
-
-    /// Puts the clustering of these inputs' rows into `prefix`. They compare equal, but equal decimals
-    /// and varints may differ in their bytes: the least bytes are taken, so that neither the order
-    /// of the inputs nor how they are grouped matters.
-    ///
-    /// Differs from Cassandra: it keeps those of whichever input its heap happens to give last.
-    fn least_clustering(&mut self, members: &[u32]) {
-        self.prefix.clear();
-        for &member in members {
-            let input = &self.inputs[member as usize];
-            self.bound.clear();
-            if let (true, Some(row)) = (input.same_clustering, input.cursor.row()) {
-                self.bound.extend_from_slice(row.clustering_bytes());
-            } else if let Some(prefix) = input.cursor.clustering() {
-                let values = prefix.spans.iter().map(|span| span.of(prefix.base));
-                self.output.clustering.write_values(&mut self.bound, values);
-            }
-            if member == members[0] || self.bound < self.prefix {
-                std::mem::swap(&mut self.bound, &mut self.prefix);
-            }
-        }
-    }
-
-    /// Notes the bound of these inputs' markers: as with rows, the least of those that compare equal
-    /// but differ in their bytes. Returns on which side of rows it is.
-    fn note_bound(&mut self, members: &[u32]) -> Ordering {
-        let mut side = Ordering::Equal;
-        for &member in members {
-            let Some(prefix) = self.inputs[member as usize].cursor.clustering() else {
-                continue;
-            };
-            side = prefix.kind.compared_to_clustering();
-            let values = prefix.spans.iter().map(|span| span.of(prefix.base));
-            self.prefix.clear();
-            // What kind it will be is known when it is written.
-            self.output
-                .clustering
-                .write_prefix(&mut self.prefix, Kind::InclStartBound, values);
-            if member == members[0] || self.prefix < self.bound {
-                std::mem::swap(&mut self.bound, &mut self.prefix);
-            }
-        }
-        side
     }
 }
 

@@ -4,6 +4,7 @@
 //! loop the processor works on several of them at once; between two rows of a merge it has
 //! forgotten everything.
 
+use compactor_io::prefetch;
 use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
 use compactor_sstable::data::layout::{ColumnLayout, Layout};
@@ -12,6 +13,8 @@ use compactor_sstable::data::unfiltered::{RowHead, whole_row};
 
 /// Rows that are looked for at once.
 const MOST: usize = 16;
+/// No further row is looked for behind so many bytes: of long rows it costs little to find each alone.
+const MOST_BYTES: usize = 2 << 10;
 
 /// A plain row whose clustering sorts behind that of the one before it, where there is one here.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +67,10 @@ impl RowsAhead {
         self.at = 0;
         let clustering = &layout.clustering;
         let mut rest = bytes;
-        while self.rows.len() < MOST && rest.first().is_some_and(|f| PlainRow::may_have_flags(*f)) {
+        while self.rows.len() < MOST
+            && bytes.len() - rest.len() < MOST_BYTES
+            && rest.first().is_some_and(|f| PlainRow::may_have_flags(*f))
+        {
             let spans_before = self.spans.len();
             let Some(head) = whole_row(rest, layout, &mut self.spans) else {
                 break;
@@ -108,6 +114,10 @@ impl RowsAhead {
             });
             rest = &rest[head.len..];
         }
+        // What comes next is looked at only when these rows have been dealt with, and is likely to be as
+        // long.
+        let found_len = bytes.len() - rest.len();
+        prefetch(bytes, found_len, found_len);
         self.rows.first()
     }
 
