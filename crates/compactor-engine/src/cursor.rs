@@ -19,7 +19,6 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::data::parse::{Parse, Stop};
 use compactor_sstable::data::partition::PartitionHead;
 use compactor_sstable::data::plain_row::PlainRow;
-use compactor_sstable::data::row::RowBody;
 use compactor_sstable::data::unfiltered::{
     MarkerHead, RowHead, UnfilteredHead, parse_head, parse_static_head, whole_row,
 };
@@ -30,11 +29,15 @@ pub use crate::places_hash::PlacesHash;
 use crate::window::{BlockSource, Window};
 
 mod checks;
+mod previous;
+mod row_ref;
 mod rows_ahead;
 mod trace;
 
+use previous::PreviousClustering;
 use rows_ahead::{RowAhead, RowsAhead};
 
+pub use row_ref::RowRef;
 pub use trace::DataTrace;
 
 /// What the cursor stands on.
@@ -121,29 +124,6 @@ pub struct CursorRange {
     pub from: Option<Position>,
     /// Partitions stand before this; `None` for the last range.
     pub below: Option<Position>,
-}
-
-/// The clustering before the current one, to check that they ascend.
-#[derive(Debug, Default)]
-struct PreviousClustering {
-    kind: Option<Kind>,
-    order_prefix: Option<u64>,
-    /// From the unfiltered's first byte on, to the end of its clustering or beyond.
-    bytes: Vec<u8>,
-    spans: Vec<ValueSpan>,
-}
-
-/// Bytes that are copied at once: all of most clusterings.
-const SHORT_CLUSTERING: usize = 32;
-
-impl PreviousClustering {
-    fn prefix(&self, kind: Kind) -> Prefix<'_> {
-        Prefix {
-            kind,
-            base: &self.bytes,
-            spans: &self.spans,
-        }
-    }
 }
 
 impl<S: BlockSource> Cursor<S> {
@@ -540,22 +520,19 @@ impl<S: BlockSource> Cursor<S> {
     /// Where the current unfiltered stands; `None` at the end of the partition.
     #[inline]
     pub fn clustering(&self) -> Option<Prefix<'_>> {
-        let kind = match &self.place {
-            Place::Row(_) => Kind::Clustering,
+        let (kind, spans) = match &self.place {
+            Place::Row(_) => (Kind::Clustering, &self.spans[..]),
             Place::RowAhead => {
-                return Some(Prefix {
-                    kind: Kind::Clustering,
-                    base: self.window.bytes(),
-                    spans: self.ahead.spans(self.layout.clustering.len()),
-                });
+                let spans = self.ahead.spans(self.layout.clustering.len());
+                (Kind::Clustering, spans)
             }
-            Place::Marker(head) => head.kind,
+            Place::Marker(head) => (head.kind, &self.spans[..]),
             _ => return None,
         };
         Some(Prefix {
             kind,
             base: self.window.bytes(),
-            spans: &self.spans,
+            spans,
         })
     }
 
@@ -581,16 +558,21 @@ impl<S: BlockSource> Cursor<S> {
     /// The current row.
     #[inline]
     pub fn row(&self) -> Option<RowRef<'_>> {
-        let head = match self.place {
-            Place::Row(head) => head,
-            Place::RowAhead => self.ahead.current()?.head,
-            _ => return None,
-        };
         Some(RowRef {
             bytes: self.window.bytes(),
-            head,
+            head: *self.row_head()?,
             layout: &self.layout,
         })
+    }
+
+    /// Where the parts of the current row lie.
+    #[inline(always)]
+    fn row_head(&self) -> Option<&RowHead> {
+        match &self.place {
+            Place::Row(head) => Some(head),
+            Place::RowAhead => Some(&self.ahead.current()?.head),
+            _ => None,
+        }
     }
 
     /// The current row, if it is a plain one.
@@ -685,22 +667,6 @@ impl<S: BlockSource> Cursor<S> {
             }
         }
     }
-
-    #[inline(always)]
-    fn remember(&mut self, kind: Kind, end: usize) {
-        let previous = &mut self.previous;
-        previous.kind = Some(kind);
-        previous.order_prefix = self.order_prefix;
-        std::mem::swap(&mut previous.spans, &mut self.spans);
-        // Spans are relative to the unfiltered, so the few bytes before its clustering are kept too.
-        previous.bytes.clear();
-        let bytes = self.window.bytes();
-        match bytes.first_chunk::<SHORT_CLUSTERING>() {
-            // A copy of constant length is a few instructions.
-            Some(first) if end <= SHORT_CLUSTERING => previous.bytes.extend_from_slice(first),
-            _ => previous.bytes.extend_from_slice(&bytes[..end]),
-        }
-    }
 }
 
 /// Lower-case hexadecimal digits.
@@ -711,38 +677,4 @@ pub fn hex(bytes: &[u8]) -> String {
         let _ = write!(out, "{byte:02x}");
     }
     out
-}
-
-/// A row in its input's window.
-#[derive(Clone, Copy, Debug)]
-pub struct RowRef<'a> {
-    /// From the row's first byte on; longer than the row.
-    pub bytes: &'a [u8],
-    /// Where its parts lie.
-    pub head: RowHead,
-    /// Layout of the input.
-    pub layout: &'a Layout,
-}
-
-impl<'a> RowRef<'a> {
-    /// The serialized clustering, without kind or count.
-    #[inline]
-    pub fn clustering_bytes(&self) -> &'a [u8] {
-        &self.bytes[self.head.clustering_start..self.head.clustering_end]
-    }
-
-    /// Opens the body.
-    ///
-    /// # Errors
-    /// Damage, relative to the row's first byte.
-    #[inline]
-    pub fn body(&self) -> Result<RowBody<'a>, FormatError> {
-        RowBody::open(self.bytes, &self.head, self.layout)
-    }
-
-    /// Length of the body without sizes, an estimate of what it will take when written.
-    #[inline]
-    pub fn body_len(&self) -> usize {
-        self.head.len - self.head.body_start
-    }
 }

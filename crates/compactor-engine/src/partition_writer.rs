@@ -24,6 +24,7 @@ use crate::row_merge::MergedRow;
 use crate::sstable_index::{IndexedPartition, SstableIndex};
 
 mod lone_row;
+mod plain_rows;
 mod splice;
 
 pub use lone_row::TranscodeError;

@@ -5,7 +5,6 @@ use std::ops::Range;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
-use compactor_sstable::data::unfiltered::RowHead;
 use compactor_sstable::partitioner::KeyHash;
 
 use super::{Cursor, Place};
@@ -50,21 +49,15 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     fn tell_trace_of(&mut self, at: Range<u64>) {
+        let row = self.row_head();
+        let row = row.map(|head| head.clustering_start..head.clustering_end);
         let Some(trace) = &mut self.trace else {
             return;
         };
         let bytes = self.window.bytes();
-        let of_row = |head: &RowHead| {
-            let name = head.clustering_start..head.clustering_end;
-            (Kind::Clustering, name)
-        };
-        let (kind, name) = match &self.place {
-            Place::Row(head) => of_row(head),
-            Place::RowAhead => match self.ahead.current() {
-                Some(row) => of_row(&row.head),
-                None => return,
-            },
-            Place::Marker(head) => {
+        let (kind, name) = match (row, &self.place) {
+            (Some(name), _) => (Kind::Clustering, name),
+            (None, Place::Marker(head)) => {
                 let flags_len = match bytes.first() {
                     Some(flags) if flags & flags::EXTENSION_FLAG != 0 => 2,
                     _ => 1,

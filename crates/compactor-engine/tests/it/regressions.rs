@@ -81,6 +81,27 @@ fn partition(static_row: Row, unfiltereds: Vec<Unfiltered>) -> Partition {
     }
 }
 
+/// A table of rows with one clustering value and no columns.
+fn by_number(base: Base) -> Schema {
+    Schema {
+        clustering: vec![ClusteringColumn {
+            base,
+            is_reversed: false,
+        }],
+        columns: Vec::new(),
+    }
+}
+
+/// Such rows of one partition, by their clustering values.
+fn live_rows(clusterings: impl Iterator<Item = Vec<u8>>) -> Source {
+    let unfiltered = |value| Unfiltered::Row {
+        clustering: vec![Some(value)],
+        row: live_row(7),
+    };
+    let rows = clusterings.map(unfiltered).collect();
+    source(header(&[]), partition(Row::empty(), rows))
+}
+
 fn case(schema: Schema, sources: Vec<Source>) -> Case {
     let mut case = Case {
         schema,
@@ -387,20 +408,9 @@ fn range_tombstones_before_1970_in_wide_partitions_need_an_old_version() {
 /// numbers in place of their values: a date compares by bytes, a timestamp as a signed number.
 #[test]
 fn clusterings_of_types_that_differ_meet() {
-    let schema = Schema {
-        clustering: vec![ClusteringColumn {
-            base: Base::Long,
-            is_reversed: false,
-        }],
-        columns: Vec::new(),
-    };
+    let schema = by_number(Base::Long);
     let rows = |places: &[i64]| {
-        let unfiltered = |place: &i64| Unfiltered::Row {
-            clustering: vec![Some(place.to_be_bytes().to_vec())],
-            row: live_row(7),
-        };
-        let rows = places.iter().map(unfiltered).collect();
-        source(header(&[]), partition(Row::empty(), rows)).input(&schema)
+        live_rows(places.iter().map(|place| place.to_be_bytes().to_vec())).input(&schema)
     };
     let header_of = |cql_type: CqlType| {
         let mut of_type = serialization_header(&schema, &header(&[]));
@@ -499,20 +509,9 @@ fn clusterings_that_do_not_ascend_are_refused() {
 /// refused, and rows that do are merged.
 #[test]
 fn order_is_checked_behind_rows_that_were_found_in_advance() {
-    let schema = Schema {
-        clustering: vec![ClusteringColumn {
-            base: Base::Int,
-            is_reversed: false,
-        }],
-        columns: Vec::new(),
-    };
+    let schema = by_number(Base::Int);
     let merge = |numbers: &[i32], block_len| {
-        let unfiltered = |number: &i32| Unfiltered::Row {
-            clustering: vec![Some(number.to_be_bytes().to_vec())],
-            row: live_row(7),
-        };
-        let rows = numbers.iter().map(unfiltered).collect();
-        let input = source(header(&[]), partition(Row::empty(), rows)).input(&schema);
+        let input = live_rows(numbers.iter().map(|n| n.to_be_bytes().to_vec())).input(&schema);
         let header = serialization_header(&schema, &input.header);
         let raw = RawInput {
             header: header.clone(),
@@ -543,34 +542,25 @@ fn order_is_checked_behind_rows_that_were_found_in_advance() {
 /// and behind rows of another input.
 #[test]
 fn long_runs_of_inserted_rows() {
-    let schema = Schema {
-        clustering: vec![ClusteringColumn {
-            base: Base::Int,
-            is_reversed: false,
-        }],
-        columns: Vec::new(),
-    };
-    let input = |numbers: &mut dyn Iterator<Item = i32>| {
-        let unfiltered = |number: i32| Unfiltered::Row {
-            clustering: vec![Some(number.to_be_bytes().to_vec())],
-            row: live_row(7),
-        };
-        let rows = numbers.map(unfiltered).collect();
-        source(header(&[]), partition(Row::empty(), rows)).input(&schema)
+    let schema = by_number(Base::Int);
+    let input = |is_in: &dyn Fn(&i32) -> bool| {
+        let numbers = (0..4000).filter(is_in);
+        live_rows(numbers.map(|n: i32| n.to_be_bytes().to_vec())).input(&schema)
     };
     let header = serialization_header(&schema, &header(&[]));
     let raw = |bytes: Vec<u8>| RawInput {
         header: header.clone(),
         version: Version::Oa,
         bytes,
-        block_len: 5000,
+        // A row at the border of two blocks would end the run.
+        block_len: 1 << 20,
         min_local_deletion_time: 0,
     };
     let limits = |_: &[u8]| PurgeLimit::Nothing;
     let is_other = |number: &i32| [0, 1500, 3999].contains(number);
-    let expected = input(&mut (0..4000)).bytes;
-    let others = input(&mut (0..4000).filter(is_other)).bytes;
-    let most = input(&mut (0..4000).filter(|n| !is_other(n))).bytes;
+    let expected = input(&|_| true).bytes;
+    let others = input(&is_other).bytes;
+    let most = input(&|n| !is_other(n)).bytes;
     for inputs in [
         vec![expected.clone()],
         vec![others.clone(), most.clone()],
