@@ -2,45 +2,36 @@
 //!
 //! A key's bits lie all over the filter, mostly in memory that no near cache holds; setting them one
 //! after the other waits for that memory. Here their places are sorted by regions of the filter
-//! that a near cache does hold, and set once a region has collected many.
+//! that the nearest cache does hold, and set once a region has collected several for each of its lines.
 
 use super::BloomFilter;
 use crate::partitioner::KeyHash;
 
-/// Bits of the smallest region: 64 KiB.
-const LEAST_REGION_BITS: u32 = 19;
-/// Regions of a large filter, which are larger then.
-const MAX_REGIONS: u64 = 256;
+/// Bytes of a region: as many as have bits for a place of 16 bits.
+const REGION_LEN: usize = 1 << (u16::BITS - 3);
 /// Places that a region collects: 1 KiB.
-const BATCH_LEN: usize = 256;
+const BATCH_LEN: usize = 512;
 
-/// A filter that keys are added to. Takes 1 KiB more for each 64 KiB of it, at most 256 KiB.
+/// A filter that keys are added to. Takes an eighth more memory than the filter.
 #[derive(Debug)]
 pub struct FilterFilling {
     filter: BloomFilter,
-    /// A region has 2^this bits.
-    region_bits: u32,
     /// Places not set yet, relative to their region, [`BATCH_LEN`] for each; empty if there is one
     /// region only.
-    waiting: Vec<u32>,
-    /// How many places of each region wait.
-    counts: Vec<u32>,
+    waiting: Vec<u16>,
+    /// How many places of each region wait, fewer than [`BATCH_LEN`].
+    counts: Vec<u16>,
 }
 
 impl FilterFilling {
     /// Adds to `filter`.
     pub fn new(filter: BloomFilter) -> FilterFilling {
-        let mut region_bits = LEAST_REGION_BITS;
-        while filter.bit_count() > MAX_REGIONS << region_bits {
-            region_bits += 1;
-        }
-        let regions = match filter.bit_count().div_ceil(1 << region_bits) {
+        let regions = match filter.bits.len().div_ceil(REGION_LEN) {
             0 | 1 => 0,
-            regions => regions as usize,
+            regions => regions,
         };
         FilterFilling {
             filter,
-            region_bits,
             waiting: vec![0; regions * BATCH_LEN],
             counts: vec![0; regions],
         }
@@ -53,14 +44,11 @@ impl FilterFilling {
             return self.filter.add_key(key);
         }
         for bit in self.filter.bits_of(key.h1, key.h2) {
-            let region = (bit >> self.region_bits) as usize;
-            let count = self.counts[region] as usize;
-            let place = bit & ((1 << self.region_bits) - 1);
-            self.waiting[region * BATCH_LEN + count] = place as u32;
-            if count + 1 < BATCH_LEN {
-                self.counts[region] += 1;
-            } else {
-                self.counts[region] = BATCH_LEN as u32;
+            let region = (bit >> u16::BITS) as usize;
+            let count = &mut self.counts[region];
+            self.waiting[region * BATCH_LEN + usize::from(*count)] = bit as u16;
+            *count += 1;
+            if usize::from(*count) == BATCH_LEN {
                 self.set_waiting(region);
             }
         }
@@ -75,12 +63,18 @@ impl FilterFilling {
     }
 
     fn set_waiting(&mut self, region: usize) {
-        let count = std::mem::take(&mut self.counts[region]) as usize;
+        let count = usize::from(std::mem::take(&mut self.counts[region]));
         let places = &self.waiting[region * BATCH_LEN..][..count];
-        let start = region << (self.region_bits - 3);
-        let bytes = &mut self.filter.bits[start..];
-        for place in places {
-            bytes[(place >> 3) as usize] |= 1 << (place & 7);
+        let bytes = &mut self.filter.bits[region * REGION_LEN..];
+        let set = |bytes: &mut [u8]| {
+            for place in places {
+                bytes[usize::from(place >> 3)] |= 1 << (place & 7);
+            }
+        };
+        match bytes.first_chunk_mut::<REGION_LEN>() {
+            // Each place is known to lie in it.
+            Some(whole) => set(whole),
+            None => set(bytes),
         }
     }
 }
@@ -90,7 +84,7 @@ mod tests {
     use super::*;
     use crate::partitioner::Partitioner;
 
-    /// Filters of one region, of several with a last one that is shorter, and of larger regions.
+    /// Filters of one region, of several with a last one that is shorter, and of many.
     #[test]
     fn equals_adding_one_by_one() {
         for (expected, keys) in [
