@@ -199,7 +199,7 @@ fn damage_in_what_shadows_is_an_error() {
         let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(3), "{at}: {stderr}");
         assert!(stderr.contains("pa-2-big-Data.db"), "{at}: {stderr}");
-        assert!(stderr.contains("at position"), "{at}: {stderr}");
+        assert!(stderr.contains("at offset"), "{at}: {stderr}");
         assert!(!table.join("refused").exists());
     }
 }

@@ -26,7 +26,7 @@ pub struct Corruption {
     pub path: Option<PathBuf>,
     /// Component, once known.
     pub component: Option<Component>,
-    /// Byte offset, in the file or, for `Data.db`, the position in the uncompressed content.
+    /// Byte offset in the file, or in the uncompressed content: see [`Corruption::is_in_content`].
     pub offset: u64,
     /// Dotted name of the structure, such as `row.cell.value_length`.
     pub structure: &'static str,
@@ -120,6 +120,14 @@ impl fmt::Display for Error {
     }
 }
 
+impl Corruption {
+    /// Whether the offset is a position in the uncompressed content of `Data.db`: it is for all in
+    /// there but the chunks themselves.
+    pub fn is_in_content(&self) -> bool {
+        self.component == Some(Component::Data) && !self.structure.starts_with("chunk")
+    }
+}
+
 impl fmt::Display for Corruption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.path, self.component) {
@@ -127,9 +135,9 @@ impl fmt::Display for Corruption {
             (None, Some(component)) => write!(f, "{component}: ")?,
             (None, None) => {}
         }
-        let place = match self.component {
-            Some(Component::Data) => "position",
-            _ => "offset",
+        let place = match self.is_in_content() {
+            true => "position",
+            false => "offset",
         };
         write!(f, "corrupt {} at {place} {}", self.structure, self.offset)?;
         if let Some(partition) = &self.partition {
@@ -165,5 +173,9 @@ mod tests {
             "d/nb-1-big-Data.db: corrupt row.body_size at position 107 (partition 6b31): \
              expected at most 10 bytes, found 4294967295"
         );
+        let error = Error::corrupt("chunk.crc", 7, "1", "2")
+            .with_file(Path::new("d/nb-1-big-Data.db"), Component::Data);
+        let of_file = "d/nb-1-big-Data.db: corrupt chunk.crc at offset 7: expected 1, found 2";
+        assert_eq!(error.to_string(), of_file);
     }
 }
