@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use crate::exit_code::Writes;
+use crate::flags::Format;
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -59,6 +60,27 @@ impl Command {
                 Writes::Nothing
             }
         }
+    }
+
+    /// Whether stdout gets one JSON document.
+    pub fn prints_json(&self) -> bool {
+        let format = match self {
+            Command::Merge(args) => args.format,
+            Command::Compact(args) => args.format,
+            Command::Upgrade(args) => args.format,
+            Command::Split(args) => args.format,
+            Command::Metadata(args) => args.format,
+            Command::Verify(args) => args.format,
+            Command::Scrub(args) => args.format,
+            Command::Generate(args) => args.format,
+            Command::Demo(args) => args.format,
+            Command::Doctor(args) => args.format,
+            Command::Lab(args) => args.format(),
+            Command::Bench(args) => return args.prints_json(),
+            // A line for each partition or none, and another process of this program that reads it.
+            Command::Dump(_) | Command::BenchArm(_) => return false,
+        };
+        format == Format::Json
     }
 
     /// Runs the command.

@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering;
 use compactor::ErrorKind;
 use compactor::verify::culprit::digest_of_data;
 
+use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::say;
 
@@ -34,24 +35,29 @@ pub enum Writes {
     Generated,
 }
 
-/// Prints the error on stderr, with a remedy where there is one, and chooses the exit code.
-pub fn report(error: &anyhow::Error, writes: Writes) -> ExitCode {
+/// Prints the error on stderr, with a remedy where there is one, and chooses the exit code. With
+/// `as_json`, stdout gets it as well.
+pub fn report(error: &anyhow::Error, writes: Writes, as_json: bool) -> ExitCode {
     let ours = error.downcast_ref::<compactor::Error>();
-    let kind = ours.map(compactor::Error::kind);
-    if kind == Some(ErrorKind::Cancelled) {
+    let code = ours.map_or(1, of);
+    if as_json {
+        let remedy = ours.and_then(|error| remedy(error, writes));
+        Failure::new(code, error, ours, remedy).print();
+    }
+    if code == INTERRUPTED {
         say(match writes {
             Writes::Nothing => format_args!("compactor: interrupted"),
             Writes::Rewritten | Writes::Generated => {
                 format_args!("compactor: interrupted; nothing was written")
             }
         });
-        return ExitCode::from(INTERRUPTED);
+        return ExitCode::from(code);
     }
     say(format_args!("compactor: {error:#}"));
     if let Some(error) = ours {
         say_remedy(error, writes);
     }
-    ExitCode::from(ours.map_or(1, of))
+    ExitCode::from(code)
 }
 
 /// Prints what to do about an error, where there is something.
@@ -80,7 +86,7 @@ pub fn of(error: &compactor::Error) -> u8 {
 /// Whether `Data.db` is what it was when it was written, if that tells more than the error: where two
 /// files do not fit one another, the one that was read second is not always the damaged one.
 fn of_digest(error: &compactor::Error) -> Option<String> {
-    let (path, structure) = (error.path()?, error.structure()?);
+    let (path, structure) = (error.path()?, error.corruption()?.structure);
     let interrupted = interrupt::flag().ok()?;
     let digest = digest_of_data(path, || interrupted.load(Ordering::Relaxed)).ok()??;
     let is_data = path == digest.data_path;

@@ -61,7 +61,7 @@ pub enum Format {
     /// For people.
     #[default]
     Text,
-    /// One JSON document.
+    /// One JSON document, also of a failure.
     Json,
 }
 

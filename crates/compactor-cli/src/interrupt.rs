@@ -1,18 +1,20 @@
 //! Signals. Ctrl-C: the first asks the job to stop and clean up, the second ends the process at once.
 
+use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 
-/// A flag that SIGINT and SIGTERM set.
+/// A flag that SIGINT and SIGTERM set, and SIGHUP unless `nohup` has it ignored.
 ///
 /// # Errors
 /// If the system refuses the handler.
 pub fn flag() -> std::io::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
         // In this order: the shutdown sees the flag that an earlier signal has set.
         flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))?;
         flag::register(signal, Arc::clone(&interrupted))?;
@@ -28,4 +30,12 @@ pub fn flag() -> std::io::Result<Arc<AtomicBool>> {
 pub fn survive_file_size_limit() -> std::io::Result<()> {
     flag::register(SIGXFSZ, Arc::default())?;
     Ok(())
+}
+
+/// Whether the process was started to ignore `signal`.
+fn is_ignored(signal: c_int) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

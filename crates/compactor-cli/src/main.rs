@@ -6,6 +6,7 @@ mod cmd;
 mod duration;
 mod each_alone;
 mod exit_code;
+mod failure;
 mod flags;
 mod interrupt;
 mod io_args;
@@ -39,10 +40,10 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let writes = cli.command.writes();
+    let (writes, as_json) = (cli.command.writes(), cli.command.prints_json());
     let result = interrupt::survive_file_size_limit().map_err(anyhow::Error::from);
     match result.and_then(|()| cli.command.run()) {
         Ok(code) => code,
-        Err(error) => exit_code::report(&error, writes),
+        Err(error) => exit_code::report(&error, writes, as_json),
     }
 }

@@ -22,10 +22,12 @@ fn names(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A demonstration that is in the middle of its work, and its messages.
-fn demo_at_work(directory: &Path) -> (Child, BufReader<std::process::ChildStderr>) {
-    let mut child = Command::new(COMPACTOR)
-        .args(["demo", "--size", "64MiB"])
+/// A demonstration that is in the middle of its work, and its messages. `hangup`: what env says of SIGHUP,
+/// whatever the tests were started with.
+fn demo_at_work(hangup: &str, directory: &Path) -> (Child, BufReader<std::process::ChildStderr>) {
+    let mut child = Command::new("env")
+        .arg(format!("{hangup}=HUP"))
+        .args([COMPACTOR, "demo", "--size", "64MiB"])
         .current_dir(directory)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -49,9 +51,9 @@ fn signal(child: &Child, name: &str) {
 
 #[test]
 fn a_demo_that_is_interrupted_ends_with_130_and_leaves_nothing() {
-    for name in ["INT", "TERM"] {
+    for name in ["INT", "TERM", "HUP"] {
         let directory = disk_directory();
-        let (mut child, mut messages) = demo_at_work(directory.path());
+        let (mut child, mut messages) = demo_at_work("--default-signal", directory.path());
         signal(&child, name);
         let mut rest = String::new();
         messages.read_to_string(&mut rest).unwrap();
@@ -62,9 +64,19 @@ fn a_demo_that_is_interrupted_ends_with_130_and_leaves_nothing() {
 }
 
 #[test]
+fn a_demo_under_nohup_goes_on() {
+    let directory = disk_directory();
+    let (mut child, mut messages) = demo_at_work("--ignore-signal", directory.path());
+    signal(&child, "HUP");
+    let mut rest = String::new();
+    messages.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{rest}");
+}
+
+#[test]
 fn what_a_killed_demo_leaves_goes_with_the_next() {
     let directory = disk_directory();
-    let (mut child, _messages) = demo_at_work(directory.path());
+    let (mut child, _messages) = demo_at_work("--default-signal", directory.path());
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     assert_eq!(names(directory.path()).len(), 1);
@@ -236,5 +248,80 @@ fn nobody_listening_is_no_failure() {
         assert!(ran.unwrap().status.success(), "{arguments}");
         let found = std::fs::read_to_string(directory.path().join("code")).unwrap();
         assert_eq!(found.trim(), code.to_string(), "{arguments}");
+    }
+}
+
+/// Who asked for JSON reads stdout, and finds there why it has no result.
+#[test]
+fn failures_are_json_where_json_is_asked_for() {
+    let directory = disk_directory();
+    let run = |arguments: &str| {
+        let script = format!("exec {COMPACTOR} {arguments}");
+        let output = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code().unwrap(), output.stdout, stderr)
+    };
+    assert_eq!(run("generate --output data --rows 200").0, 0);
+    let error = |arguments: &str| {
+        let (code, stdout, stderr) = run(&format!("{arguments} --format json"));
+        let mut document: serde_json::Value = serde_json::from_slice(&stdout).unwrap();
+        let error = document["error"].take();
+        assert_eq!(error["exit_code"], code, "{arguments}: {error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(stderr.contains(message), "{arguments}: {stderr}");
+        assert!(error["remedy"].as_str().is_none_or(|r| stderr.contains(r)));
+        let (_, silent, again) = run(arguments);
+        assert!(silent.is_empty(), "{arguments}");
+        assert_eq!(again, stderr, "{arguments}");
+        error
+    };
+
+    for arguments in [
+        "merge nowhere --output merged",
+        "compact nowhere --output merged",
+        "split nowhere --output merged --size 1MiB",
+        "upgrade nowhere --output merged --compression none",
+        "scrub nowhere --output merged",
+        "verify nowhere",
+        "metadata nowhere",
+        "generate --output data --rows 200",
+        "bench nowhere",
+        "lab interference nowhere",
+        "lab chunk-length nowhere",
+        "lab fio --directory nowhere",
+        "doctor nowhere",
+        "demo --directory nowhere",
+    ] {
+        let error = error(arguments);
+        assert!(error["damage"].is_null(), "{arguments}: {error}");
+    }
+    assert_eq!(run("dump nowhere").1, b"");
+
+    let table = directory.path().join("data/generated");
+    let table = std::fs::read_dir(table).unwrap().next().unwrap();
+    let data = table.unwrap().path().join("oa-1-big-Data.db");
+    let mut bytes = std::fs::read(&data).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&data, bytes).unwrap();
+    let error = error("merge data/generated/kv-* --output merged");
+    assert_eq!(error["kind"], "corrupt");
+    let path = error["path"].as_str().unwrap();
+    assert!(path.ends_with("/oa-1-big-Data.db"), "{error}");
+    let damage = &error["damage"];
+    assert_eq!(damage["structure"], "chunk.crc");
+    // That of the checksum, in the file.
+    assert!(damage["offset"].as_u64().unwrap() > 100, "{error}");
+    assert!(damage["position"].is_null(), "{error}");
+    for field in ["expected", "found"] {
+        assert!(
+            error["message"]
+                .as_str()
+                .unwrap()
+                .contains(damage[field].as_str().unwrap())
+        );
     }
 }

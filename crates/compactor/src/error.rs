@@ -4,7 +4,7 @@ use std::path::Path;
 
 use compactor_engine::Error as EngineError;
 use compactor_io::{IoError, IoErrorKind};
-use compactor_sstable::Error as FormatError;
+use compactor_sstable::{Corruption, Error as FormatError};
 
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -85,10 +85,10 @@ impl Error {
         Error(EngineError::Cancelled)
     }
 
-    /// The structure that is damaged, such as `chunk.crc`, of a damaged input.
-    pub fn structure(&self) -> Option<&'static str> {
+    /// What is damaged, and where.
+    pub fn corruption(&self) -> Option<&Corruption> {
         match &self.0 {
-            EngineError::Format(FormatError::Corrupt(c)) => Some(c.structure),
+            EngineError::Format(FormatError::Corrupt(corruption)) => Some(corruption),
             _ => None,
         }
     }

@@ -189,6 +189,13 @@ pub struct Args {
     format: BenchFormat,
 }
 
+impl Args {
+    /// Whether stdout gets one JSON document.
+    pub fn prints_json(&self) -> bool {
+        self.format == BenchFormat::Json
+    }
+}
+
 /// Our arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ArmName {

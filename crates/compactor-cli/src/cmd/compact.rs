@@ -157,7 +157,7 @@ pub struct Args {
 
     /// How the summary is printed on stdout.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: Format,
 }
 
 const SIZE_TIERED: &str = "SizeTieredCompactionStrategy";

@@ -60,7 +60,7 @@ pub struct Args {
 
     /// How the comparison is printed on stdout.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: Format,
 }
 
 /// Everything that was found out.

@@ -35,7 +35,7 @@ pub struct Args {
 
     /// How findings are printed on stdout.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: Format,
 }
 
 /// Runs the command.

@@ -277,7 +277,7 @@ pub struct Args {
 
     /// How the summary is printed on stdout.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: Format,
 }
 
 /// What data looks like.

@@ -12,6 +12,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use crate::flags::Format;
+
 /// Measure what a compaction does to reads beside it, and what reads cost in chunks of each length.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -26,6 +28,18 @@ enum Experiment {
     ChunkLength(Box<chunk_length::Args>),
     Report(report::Args),
     Fio(fio::Args),
+}
+
+impl Args {
+    /// How the result is printed.
+    pub fn format(&self) -> Format {
+        match &self.experiment {
+            Experiment::Interference(args) => args.common.format,
+            Experiment::ChunkLength(args) => args.common.format,
+            Experiment::Report(_) => Format::Text,
+            Experiment::Fio(args) => args.format,
+        }
+    }
 }
 
 /// Runs the command.

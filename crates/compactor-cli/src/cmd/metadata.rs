@@ -53,7 +53,7 @@ pub struct Args {
 
     /// text, or json: an array with an object per SSTable.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: Format,
 }
 
 /// Runs the command.

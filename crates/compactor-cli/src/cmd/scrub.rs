@@ -92,7 +92,7 @@ pub struct Args {
 
     /// How the report is printed on stdout.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: Format,
 }
 
 /// What `--format json` prints.

@@ -68,7 +68,7 @@ pub struct Args {
 
     /// How the summary is printed on stdout.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: Format,
 }
 
 /// Bytes of buffers that a rewrite needs at least.

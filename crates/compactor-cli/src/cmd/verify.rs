@@ -66,7 +66,7 @@ pub struct Args {
 
     /// How findings are printed on stdout.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: Format,
 }
 
 /// What `--format json` prints.

@@ -67,7 +67,7 @@ const MEASURE: RangeInclusive<Seconds> = Seconds(1)..=Seconds(86_400);
     compactor lab report chunks.json")]
 pub struct Args {
     #[command(flatten)]
-    common: Common,
+    pub common: Common,
 
     /// Three repeats, 1 GiB of data, hot set 256MiB of a limit of 192MiB, compaction at 32MiB/s, 2s for
     /// each measurement; each can be changed.

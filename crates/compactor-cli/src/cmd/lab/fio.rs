@@ -81,7 +81,7 @@ pub struct Args {
 
     /// What is printed on stdout: tables, or the JSON.
     #[arg(long, value_enum, default_value = "text")]
-    format: Format,
+    pub format: Format,
 }
 
 /// Runs the command.

@@ -1,0 +1,100 @@
+//! A failure as JSON, for callers who asked for JSON and read stdout.
+
+use compactor::ErrorKind;
+use compactor::sstable::Corruption;
+use serde::Serialize;
+
+use crate::output::print;
+
+/// What stdout gets in place of a result.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    error: &'a Failure<'a>,
+}
+
+/// Why there is no result.
+#[derive(Debug, Serialize)]
+pub struct Failure<'a> {
+    /// See [`crate::exit_code`].
+    exit_code: u8,
+    kind: &'static str,
+    /// As on stderr.
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<&'a str>,
+    /// The file that it is about, if it is about one. Bytes that are not UTF-8 are replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damage: Option<Damage<'a>>,
+}
+
+/// What is damaged in that file.
+#[derive(Debug, Serialize)]
+struct Damage<'a> {
+    structure: &'a str,
+    /// In the file, bytes.
+    offset: Option<u64>,
+    /// In the uncompressed content of `Data.db`, bytes.
+    position: Option<u64>,
+    expected: &'a str,
+    found: &'a str,
+    partition: Option<&'a str>,
+}
+
+impl<'a> Failure<'a> {
+    /// Describes `error`; `ours` is what it comes from, unless that is a library of others.
+    pub fn new(
+        exit_code: u8,
+        error: &anyhow::Error,
+        ours: Option<&'a compactor::Error>,
+        remedy: Option<&'a str>,
+    ) -> Failure<'a> {
+        let damage = ours.and_then(compactor::Error::corruption);
+        Failure {
+            exit_code,
+            kind: ours.map_or("other", |error| kind_name(error.kind())),
+            message: format!("{error:#}"),
+            remedy,
+            path: ours
+                .and_then(compactor::Error::path)
+                .map(|path| path.to_string_lossy().into_owned()),
+            damage: damage.map(Damage::new),
+        }
+    }
+
+    /// Prints it on stdout, where nobody may be listening.
+    pub fn print(&self) {
+        let document = Document { error: self };
+        if let Ok(text) = serde_json::to_string_pretty(&document) {
+            let _ = print(&text);
+        }
+    }
+}
+
+impl<'a> Damage<'a> {
+    fn new(damage: &'a Corruption) -> Damage<'a> {
+        let is_in_content = damage.is_in_content();
+        Damage {
+            structure: damage.structure,
+            offset: (!is_in_content).then_some(damage.offset),
+            position: is_in_content.then_some(damage.offset),
+            expected: &damage.expected,
+            found: &damage.found,
+            partition: damage.partition.as_deref(),
+        }
+    }
+}
+
+fn kind_name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Corrupt => "corrupt",
+        ErrorKind::Unsupported => "unsupported",
+        ErrorKind::InvalidInput => "invalid_input",
+        ErrorKind::Refused => "refused",
+        ErrorKind::Io => "io",
+        ErrorKind::NoSpace => "no_space",
+        ErrorKind::Cancelled => "interrupted",
+        _ => "internal",
+    }
+}
