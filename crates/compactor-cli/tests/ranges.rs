@@ -64,6 +64,12 @@ fn one_output_or_one_for_each_range() {
     assert!(text.contains("into 2 of them"), "{text}");
     assert!(text.contains("  ranges      "), "{text}");
 
+    assert!(!text.contains("asked for"), "{text}");
+    let many = merge("many", &["--sub-compactions", "100", "--output-per-range"]);
+    let text = String::from_utf8(many.stdout).unwrap();
+    let note = "note: 100 outputs were asked for, and there are ";
+    assert!(many.status.success() && text.contains(note), "{text}");
+
     let uncut = merge(
         "uncut",
         &["--sub-compactions", "2", "--max-sstable-size", "1GiB"],

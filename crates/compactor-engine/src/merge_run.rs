@@ -48,6 +48,8 @@ pub struct MergeOutcome {
     pub ranges: usize,
     /// Why it was not cut, if that was asked for.
     pub uncut: Option<String>,
+    /// Outputs that were asked for: one for each range, or one.
+    pub outputs_asked: usize,
     /// Passes that the inputs went through: one, unless there were more than memory or descriptors
     /// allow.
     pub passes: usize,
@@ -222,7 +224,7 @@ impl MergeJob {
         let origins_path = staging.directory().join(ORIGINS);
         let mut output = pass.whole.output.clone();
         if let Cut::Ranges(plan) = &cut {
-            output.share_among(self.output_count(plan));
+            output.share_among(self.outputs_asked().min(plan.len()));
             output.write = self.write_settings(&plan.budget, output.write.expected_len);
         }
         let (outputs, partitions) = Outputs::begin(
@@ -280,6 +282,7 @@ impl MergeJob {
                 uncompressed_bytes_read: pass.whole.uncompressed_bytes,
                 ranges,
                 uncut,
+                outputs_asked: self.outputs_asked(),
                 passes: pass.earlier.passes,
                 elapsed: pass.whole.started.elapsed(),
             },
@@ -411,7 +414,7 @@ impl MergeJob {
             cancelled: Arc::clone(work.cancelled),
             limiter: work.limiter,
         };
-        let wanted = self.output_count(plan);
+        let wanted = self.outputs_asked().min(plan.len());
         // Given back by the closure, which needs it by value.
         let mut slot = Some(outputs);
         let next_output = |range: usize, full: FilePartitionWriter| {
@@ -444,10 +447,9 @@ impl MergeJob {
         self.options.output_per_range || self.options.sub_compactions.is_some()
     }
 
-    /// Outputs of a merge in ranges: as many as were asked for, if there are so many ranges.
-    fn output_count(&self, plan: &RangePlan) -> usize {
+    fn outputs_asked(&self) -> usize {
         match (self.options.output_per_range, self.options.sub_compactions) {
-            (true, Some(wanted)) => wanted.get().min(plan.len()),
+            (true, Some(wanted)) => wanted.get(),
             _ => 1,
         }
     }

@@ -303,6 +303,14 @@ impl MergeReport {
         if let Some(why) = outcome.uncut {
             let note = format!("the merge was not cut into ranges: {why}");
             self.warnings.push(note);
+        } else if (1..outcome.outputs_asked).contains(&outcome.outputs.len()) {
+            self.warnings.push(format!(
+                "{} outputs were asked for, and there are {}: the merge was cut into {} ranges, and one of \
+                 which nothing is left gets no output",
+                outcome.outputs_asked,
+                outcome.outputs.len(),
+                outcome.ranges
+            ));
         }
         self.elapsed_s = elapsed.as_secs_f64();
         self.input_uncompressed_bytes_per_s =
