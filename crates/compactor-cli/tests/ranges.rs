@@ -67,7 +67,7 @@ fn one_output_or_one_for_each_range() {
     assert!(!text.contains("asked for"), "{text}");
     let many = merge("many", &["--sub-compactions", "100", "--output-per-range"]);
     let text = String::from_utf8(many.stdout).unwrap();
-    let note = "note: 100 outputs were asked for, and there are ";
+    let note = "note: outputs asked for: 100, written: ";
     assert!(many.status.success() && text.contains(note), "{text}");
 
     let uncut = merge(

@@ -303,14 +303,16 @@ impl MergeReport {
         if let Some(why) = outcome.uncut {
             let note = format!("the merge was not cut into ranges: {why}");
             self.warnings.push(note);
-        } else if (1..outcome.outputs_asked).contains(&outcome.outputs.len()) {
-            self.warnings.push(format!(
-                "{} outputs were asked for, and there are {}: the merge was cut into {} ranges, and one of \
-                 which nothing is left gets no output",
-                outcome.outputs_asked,
-                outcome.outputs.len(),
-                outcome.ranges
-            ));
+        }
+        let (asked, written) = (outcome.outputs_asked, outcome.outputs.len());
+        if (1..asked).contains(&written) {
+            let why = match outcome.ranges {
+                1 => "the merge was not cut into ranges".to_owned(),
+                ranges if ranges < asked => format!("there were only {ranges} ranges"),
+                ranges => format!("nothing is left of some of the {ranges} ranges"),
+            };
+            let note = format!("outputs asked for: {asked}, written: {written}; {why}");
+            self.warnings.push(note);
         }
         self.elapsed_s = elapsed.as_secs_f64();
         self.input_uncompressed_bytes_per_s =

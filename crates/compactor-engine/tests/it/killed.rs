@@ -3,6 +3,7 @@
 //! cleans up.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,6 +20,18 @@ use crate::files::{
 const CHILD: &str = "COMPACTOR_TEST_MERGE_IN";
 /// Names the greatest size of an output, if there is one.
 const CHILD_LIMIT: &str = "COMPACTOR_TEST_MERGE_LIMIT";
+/// Names how many ranges get an output each, if they do.
+const CHILD_RANGES: &str = "COMPACTOR_TEST_MERGE_RANGES";
+
+/// What a merge is to write.
+#[derive(Clone, Copy, Debug)]
+enum Outputs {
+    One,
+    /// Of this size at most, bytes.
+    OfSize(u64),
+    /// One for each of so many ranges.
+    PerRange(NonZeroUsize),
+}
 
 /// Not a test by itself: what the others start in a process of its own, and kill.
 #[test]
@@ -27,15 +40,27 @@ fn child() {
         return;
     };
     let directory = PathBuf::from(directory);
-    let limit = std::env::var(CHILD_LIMIT).ok();
-    let limit = limit.map(|limit| limit.parse().unwrap());
-    merge_files(&io(), merge_of(&directory, limit)).unwrap();
+    let variable = |name| std::env::var(name).ok();
+    let outputs = match (variable(CHILD_LIMIT), variable(CHILD_RANGES)) {
+        (Some(limit), _) => Outputs::OfSize(limit.parse().unwrap()),
+        (None, Some(ranges)) => Outputs::PerRange(ranges.parse().unwrap()),
+        (None, None) => Outputs::One,
+    };
+    merge_files(&io(), merge_of(&directory, outputs)).unwrap();
 }
 
-fn merge_of(directory: &Path, max_sstable_size: Option<u64>) -> MergeOptions {
+fn merge_of(directory: &Path, outputs: Outputs) -> MergeOptions {
     let inputs = sstables(&directory.join("inputs"));
     let mut options = options(&inputs, &directory.join("output"));
-    options.max_sstable_size = max_sstable_size;
+    match outputs {
+        Outputs::One => {}
+        Outputs::OfSize(limit) => options.max_sstable_size = Some(limit),
+        Outputs::PerRange(ranges) => {
+            options.sub_compactions = Some(ranges);
+            options.range_bytes = Some(256 << 10);
+            options.output_per_range = true;
+        }
+    }
     options
 }
 
@@ -50,8 +75,7 @@ fn wait(mut child: Child) {
 struct Setting {
     directory: tempfile::TempDir,
     inputs: BTreeMap<PathBuf, Option<Vec<u8>>>,
-    /// The greatest size of an output.
-    limit: Option<u64>,
+    outputs: Outputs,
     /// Bytes of the `Data.db` of each output, as they are to be.
     data: Vec<Vec<u8>>,
     partitions: u64,
@@ -75,21 +99,21 @@ fn live_sstables(directory: &Path) -> Vec<PathBuf> {
 }
 
 impl Setting {
-    fn new(partitions: i32, value_len: usize, limit: Option<u64>) -> Setting {
+    fn new(partitions: i32, value_len: usize, outputs: Outputs) -> Setting {
         let directory = disk_directory();
         key_value_sstables(&directory.path().join("inputs"), partitions, value_len);
-        merge_files(&io(), merge_of(directory.path(), limit)).unwrap();
+        merge_files(&io(), merge_of(directory.path(), outputs)).unwrap();
         let output = directory.path().join("output");
         let data: Vec<Vec<u8>> = sstables(&output)
             .iter()
             .map(|path| std::fs::read(path).unwrap())
             .collect();
-        assert_eq!(data.len() > 1, limit.is_some());
+        assert_eq!(data.len() > 1, !matches!(outputs, Outputs::One));
         std::fs::remove_dir_all(&output).unwrap();
         Setting {
             inputs: contents(&directory.path().join("inputs")),
             directory,
-            limit,
+            outputs,
             data,
             partitions: partitions as u64,
         }
@@ -109,10 +133,18 @@ impl Setting {
                 command
             }
         };
+        match self.outputs {
+            Outputs::One => {}
+            Outputs::OfSize(limit) => {
+                command.env(CHILD_LIMIT, limit.to_string());
+            }
+            Outputs::PerRange(ranges) => {
+                command.env(CHILD_RANGES, ranges.to_string());
+            }
+        }
         command
             .args(["--exact", "killed::child", "--test-threads", "1"])
             .env(CHILD, self.directory.path())
-            .envs(self.limit.map(|limit| (CHILD_LIMIT, limit.to_string())))
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         command
@@ -140,7 +172,7 @@ impl Setting {
 
     /// The next merge succeeds and leaves nothing but SSTables.
     fn merge_again(&self, found: usize, what: &str) {
-        merge_files(&io(), merge_of(self.directory.path(), self.limit))
+        merge_files(&io(), merge_of(self.directory.path(), self.outputs))
             .unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(self.assert_whole(what), found + 1, "{what}");
         let mut names = contents(&self.output());
@@ -172,7 +204,16 @@ impl Setting {
 
 #[test]
 fn killed_at_any_moment() {
-    let setting = Setting::new(1500, 1500, None);
+    kill_at_any_moment(&Setting::new(1500, 1500, Outputs::One));
+}
+
+#[test]
+fn several_ranges_killed_at_any_moment() {
+    let outputs = Outputs::PerRange(NonZeroUsize::new(3).unwrap());
+    kill_at_any_moment(&Setting::new(1500, 1500, outputs));
+}
+
+fn kill_at_any_moment(setting: &Setting) {
     let started = Instant::now();
     wait(setting.merge_in_a_child(&[]).spawn().unwrap());
     let whole = started.elapsed();
@@ -233,7 +274,7 @@ fn killed_or_failing_at_each_call() {
             "pwrite64,pwritev,pwritev2",
             "flock",
         ];
-        kill_and_fail_each_call(&Setting::new(60, 300, None), &calls, &faults);
+        kill_and_fail_each_call(&Setting::new(60, 300, Outputs::One), &calls, &faults);
     }
 }
 
@@ -247,7 +288,8 @@ fn several_outputs_killed_or_failing_at_each_call() {
             "fsync",
             "unlinkat,unlink,rmdir",
         ];
-        kill_and_fail_each_call(&Setting::new(60, 300, Some(14 << 10)), &calls, &faults);
+        let setting = Setting::new(60, 300, Outputs::OfSize(14 << 10));
+        kill_and_fail_each_call(&setting, &calls, &faults);
     }
 }
 
