@@ -195,6 +195,28 @@ pub fn merge_raw(
     gc_before_s: i64,
     limits: impl Fn(&[u8]) -> PurgeLimit,
 ) -> Result<Vec<u8>, compactor_engine::Error> {
+    let observer = &mut Unobserved;
+    merge_raw_observed(
+        inputs,
+        header,
+        version,
+        now_s,
+        gc_before_s,
+        limits,
+        observer,
+    )
+}
+
+/// As [`merge_raw`], and tells `observer` how far it has come.
+pub fn merge_raw_observed(
+    inputs: &[RawInput],
+    header: &SerializationHeader,
+    version: Version,
+    now_s: i64,
+    gc_before_s: i64,
+    limits: impl Fn(&[u8]) -> PurgeLimit,
+    observer: &mut dyn Observer,
+) -> Result<Vec<u8>, compactor_engine::Error> {
     let layout = Arc::new(layout_of(header, version)?);
     let mut merge_inputs = Vec::new();
     for input in inputs {
@@ -214,7 +236,7 @@ pub fn merge_raw(
         MetadataCollector::new(CollectorSettings::default()),
     )?;
     let merger = PartitionMerger::new(merge_inputs, writer, layout, now_s, gc_before_s);
-    let (writer, _) = merger.run(&Limits(limits), &mut Unobserved)?;
+    let (writer, _) = merger.run(&Limits(limits), observer)?;
     Ok(writer.finish().0.bytes)
 }
 

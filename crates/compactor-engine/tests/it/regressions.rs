@@ -1,5 +1,6 @@
 //! Cases that random ones found, each with what was wrong, and those that they would come to too rarely.
 
+use compactor_engine::observer::Observer;
 use compactor_engine::purge::PurgeLimit;
 use compactor_sstable::Version;
 use compactor_sstable::data::cell::Liveness;
@@ -12,7 +13,7 @@ use compactor_sstable::types::CqlType;
 use crate::against_the_model::merge_is_what_the_model_says;
 use crate::case::{Case, PurgePlan, Source};
 use crate::encode::encode;
-use crate::engine::{RawInput, Settings, merge_raw, serialization_header};
+use crate::engine::{RawInput, Settings, merge_raw, merge_raw_observed, serialization_header};
 use crate::table::{
     Base, Cell, ClusteringColumn, Column, ColumnData, ColumnType, Header, Partition, Row, Schema,
     Table, Unfiltered, Values,
@@ -538,6 +539,19 @@ fn order_is_checked_behind_rows_that_were_found_in_advance() {
     }
 }
 
+/// Counts how often it is asked whether to go on.
+struct Asked(u32);
+
+impl Observer for Asked {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {
+        self.0 += 1;
+    }
+}
+
 /// A run of rows that is longer than what is copied without asking whether to go on, alone and before
 /// and behind rows of another input.
 #[test]
@@ -567,8 +581,11 @@ fn long_runs_of_inserted_rows() {
         vec![most, others],
     ] {
         let inputs: Vec<RawInput> = inputs.into_iter().map(raw).collect();
-        let merged = merge_raw(&inputs, &header, Version::Oa, NOW_S, 0, limits).unwrap();
-        assert!(merged == expected, "of {} inputs", inputs.len());
+        let mut asked = Asked(0);
+        let merged =
+            merge_raw_observed(&inputs, &header, Version::Oa, NOW_S, 0, limits, &mut asked);
+        assert!(merged.unwrap() == expected, "of {} inputs", inputs.len());
+        assert!(asked.0 >= 3, "asked {} times", asked.0);
     }
 }
 
