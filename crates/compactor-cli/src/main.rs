@@ -24,6 +24,7 @@ mod verify_step;
 use std::process::ExitCode;
 
 use clap::Parser;
+use compactor::io::share_arenas;
 use compactor_lab::text_table;
 
 /// Merge Apache Cassandra SSTables outside the JVM.
@@ -39,6 +40,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
+    share_arenas();
     let cli = Cli::parse();
     let (writes, as_json) = (cli.command.writes(), cli.command.prints_json());
     let result = interrupt::survive_file_size_limit().map_err(anyhow::Error::from);

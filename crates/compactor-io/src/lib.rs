@@ -91,7 +91,7 @@ pub use durable::{remove_if_exists, rename, rename_no_replace, sync_directory};
 pub use error::{IoError, IoErrorKind, IoOperation};
 pub use extent::Extent;
 pub use file::{FileHandle, open_regular};
-pub use free_memory::give_back_free_memory;
+pub use free_memory::{give_back_free_memory, share_arenas};
 pub use input::InputFile;
 pub use io::{BackendUsed, Fallback, Io, IoOptions};
 pub use mapped::MappedFile;
