@@ -49,7 +49,8 @@ fn few_descriptors_are_enough_for_many_sstables() {
     let report = json(&compactor(temp.path(), 1024, &arguments));
     let table = report["table_directory"].as_str().unwrap();
     let mut bytes = Vec::new();
-    for (output, limit, passes) in [("one", 1024, 1), ("several", 160, 2)] {
+    // In the last there are more intermediate SSTables at a time than descriptors.
+    for (output, limit, passes) in [("one", 1024, 1), ("several", 160, 2), ("many", 64, 7)] {
         let arguments = [
             "merge",
             table,
@@ -85,7 +86,7 @@ fn few_descriptors_are_enough_for_many_sstables() {
                 .collect::<Vec<_>>(),
         );
     }
-    assert!(bytes[0] == bytes[1]);
+    assert!(bytes[0] == bytes[1] && bytes[0] == bytes[2]);
     let arguments = [
         "compact",
         table,
@@ -105,4 +106,21 @@ fn few_descriptors_are_enough_for_many_sstables() {
     );
     let data = report["outputs"][0]["data_path"].as_str().unwrap();
     assert!(bytes[0].contains(&fs::read(temp.path().join(data)).unwrap()));
+    // Compactions at once share them.
+    let arguments = [
+        "compact",
+        table,
+        "--output",
+        "tiered",
+        "--max-threshold",
+        "4",
+        "--threads",
+        "32",
+        "--complete",
+        "--now=2000000000",
+        "--format",
+        "json",
+    ];
+    let report = json(&compactor(temp.path(), 128, &arguments));
+    assert!(report["compactions"].as_u64().unwrap() > 37, "{report}");
 }

@@ -200,7 +200,10 @@ impl MergeJob {
         pass: &Pass<'_>,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
         let cancelled = Arc::new(AtomicBool::new(false));
-        let staging = Staging::create(&self.options.output_directory)?;
+        let staging = match pass.earlier.work() {
+            Some(work) if !pass.is_last => Staging::inside(work)?,
+            _ => Staging::create(&self.options.output_directory)?,
+        };
         let workers = Workers::start(self.options.threads)?;
         let result = self.merge(observer, staging, &workers, &cancelled, pass);
         // Tasks still queued after a failure have nobody to work for.

@@ -263,6 +263,11 @@ impl MergeJob {
 }
 
 impl EarlierPasses {
+    /// Where the intermediate SSTables are.
+    pub(crate) fn work(&self) -> Option<&Staging> {
+        self.work.as_ref()
+    }
+
     /// Where the counts of an intermediate SSTable's partitions come from.
     pub(crate) fn origins(&self, input: &InputSstable, job: &MergeJob) -> Option<OriginCounts> {
         let intermediate = self.intermediates.get(&input.data_path())?;

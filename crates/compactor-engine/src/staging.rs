@@ -52,7 +52,8 @@ pub struct Staging {
     stays: AtomicBool,
     /// Directories that did not exist, the innermost first; removed on drop if nothing is in them.
     made: Vec<PathBuf>,
-    _lock: File,
+    /// `None` of a directory inside another's, whose lock is its own.
+    _lock: Option<File>,
 }
 
 impl Staging {
@@ -81,7 +82,28 @@ impl Staging {
             moved: Mutex::default(),
             stays: AtomicBool::new(false),
             made,
-            _lock: lock,
+            _lock: Some(lock),
+        })
+    }
+
+    /// A directory inside that of `outer`, which must outlive it: there may be hundreds, and each costs no
+    /// descriptor.
+    ///
+    /// # Errors
+    /// A failed file operation.
+    pub fn inside(outer: &Staging) -> Result<Staging> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let made = MADE.fetch_add(1, Ordering::Relaxed);
+        let directory = outer.directory.join(format!("inside-{made}"));
+        fs::create_dir(&directory).map_err(Error::file("create directory", &directory))?;
+        Ok(Staging {
+            directory,
+            target: outer.directory.clone(),
+            files: Mutex::default(),
+            moved: Mutex::default(),
+            stays: AtomicBool::new(false),
+            made: Vec::new(),
+            _lock: None,
         })
     }
 
@@ -472,6 +494,25 @@ mod tests {
         components.iter().for_each(|c| write(&staging, *c));
         assert!(staging.publish(&descriptor(), &components).is_err());
         assert_eq!(names(&target), ["oa-7-big-Data.db"]);
+    }
+
+    #[test]
+    fn directories_inside_another_share_its_lock() {
+        let temp = tempfile::tempdir().unwrap();
+        let outer = Staging::create(&temp.path().join("output")).unwrap();
+        let first = Staging::inside(&outer).unwrap();
+        let second = Staging::inside(&outer).unwrap();
+        for inside in [&first, &second] {
+            assert_eq!(inside.directory().parent(), Some(outer.directory()));
+            std::fs::write(inside.directory().join("file"), "").unwrap();
+        }
+        // Hundreds cost no descriptor.
+        assert!(first._lock.is_none());
+        let directory = first.directory().to_owned();
+        drop(first);
+        assert!(!directory.exists() && second.directory().exists());
+        drop((second, outer));
+        assert!(!temp.path().join("output").exists());
     }
 
     #[test]

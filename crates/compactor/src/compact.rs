@@ -38,6 +38,11 @@ use table::{Job, TableState};
 
 /// Bytes of buffers that a merge needs at least.
 const MIN_MEMORY: usize = 1 << 20;
+/// Descriptors that a merge takes beside its inputs, at most: components of the output and of an input
+/// being checked, directories, locks.
+const FILES_BESIDE_INPUTS: u64 = 24;
+/// Descriptors for the inputs of a merge that does not go alone.
+const LEAST_FILES_OF_INPUTS: u64 = 16;
 
 /// Which SSTables are compacted with which.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -169,13 +174,14 @@ impl Compaction {
         observer: &dyn SharedObserver,
     ) -> Result<Vec<Option<Result<crate::MergeReport>>>> {
         let merges = &self.request.merges;
+        let open_files = merges.open_files.unwrap_or_else(free_files);
         let concurrent = merges_at_once(
             self.request.concurrent,
             merges.threads,
             merges.memory_bytes,
+            open_files,
             jobs.len(),
         );
-        let open_files = merges.open_files.unwrap_or_else(free_files);
         let mut requests = Vec::with_capacity(jobs.len());
         // Without the names of all inputs, of which each job has a few.
         let like_all = MergeRequest {
@@ -197,7 +203,7 @@ impl Compaction {
             };
             request.threads = (merges.threads / concurrent).max(1);
             request.memory_bytes = merges.memory_bytes / concurrent;
-            request.open_files = Some(open_files / concurrent as u64);
+            request.open_files = Some(files_of_each(open_files, concurrent));
             requests.push(request);
         }
         let numbered = Numbered {
@@ -321,11 +327,28 @@ impl SharedObserver for Numbered<'_> {
 
 /// How many of `jobs` merges run at once where `asked` for are as many. More than there are threads would
 /// share processors and memory, and all be slower for it.
-fn merges_at_once(asked: usize, threads: usize, memory_bytes: usize, jobs: usize) -> usize {
+fn merges_at_once(
+    asked: usize,
+    threads: usize,
+    memory_bytes: usize,
+    open_files: u64,
+    jobs: usize,
+) -> usize {
+    let by_files = open_files / (FILES_BESIDE_INPUTS + LEAST_FILES_OF_INPUTS);
     asked
         .min(threads)
         .min(memory_bytes / MIN_MEMORY)
+        .min(usize::try_from(by_files).unwrap_or(usize::MAX))
         .clamp(1, jobs.max(1))
+}
+
+/// Descriptors for the inputs of each of several merges. What one takes beside them is set aside already.
+fn files_of_each(open_files: u64, concurrent: usize) -> u64 {
+    let of_each = open_files / concurrent as u64;
+    match concurrent {
+        1 => of_each,
+        _ => of_each.saturating_sub(FILES_BESIDE_INPUTS),
+    }
 }
 
 #[cfg(test)]
@@ -334,11 +357,27 @@ mod tests {
 
     #[test]
     fn no_more_merges_than_threads_memory_and_jobs_allow() {
-        assert_eq!(merges_at_once(3, 8, 64 << 20, 100), 3);
-        assert_eq!(merges_at_once(16, 2, 64 << 20, 100), 2);
-        assert_eq!(merges_at_once(16, 8, 5 << 20, 100), 5);
-        assert_eq!(merges_at_once(16, 8, 64 << 20, 4), 4);
-        assert_eq!(merges_at_once(16, 0, 1, 4), 1);
-        assert_eq!(merges_at_once(0, 2, 64 << 20, 0), 1);
+        assert_eq!(merges_at_once(3, 8, 64 << 20, 9999, 100), 3);
+        assert_eq!(merges_at_once(16, 2, 64 << 20, 9999, 100), 2);
+        assert_eq!(merges_at_once(16, 8, 5 << 20, 9999, 100), 5);
+        assert_eq!(merges_at_once(16, 8, 64 << 20, 9999, 4), 4);
+        assert_eq!(merges_at_once(16, 0, 1, 9999, 4), 1);
+        assert_eq!(merges_at_once(0, 2, 64 << 20, 0, 0), 1);
+        assert_eq!(merges_at_once(16, 16, 64 << 20, u64::MAX, 16), 16);
+    }
+
+    #[test]
+    fn merges_share_what_may_be_open() {
+        for open_files in [0, 22, 79, 80, 918, 100_000] {
+            let concurrent = merges_at_once(64, 64, 1 << 30, open_files, 1000);
+            let of_each = files_of_each(open_files, concurrent);
+            if concurrent > 1 {
+                assert!(of_each >= LEAST_FILES_OF_INPUTS, "{open_files}");
+                let all = (of_each + FILES_BESIDE_INPUTS) * concurrent as u64;
+                assert!(all <= open_files, "{open_files}");
+            } else {
+                assert_eq!(of_each, open_files);
+            }
+        }
     }
 }
