@@ -174,7 +174,7 @@ impl Rewrite<'_> {
             }
         }
         if let Some(error) = &rewritten.first_error {
-            exit_code::say_remedy(error, Writes::Rewritten);
+            exit_code::say_remedy(error, Writes::InParts);
         }
         let done = rewritten.reports.len();
         rewritten.is_cut_off =

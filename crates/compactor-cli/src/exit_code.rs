@@ -31,6 +31,8 @@ pub enum Writes {
     Nothing,
     /// SSTables made of its inputs, and not larger than these.
     Rewritten,
+    /// Likewise, of some inputs after others.
+    InParts,
     /// SSTables made of nothing.
     Generated,
 }
@@ -47,7 +49,7 @@ pub fn report(error: &anyhow::Error, writes: Writes, as_json: bool) -> ExitCode 
     if code == INTERRUPTED {
         say(match writes {
             Writes::Nothing => format_args!("compactor: interrupted"),
-            Writes::Rewritten | Writes::Generated => {
+            Writes::Rewritten | Writes::InParts | Writes::Generated => {
                 format_args!("compactor: interrupted; nothing was written")
             }
         });
@@ -62,7 +64,7 @@ pub fn report(error: &anyhow::Error, writes: Writes, as_json: bool) -> ExitCode 
 
 /// Prints what to do about an error, where there is something.
 pub fn say_remedy(error: &compactor::Error, writes: Writes) {
-    if writes == Writes::Rewritten
+    if matches!(writes, Writes::Rewritten | Writes::InParts)
         && let Some(verdict) = of_digest(error)
     {
         say(format_args!("  {verdict}"));
@@ -116,12 +118,21 @@ fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
              replica, an older snapshot or a backup."
         }
         ErrorKind::NoSpace if writes == Writes::Nothing => return None,
+        ErrorKind::NoSpace if error.is_file_too_large() && writes == Writes::InParts => {
+            "A file would have passed the limit on file sizes, of the process (`ulimit -f`) or of the \
+             file system. What is whole is in place, and nothing else was left behind."
+        }
         ErrorKind::NoSpace if error.is_file_too_large() => {
             "A file would have passed the limit on file sizes, of the process (`ulimit -f`) or of the \
              file system. Nothing was left behind."
         }
+        ErrorKind::NoSpace if writes == Writes::InParts => {
+            "What is whole is in place, and nothing else was left behind. The others need at most as much \
+             room as their inputs have, for what is written to be merged on as well."
+        }
         ErrorKind::NoSpace if writes == Writes::Rewritten => {
-            "An output needs at most as much room as its inputs have. Nothing was left behind."
+            "An output needs at most as much room as its inputs have, and as much again in passes. Nothing \
+             was left behind."
         }
         ErrorKind::NoSpace => "Nothing was left behind.",
         ErrorKind::Internal => "This is a bug in compactor; please report it.",

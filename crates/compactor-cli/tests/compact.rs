@@ -304,6 +304,37 @@ fn a_damaged_one_is_left_out_and_the_others_are_compacted() {
     assert_eq!(data_files(&temp.path().join("out")).len(), 1);
 }
 
+/// What may be purged beside an SSTable that cannot be read is not known: said once, with what to do.
+#[test]
+fn nothing_is_purged_beside_one_that_cannot_be_read() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "12");
+    let damaged = data_files(&table)[1].clone();
+    let index = damaged.to_str().unwrap().replace("-Data.db", "-Index.db");
+    fs::remove_file(index).unwrap();
+    let compact = |output: &str, more: &[&str]| {
+        let mut arguments = vec!["compact", table.to_str().unwrap(), "--output", output];
+        arguments.extend(["--max-threshold", "4", "--complete", "--format", "json"]);
+        arguments.extend(more);
+        let out = compactor(temp.path(), &arguments);
+        assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        (report, text(&out.stderr))
+    };
+    let (report, stderr) = compact("none", &[]);
+    let failed = report["failed"].as_array().unwrap();
+    let beside = |failed: &&Value| failed["beside"] == damaged.to_str().unwrap();
+    assert!(failed.iter().filter(beside).count() > 1, "{report}");
+    assert_eq!(stderr.matches("corrupt sstable").count(), 1, "{stderr}");
+    assert!(stderr.contains("say --no-purge"), "{stderr}");
+
+    let (report, stderr) = compact("others", &["--no-purge"]);
+    assert_eq!(paths(&report["failed"][0]["inputs"]), [&*damaged]);
+    assert!(report["failed"][0]["beside"].is_null(), "{report}");
+    assert!(!stderr.contains("--no-purge"), "{stderr}");
+    assert!(report["compactions"].as_u64().unwrap() > 1, "{report}");
+}
+
 #[test]
 fn options_are_refused_as_cassandra_refuses_them() {
     let temp = TempDir::new().unwrap();

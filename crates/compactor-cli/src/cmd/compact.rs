@@ -2,7 +2,7 @@
 
 mod summary;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -217,11 +217,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     progress.finish();
     let Compacted { mut report, error } = result?;
     report.warnings.extend(notes);
-    for failed in &report.failed {
-        say(format_args!("compactor: {}", failed.error));
+    // Every compaction beside an SSTable that cannot be read fails for the same reason.
+    let reasons: BTreeSet<&str> = report.failed.iter().map(|f| f.error.as_str()).collect();
+    for reason in reasons {
+        say(format_args!("compactor: {reason}"));
     }
-    if let Some(error) = &error {
-        exit_code::say_remedy(error, Writes::Rewritten);
+    if report.failed.iter().any(|failed| failed.beside.is_some()) {
+        say(format_args!(
+            "  Beside an SSTable that cannot be read nothing can be purged: say --no-purge, or leave it \
+             out by naming the others."
+        ));
+    } else if let Some(error) = &error {
+        exit_code::say_remedy(error, Writes::InParts);
     }
     let is_cut_off = interrupted.load(Ordering::Relaxed);
     if is_cut_off {

@@ -74,6 +74,9 @@ pub struct FailedCompaction {
     pub inputs: Vec<PathBuf>,
     /// Why.
     pub error: String,
+    /// The SSTable beside them that cannot be read, if that is why: what may be purged is not known then.
+    #[serde(serialize_with = "lossy_or_none")]
+    pub beside: Option<PathBuf>,
 }
 
 /// A compaction to come.
@@ -123,4 +126,12 @@ impl CompactReport {
 /// Paths with bytes that are not UTF-8 replaced.
 fn lossy<S: serde::Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|path| path.display().to_string()))
+}
+
+fn lossy_or_none<S: serde::Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let text = path.as_ref().map(|path| path.display().to_string());
+    serializer.serialize_some(&text)
 }

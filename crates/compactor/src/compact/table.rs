@@ -82,6 +82,7 @@ impl TableState {
                     report.failed.push(FailedCompaction {
                         inputs: vec![path.clone()],
                         error: e.to_string(),
+                        beside: None,
                     });
                     first.get_or_insert(e);
                     live.push(Live {
@@ -224,6 +225,7 @@ impl TableState {
         self.report.failed.push(FailedCompaction {
             inputs,
             error: error.to_string(),
+            beside: damaged.filter(|_| !found),
         });
     }
 
