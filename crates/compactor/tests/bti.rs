@@ -155,6 +155,24 @@ fn formats_mixed_and_chosen() {
     );
 }
 
+/// Nobody reads them: told, and no damage.
+#[test]
+fn bytes_behind_the_last_row_index_are_noted() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = sstable("pa-range_nested/compacted");
+    let data = rewrite(&place, Version::Ea, &directory.path().join("x"));
+    let copy = Copy::of(&data);
+    let end = copy.read(Component::Rows).len();
+    assert!(end > 0);
+    copy.edit(Component::Rows, |bytes| bytes.extend([0; 10]));
+    let found = damages(&copy.data());
+    assert_eq!(found.len(), 1, "{found:?}");
+    let told = format!("Rows.db: row_index.end at offset {end}");
+    assert!(found[0].starts_with("note: "), "{found:?}");
+    assert!(found[0].contains(&told), "{found:?}");
+    run(request(&[copy.data()], &directory.path().join("y"))).unwrap();
+}
+
 /// By a verification, and by a merge that checks its inputs.
 #[test]
 fn a_flipped_bit_is_found() {

@@ -1,7 +1,7 @@
 //! `compactor dump`: an SSTable as JSON lines.
 
 use std::io::{self, ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -115,8 +115,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::Error> {
     let mut sstables = Vec::new();
     for path in paths {
-        let found = std::fs::metadata(path).map_err(compactor::Error::file("open", path))?;
-        if found.is_dir() {
+        if !path.exists() {
+            return Err(nothing_there(path));
+        }
+        if path.is_dir() {
             let found = catalog::find_sstables(std::slice::from_ref(path))?;
             for note in &found.notes {
                 say(format_args!("note: {note}"));
@@ -127,6 +129,14 @@ pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::
         }
     }
     Ok(sstables)
+}
+
+/// That a path names nothing, and what it may name.
+pub(super) fn nothing_there(path: &Path) -> compactor::Error {
+    compactor::Error::invalid(format!(
+        "{}: no such file or directory; name Data.db files, or directories of them",
+        path.display()
+    ))
 }
 
 /// Now, in seconds since 1970.

@@ -13,6 +13,7 @@ use compactor::verify::{VerifyOptions, VerifyReport, find_sstables, verify};
 use compactor::{Error, ErrorKind, Observer};
 use serde::Serialize;
 
+use super::dump::nothing_there;
 use crate::exit_code;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt;
@@ -149,8 +150,7 @@ fn paths(inputs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     for input in inputs {
         if !input.is_dir() {
             if !input.exists() {
-                let what = "no such file or directory; name Data.db files, or directories of them";
-                return Err(Error::invalid(format!("{}: {what}", input.display())).into());
+                return Err(nothing_there(input).into());
             }
             paths.insert(input.clone());
             continue;

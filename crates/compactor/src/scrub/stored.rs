@@ -76,7 +76,9 @@ impl Stored {
         let lists_info = findings.is_damaged(Component::CompressionInfo);
         let compressed = match files.compression_info(file.len())? {
             Some(info) => {
-                let decompressor = ChunkDecompressor::for_file(&info)?;
+                let path = descriptor.path(Component::CompressionInfo);
+                let decompressor = ChunkDecompressor::for_file(&info)
+                    .map_err(|e| e.with_file(&path, Component::CompressionInfo))?;
                 Some((info, decompressor))
             }
             None if files.has(Component::CompressionInfo) || lists_info => {

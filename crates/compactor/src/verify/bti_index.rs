@@ -155,6 +155,7 @@ impl<'a> TrieScan<'a> {
             Ok(Some(found)) => found,
             Ok(None) => {
                 self.state = State::Ended;
+                self.check_end_of_rows();
                 return false;
             }
             Err(error) => {
@@ -190,6 +191,19 @@ impl<'a> TrieScan<'a> {
         self.count += 1;
         self.entry = Some(entry);
         true
+    }
+
+    /// Row indexes follow one another, and nothing follows the last. Nobody reads what does.
+    fn check_end_of_rows(&self) {
+        let surplus = (self.files.rows.len() as u64).saturating_sub(self.rows_end);
+        if surplus > 0 {
+            self.findings.note(
+                Place::offset(Component::Rows, self.rows_end),
+                "row_index.end",
+                "the end of the file behind the last row index",
+                format!("{surplus} bytes more"),
+            );
+        }
     }
 
     fn row_index(&mut self, at: u64) -> Option<RowIndex<'a>> {
