@@ -21,13 +21,13 @@ pub fn give_back_free_memory() {
 /// Has the threads that are started from now on share few arenas of glibc: what one thread frees another
 /// can use then, while otherwise each arena keeps its own. Does nothing with other C libraries.
 ///
-/// For programs whose threads allocate seldom, as merges do. Cores divided by four, two at least, are
-/// enough for those not to wait for one another.
+/// For programs whose threads allocate seldom, as merges do: an arena for four cores is enough for those
+/// not to wait for one another.
 pub fn share_arenas() {
     #[cfg(target_env = "gnu")]
     {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let arenas = i32::try_from(cores / 4).unwrap_or(i32::MAX).max(2);
+        let arenas = i32::try_from(cores.div_ceil(4)).unwrap_or(i32::MAX);
         // SAFETY: the call takes two plain numbers, may be made by any thread at any time, and touches
         // nothing that is allocated. If it fails, there are as many arenas as before.
         unsafe {
