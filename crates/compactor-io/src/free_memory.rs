@@ -19,17 +19,23 @@ pub fn give_back_free_memory() {
 }
 
 /// Has the threads that are started from now on share few arenas of glibc: what one thread frees another
-/// can use then, while otherwise each arena keeps its own. Does nothing with other C libraries.
+/// can use then, while otherwise each arena keeps its own. Does nothing with other C libraries, where
+/// other threads are running already, or where `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES` says otherwise.
 ///
-/// For programs whose threads allocate seldom, as merges do: an arena for four cores is enough for those
-/// not to wait for one another.
+/// For the beginning of programs whose threads allocate seldom, as merges do.
 pub fn share_arenas() {
     #[cfg(target_env = "gnu")]
     {
+        let is_chosen = |name| std::env::var_os(name).is_some();
+        let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+        if threads != 1 || is_chosen("MALLOC_ARENA_MAX") || is_chosen("GLIBC_TUNABLES") {
+            return;
+        }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let arenas = i32::try_from(cores.div_ceil(4)).unwrap_or(i32::MAX);
-        // SAFETY: the call takes two plain numbers, may be made by any thread at any time, and touches
-        // nothing that is allocated. If it fails, there are as many arenas as before.
+        // SAFETY: the call takes two plain numbers and touches nothing that is allocated. It must not be
+        // made beside a thread that allocates, and this is the only thread. If it fails, there are as
+        // many arenas as before.
         unsafe {
             libc::mallopt(libc::M_ARENA_MAX, arenas);
         }
