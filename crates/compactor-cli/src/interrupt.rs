@@ -1,4 +1,5 @@
 //! Signals. Ctrl-C: the first asks the job to stop and clean up, the second ends the process at once.
+//! A terminal that is closed sends SIGHUP, often twice: it asks, and no more.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -13,8 +14,10 @@ use signal_hook::flag;
 /// If the system refuses the handler.
 pub fn flag() -> std::io::Result<Arc<AtomicBool>> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
-    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
+    if !is_ignored(SIGHUP) {
+        flag::register(SIGHUP, Arc::clone(&interrupted))?;
+    }
+    for signal in [SIGINT, SIGTERM] {
         // In this order: the shutdown sees the flag that an earlier signal has set.
         flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))?;
         flag::register(signal, Arc::clone(&interrupted))?;
