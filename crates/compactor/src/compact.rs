@@ -135,6 +135,10 @@ impl Compaction {
         let output = self.request.merges.output_directory.clone();
         let work = Staging::create(&output)?;
         let mut next = self.first_id()?;
+        let known = match &self.request.merges.scope {
+            Scope::Overlapping(known) => known.clone(),
+            _ => Vec::new(),
+        };
         while !jobs.is_empty() {
             let results = self.round(&work, &jobs, &mut next, observer)?;
             let mut goes_on = true;
@@ -145,7 +149,7 @@ impl Compaction {
                         let only_this =
                             matches!(failure.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported);
                         goes_on &= only_this;
-                        self.table.set_aside(job, &failure);
+                        self.table.set_aside(job, &failure, &known);
                         error.get_or_insert(failure);
                     }
                     // Not begun.

@@ -218,17 +218,22 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let Compacted { mut report, error } = result?;
     report.warnings.extend(notes);
     // Every compaction beside an SSTable that cannot be read fails for the same reason.
-    let reasons: BTreeSet<&str> = report.failed.iter().map(|f| f.error.as_str()).collect();
-    for reason in reasons {
-        say(format_args!("compactor: {reason}"));
+    let mut told = BTreeSet::new();
+    for failed in &report.failed {
+        if told.insert(&failed.error) {
+            say(format_args!("compactor: {}", failed.error));
+        }
+    }
+    // The first failure is the first of the report.
+    let is_beside = report.failed.first().is_some_and(|f| f.beside.is_some());
+    if let Some(error) = error.as_ref().filter(|_| !is_beside) {
+        exit_code::say_remedy(error, Writes::InParts);
     }
     if report.failed.iter().any(|failed| failed.beside.is_some()) {
         say(format_args!(
-            "  Beside an SSTable that cannot be read nothing can be purged: say --no-purge, or leave it \
-             out by naming the others."
+            "  Beside an SSTable that cannot be read nothing can be purged: say --no-purge, or put a sound \
+             copy in its place, from another replica, a backup or `compactor scrub`."
         ));
-    } else if let Some(error) = &error {
-        exit_code::say_remedy(error, Writes::InParts);
     }
     let is_cut_off = interrupted.load(Ordering::Relaxed);
     if is_cut_off {

@@ -133,5 +133,5 @@ fn lossy_or_none<S: serde::Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let text = path.as_ref().map(|path| path.display().to_string());
-    serializer.serialize_some(&text)
+    text.serialize(serializer)
 }

@@ -203,8 +203,8 @@ impl TableState {
     }
 
     /// A job failed: the SSTable that it failed for is not tried again, or none of them if it cannot be
-    /// told which it was.
-    pub(super) fn set_aside(&mut self, job: &Job, error: &Error) {
+    /// told which it was. `known`: the SSTables around the table.
+    pub(super) fn set_aside(&mut self, job: &Job, error: &Error, known: &[PathBuf]) {
         if error.kind() == ErrorKind::Cancelled {
             return;
         }
@@ -214,6 +214,9 @@ impl TableState {
         });
         let is_damaged = |live: &Live| damaged.as_ref() == Some(&live.data_path);
         let found = job.members.iter().any(|&m| is_damaged(&self.live[m]));
+        // What could not be written is beside them as well, and is no SSTable of the table.
+        let is_of_table = |path: &PathBuf| self.live.iter().any(is_damaged) || known.contains(path);
+        let beside = damaged.clone().filter(|path| !found && is_of_table(path));
         let mut inputs = Vec::new();
         for &member in &job.members {
             let sstable = &mut self.live[member];
@@ -225,7 +228,7 @@ impl TableState {
         self.report.failed.push(FailedCompaction {
             inputs,
             error: error.to_string(),
-            beside: damaged.filter(|_| !found),
+            beside,
         });
     }
 
