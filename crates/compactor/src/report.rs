@@ -300,19 +300,21 @@ impl MergeReport {
         };
         self.passes = outcome.passes;
         self.ranges = outcome.ranges;
-        if let Some(why) = outcome.uncut {
-            let note = format!("the merge was not cut into ranges: {why}");
-            self.warnings.push(note);
-        }
+        let uncut = outcome
+            .uncut
+            .map(|why| format!("the merge was not cut into ranges: {why}"));
         let (asked, written) = (outcome.outputs_asked, outcome.outputs.len());
         if (1..asked).contains(&written) {
-            let why = match outcome.ranges {
-                1 => "the merge was not cut into ranges".to_owned(),
-                ranges if ranges < asked => format!("there were only {ranges} ranges"),
-                ranges => format!("nothing is left of some of the {ranges} ranges"),
+            let why = match (uncut, outcome.ranges) {
+                (Some(uncut), _) => uncut,
+                (None, 1) => "there is too little to be cut into ranges".to_owned(),
+                (None, ranges) if ranges == written => format!("there are {ranges} ranges"),
+                (None, ranges) => format!("nothing is left of some of the {ranges} ranges"),
             };
             let note = format!("outputs asked for: {asked}, written: {written}; {why}");
             self.warnings.push(note);
+        } else {
+            self.warnings.extend(uncut);
         }
         self.elapsed_s = elapsed.as_secs_f64();
         self.input_uncompressed_bytes_per_s =
