@@ -122,9 +122,11 @@ impl fmt::Display for Error {
 
 impl Corruption {
     /// Whether the offset is a position in the uncompressed content of `Data.db`: it is for all in
-    /// there but the chunks themselves.
+    /// there but the chunks and the file themselves.
     pub fn is_in_content(&self) -> bool {
-        self.component == Some(Component::Data) && !self.structure.starts_with("chunk")
+        let is_of_file =
+            self.structure.starts_with("chunk") || matches!(self.structure, "sstable" | "data");
+        self.component == Some(Component::Data) && !is_of_file
     }
 }
 

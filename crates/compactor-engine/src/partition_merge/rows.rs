@@ -16,6 +16,7 @@ use crate::sstable_index::SstableIndex;
 use crate::window::BlockSource;
 
 impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
+    /// Writes what the static rows of these inputs come to.
     pub(super) fn merge_static_row(&mut self, group: &[u32], deletion: DeletionTime) -> Result<()> {
         if !self.output.has_static() {
             return Ok(());
