@@ -75,7 +75,7 @@ impl Command {
             Command::Generate(args) => args.format,
             Command::Demo(args) => args.format,
             Command::Doctor(args) => args.format,
-            Command::Lab(args) => args.format(),
+            Command::Lab(args) => return args.prints_json(),
             Command::Bench(args) => return args.prints_json(),
             // A line for each partition or none, and another process of this program that reads it.
             Command::Dump(_) | Command::BenchArm(_) => return false,

@@ -42,36 +42,35 @@ pub enum Writes {
 pub fn report(error: &anyhow::Error, writes: Writes, as_json: bool) -> ExitCode {
     let ours = error.downcast_ref::<compactor::Error>();
     let code = ours.map_or(1, of);
+    let message = match writes {
+        _ if code != INTERRUPTED => format!("{error:#}"),
+        Writes::Nothing => "interrupted".to_owned(),
+        _ => "interrupted; nothing was written".to_owned(),
+    };
+    say(format_args!("compactor: {message}"));
+    let advice = ours.map_or_else(Vec::new, |error| advice(error, writes));
+    for line in &advice {
+        say(format_args!("  {line}"));
+    }
     if as_json {
-        let remedy = ours.and_then(|error| remedy(error, writes));
-        Failure::new(code, error, ours, remedy).print();
-    }
-    if code == INTERRUPTED {
-        say(match writes {
-            Writes::Nothing => format_args!("compactor: interrupted"),
-            Writes::Rewritten | Writes::InParts | Writes::Generated => {
-                format_args!("compactor: interrupted; nothing was written")
-            }
-        });
-        return ExitCode::from(code);
-    }
-    say(format_args!("compactor: {error:#}"));
-    if let Some(error) = ours {
-        say_remedy(error, writes);
+        Failure::new(code, message, advice, ours).print();
     }
     ExitCode::from(code)
 }
 
 /// Prints what to do about an error, where there is something.
 pub fn say_remedy(error: &compactor::Error, writes: Writes) {
-    if matches!(writes, Writes::Rewritten | Writes::InParts)
-        && let Some(verdict) = of_digest(error)
-    {
-        say(format_args!("  {verdict}"));
+    for line in advice(error, writes) {
+        say(format_args!("  {line}"));
     }
-    if let Some(remedy) = remedy(error, writes) {
-        say(format_args!("  {remedy}"));
-    }
+}
+
+/// Which file is at fault where two do not fit one another, and what to do.
+fn advice(error: &compactor::Error, writes: Writes) -> Vec<String> {
+    let rewrites = matches!(writes, Writes::Rewritten | Writes::InParts);
+    let verdict = rewrites.then(|| of_digest(error)).flatten();
+    let remedy = remedy(error, writes).map(str::to_owned);
+    verdict.into_iter().chain(remedy).collect()
 }
 
 /// The exit code for an error.
@@ -127,14 +126,18 @@ fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
              file system. Nothing was left behind."
         }
         ErrorKind::NoSpace if writes == Writes::InParts => {
-            "What is whole is in place, and nothing else was left behind. The others need at most as much \
-             room as their inputs have, for what is written to be merged on as well."
+            "What is whole is in place, and nothing else was left behind. An output needs at most as much \
+             room as its inputs have."
         }
         ErrorKind::NoSpace if writes == Writes::Rewritten => {
             "An output needs at most as much room as its inputs have, and as much again in passes. Nothing \
              was left behind."
         }
         ErrorKind::NoSpace => "Nothing was left behind.",
+        ErrorKind::Io if error.is_already_there() => {
+            "Another program has written there meanwhile. Nothing was replaced, and nothing was left \
+             behind: run again, into a directory of its own if that goes on writing."
+        }
         ErrorKind::Internal => "This is a bug in compactor; please report it.",
         _ => return None,
     })

@@ -20,8 +20,8 @@ pub struct Failure<'a> {
     kind: &'static str,
     /// As on stderr.
     message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    remedy: Option<&'a str>,
+    /// Likewise: which file is at fault where two do not fit one another, and what to do.
+    advice: Vec<String>,
     /// The file that it is about, if it is about one. Bytes that are not UTF-8 are replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
@@ -34,28 +34,31 @@ pub struct Failure<'a> {
 struct Damage<'a> {
     structure: &'a str,
     /// In the file, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     /// In the uncompressed content of `Data.db`, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u64>,
     expected: &'a str,
     found: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
     partition: Option<&'a str>,
 }
 
 impl<'a> Failure<'a> {
-    /// Describes `error`; `ours` is what it comes from, unless that is a library of others.
+    /// Describes a failure; `ours` is what it comes from, unless that is a library of others.
     pub fn new(
         exit_code: u8,
-        error: &anyhow::Error,
+        message: String,
+        advice: Vec<String>,
         ours: Option<&'a compactor::Error>,
-        remedy: Option<&'a str>,
     ) -> Failure<'a> {
         let damage = ours.and_then(compactor::Error::corruption);
         Failure {
             exit_code,
             kind: ours.map_or("other", |error| kind_name(error.kind())),
-            message: format!("{error:#}"),
-            remedy,
+            message,
+            advice,
             path: ours
                 .and_then(compactor::Error::path)
                 .map(|path| path.to_string_lossy().into_owned()),

@@ -61,7 +61,7 @@ pub enum Format {
     /// For people.
     #[default]
     Text,
-    /// One JSON document, also of a failure.
+    /// One JSON document; of a failure without a result `{"error": ...}`.
     Json,
 }
 

@@ -59,6 +59,12 @@ impl Error {
             if e.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::FileTooLarge))
     }
 
+    /// Whether an output was not put in place since there is a file of its name.
+    pub fn is_already_there(&self) -> bool {
+        matches!(&self.0, EngineError::Io(e)
+            if e.io_error().is_some_and(|e| e.kind() == std::io::ErrorKind::AlreadyExists))
+    }
+
     /// The file that it is about, if it is about one.
     pub fn path(&self) -> Option<&Path> {
         match &self.0 {

@@ -115,10 +115,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::Error> {
     let mut sstables = Vec::new();
     for path in paths {
-        if !path.exists() {
-            return Err(nothing_there(path));
-        }
-        if path.is_dir() {
+        let found = std::fs::metadata(path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => nothing_there(path),
+            _ => compactor::Error::file("open", path)(e),
+        })?;
+        if found.is_dir() {
             let found = catalog::find_sstables(std::slice::from_ref(path))?;
             for note in &found.notes {
                 say(format_args!("note: {note}"));

@@ -31,14 +31,15 @@ enum Experiment {
 }
 
 impl Args {
-    /// How the result is printed.
-    pub fn format(&self) -> Format {
-        match &self.experiment {
+    /// Whether stdout gets one JSON document.
+    pub fn prints_json(&self) -> bool {
+        let format = match &self.experiment {
             Experiment::Interference(args) => args.common.format,
             Experiment::ChunkLength(args) => args.common.format,
-            Experiment::Report(_) => Format::Text,
+            Experiment::Report(args) => return args.prints_json(),
             Experiment::Fio(args) => args.format,
-        }
+        };
+        format == Format::Json
     }
 }
 

@@ -47,6 +47,13 @@ pub struct Args {
     format: ReportFormat,
 }
 
+impl Args {
+    /// Whether stdout gets one JSON document.
+    pub fn prints_json(&self) -> bool {
+        self.format == ReportFormat::Json
+    }
+}
+
 /// How a report is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ReportFormat {
