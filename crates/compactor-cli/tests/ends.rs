@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -40,6 +40,17 @@ fn demo_at_work(hangup: &str, directory: &Path) -> (Child, BufReader<std::proces
         assert!(messages.read_line(&mut line).unwrap() > 0, "it ended");
     }
     (child, messages)
+}
+
+/// Runs a script, in which COMPACTOR is the command; also what it printed on stderr.
+fn shell(directory: &TempDir, script: &str) -> (Output, String) {
+    let output = Command::new("sh")
+        .args(["-c", &script.replace("COMPACTOR", COMPACTOR)])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, stderr)
 }
 
 fn signal(child: &Child, name: &str) {
@@ -96,21 +107,13 @@ fn what_a_killed_demo_leaves_goes_with_the_next() {
 #[test]
 fn an_upgrade_that_is_interrupted_says_once_how_far_it_came() {
     let directory = disk_directory();
-    let run = |script: &str| {
-        let script = script.replace("COMPACTOR", COMPACTOR);
-        Command::new("sh")
-            .args(["-c", &script])
-            .current_dir(directory.path())
-            .output()
-            .unwrap()
-    };
-    let made = run("COMPACTOR generate --output data --size 24MiB");
-    assert!(made.status.success(), "{made:?}");
-    let output = run(
+    let (made, told) = shell(&directory, "COMPACTOR generate --output data --size 24MiB");
+    assert!(made.status.success(), "{told}");
+    let (output, stderr) = shell(
+        &directory,
         "COMPACTOR upgrade data/generated/kv-* --output new --sstable-version nb --concurrent 1 & \
          while [ ! -d new ]; do sleep 0.01; done; kill -s TERM $!; wait $!",
     );
-    let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{stderr}");
     let told: Vec<&str> = stderr
         .lines()
@@ -131,12 +134,7 @@ fn a_file_that_appears_where_the_output_belongs_stays() {
          COMPACTOR merge data/generated/kv-* --output new --throughput 1MiB & \
          while ! ls new/.compactor-* >/dev/null 2>&1; do sleep 0.01; done; \
          echo foreign > new/oa-4-big-Filter.db; wait $!";
-    let output = Command::new("sh")
-        .args(["-c", &script.replace("COMPACTOR", COMPACTOR)])
-        .current_dir(directory.path())
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
+    let (output, stderr) = shell(&directory, script);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("oa-4-big-Filter.db"), "{stderr}");
     assert!(stderr.contains("Nothing was replaced"), "{stderr}");
@@ -166,12 +164,7 @@ fn a_limit_of_file_sizes_is_an_error_like_any_other() {
     ] {
         // In units of 512 or 1024 bytes, as the shell pleases.
         let script = format!("ulimit -f 1000; exec {COMPACTOR} {arguments}");
-        let output = Command::new("sh")
-            .args(["-c", &script])
-            .current_dir(directory.path())
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
+        let (output, stderr) = shell(&directory, &script);
         assert_eq!(output.status.code(), Some(1), "{arguments}: {stderr}");
         if stderr.contains("io_uring does not work here") {
             continue;
@@ -193,12 +186,7 @@ fn a_limit_of_file_sizes_is_no_reason_to_purge_nothing() {
         "{COMPACTOR} generate --output data --size 4MiB >/dev/null 2>&1 || exit 9; ulimit -f 1000; \
          exec {COMPACTOR} compact data/generated/kv-* --output small --complete --min-threshold 2"
     );
-    let output = Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(directory.path())
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
+    let (output, stderr) = shell(&directory, &script);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("What is whole is in place"), "{stderr}");
     assert!(!stderr.contains("--no-purge"), "{stderr}");
@@ -224,12 +212,7 @@ fn a_report_on_a_full_disk_tells_that_the_outputs_are_in_place() {
         ),
     ] {
         let script = format!("exec {COMPACTOR} {arguments} >/dev/full");
-        let output = Command::new("sh")
-            .args(["-c", &script])
-            .current_dir(directory.path())
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
+        let (output, stderr) = shell(&directory, &script);
         assert_eq!(output.status.code(), Some(1), "{arguments}: {stderr}");
         assert!(stderr.contains(told), "{arguments}: {stderr}");
     }
@@ -250,12 +233,7 @@ fn a_limit_of_open_files_leaves_nothing() {
         let script = format!(
             "ulimit -n {limit}; exec {COMPACTOR} merge data/generated/kv-*/*-[12]-big-Data.db --output merged"
         );
-        let output = Command::new("sh")
-            .args(["-c", &script])
-            .current_dir(directory.path())
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
+        let (output, stderr) = shell(&directory, &script);
         if output.status.success() {
             let hidden = |name: &String| name.starts_with('.');
             assert!(!names(&directory.path().join("merged")).iter().any(hidden));
@@ -287,11 +265,8 @@ fn nobody_listening_is_no_failure() {
     ] {
         // The reader has gone before anything is written.
         let script = format!("(sleep 0.1; {COMPACTOR} {arguments}; echo $? > code) 2>&1 | true");
-        let ran = Command::new("sh")
-            .args(["-c", &script])
-            .current_dir(directory.path())
-            .output();
-        assert!(ran.unwrap().status.success(), "{arguments}");
+        let (ran, _) = shell(&directory, &script);
+        assert!(ran.status.success(), "{arguments}");
         let found = std::fs::read_to_string(directory.path().join("code")).unwrap();
         assert_eq!(found.trim(), code.to_string(), "{arguments}");
     }
@@ -303,12 +278,7 @@ fn failures_are_json_where_json_is_asked_for() {
     let directory = disk_directory();
     let run = |arguments: &str| {
         let script = format!("exec {COMPACTOR} {arguments}");
-        let output = Command::new("sh")
-            .args(["-c", &script])
-            .current_dir(directory.path())
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let (output, stderr) = shell(&directory, &script);
         (output.status.code().unwrap(), output.stdout, stderr)
     };
     assert_eq!(run("generate --output data --rows 200").0, 0);
