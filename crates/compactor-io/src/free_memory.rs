@@ -5,7 +5,7 @@
 )]
 
 /// Has the allocator give what is free back to the system. glibc by itself gives back no more than
-/// the end of each of its arenas, of which there is one per thread: after work with many small
+/// the end of each of its arenas, of which each thread has its own but for [`share_arenas`]: after work with many small
 /// buffers, what comes next and asks for longer ones finds no room in what they leave.
 ///
 /// Takes a millisecond or more: for the end of such work. Does nothing with other C libraries.

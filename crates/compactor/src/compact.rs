@@ -38,8 +38,8 @@ use table::{Job, TableState};
 
 /// Bytes of buffers that a merge needs at least.
 const MIN_MEMORY: usize = 1 << 20;
-/// Descriptors that a merge takes beside its inputs, at most: components of the output and of an input
-/// being checked, directories, locks.
+/// Descriptors that a merge takes beside its inputs: components of the output and of an input being
+/// checked, directories, locks. Estimated, and more than was seen.
 const FILES_BESIDE_INPUTS: u64 = 24;
 /// Descriptors for the inputs of a merge that does not go alone.
 const LEAST_FILES_OF_INPUTS: u64 = 16;

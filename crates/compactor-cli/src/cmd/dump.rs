@@ -115,11 +115,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::Error> {
     let mut sstables = Vec::new();
     for path in paths {
-        let found = std::fs::metadata(path).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => nothing_there(path),
-            _ => compactor::Error::file("open", path)(e),
-        })?;
-        if found.is_dir() {
+        if is_directory(path)? {
             let found = catalog::find_sstables(std::slice::from_ref(path))?;
             for note in &found.notes {
                 say(format_args!("note: {note}"));
@@ -132,12 +128,19 @@ pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::
     Ok(sstables)
 }
 
-/// That a path names nothing, and what it may name.
-pub(super) fn nothing_there(path: &Path) -> compactor::Error {
-    compactor::Error::invalid(format!(
-        "{}: no such file or directory; name Data.db files, or directories of them",
-        path.display()
-    ))
+/// Whether a path names a directory of SSTables, and not one of them.
+///
+/// # Errors
+/// It names nothing, or what cannot be reached.
+pub(super) fn is_directory(path: &Path) -> Result<bool, compactor::Error> {
+    match std::fs::metadata(path) {
+        Ok(found) => Ok(found.is_dir()),
+        Err(e) if e.kind() == ErrorKind::NotFound => Err(compactor::Error::invalid(format!(
+            "{}: no such file or directory; name Data.db files, or directories of them",
+            path.display()
+        ))),
+        Err(e) => Err(compactor::Error::file("open", path)(e)),
+    }
 }
 
 /// Now, in seconds since 1970.

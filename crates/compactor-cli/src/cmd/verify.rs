@@ -13,7 +13,7 @@ use compactor::verify::{VerifyOptions, VerifyReport, find_sstables, verify};
 use compactor::{Error, ErrorKind, Observer};
 use serde::Serialize;
 
-use super::dump::nothing_there;
+use super::dump::is_directory;
 use crate::exit_code;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt;
@@ -148,10 +148,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 fn paths(inputs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut paths = BTreeSet::new();
     for input in inputs {
-        if !input.is_dir() {
-            if !input.exists() {
-                return Err(nothing_there(input).into());
-            }
+        if !is_directory(input)? {
             paths.insert(input.clone());
             continue;
         }
