@@ -13,6 +13,8 @@ enum Kind {
 /// A context of one to four shards, mostly global ones.
 pub(super) fn context(rng: &mut Rng) -> Vec<u8> {
     let legacy = rng.one_in(4);
+    // Local shards that came from another node, to be cleared when they are read.
+    let to_be_cleared = legacy && rng.one_in(6);
     let mut header = Vec::new();
     let mut marked: i16 = 0;
     let mut shards = Vec::new();
@@ -35,11 +37,14 @@ pub(super) fn context(rng: &mut Rng) -> Vec<u8> {
         // Of a clock of zero and another one Cassandra's choice depends on which comes first.
         let clock = *rng.pick(&[1, 2, 3, i64::MAX / 4]);
         shards.extend(clock.to_be_bytes());
-        let count = *rng.pick(&[-5, 0, 1, 7, i64::MAX]);
+        // Of two contexts that differ in the mark alone Cassandra's choice depends on it, too.
+        let count = match to_be_cleared {
+            true => *rng.pick(&[-4, 2, 8]),
+            false => *rng.pick(&[-5, 0, 1, 7, i64::MAX]),
+        };
         shards.extend(count.to_be_bytes());
     }
-    if legacy && rng.one_in(6) {
-        // Local shards that came from another node, to be cleared when they are read.
+    if to_be_cleared {
         marked = -marked;
     }
     let mut context = marked.to_be_bytes().to_vec();

@@ -84,6 +84,9 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
             Mood::Mixed,
             Mood::Deleting,
             Mood::Dying,
+            Mood::Inserting,
+            Mood::Inserting,
+            Mood::Inserting,
         ]);
         let mut writer = Writer {
             rng: &mut rng,
@@ -123,11 +126,7 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
         others = 1 + rng.below(count - 1) as usize;
         provided = *rng.pick(&[TombstoneOption::Row, TombstoneOption::Cell]);
     }
-    // As our output will be.
-    if let Some(newest) = inputs.iter().rev().nth(others) {
-        schema.compression = newest.schema.compression.clone();
-    }
-    Plan {
+    let mut plan = Plan {
         seed,
         output: mode.version().to_owned(),
         now_s,
@@ -138,7 +137,9 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
         inputs,
         others,
         provided: provided.name().to_owned(),
-    }
+    };
+    plan.compress_as_newest();
+    plan
 }
 
 /// The few moments of one plan.
@@ -199,12 +200,24 @@ impl Times {
     }
 }
 
+/// Rows that one input inserts into a partition, at most.
+const MOST_INSERTED: usize = 150;
+
 /// What an input is mostly made of; those that are all expired may be dropped unread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Mixed,
     Deleting,
     Dying,
+    /// Rows as INSERT leaves them, many of them side by side: cells have the times of their row.
+    Inserting,
+}
+
+impl Mood {
+    /// Nothing is mostly deleted or expired.
+    fn is_mixed(self) -> bool {
+        matches!(self, Mood::Mixed | Mood::Inserting)
+    }
 }
 
 struct Writer<'a> {
@@ -217,6 +230,9 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn partitions(&mut self) -> Vec<Partition> {
+        if self.mood == Mood::Inserting && self.table.shape != Shape::Counter {
+            return self.inserted_partitions();
+        }
         let mut partitions: Vec<Partition> = Vec::new();
         let count = match self.table.shape {
             Shape::Wide => 60 + self.rng.below(120),
@@ -235,6 +251,104 @@ impl Writer<'_> {
             }
         }
         partitions
+    }
+
+    fn inserted_partitions(&mut self) -> Vec<Partition> {
+        let keys = self.table.keys.clone();
+        // One that is never left out: an SSTable has a partition.
+        let always = self.rng.pick(&keys).clone();
+        let times = self.insertion();
+        let mut partitions = Vec::new();
+        for key in keys {
+            if key != always && self.rng.one_in(2) {
+                continue;
+            }
+            let mutations = self.insertions(times);
+            partitions.push(Partition { key, mutations });
+        }
+        partitions
+    }
+
+    /// Rows of a partition, most of them at these times. Whether one is there depends on its first
+    /// clustering, so that those that one input has and others do not lie side by side.
+    fn insertions(&mut self, times: (i64, i32, i64)) -> Vec<Mutation> {
+        let gaps = self.rng.one_in(2);
+        let mut mutations = Vec::new();
+        for clustering in self.clusterings_side_by_side() {
+            let times = if self.rng.one_in(25) {
+                self.insertion()
+            } else {
+                times
+            };
+            mutations.push(self.insert(clustering, times, gaps));
+            if self.rng.one_in(40) {
+                mutations.push(self.mutation());
+            }
+        }
+        mutations
+    }
+
+    /// At least one.
+    fn clusterings_side_by_side(&mut self) -> Vec<Vec<Option<Hex>>> {
+        let mut pools = self.table.clusterings.iter();
+        let Some(first) = pools.next() else {
+            return vec![Vec::new()];
+        };
+        let always = self.rng.pick(first).clone();
+        let written = first
+            .iter()
+            .filter(|value| **value == always || self.rng.one_in(2));
+        let mut clusterings: Vec<Vec<Option<Hex>>> =
+            written.map(|value| vec![Some(value.clone())]).collect();
+        for pool in pools {
+            let longer = |shorter: Vec<Option<Hex>>| {
+                pool.iter()
+                    .map(move |value| [&shorter[..], &[Some(value.clone())]].concat())
+            };
+            clusterings = clusterings.into_iter().flat_map(longer).collect();
+            clusterings.truncate(MOST_INSERTED);
+        }
+        clusterings.truncate(MOST_INSERTED);
+        clusterings
+    }
+
+    /// A row with every simple column; with `gaps`, some without one.
+    fn insert(
+        &mut self,
+        clustering: Vec<Option<Hex>>,
+        (timestamp, ttl, expiry): (i64, i32, i64),
+        gaps: bool,
+    ) -> Mutation {
+        let mut cells = Vec::new();
+        for column in &self.table.regulars {
+            let Kind::Simple(values) = &column.kind else {
+                continue;
+            };
+            if gaps && self.rng.one_in(5) {
+                continue;
+            }
+            let value = self.rng.pick(values).clone();
+            let expiry = (ttl > 0).then_some(expiry);
+            cells.push((column.name.clone(), None, timestamp, ttl, expiry, value));
+        }
+        Mutation::Row {
+            clustering: Some(clustering),
+            liveness: Some((timestamp, ttl, expiry)),
+            deletion: None,
+            shadowable: false,
+            complex: Vec::new(),
+            cells,
+        }
+    }
+
+    /// Timestamp, TTL and expiry of a row and its cells.
+    fn insertion(&mut self) -> (i64, i32, i64) {
+        let timestamp = *self.rng.pick(&self.times.timestamps);
+        if self.rng.one_in(3) {
+            let (ttl, expiry) = self.expiry();
+            return (timestamp, ttl, expiry);
+        }
+        (timestamp, 0, 0)
     }
 
     fn mutation(&mut self) -> Mutation {
@@ -322,7 +436,7 @@ impl Writer<'_> {
         let timestamp = *self.rng.pick(&self.times.timestamps);
         let value = self.rng.pick(values).clone();
         let what = match self.mood {
-            Mood::Mixed => self.rng.below(6),
+            Mood::Mixed | Mood::Inserting => self.rng.below(6),
             Mood::Deleting => 0,
             Mood::Dying => 1,
         };
@@ -356,7 +470,7 @@ impl Writer<'_> {
         if self.table.shape == Shape::View && self.rng.one_in(4) {
             return (timestamp, EXPIRED_TTL, self.second());
         }
-        if self.mood != Mood::Mixed || self.rng.one_in(3) {
+        if !self.mood.is_mixed() || self.rng.one_in(3) {
             let (ttl, expiry) = self.expiry();
             return (timestamp, ttl, expiry);
         }
@@ -367,7 +481,7 @@ impl Writer<'_> {
     fn expiry(&mut self) -> (i32, i64) {
         let ttl = *self.rng.pick(&self.times.ttls);
         let second = self.second();
-        let begun = if self.mood == Mood::Mixed && self.rng.one_in(2) {
+        let begun = if self.mood.is_mixed() && self.rng.one_in(2) {
             second
         } else {
             second - i64::from(ttl)
@@ -380,7 +494,7 @@ impl Writer<'_> {
     }
 
     fn second(&mut self) -> i64 {
-        if self.mood != Mood::Mixed && !self.rng.one_in(50) {
+        if !self.mood.is_mixed() && !self.rng.one_in(50) {
             return LONG_AGO + i64::from(self.rng.one_in(2));
         }
         (*self.rng.pick(&self.times.seconds)).min(self.latest)

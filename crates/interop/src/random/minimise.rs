@@ -60,6 +60,7 @@ fn try_without(
 ) {
     let mut smaller = plan.clone();
     remove(&mut smaller);
+    smaller.compress_as_newest();
     if fails(&smaller) {
         *plan = smaller;
     }

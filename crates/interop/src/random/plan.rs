@@ -91,6 +91,13 @@ impl Plan {
             .with_context(|| format!("no provide_overlapping_tombstones {:?}", self.provided))
     }
 
+    /// Has Cassandra compress its output as ours will be: like the newest SSTable that is merged.
+    pub fn compress_as_newest(&mut self) {
+        if let Some(newest) = self.inputs.iter().rev().nth(self.others) {
+            self.schema.compression = newest.schema.compression.clone();
+        }
+    }
+
     /// Number of mutations in all inputs.
     #[must_use]
     pub fn mutations(&self) -> usize {

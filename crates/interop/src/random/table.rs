@@ -78,6 +78,8 @@ impl Table {
             });
             let count = match shape {
                 Shape::Wide => 12,
+                // Some for rows side by side, that are found several at a time.
+                _ if clustering_columns == 1 && rng.one_in(3) => 80,
                 _ if clustering_columns == 1 => 8,
                 _ if clustering_columns > 5 => 1,
                 _ => 4,
@@ -123,13 +125,22 @@ impl Table {
         }
     }
 
-    /// Whether a few rows can make a partition that is worth an index.
+    /// Whether its rows can make a partition that is worth an index.
     pub(super) fn has_large_partitions(&self) -> bool {
-        let large = |column: &Values| match &column.kind {
-            Kind::Simple(values) => values.iter().any(|value| value.0.len() >= 1000),
-            Kind::MultiCell(_) | Kind::Counter => false,
+        let longest = |values: &[Hex]| values.iter().map(|value| value.0.len()).max().unwrap_or(0);
+        let of_cells = |column: &Values| match &column.kind {
+            Kind::Simple(values) => longest(values),
+            Kind::MultiCell(items) => items
+                .iter()
+                .map(|(path, values)| path.0.len() + longest(values))
+                .sum(),
+            Kind::Counter => 0,
         };
-        self.regulars.len() > 20 || self.regulars.iter().chain(&self.statics).any(large)
+        let of_row = self.regulars.iter().chain(&self.statics).map(of_cells);
+        let of_clustering = self.clusterings.iter().map(|pool| longest(pool));
+        let row: usize = of_row.chain(of_clustering).sum();
+        let rows: usize = self.clusterings.iter().map(Vec::len).product();
+        self.regulars.len() > 20 || rows.saturating_mul(row) >= 4000
     }
 
     /// Whether a schema.cql can describe the table: not if it is compact, and of two types called timestamp it means

@@ -75,6 +75,7 @@ final class IndexCheck
         ClusteringPrefix<?> last = null;
         DeletionTime open = null;
         long blockStart = headerLength;
+        long lastStart = headerLength;
         int border = 1;
         while (true)
         {
@@ -93,6 +94,7 @@ final class IndexCheck
                 break;
             if (first == null)
                 first = unfiltered.clustering();
+            lastStart = at;
             last = unfiltered.clustering();
             if (unfiltered.isRangeTombstoneMarker())
             {
@@ -103,9 +105,9 @@ final class IndexCheck
         if (borders.isEmpty())
         {
             out.writeUnsignedVInt32(0);
-            long rows = data.getFilePointer() - 1 - start - headerLength;
-            if (rows >= 2 * BLOCK && !blocks.isEmpty() && !first(blocks).firstName.equals(first(blocks).lastName))
-                findings.add("index", "no promoted index for a partition of " + rows + " bytes at " + start);
+            // A block would have ended before the last row or marker, which then begins another.
+            if (lastStart - headerLength >= BLOCK)
+                findings.add("index", "no promoted index for a partition of " + (data.getFilePointer() - start) + " bytes at " + start);
             return;
         }
         lastWidth(blocks);
