@@ -184,12 +184,18 @@ impl MergeJob {
             Some(gc_before_s) => set_fully_expired_apart(inputs, gc_before_s, &surroundings),
             None => (Vec::new(), inputs),
         };
-        // Without those that are dropped unread it may be another.
+        // What is dropped unread takes its columns and statistics with it. It tells all the same what the
+        // table's SSTables are to be like: the newest may be one of those.
         let settings = match expired.is_empty() || inputs.is_empty() {
             true => settings,
             false => {
                 let inherited = settings.collector.clone();
-                decide_settings(&options, &inputs, inherited)?
+                let of_read = decide_settings(&options, &inputs, inherited)?;
+                SstableSettings {
+                    header: of_read.header,
+                    expected_keys: of_read.expected_keys,
+                    ..settings
+                }
             }
         };
         let drops = match &options.table {

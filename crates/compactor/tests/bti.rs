@@ -7,9 +7,13 @@ use std::path::{Path, PathBuf};
 
 use compactor::dump::{DumpOptions, dump, dump_keys};
 use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
+use compactor::sstable::sstable_id::SstableId;
 use compactor::sstable::{Component, Format, Version};
 use compactor::verify::{VerifyOptions, verify};
-use compactor::{ErrorKind, InputCheck, MergeRequest, NoObserver, Scope, open_merge, run_merge};
+use compactor::{
+    ErrorKind, InputCheck, MergeRequest, NoObserver, OutputCompression, Scope, open_merge,
+    run_merge,
+};
 use support::damage::Copy;
 use support::sstable;
 
@@ -295,6 +299,44 @@ fn dropped_unread() {
     let at = copy.read(Component::Partitions).len() - 25;
     copy.flip(Component::Partitions, at, 0);
     assert_eq!(run().unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+/// The newest input says what the output is like, also if it goes unread.
+#[test]
+fn what_is_dropped_unread_says_the_form() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = sstable("pa-range_nested/inputs/1");
+    let mut newest = request(std::slice::from_ref(&source), &directory.path().join("x"));
+    newest.version = Some(Version::Ea);
+    newest.id = Some(SstableId::Sequence(9));
+    newest.bloom_filter_fp_chance = Some(0.25);
+    newest.compression = OutputCompression::None;
+    let newest = Copy::of(&run(newest).unwrap());
+    newest.edit_statistics(|s| {
+        s.stats.min_timestamp -= 1;
+        s.stats.max_timestamp = s.stats.min_timestamp;
+        s.stats.max_local_deletion_time = s.stats.min_local_deletion_time;
+    });
+    let mut merge = request(&[source, newest.data()], &directory.path().join("y"));
+    let expected = open_merge(options(), merge.clone()).unwrap();
+    merge.gc_before_s = Some(
+        expected.inputs()[0]
+            .statistics
+            .stats
+            .min_local_deletion_time
+            + 1,
+    );
+    let job = open_merge(options(), merge).unwrap();
+    assert_eq!(job.fully_expired().len(), 1);
+    assert_eq!(job.inputs().len(), 1);
+    let (expected, found) = (expected.settings(), job.settings());
+    assert_eq!(expected.descriptor, found.descriptor);
+    assert_eq!(found.descriptor.version, Version::Ea);
+    assert_eq!(found.compression, None);
+    assert_eq!(found.bloom_filter_fp_chance, 0.25);
+    assert_eq!(found.column_index_size, expected.column_index_size);
+    // But not what is in it: its times are left out.
+    assert_ne!(found.header, expected.header);
 }
 
 /// Files of 6.0-alpha2 and 5.0.5: intact, and merged alone they keep both tries.
