@@ -77,6 +77,8 @@ struct Source<S> {
     cursor: Cursor<S>,
     /// Behind the last row of its partition.
     is_at_end: bool,
+    /// On the first row or marker of its partition, or behind it.
+    has_begun: bool,
     /// The range tombstone that is open in it.
     open: DeletionTime,
 }
@@ -167,6 +169,7 @@ impl<S: BlockSource> ShadowSources<S> {
                     number: self.next,
                     cursor,
                     is_at_end: false,
+                    has_begun: false,
                     open: DeletionTime::LIVE,
                 });
             }
@@ -183,11 +186,19 @@ impl<S: BlockSource> ShadowSources<S> {
             }
             let deletion = source.cursor.partition_deletion();
             self.partition_deletion = self.partition_deletion.max(deletion);
-            if !self.layout.by_cell {
-                // Static rows are not looked at. What has nothing to look at is as if it were not there.
-                source.next_unfiltered(false)?;
-            }
-            if !deletion.is_live() || !source.is_at_end {
+            // What has nothing to look at is as if it were not there.
+            let is_there = !deletion.is_live()
+                || match self.ranges.get(source.number) {
+                    Some(range) if self.layout.by_cell => {
+                        source.has_anything(&range.map, &self.layout, &mut self.rows)?
+                    }
+                    // Static rows are not looked at.
+                    _ => {
+                        source.begin(false)?;
+                        !source.is_at_end
+                    }
+                };
+            if is_there {
                 self.group.push(index);
             }
         }
@@ -239,9 +250,7 @@ impl<S: BlockSource> ShadowSources<S> {
         for &index in &self.group {
             let source = &mut self.sources[index];
             source.open = DeletionTime::LIVE;
-            if self.layout.by_cell {
-                source.next_unfiltered(true)?;
-            }
+            source.begin(self.layout.by_cell)?;
         }
         let (sources, layout, group) = (&self.sources, &self.layout.layout, &self.group);
         self.clusterings
@@ -513,6 +522,67 @@ impl<S: BlockSource> Source<S> {
         (self.cursor.position_in_ring(), self.cursor.key())
     }
 
+    /// Goes to the first row or marker that may shadow something, once.
+    fn begin(&mut self, by_cell: bool) -> Result<()> {
+        if self.has_begun {
+            return Ok(());
+        }
+        self.has_begun = true;
+        self.next_unfiltered(by_cell)
+    }
+
+    /// Whether its partition, which is not deleted, has anything that was not dropped with its column
+    /// (`UnfilteredRowIterator.isEmpty`). Begins with the rows if the static one has not.
+    fn has_anything(
+        &mut self,
+        map: &ColumnMap,
+        layout: &ShadowLayout,
+        rows: &mut RowMerger,
+    ) -> Result<bool> {
+        if self.is_anything_left(true, map, layout, rows)? {
+            return Ok(true);
+        }
+        self.begin(true)?;
+        while self.cursor.row().is_some() && !self.is_anything_left(false, map, layout, rows)? {
+            self.next_unfiltered(true)?;
+        }
+        Ok(!self.is_at_end)
+    }
+
+    /// Whether the row has anything that was not dropped with its column.
+    fn is_anything_left(
+        &self,
+        is_static: bool,
+        map: &ColumnMap,
+        layout: &ShadowLayout,
+        rows: &mut RowMerger,
+    ) -> Result<bool> {
+        let row = match is_static {
+            true if self.cursor.has_static_content() => self.cursor.static_row(),
+            true => None,
+            false => self.cursor.row(),
+        };
+        let Some(row) = row else { return Ok(false) };
+        if layout.drops.of_kind(is_static).is_empty() {
+            return Ok(true);
+        }
+        let context = RowContext {
+            active: DeletionTime::LIVE,
+            inputs: 1,
+            purger: &KEEP,
+            output: &layout.layout,
+            drops: &layout.drops,
+            shadow: None,
+        };
+        let versions = std::iter::once((row, map.of_kind(is_static)));
+        let mut is_left = false;
+        rows.merge(versions, &context, &mut PurgeCounts::default(), |_| {
+            is_left = true;
+        })
+        .map_err(|VersionError { error, .. }| self.cursor.place_error(error))?;
+        Ok(is_left)
+    }
+
     /// Goes to the next row or marker that may shadow something.
     fn next_unfiltered(&mut self, by_cell: bool) -> Result<()> {
         while !self.is_at_end {
@@ -544,6 +614,7 @@ impl<S: BlockSource> Source<S> {
             self.next_unfiltered(true)?;
         }
         self.is_at_end = false;
+        self.has_begun = false;
         self.cursor.next_partition()?;
         Ok(())
     }

@@ -1,6 +1,8 @@
-//! A fixed set of seeds; `interop-random` runs as many others as asked.
+//! A fixed set of seeds, and what others have found; `interop-random` runs as many as asked.
 
-use interop::random::{self, Campaign};
+use std::path::Path;
+
+use interop::random::{self, Campaign, Plan};
 
 #[test]
 fn seeds() {
@@ -18,4 +20,27 @@ fn seeds() {
     assert!(report.failed.is_empty(), "seeds {:?} differ", report.failed);
     // A generator whose mutations cancel each other out would pass anything.
     assert!(report.outputs * 10 > report.done * 7, "few outputs");
+}
+
+/// Minimised by `interop-random --minimise`. They stay what they are when the generator changes.
+#[test]
+fn plans_that_differed_once() {
+    if interop::skip::without_cassandra() {
+        return;
+    }
+    let campaign = Campaign {
+        jobs: 1,
+        keep: None,
+        minimise: false,
+    };
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plans");
+    let plans: Vec<Plan> = std::fs::read_dir(directory)
+        .expect("plans")
+        .map(|entry| std::fs::read_to_string(entry.expect("a plan").path()).expect("a plan"))
+        .map(|text| serde_json::from_str(&text).expect("a plan"))
+        .collect();
+    assert!(!plans.is_empty());
+    let report = campaign.run(plans).expect("servers");
+    println!("{report:?}");
+    assert!(report.failed.is_empty(), "{:?} differ", report.failed);
 }
