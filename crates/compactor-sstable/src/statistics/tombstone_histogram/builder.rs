@@ -17,6 +17,8 @@ const SPOOL_CAPACITY: usize = 131_072;
 const ROUND_SECONDS: i64 = 60;
 /// Probes before the spool counts as full.
 const MAX_PROBES: usize = 100;
+/// Slots that are allocated together.
+const BLOCK_SLOTS: usize = 16;
 const EMPTY_POINT: i64 = -1;
 
 /// Builds a [`TombstoneHistogram`].
@@ -45,11 +47,7 @@ impl Default for TombstoneHistogramBuilder {
             point: EMPTY_POINT,
             count: 0,
             runs: None,
-            spool: Spool {
-                points: Vec::new(),
-                counts: Vec::new(),
-                len: 0,
-            },
+            spool: Spool::default(),
             bins: Bins {
                 bins: Vec::with_capacity(MAX_BINS + 1),
             },
@@ -138,12 +136,11 @@ impl TombstoneHistogramBuilder {
     }
 
     fn flush(&mut self) {
-        for (slot, &point) in self.spool.points.iter().enumerate() {
-            if point != EMPTY_POINT {
-                self.bins.add(point, self.spool.counts[slot]);
+        for block in std::mem::take(&mut self.spool).blocks.into_iter().flatten() {
+            for slot in block.iter().filter(|slot| slot.count != 0) {
+                self.bins.add(slot.point, slot.count);
             }
         }
-        self.spool.clear();
     }
 
     /// The histogram of everything added.
@@ -164,25 +161,29 @@ fn round_up(point: i64) -> i64 {
     }
 }
 
-/// Open addressing: twice as many slots as entries, linear probing.
-#[derive(Clone, Debug)]
+/// Open addressing with linear probing. Cassandra's has twice as many slots as entries, but of the upper
+/// half a hash reaches only what it probes.
+///
+/// Most SSTables have deletions of few moments: slots come in blocks, each there from when it is used.
+#[derive(Clone, Debug, Default)]
 struct Spool {
-    points: Vec<i64>,
-    counts: Vec<i32>,
+    blocks: Vec<Option<Box<[Slot; BLOCK_SLOTS]>>>,
     len: usize,
 }
 
-impl Spool {
-    fn clear(&mut self) {
-        self.points.fill(EMPTY_POINT);
-        self.len = 0;
-    }
+/// A point, and how often it was added: never if the slot is free.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    point: i64,
+    count: i32,
+}
 
+impl Spool {
     /// False if there is no room.
     fn try_add(&mut self, point: i64, count: i32) -> bool {
-        if self.points.is_empty() {
-            self.points = vec![EMPTY_POINT; 2 * SPOOL_CAPACITY];
-            self.counts = vec![0; 2 * SPOOL_CAPACITY];
+        if self.blocks.is_empty() {
+            let slots = SPOOL_CAPACITY + MAX_PROBES;
+            self.blocks.resize(slots.div_ceil(BLOCK_SLOTS), None);
         }
         if self.len > SPOOL_CAPACITY {
             return false;
@@ -190,15 +191,16 @@ impl Spool {
         // The hash is an int, of which the lower half of the table is addressed.
         let hash = point.wrapping_mul(948_701_839) as u32 as usize;
         let first = hash & (SPOOL_CAPACITY - 1);
-        for slot in first..first + MAX_PROBES {
-            if self.points[slot] == EMPTY_POINT {
-                self.points[slot] = point;
-                self.counts[slot] = count;
+        for place in first..first + MAX_PROBES {
+            let block = self.blocks[place / BLOCK_SLOTS].get_or_insert_default();
+            let slot = &mut block[place % BLOCK_SLOTS];
+            if slot.count == 0 {
+                *slot = Slot { point, count };
                 self.len += 1;
                 return true;
             }
-            if self.points[slot] == point {
-                self.counts[slot] = self.counts[slot].saturating_add(count);
+            if slot.point == point {
+                slot.count = slot.count.saturating_add(count);
                 return true;
             }
         }
