@@ -148,7 +148,14 @@ impl Rewrite<'_> {
         );
         let started = Instant::now();
         let check = InputCheck::AllComponents;
-        let results = run_merges(&io, requests, self.concurrent, check, &progress);
+        let results = run_merges(
+            &io,
+            requests.len(),
+            &|number| requests[number].clone(),
+            self.concurrent,
+            check,
+            &progress,
+        );
         progress.finish();
         let mut rewritten = Rewritten {
             reports: Vec::new(),

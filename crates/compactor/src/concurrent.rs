@@ -30,35 +30,34 @@ pub trait SharedObserver: Sync {
     }
 }
 
-/// Runs a merge per request, `concurrent` at a time, over one I/O layer. Returns what became of each,
-/// in the order of the requests; `None` if it was not begun.
+/// Runs so many merges, `concurrent` at a time, over one I/O layer. Returns what became of each, in their
+/// order; `None` if it was not begun. `request_of` is asked for each when it begins: a request may
+/// name the whole table.
 ///
 /// Each request's `threads` and `memory_bytes` are its own: together they are `concurrent` times as
 /// much. A damaged or unsupported input ends its own merge only; after any other error none is begun.
 pub fn run_merges(
     io: &Io,
-    requests: Vec<MergeRequest>,
+    merges: usize,
+    request_of: &(dyn Fn(usize) -> MergeRequest + Sync),
     concurrent: usize,
     check: InputCheck,
     observer: &dyn SharedObserver,
 ) -> Vec<Option<Result<MergeReport>>> {
-    let results: Vec<_> = requests.iter().map(|_| Mutex::new(None)).collect();
-    let requests: Vec<_> = requests
-        .into_iter()
-        .map(|request| Mutex::new(Some(request)))
-        .collect();
+    let results: Vec<_> = (0..merges).map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
     let stopped = AtomicBool::new(false);
     let work = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let request = requests.get(number).and_then(take);
-            let Some(request) = request else { break };
+            let Some(slot) = results.get(number) else {
+                break;
+            };
             if stopped.load(Ordering::Relaxed) || observer.is_cancelled() {
                 break;
             }
             let mut one = One { observer, number };
-            let result = MergeJob::open(io.clone(), request)
+            let result = MergeJob::open(io.clone(), request_of(number))
                 .map_err(Error::from)
                 .and_then(|job| run_merge(job, check, &mut one));
             if let Err(error) = &result
@@ -66,13 +65,13 @@ pub fn run_merges(
             {
                 stopped.store(true, Ordering::Relaxed);
             }
-            if let Ok(mut slot) = results[number].lock() {
+            if let Ok(mut slot) = slot.lock() {
                 *slot = Some(result);
             }
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..concurrent.clamp(1, requests.len().max(1)) {
+        for _ in 1..concurrent.clamp(1, merges.max(1)) {
             scope.spawn(work);
         }
         work();
@@ -81,10 +80,6 @@ pub fn run_merges(
         .into_iter()
         .map(|slot| slot.into_inner().unwrap_or_default())
         .collect()
-}
-
-fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
-    slot.lock().ok()?.take()
 }
 
 /// One merge's view of the shared observer.

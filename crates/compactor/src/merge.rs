@@ -237,13 +237,24 @@ struct InputsToCheck {
     mode: ReadMode,
 }
 
-struct InputToCheck {
-    data_path: PathBuf,
-    data_len: u64,
-    /// That its statistics should tell.
-    compression_ratio: f64,
-    /// It is not merged, and other merges may have checked it.
-    unread: Option<Arc<OverlappingSstable>>,
+enum InputToCheck {
+    OfMerge {
+        data_path: PathBuf,
+        data_len: u64,
+        /// That its statistics should tell.
+        compression_ratio: f64,
+    },
+    /// It is not merged, and other merges may have checked it. There may be many thousands.
+    Beside(Arc<OverlappingSstable>),
+}
+
+impl InputToCheck {
+    fn data_len(&self) -> u64 {
+        match self {
+            InputToCheck::OfMerge { data_len, .. } => *data_len,
+            InputToCheck::Beside(sstable) => sstable.data_len(),
+        }
+    }
 }
 
 /// An input whose other components were looked at.
@@ -274,11 +285,10 @@ impl InputsToCheck {
             .chain(unread)
             .partition(|(input, _)| input.descriptor.version.format() == Format::Big);
         let ratio_of = |input: &InputSstable| binding::ratio_of(input.compression_info());
-        let inputs = big.iter().map(|(input, _)| InputToCheck {
+        let inputs = big.iter().map(|(input, _)| InputToCheck::OfMerge {
             data_path: input.data_path(),
             data_len: input.data_len(),
             compression_ratio: ratio_of(input),
-            unread: None,
         });
         let tries = bti.iter().map(|(input, is_read)| TrieInput {
             data_path: input.data_path(),
@@ -315,26 +325,20 @@ impl InputsToCheck {
     }
 
     fn add_unread(&mut self, sstable: &Arc<OverlappingSstable>) {
-        let data_path = sstable.descriptor().path(Component::Data);
-        let data_len = sstable.data_len();
-        // Its ratio was held when it was opened, and nothing will have been read of it.
-        let compression_ratio = NO_COMPRESSION_RATIO;
+        if sstable.is_checked() {
+            return;
+        }
         match sstable.descriptor().version.format() {
-            Format::Big => self.inputs.push(InputToCheck {
-                data_path,
-                data_len,
-                compression_ratio,
-                unread: Some(Arc::clone(sstable)),
-            }),
-            Format::Bti if sstable.is_checked() => {}
+            Format::Big => self.inputs.push(InputToCheck::Beside(Arc::clone(sstable))),
             Format::Bti => {
                 self.unread_tries.push(Arc::clone(sstable));
                 self.tries.push(TrieInput {
-                    data_path,
-                    data_len,
+                    data_path: sstable.descriptor().path(Component::Data),
+                    data_len: sstable.data_len(),
                     is_read: false,
                 });
-                self.trie_ratios.push(compression_ratio);
+                // Its ratio was held when it was opened, and nothing will have been read of it.
+                self.trie_ratios.push(NO_COMPRESSION_RATIO);
             }
         }
     }
@@ -342,27 +346,34 @@ impl InputsToCheck {
     /// One input after the other: the merge has the processors and the disk to itself otherwise. Of many
     /// small ones some at a time: what takes long is to wait for their reads.
     fn check(&self, io: &Io, stop: &AtomicBool, failed: &AtomicBool) -> Checked {
-        let are_small = (self.inputs.iter()).all(|input| input.data_len <= SMALL_INPUT_BYTES);
+        let are_small = (self.inputs.iter()).all(|input| input.data_len() <= SMALL_INPUT_BYTES);
         let at_once = if are_small { CHECKED_AT_ONCE } else { 1 };
         let results = each_of_many(&self.inputs, at_once, |input| {
             if failed.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let check = || companions::check(io, &input.data_path, input.data_len, self.mode, stop);
-            let companions = match &input.unread {
-                None => check().map(Some),
-                Some(unread) => unread.check_once(|| check().map(drop)).map(|()| None),
+            let check =
+                |path: &Path| companions::check(io, path, input.data_len(), self.mode, stop);
+            let checked = match input {
+                InputToCheck::OfMerge {
+                    data_path,
+                    compression_ratio,
+                    ..
+                } => check(data_path).map(|companions| {
+                    Some(CheckedInput {
+                        data_path: data_path.clone(),
+                        compression_ratio: *compression_ratio,
+                        companions,
+                    })
+                }),
+                InputToCheck::Beside(sstable) => sstable
+                    .check_once(|| check(&sstable.descriptor().path(Component::Data)).map(drop))
+                    .map(|()| None),
             };
-            if companions.is_err() && !stop.load(Ordering::Relaxed) {
+            if checked.is_err() && !stop.load(Ordering::Relaxed) {
                 failed.store(true, Ordering::Relaxed);
             }
-            companions.map(|companions| {
-                companions.map(|companions| CheckedInput {
-                    data_path: input.data_path.clone(),
-                    compression_ratio: input.compression_ratio,
-                    companions,
-                })
-            })
+            checked
         });
         results.into_iter().filter_map(Result::transpose).collect()
     }
