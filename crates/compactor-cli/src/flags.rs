@@ -15,21 +15,30 @@ impl FromStr for ByteSize {
 
     fn from_str(text: &str) -> Result<ByteSize, String> {
         let text = text.trim();
-        let digits = text
-            .find(|c: char| !c.is_ascii_digit())
+        let bad = || format!("{text:?} is not a size; write bytes, or 64KiB, 512MiB, 1.5GiB");
+        let unit = text
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(text.len());
-        let (number, unit) = text.split_at(digits);
-        let bad = || format!("{text:?} is not a size; write bytes, or 64KiB, 512MiB, 1GiB");
-        let number: u64 = number.parse().map_err(|_| bad())?;
-        let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        let (number, unit) = text.split_at(unit);
+        let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
             "" | "b" => 1,
             "kib" | "k" => 1 << 10,
             "mib" | "m" => 1 << 20,
             "gib" | "g" => 1 << 30,
-            "tib" | "t" => 1u64 << 40,
+            "tib" | "t" => 1 << 40,
             _ => return Err(bad()),
         };
-        number.checked_mul(factor).map(ByteSize).ok_or_else(bad)
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+        // Of a byte there are no parts.
+        if factor == 1 && number.contains('.') {
+            return Err(bad());
+        }
+        let whole: u64 = whole.parse().map_err(|_| bad())?;
+        let part: u64 = decimals.parse().map_err(|_| bad())?;
+        let places = 10u128.pow(decimals.len().try_into().unwrap_or(0));
+        let part = u128::from(part) * u128::from(factor) / places;
+        let bytes = u128::from(whole) * u128::from(factor) + part;
+        u64::try_from(bytes).map(ByteSize).map_err(|_| bad())
     }
 }
 
@@ -96,10 +105,27 @@ mod tests {
             ("16KiB", 16384),
             ("2 MiB", 2 << 20),
             ("1g", 1 << 30),
+            ("1.5GiB", 3 << 29),
+            ("0.25KiB", 256),
+            ("1.50KiB", 1536),
+            ("0.3KiB", 307),
+            ("16777215TiB", 16_777_215 << 40),
         ] {
             assert_eq!(text.parse::<ByteSize>().unwrap().0, bytes, "{text}");
         }
-        for text in ["", "KiB", "-1", "1.5GiB", "16KB", "99999999999TiB"] {
+        for text in [
+            "",
+            "KiB",
+            "-1",
+            "1.5",
+            "1.5b",
+            ".5GiB",
+            "1.GiB",
+            "1.2.3GiB",
+            "1,5GiB",
+            "16KB",
+            "16777216TiB",
+        ] {
             assert!(text.parse::<ByteSize>().is_err(), "{text}");
         }
         assert_eq!(ByteSize(16 << 10).to_string(), "16KiB");

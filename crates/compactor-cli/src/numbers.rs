@@ -62,11 +62,15 @@ pub fn within<T>(
     range: RangeInclusive<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
 where
-    T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+    T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static,
 {
-    move |text| match text.parse() {
-        Ok(value) if range.contains(&value) => Ok(value),
-        _ => Err(format!("expected {} to {}", range.start(), range.end())),
+    move |text| {
+        let expected = format!("expected {} to {}", range.start(), range.end());
+        match text.parse() {
+            Ok(value) if range.contains(&value) => Ok(value),
+            Ok(_) => Err(expected),
+            Err(other) => Err(format!("{expected}: {other}")),
+        }
     }
 }
 
@@ -114,21 +118,17 @@ mod tests {
             "two",
             "",
         ] {
-            assert_eq!(
-                threads(text),
-                Err("expected 1 to 1024".to_owned()),
-                "{text}"
-            );
+            let said = threads(text).unwrap_err();
+            assert!(said.starts_with("expected 1 to 1024"), "{text}: {said}");
         }
         let memory = within(MEMORY);
         assert_eq!(memory("1MiB"), Ok(ByteSize(1 << 20)));
         for text in ["0", "1048575", "2TiB", "-1MiB", "99999999999GiB", "1MB"] {
-            assert_eq!(
-                memory(text),
-                Err("expected 1MiB to 1TiB".to_owned()),
-                "{text}"
-            );
+            let said = memory(text).unwrap_err();
+            assert!(said.starts_with("expected 1MiB to 1TiB"), "{text}: {said}");
         }
+        // What is wrong with the form of a value is said, too.
+        assert!(memory("1MB").unwrap_err().contains("512MiB"));
     }
 
     #[test]

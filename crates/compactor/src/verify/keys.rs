@@ -230,7 +230,7 @@ impl SummaryCheck {
                 findings.damage(
                     Place::of(Component::Summary),
                     structure,
-                    format!("the {which} key, {}", super::short_hex(wanted)),
+                    format!("the {which} key in Index.db, {}", super::short_hex(wanted)),
                     super::short_hex(found),
                 );
             }
