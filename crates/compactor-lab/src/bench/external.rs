@@ -9,7 +9,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use compactor::{EngineError, Error, Result};
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
+};
 use serde_json::Value;
 
 use super::child::LOOK;
@@ -18,6 +20,9 @@ use super::{Introduction, Reply, Request, read_line, write_line};
 /// How long a command may take to end by itself once its stdin has ended: it may be at work on a request
 /// that nobody wants any more, and whatever it made on the disk goes with our directory.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long a command may take to introduce itself: it may have to fetch what it runs.
+const INTRODUCTION: Duration = Duration::from_secs(600);
 
 /// A running command. It is ended, with all that it started, when this is dropped.
 #[derive(Debug)]
@@ -40,6 +45,10 @@ impl External {
     /// # Errors
     /// A command that does not introduce itself, or cancellation.
     pub(super) fn start(command: &str, stop: &AtomicBool) -> Result<External> {
+        External::start_within(INTRODUCTION, command, stop)
+    }
+
+    fn start_within(introduction: Duration, command: &str, stop: &AtomicBool) -> Result<External> {
         let failed = |e: String| Error::invalid(format!("--cassandra {command:?}: {e}"));
         let mut child = Command::new("sh")
             .args(["-c", command])
@@ -68,7 +77,8 @@ impl External {
                 }
             }
         });
-        let introduction = process.line(stop)?.map_err(failed)?;
+        let deadline = Instant::now() + introduction;
+        let introduction = process.line(stop, Some(deadline))?.map_err(failed)?;
         let introduction = serde_json::from_value(introduction)
             .map_err(|e| failed(format!("it does not introduce itself: {e}")))?;
         Ok(External {
@@ -87,7 +97,7 @@ impl External {
         {
             return Ok(Reply::Failed(format!("it takes no request: {e}")));
         }
-        Ok(match self.process.line(stop)? {
+        Ok(match self.process.line(stop, None)? {
             Err(reason) => Reply::Failed(reason),
             Ok(line) => serde_json::from_value(line)
                 .unwrap_or_else(|e| Reply::Failed(format!("no reply but something else: {e}"))),
@@ -100,7 +110,11 @@ impl Process {
     ///
     /// # Errors
     /// Cancellation.
-    fn line(&mut self, stop: &AtomicBool) -> Result<Result<Value, String>> {
+    fn line(
+        &mut self,
+        stop: &AtomicBool,
+        deadline: Option<Instant>,
+    ) -> Result<Result<Value, String>> {
         loop {
             if stop.load(Ordering::Relaxed) {
                 return Err(EngineError::Cancelled.into());
@@ -108,19 +122,42 @@ impl Process {
             match self.replies.recv_timeout(LOOK) {
                 Ok(Ok(line)) => return Ok(Ok(line)),
                 Ok(Err(e)) => return Ok(Err(format!("it printed something else than JSON: {e}"))),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Ok(Err(format!("`{}` ended", self.command)));
+                Err(RecvTimeoutError::Timeout) => {
+                    if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                        return Ok(Err("it printed no line in time".to_owned()));
+                    }
                 }
+                Err(RecvTimeoutError::Disconnected) => return Ok(Err(self.how_it_ended())),
             }
         }
     }
 
-    /// Whether it has ended. It is not waited for, so that its number stays its own.
-    fn has_ended(&self, pid: Pid) -> bool {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
+    /// What became of a command that prints nothing more.
+    fn how_it_ended(&self) -> String {
+        let command = &self.command;
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE {
+            if let Ok(Some(status)) = self.pid().map_or(Ok(None), look_at) {
+                return match (status.exit_status(), status.terminating_signal()) {
+                    (Some(code), _) => format!("`{command}` ended with exit code {code}"),
+                    (_, Some(signal)) => format!("`{command}` ended by signal {signal}"),
+                    _ => format!("`{command}` ended"),
+                };
+            }
+            std::thread::sleep(LOOK);
+        }
+        format!("`{command}` closed its stdout")
     }
+
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+}
+
+/// How a process has ended, if it has. It is not waited for, so that its number stays its own.
+fn look_at(pid: Pid) -> rustix::io::Result<Option<WaitIdStatus>> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(pid), options)
 }
 
 impl Drop for Process {
@@ -129,9 +166,9 @@ impl Drop for Process {
         if let Some(mut requests) = self.requests.take() {
             let _ = requests.flush();
         }
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+        if let Some(pid) = self.pid() {
             let asked = Instant::now();
-            while asked.elapsed() < PATIENCE && !self.has_ended(pid) {
+            while asked.elapsed() < PATIENCE && matches!(look_at(pid), Ok(None)) {
                 std::thread::sleep(LOOK);
             }
             // Whatever it left behind, too.
@@ -167,13 +204,20 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let stop = AtomicBool::new(false);
         for (command, reason) in [
-            ("exit 3", "ended"),
+            ("exit 3", "ended with exit code 3"),
+            ("kill -9 $$", "ended by signal 9"),
             ("echo hello", "something else than JSON"),
             ("echo '[1]'", "does not introduce itself"),
         ] {
             let error = External::start(command, &stop).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
         }
+        let soon = Duration::from_millis(1);
+        let error = External::start_within(soon, "cat", &stop).unwrap_err();
+        assert!(
+            error.to_string().contains("printed no line in time"),
+            "{error}"
+        );
         let mut external = External::start(&format!("{HELLO}; read -r line"), &stop).unwrap();
         match external
             .run(&request(temp.path(), Work::Merge), &stop)
