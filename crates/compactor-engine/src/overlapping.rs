@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use compactor_io::{Io, ReadMode};
@@ -51,7 +52,8 @@ pub struct OverlappingSstable {
     header: SerializationHeader,
     descriptor: Descriptor,
     data_len: u64,
-    is_checked: Mutex<bool>,
+    is_checked: AtomicBool,
+    checking: Mutex<()>,
 }
 
 /// SSTables that were opened as overlapping. Merges of one table share them: each is opened once, and
@@ -159,7 +161,8 @@ impl OverlappingSstable {
             header: input.statistics.header,
             descriptor: input.descriptor,
             data_len,
-            is_checked: Mutex::new(false),
+            is_checked: AtomicBool::new(false),
+            checking: Mutex::new(()),
         })
     }
 
@@ -169,23 +172,17 @@ impl OverlappingSstable {
     /// # Errors
     /// Those of `check`; the next one checks again then.
     pub fn check_once<E>(&self, check: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
-        let mut is_checked = self
-            .is_checked
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if !*is_checked {
+        let _checking = self.checking.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_checked() {
             check()?;
-            *is_checked = true;
+            self.is_checked.store(true, Ordering::Release);
         }
         Ok(())
     }
 
-    /// Its components have been checked.
+    /// Its components have been checked. Does not wait for a merge that is about it.
     pub fn is_checked(&self) -> bool {
-        *self
-            .is_checked
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.is_checked.load(Ordering::Acquire)
     }
 
     /// Directory, version and id.
