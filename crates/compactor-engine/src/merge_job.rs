@@ -188,15 +188,11 @@ impl MergeJob {
         // table's SSTables are to be like: the newest may be one of those.
         let settings = match expired.is_empty() || inputs.is_empty() {
             true => settings,
-            false => {
-                let inherited = settings.collector.clone();
-                let of_read = decide_settings(&options, &inputs, inherited)?;
-                SstableSettings {
-                    header: of_read.header,
-                    expected_keys: of_read.expected_keys,
-                    ..settings
-                }
-            }
+            false => SstableSettings {
+                header: output_header(&options, &inputs)?,
+                expected_keys: estimate_keys(&inputs),
+                ..settings
+            },
         };
         let drops = match &options.table {
             None => DropTimes::default(),
@@ -488,20 +484,7 @@ pub fn decide_settings(
     inputs: &[InputSstable],
     collector: CollectorSettings,
 ) -> Result<SstableSettings> {
-    let mut header = union_of(inputs)?;
-    if let Some(table) = &options.table {
-        for input in inputs {
-            let path = input.descriptor.path(Component::Statistics);
-            check_schema(
-                table,
-                &HeaderSource {
-                    path: &path,
-                    header: input.header(),
-                },
-            )?;
-        }
-        types_of_schema(table, &mut header);
-    }
+    let header = output_header(options, inputs)?;
     let newest = &inputs[0];
     let version = output_version(options, inputs)?;
     let compression = match &options.compression {
@@ -532,6 +515,25 @@ pub fn decide_settings(
             .unwrap_or_else(|| default_column_index_size(version.format())),
         collector,
     })
+}
+
+/// The columns and types of the output of these inputs, newest first.
+fn output_header(options: &MergeOptions, inputs: &[InputSstable]) -> Result<SerializationHeader> {
+    let mut header = union_of(inputs)?;
+    if let Some(table) = &options.table {
+        for input in inputs {
+            let path = input.descriptor.path(Component::Statistics);
+            check_schema(
+                table,
+                &HeaderSource {
+                    path: &path,
+                    header: input.header(),
+                },
+            )?;
+        }
+        types_of_schema(table, &mut header);
+    }
+    Ok(header)
 }
 
 /// The version asked for; otherwise the one of the newest release that wrote any input, in the format

@@ -2,7 +2,7 @@
 //!
 //! They are followed in the order of keys, each from when the merge comes to its first key until it
 //! has passed its last. At a partition that the merge has too they are merged with one another, one
-//! row or marker at a time, no further than the merge has come.
+//! row or marker at a time, no further than the merge has come, but for the first that is not empty.
 //!
 //! Source: `CompactionController.shadowSources`,
 //! `CompactionIterator.GarbageSkippingUnfilteredRowIterator`.
@@ -190,7 +190,13 @@ impl<S: BlockSource> ShadowSources<S> {
             let is_there = !deletion.is_live()
                 || match self.ranges.get(source.number) {
                     Some(range) if self.layout.by_cell => {
-                        source.has_anything(&range.map, &self.layout, &mut self.rows)?
+                        let mut reading = Reading {
+                            layout: &self.layout,
+                            rows: &mut self.rows,
+                            steps: &mut self.steps,
+                            is_cancelled,
+                        };
+                        source.has_anything(&range.map, &mut reading)?
                     }
                     // Static rows are not looked at.
                     _ => {
@@ -533,17 +539,13 @@ impl<S: BlockSource> Source<S> {
 
     /// Whether its partition, which is not deleted, has anything that was not dropped with its column
     /// (`UnfilteredRowIterator.isEmpty`). Begins with the rows if the static one has not.
-    fn has_anything(
-        &mut self,
-        map: &ColumnMap,
-        layout: &ShadowLayout,
-        rows: &mut RowMerger,
-    ) -> Result<bool> {
-        if self.is_anything_left(true, map, layout, rows)? {
+    fn has_anything(&mut self, map: &ColumnMap, reading: &mut Reading<'_>) -> Result<bool> {
+        if self.is_anything_left(true, map, reading)? {
             return Ok(true);
         }
         self.begin(true)?;
-        while self.cursor.row().is_some() && !self.is_anything_left(false, map, layout, rows)? {
+        while self.cursor.row().is_some() && !self.is_anything_left(false, map, reading)? {
+            ask(reading.steps, reading.is_cancelled)?;
             self.next_unfiltered(true)?;
         }
         Ok(!self.is_at_end)
@@ -554,8 +556,7 @@ impl<S: BlockSource> Source<S> {
         &self,
         is_static: bool,
         map: &ColumnMap,
-        layout: &ShadowLayout,
-        rows: &mut RowMerger,
+        reading: &mut Reading<'_>,
     ) -> Result<bool> {
         let row = match is_static {
             true if self.cursor.has_static_content() => self.cursor.static_row(),
@@ -563,23 +564,21 @@ impl<S: BlockSource> Source<S> {
             false => self.cursor.row(),
         };
         let Some(row) = row else { return Ok(false) };
-        if layout.drops.of_kind(is_static).is_empty() {
-            return Ok(true);
-        }
         let context = RowContext {
             active: DeletionTime::LIVE,
             inputs: 1,
             purger: &KEEP,
-            output: &layout.layout,
-            drops: &layout.drops,
+            output: &reading.layout.layout,
+            drops: &reading.layout.drops,
             shadow: None,
         };
         let versions = std::iter::once((row, map.of_kind(is_static)));
         let mut is_left = false;
-        rows.merge(versions, &context, &mut PurgeCounts::default(), |_| {
+        let counts = &mut PurgeCounts::default();
+        let merged = reading.rows.merge(versions, &context, counts, |_| {
             is_left = true;
-        })
-        .map_err(|VersionError { error, .. }| self.cursor.place_error(error))?;
+        });
+        merged.map_err(|VersionError { error, .. }| self.cursor.place_error(error))?;
         Ok(is_left)
     }
 
@@ -601,13 +600,7 @@ impl<S: BlockSource> Source<S> {
 
     fn skip_partition(&mut self, steps: &mut u32, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         loop {
-            *steps += 1;
-            if *steps >= STEPS_PER_QUESTION {
-                *steps = 0;
-                if is_cancelled() {
-                    return Err(Error::Cancelled);
-                }
-            }
+            ask(steps, is_cancelled)?;
             if self.is_at_end {
                 break;
             }
@@ -618,6 +611,26 @@ impl<S: BlockSource> Source<S> {
         self.cursor.next_partition()?;
         Ok(())
     }
+}
+
+/// What it takes to see what is left of a row.
+struct Reading<'a> {
+    layout: &'a ShadowLayout,
+    rows: &'a mut RowMerger,
+    steps: &'a mut u32,
+    is_cancelled: &'a dyn Fn() -> bool,
+}
+
+/// Asks now and then whether to go on.
+fn ask(steps: &mut u32, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+    *steps += 1;
+    if *steps >= STEPS_PER_QUESTION {
+        *steps = 0;
+        if is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+    }
+    Ok(())
 }
 
 fn as_place(key: &(Position, Vec<u8>)) -> Place<'_> {
