@@ -128,17 +128,19 @@ impl Table {
     /// Whether its rows can make a partition that is worth an index.
     pub(super) fn has_large_partitions(&self) -> bool {
         let longest = |values: &[Hex]| values.iter().map(|value| value.0.len()).max().unwrap_or(0);
+        // Flags, times and lengths of a cell.
+        let around = 20;
         let of_cells = |column: &Values| match &column.kind {
-            Kind::Simple(values) => longest(values),
+            Kind::Simple(values) => around + longest(values),
             Kind::MultiCell(items) => items
                 .iter()
-                .map(|(path, values)| path.0.len() + longest(values))
+                .map(|(path, values)| around + path.0.len() + longest(values))
                 .sum(),
             Kind::Counter => 0,
         };
         let of_row = self.regulars.iter().chain(&self.statics).map(of_cells);
         let of_clustering = self.clusterings.iter().map(|pool| longest(pool));
-        let row: usize = of_row.chain(of_clustering).sum();
+        let row = around + of_row.chain(of_clustering).sum::<usize>();
         let rows: usize = self.clusterings.iter().map(Vec::len).product();
         self.regulars.len() > 20 || rows.saturating_mul(row) >= 4000
     }
