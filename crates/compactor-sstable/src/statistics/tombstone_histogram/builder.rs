@@ -272,6 +272,38 @@ mod tests {
         assert_eq!(runs.build(), single.build());
     }
 
+    /// The spool is flushed in the order of Cassandra's slots, of which it has all from the start.
+    #[test]
+    fn the_spool_is_that_of_one_array() {
+        let mut builder = TombstoneHistogramBuilder::new();
+        let mut slots = vec![None; 2 * SPOOL_CAPACITY];
+        let mut len = 0;
+        let mut bins = Bins { bins: Vec::new() };
+        let mut add = |point: i64, slots: &mut Vec<Option<(i64, i32)>>, bins: &mut Bins| {
+            let first = point.wrapping_mul(948_701_839) as u32 as usize & (SPOOL_CAPACITY - 1);
+            let probed = &mut slots[first..first + MAX_PROBES];
+            let is_it = |slot: &&mut Option<(i64, i32)>| slot.is_none_or(|(own, _)| own == point);
+            match probed.iter_mut().find(is_it) {
+                Some(slot) if len <= SPOOL_CAPACITY => {
+                    len += usize::from(slot.is_none());
+                    slot.get_or_insert((point, 0)).1 += 1;
+                }
+                _ => {
+                    (slots.iter_mut().filter_map(Option::take)).for_each(|(p, n)| bins.add(p, n));
+                    slots[first] = Some((point, 1));
+                    len = 1;
+                }
+            }
+        };
+        for index in 0..(3 * SPOOL_CAPACITY as i64) {
+            let point = (index.wrapping_mul(7919) % 1_000_003) * ROUND_SECONDS;
+            builder.add(point);
+            add(point, &mut slots, &mut bins);
+        }
+        (slots.iter_mut().filter_map(Option::take)).for_each(|(p, n)| bins.add(p, n));
+        assert_eq!(builder.build().bins, bins.bins);
+    }
+
     /// What parts remember, added in their order, is what one builder would have been given: also
     /// where a run goes on from one part to the next, and where the spool is full in the middle.
     #[test]
