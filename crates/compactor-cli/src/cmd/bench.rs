@@ -119,7 +119,8 @@ pub struct Args {
     arms: Vec<ArmName>,
 
     /// Also compares with a command that merges on request, such as interop-bench with Cassandra; may
-    /// be given several times. Requests and replies are lines of JSON.
+    /// be given several times. Requests and replies are lines of JSON; the first line, which introduces
+    /// it, is waited for for 10 minutes.
     #[arg(long, value_name = "COMMAND")]
     cassandra: Vec<String>,
 

@@ -61,8 +61,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
 
-    /// Compactions at a time, 1 to 256, but no more than --threads; they share those and --memory.
-    /// Default: one per thread.
+    /// Compactions at a time, 1 to 256, but no more than --threads; they share those and --memory, which
+    /// allows one for each 8MiB beyond 16MiB. Default: one per thread.
     #[arg(long, value_name = "N", value_parser = within(CONCURRENT), allow_negative_numbers = true)]
     concurrent_compactors: Option<usize>,
 

@@ -95,7 +95,8 @@ impl External {
         if let Some(requests) = &mut self.process.requests
             && let Err(e) = write_line(requests, request)
         {
-            return Ok(Reply::Failed(format!("it takes no request: {e}")));
+            let ended = self.process.how_it_ended();
+            return Ok(Reply::Failed(format!("it takes no request: {e}; {ended}")));
         }
         Ok(match self.process.line(stop, None)? {
             Err(reason) => Reply::Failed(reason),
@@ -115,6 +116,7 @@ impl Process {
         stop: &AtomicBool,
         deadline: Option<Instant>,
     ) -> Result<Result<Value, String>> {
+        let mut gone_since = None;
         loop {
             if stop.load(Ordering::Relaxed) {
                 return Err(EngineError::Cancelled.into());
@@ -124,7 +126,17 @@ impl Process {
                 Ok(Err(e)) => return Ok(Err(format!("it printed something else than JSON: {e}"))),
                 Err(RecvTimeoutError::Timeout) => {
                     if deadline.is_some_and(|deadline| Instant::now() > deadline) {
-                        return Ok(Err("it printed no line in time".to_owned()));
+                        let wait = INTRODUCTION.as_secs() / 60;
+                        return Ok(Err(format!(
+                            "it did not introduce itself within {wait} minutes"
+                        )));
+                    }
+                    // Something that it has started may hold its stdout.
+                    if self.status().is_some() {
+                        let since = *gone_since.get_or_insert_with(Instant::now);
+                        if since.elapsed() > PATIENCE {
+                            return Ok(Err(self.how_it_ended()));
+                        }
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(Err(self.how_it_ended())),
@@ -137,7 +149,7 @@ impl Process {
         let command = &self.command;
         let asked = Instant::now();
         while asked.elapsed() < PATIENCE {
-            if let Ok(Some(status)) = self.pid().map_or(Ok(None), look_at) {
+            if let Some(status) = self.status() {
                 return match (status.exit_status(), status.terminating_signal()) {
                     (Some(code), _) => format!("`{command}` ended with exit code {code}"),
                     (_, Some(signal)) => format!("`{command}` ended by signal {signal}"),
@@ -147,6 +159,10 @@ impl Process {
             std::thread::sleep(LOOK);
         }
         format!("`{command}` closed its stdout")
+    }
+
+    fn status(&self) -> Option<WaitIdStatus> {
+        look_at(self.pid()?).ok().flatten()
     }
 
     fn pid(&self) -> Option<Pid> {
@@ -206,6 +222,7 @@ mod tests {
         for (command, reason) in [
             ("exit 3", "ended with exit code 3"),
             ("kill -9 $$", "ended by signal 9"),
+            ("sleep 1000 & exit 3", "ended with exit code 3"),
             ("echo hello", "something else than JSON"),
             ("echo '[1]'", "does not introduce itself"),
         ] {
@@ -215,7 +232,7 @@ mod tests {
         let soon = Duration::from_millis(1);
         let error = External::start_within(soon, "cat", &stop).unwrap_err();
         assert!(
-            error.to_string().contains("printed no line in time"),
+            error.to_string().contains("did not introduce itself"),
             "{error}"
         );
         let mut external = External::start(&format!("{HELLO}; read -r line"), &stop).unwrap();
