@@ -82,12 +82,7 @@ fn numbers_out_of_range_are_refused_with_the_range() {
             "0 to 2147483647",
         ),
         (generate, "--first-timestamp", "-1", "first timestamp -1"),
-        (
-            generate,
-            "--chunk-length",
-            "99999999999GiB",
-            "is not a size",
-        ),
+        (generate, "--chunk-length", "99999999999GiB", "is too large"),
         (by_size, "--rows", "0", "1 to 1000000000000"),
         (by_size, "--size", "0", "1B to 16TiB"),
         (by_size, "--size", "99999999TiB", "1B to 16TiB"),
