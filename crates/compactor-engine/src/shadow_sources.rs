@@ -410,7 +410,12 @@ impl<S: BlockSource> ShadowSources<S> {
             Some((row?, ranges[source.number].map.of_kind(is_static)))
         });
         let context = RowContext {
-            active: deletion,
+            // One source is taken as it is; only several are merged, under their deletions
+            // (`UnfilteredRowIterators.merge`).
+            active: match group.len() {
+                1 => DeletionTime::LIVE,
+                _ => deletion,
+            },
             inputs: if is_static {
                 group.len()
             } else {
