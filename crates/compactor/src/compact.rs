@@ -19,7 +19,6 @@ use compactor_engine::component_list::ComponentList;
 use compactor_engine::input::InputSstable;
 use compactor_engine::merge_job::Scope;
 use compactor_engine::output_id::next_id;
-use compactor_engine::passes::free_files;
 use compactor_engine::staging::{Staging, publish_all};
 use compactor_io::Io;
 use compactor_sstable::Component;
@@ -27,7 +26,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_strategy::size_tiered::SizeTiered;
 
-use crate::concurrent::{SharedObserver, run_merges};
+use crate::concurrent::{SharedObserver, files_of_each, free_files, merges_at_once, run_merges};
 use crate::error::{Error, ErrorKind, Result};
 use crate::merge::{InputCheck, MergeRequest};
 
@@ -35,15 +34,6 @@ pub use report::{
     CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput,
 };
 use table::{Job, TableState};
-
-/// Bytes that a merge of a few small SSTables takes, buffers and all: with a smaller share it takes hardly
-/// less. Measured.
-const MIN_MEMORY: usize = 8 << 20;
-/// Descriptors that a merge takes beside its inputs: components of the output and of an input being
-/// checked, directories, locks. Estimated, and more than was seen.
-const FILES_BESIDE_INPUTS: u64 = 24;
-/// Descriptors for the inputs of a merge that does not go alone.
-const LEAST_FILES_OF_INPUTS: u64 = 16;
 
 /// Which SSTables are compacted with which.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -330,62 +320,5 @@ impl SharedObserver for Numbered<'_> {
 
     fn before_publish(&self, data_path: &Path) -> compactor_engine::Result<()> {
         self.observer.before_publish(data_path)
-    }
-}
-
-/// How many of `jobs` merges run at once where `asked` for are as many. More than there are threads would
-/// share processors and memory, and all be slower for it.
-fn merges_at_once(
-    asked: usize,
-    threads: usize,
-    memory_bytes: usize,
-    open_files: u64,
-    jobs: usize,
-) -> usize {
-    let by_files = open_files / (FILES_BESIDE_INPUTS + LEAST_FILES_OF_INPUTS);
-    asked
-        .min(threads)
-        .min(memory_bytes / MIN_MEMORY)
-        .min(usize::try_from(by_files).unwrap_or(usize::MAX))
-        .clamp(1, jobs.max(1))
-}
-
-/// Descriptors for the inputs of each of several merges. What one takes beside them is set aside already.
-fn files_of_each(open_files: u64, concurrent: usize) -> u64 {
-    let of_each = open_files / concurrent as u64;
-    match concurrent {
-        1 => of_each,
-        _ => of_each.saturating_sub(FILES_BESIDE_INPUTS),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_more_merges_than_threads_memory_and_jobs_allow() {
-        assert_eq!(merges_at_once(3, 8, 64 << 20, 9999, 100), 3);
-        assert_eq!(merges_at_once(16, 2, 64 << 20, 9999, 100), 2);
-        assert_eq!(merges_at_once(16, 8, 41 << 20, 9999, 100), 5);
-        assert_eq!(merges_at_once(16, 8, 64 << 20, 9999, 4), 4);
-        assert_eq!(merges_at_once(16, 0, 1, 9999, 4), 1);
-        assert_eq!(merges_at_once(0, 2, 64 << 20, 0, 0), 1);
-        assert_eq!(merges_at_once(16, 16, 128 << 20, u64::MAX, 16), 16);
-    }
-
-    #[test]
-    fn merges_share_what_may_be_open() {
-        for open_files in [0, 22, 79, 80, 918, 100_000] {
-            let concurrent = merges_at_once(64, 64, 1 << 30, open_files, 1000);
-            let of_each = files_of_each(open_files, concurrent);
-            if concurrent > 1 {
-                assert!(of_each >= LEAST_FILES_OF_INPUTS, "{open_files}");
-                let all = (of_each + FILES_BESIDE_INPUTS) * concurrent as u64;
-                assert!(all <= open_files, "{open_files}");
-            } else {
-                assert_eq!(of_each, open_files);
-            }
-        }
     }
 }

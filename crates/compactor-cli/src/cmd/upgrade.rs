@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use compactor::catalog::{self, Catalog};
+use compactor::concurrent::{files_of_each, free_files, merges_at_once};
 use compactor::io::raise_open_files_limit;
 use compactor::report::SstableReport;
 use compactor::sstable::descriptor::Descriptor;
@@ -36,8 +37,8 @@ use crate::progress::ProgressMode;
   Everything in a snapshot for Cassandra 5:
     compactor upgrade /data/ks/t-1c6a.../snapshots/before --output out --sstable-version oa
 
-  Chunks of 4KiB for a table that is read at random, eight SSTables at a time:
-    compactor upgrade snapshot --output out --compression lz4 --chunk-length 4KiB --concurrent 8")]
+  Chunks of 4KiB for a table that is read at random, one SSTable at a time:
+    compactor upgrade snapshot --output out --compression lz4 --chunk-length 4KiB --concurrent 1")]
 pub struct Args {
     /// A table or snapshot directory, or Data.db files.
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
@@ -47,8 +48,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
 
-    /// SSTables rewritten at a time, 1 to 256; they share --threads and --memory. Default: one per
-    /// thread.
+    /// SSTables rewritten at a time, 1 to 256, but no more than --threads; they share those and --memory,
+    /// which allows one for each 8MiB beyond 16MiB. Default: one per thread.
     #[arg(long, value_name = "N", value_parser = within(CONCURRENT), allow_negative_numbers = true)]
     concurrent: Option<usize>,
 
@@ -70,9 +71,6 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
 }
-
-/// Bytes of buffers that a rewrite needs at least.
-const MIN_MEMORY: usize = 1 << 20;
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -108,17 +106,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn concurrent(args: &Args, sstables: usize) -> usize {
     let threads = args.io.threads();
-    let memory = args.io.memory_bytes() / MIN_MEMORY;
-    args.concurrent
-        .unwrap_or(threads)
-        .min(memory)
-        .clamp(1, sstables.max(1))
+    merges_at_once(
+        args.concurrent.unwrap_or(threads),
+        threads,
+        args.io.memory_bytes(),
+        free_files(),
+        sstables,
+    )
 }
 
 /// A request per SSTable, each with its share of threads and memory and the id that it has.
 fn requests(args: &Args, catalog: &Catalog) -> anyhow::Result<Vec<MergeRequest>> {
     let compression = args.output_form.compression(catalog)?;
     let concurrent = concurrent(args, catalog.sstables.len());
+    let open_files = files_of_each(free_files(), concurrent);
     let taken = ids_in(&args.output);
     let mut ids = BTreeSet::new();
     let mut requests = Vec::with_capacity(catalog.sstables.len());
@@ -150,6 +151,7 @@ fn requests(args: &Args, catalog: &Catalog) -> anyhow::Result<Vec<MergeRequest>>
             concurrent,
         );
         request.id = Some(id);
+        request.open_files = Some(open_files);
         requests.push(request);
     }
     Ok(requests)
