@@ -1,5 +1,6 @@
 //! One partition as a line of JSON, written while the partition is read.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use compactor_engine::cursor::{Cursor, RowRef};
@@ -7,6 +8,7 @@ use compactor_engine::window::BlockSource;
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::{CellView, Liveness};
 use compactor_sstable::data::clustering::{Kind, Prefix};
+use compactor_sstable::data::counter::Context;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::ColumnLayout;
 use compactor_sstable::data::unfiltered::MarkerHead;
@@ -389,7 +391,13 @@ impl<'a> PartitionJson<'a> {
         } else {
             self.line.push_str(",\"value\":");
             match place.column.cql_type.cell_type(cell.path) {
-                Some(cell_type) => push_value(cell_type, Some(cell.value), &mut self.line),
+                Some(cell_type) => {
+                    let value = match place.column.is_counter {
+                        true => counter_as_read(cell.value),
+                        false => Cow::Borrowed(cell.value),
+                    };
+                    push_value(cell_type, Some(&value), &mut self.line);
+                }
                 None => push_quoted(UNSUPPORTED, &mut self.line),
             }
         }
@@ -442,8 +450,36 @@ fn quoted_name(name: &[u8]) -> String {
     out
 }
 
+/// A counter's context as Cassandra reads it: local shards that are marked for it are remote ones
+/// (`DeserializationHelper.maybeClearCounterValue`).
+fn counter_as_read(value: &[u8]) -> Cow<'_, [u8]> {
+    let mut cleared = Vec::new();
+    match Context::parse(value) {
+        Ok(context) if context.should_clear_local() && context.clear_local(&mut cleared) => {
+            Cow::Owned(cleared)
+        }
+        _ => Cow::Borrowed(value),
+    }
+}
+
+/// The one type that Cassandra prints where there is no value at all (`DecimalSerializer`).
+fn is_decimal(cql_type: &CqlType) -> bool {
+    match cql_type {
+        CqlType::Reversed(base) => is_decimal(base),
+        _ => matches!(cql_type, CqlType::Decimal),
+    }
+}
+
+/// `None` is a clustering that is absent, in a table of compact storage.
 fn push_value(cql_type: &CqlType, value: Option<&[u8]>, out: &mut String) {
-    let is_rendered = value.is_some_and(|value| cql_type.to_json(value, out).is_ok());
+    let is_rendered = match value {
+        Some(value) => cql_type.to_json(value, out).is_ok(),
+        None if is_decimal(cql_type) => {
+            out.push_str("\"\"");
+            true
+        }
+        None => false,
+    };
     if !is_rendered {
         push_quoted(UNSUPPORTED, out);
     }
@@ -463,5 +499,27 @@ fn path_text(cql_type: &CqlType, path: &[u8]) -> String {
     match cql_type.path_type() {
         Some(path_type) => path_type.describe(path),
         None => CqlType::Bytes.describe(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn local_shards_that_are_marked_are_remote() {
+        let shard = [7; 32];
+        let context = |count: i16, elements: &[i16]| {
+            let mut bytes = count.to_be_bytes().to_vec();
+            bytes.extend(elements.iter().flat_map(|element| element.to_be_bytes()));
+            bytes.extend(shard);
+            bytes
+        };
+        let global = i16::MIN;
+        assert_eq!(*counter_as_read(&context(-1, &[0])), context(0, &[]));
+        // Not marked; no local one; no context.
+        for bytes in [context(1, &[0]), context(-1, &[global]), vec![0xff]] {
+            assert_eq!(*counter_as_read(&bytes), bytes);
+        }
     }
 }
