@@ -6,7 +6,10 @@
 //! later to expire wins, and a tombstone before both), and its version holds whatever its inputs may. What
 //! was dropped with its column goes at once, as it goes before anything is reconciled in one pass.
 //! Reconciliation asks for the greatest or least of several versions, so that it does not matter in which
-//! order they meet. The header, id, key estimate and inherited statistics of the output are decided from
+//! order they meet. Counters are added up instead, and have the greatest timestamp of what was added: where a
+//! deletion lies between two versions that an earlier pass has made one, the older counts too, as it does in
+//! Cassandra after two compactions. So it is with row deletions of a view that newer liveness lifts: one that is
+//! met in the same pass as an older deletion of another kind lifts that as well. The header, id, key estimate and inherited statistics of the output are decided from
 //! the inputs of the whole, before the first pass.
 
 use std::cmp::Reverse;

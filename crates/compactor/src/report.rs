@@ -221,6 +221,19 @@ impl MergeReport {
                 ));
             }
         }
+        let has_counters = |input: &InputSstable| {
+            let layout = &input.layout;
+            let mut columns = layout.static_columns.iter().chain(&layout.regular_columns);
+            columns.any(|column| column.is_counter)
+        };
+        if job.is_in_passes() && job.inputs().iter().any(has_counters) {
+            warnings.push(
+                "counters are merged in passes: of one that was deleted and counted on, counts from \
+                 before the deletion may stay, as when Cassandra compacts in several steps; with more \
+                 memory and open files allowed it is one pass"
+                    .to_owned(),
+            );
+        }
         MergeReport {
             inputs: job.inputs().iter().map(SstableReport::of_input).collect(),
             fully_expired: job
