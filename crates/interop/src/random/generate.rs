@@ -272,15 +272,18 @@ impl Writer<'_> {
     /// Rows of a partition, most of them at these times. Whether one is there depends on its first
     /// clustering, so that those that one input has and others do not lie side by side.
     fn insertions(&mut self, times: (i64, i32, i64)) -> Vec<Mutation> {
-        let gaps = self.rng.one_in(2);
+        let how = (self.rng.one_in(2), self.rng.one_in(2));
         let mut mutations = Vec::new();
+        if !self.table.statics.is_empty() && self.rng.one_in(2) {
+            mutations.push(self.insert(None, times, how));
+        }
         for clustering in self.clusterings_side_by_side() {
             let times = if self.rng.one_in(25) {
                 self.insertion()
             } else {
                 times
             };
-            mutations.push(self.insert(clustering, times, gaps));
+            mutations.push(self.insert(Some(clustering), times, how));
             if self.rng.one_in(40) {
                 mutations.push(self.mutation());
             }
@@ -312,31 +315,56 @@ impl Writer<'_> {
         clusterings
     }
 
-    /// A row with every simple column; with `gaps`, some without one.
+    /// A row, or the static row, with every column; with `gaps`, some without one. A whole multi-cell
+    /// value takes away what was there before it; `insert` with `adds` leaves that out, as an addition does.
     fn insert(
         &mut self,
-        clustering: Vec<Option<Hex>>,
+        clustering: Option<Vec<Option<Hex>>>,
         (timestamp, ttl, expiry): (i64, i32, i64),
-        gaps: bool,
+        (gaps, adds): (bool, bool),
     ) -> Mutation {
+        let table = self.table;
+        let columns = match clustering {
+            Some(_) => &table.regulars,
+            None => &table.statics,
+        };
+        let expires = (ttl > 0).then_some(expiry);
+        let mut complex = Vec::new();
         let mut cells = Vec::new();
-        for column in &self.table.regulars {
-            let Kind::Simple(values) = &column.kind else {
-                continue;
-            };
+        for column in columns {
             if gaps && self.rng.one_in(5) {
                 continue;
             }
-            let value = self.rng.pick(values).clone();
-            let expiry = (ttl > 0).then_some(expiry);
-            cells.push((column.name.clone(), None, timestamp, ttl, expiry, value));
+            match &column.kind {
+                Kind::Simple(values) => {
+                    let value = self.rng.pick(values).clone();
+                    cells.push((column.name.clone(), None, timestamp, ttl, expires, value));
+                }
+                Kind::MultiCell(items) => {
+                    if !adds {
+                        let before = timestamp.max(i64::MIN + 2) - 1;
+                        let second = *self.rng.pick(&self.times.seconds);
+                        complex.push((column.name.clone(), before, second.min(self.latest)));
+                    }
+                    for (path, values) in items {
+                        if self.rng.one_in(3) {
+                            continue;
+                        }
+                        let value = self.rng.pick(values).clone();
+                        let path = Some(path.clone());
+                        cells.push((column.name.clone(), path, timestamp, ttl, expires, value));
+                    }
+                }
+                Kind::Counter => {}
+            }
         }
+        let liveness = clustering.is_some().then_some((timestamp, ttl, expiry));
         Mutation::Row {
-            clustering: Some(clustering),
-            liveness: Some((timestamp, ttl, expiry)),
+            clustering,
+            liveness,
             deletion: None,
             shadowable: false,
-            complex: Vec::new(),
+            complex,
             cells,
         }
     }

@@ -12,6 +12,7 @@ mod campaign;
 mod counters;
 mod generate;
 mod minimise;
+mod other_commands;
 mod plan;
 mod run;
 mod table;

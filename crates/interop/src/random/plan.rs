@@ -98,6 +98,34 @@ impl Plan {
         }
     }
 
+    /// A table of counters.
+    #[must_use]
+    pub fn has_counters(&self) -> bool {
+        self.schema.flags.iter().any(|flag| flag == "COUNTER")
+    }
+
+    /// What is merged with what first decides what is left, in Cassandra too: counters lie beside deletions, or row
+    /// deletions that newer liveness lifts beside others.
+    #[must_use]
+    pub fn depends_on_order(&self) -> bool {
+        let (mut lifted, mut others, mut wider) = (false, false, false);
+        let partitions = self.inputs.iter().flat_map(|input| &input.partitions);
+        for mutation in partitions.flat_map(|partition| &partition.mutations) {
+            match mutation {
+                Mutation::Partition { .. } | Mutation::Range { .. } => wider = true,
+                Mutation::Row {
+                    deletion,
+                    shadowable,
+                    ..
+                } => {
+                    lifted |= deletion.is_some() && *shadowable;
+                    others |= deletion.is_some() && !*shadowable;
+                }
+            }
+        }
+        (lifted && others) || self.has_counters() && (lifted || others || wider)
+    }
+
     /// Number of mutations in all inputs.
     #[must_use]
     pub fn mutations(&self) -> usize {

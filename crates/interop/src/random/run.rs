@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::json;
 
+use super::other_commands;
 use super::plan::Plan;
 use crate::cassandra::{Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Table};
 use crate::compare;
@@ -119,7 +120,18 @@ impl Runner {
         };
         let compacted = case.compact(&mut self.cassandra, &place.join("cassandra"))?;
         let theirs = compacted.outputs.first();
-        let differences = case.judge(&mut self.cassandra, &place.join("ours"), theirs)?;
+        let mut differences = case.judge(&mut self.cassandra, &place.join("ours"), theirs)?;
+        if differences.is_empty() {
+            for (n, data) in case.inputs.iter().chain(theirs).enumerate() {
+                differences.extend(other_commands::of_sstable(
+                    &mut self.cassandra,
+                    table,
+                    data,
+                    plan.now_s,
+                    &place.join("scrubbed").join(n.to_string()),
+                )?);
+            }
+        }
         Ok(Outcome {
             differences,
             inputs: case.inputs.len(),
@@ -186,7 +198,25 @@ impl Merge<'_> {
             schema: self.plan.told_schema.then_some(schema),
             compression: None,
         };
-        let ours = match ours::merge(&self.inputs, directory, &request) {
+        let mut differences = self.compare(cassandra, directory, theirs, &request)?;
+        if differences.is_empty() {
+            let in_passes = directory.with_file_name("passes");
+            let inputs = &self.inputs;
+            differences =
+                other_commands::of_passes(self.plan, inputs, &request, directory, &in_passes)?;
+        }
+        Ok(differences)
+    }
+
+    /// Our merge of the inputs beside Cassandra's output.
+    fn compare(
+        &self,
+        cassandra: &mut Cassandra,
+        directory: &Path,
+        theirs: Option<&PathBuf>,
+        request: &MergeRequest,
+    ) -> Result<Vec<String>> {
+        let ours = match ours::merge(&self.inputs, directory, request) {
             Ok(ours) => ours,
             Err(error) => return Ok(vec![format!("our merge failed: {error:#}")]),
         };

@@ -1,0 +1,158 @@
+//! What our other commands make of a plan's files: `verify` finds nothing in what Cassandra wrote, `dump` says what
+//! `sstabledump -l` says, `scrub` loses nothing, and a merge in passes writes what one in a single pass does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use compactor::io::{Io, IoOptions};
+use compactor::scrub::{ScrubOptions, scrub};
+use compactor::{NoObserver, TombstoneOption};
+
+use crate::cassandra::{Cassandra, CompactRequest, Pipeline, Table};
+use crate::compare;
+use crate::ours::{self, MergeRequest};
+
+use super::plan::Plan;
+
+/// Where our verification, dump or scrub of an SSTable that Cassandra wrote is not as it should be.
+pub(super) fn of_sstable(
+    cassandra: &mut Cassandra,
+    table: &Table,
+    data: &Path,
+    now_s: i64,
+    scrubbed: &Path,
+) -> Result<Vec<String>> {
+    let mut differences = match ours::damage(data) {
+        Ok(found) => found,
+        Err(error) => vec![format!("{error:#}")],
+    };
+    for difference in &mut differences {
+        *difference = format!("our verify of {}: {difference}", data.display());
+    }
+    cassandra.set_now(now_s)?;
+    let expected = cassandra.sstabledump(table, data)?;
+    match ours::dump(data, now_s) {
+        Ok(found) => differences.extend(
+            compare::json_lines(&expected, &found)?
+                .into_iter()
+                .take(3)
+                .map(|difference| format!("our dump of {}: {difference}", data.display())),
+        ),
+        Err(error) => differences.push(format!("our dump of {}: {error:#}", data.display())),
+    }
+    if differences.is_empty() {
+        let found = of_scrub(cassandra, table, data, scrubbed)?.into_iter();
+        let told = |difference| format!("our scrub of {}: {difference}", data.display());
+        differences.extend(found.map(told));
+    }
+    Ok(differences)
+}
+
+fn of_scrub(
+    cassandra: &mut Cassandra,
+    table: &Table,
+    data: &Path,
+    directory: &Path,
+) -> Result<Vec<String>> {
+    let io = Io::new(IoOptions::default())?;
+    let options = ScrubOptions::new(directory);
+    let report = match scrub(&io, data, &options, &mut NoObserver) {
+        Ok(report) => report,
+        Err(error) => return Ok(vec![format!("{error}")]),
+    };
+    let Some(output) = &report.output else {
+        return Ok(vec!["nothing is left".to_owned()]);
+    };
+    let mut differences = Vec::new();
+    if report.is_lossy() || !report.findings.is_empty() {
+        differences.push(format!("{:?}, {:?}", report.losses, report.findings));
+    }
+    let found = cassandra.dump(table, &output.data_path)?;
+    if cassandra.dump(table, data)? != found {
+        // What a deletion of its own partition shadows goes when it is rewritten.
+        let expected = rewritten(cassandra, table, data, &directory.join("rewritten"))?;
+        differences.extend(compare::lines(&expected, &found));
+    }
+    Ok(differences)
+}
+
+/// What Cassandra's compaction makes of an SSTable alone, with nothing purged.
+fn rewritten(
+    cassandra: &mut Cassandra,
+    table: &Table,
+    data: &Path,
+    directory: &Path,
+) -> Result<String> {
+    let request = CompactRequest {
+        inputs: &[data.to_owned()],
+        others: &[],
+        output: Some(directory),
+        generation: 1,
+        // No moment has come: what expires is left as it is.
+        now_s: 0,
+        gc_before_s: None,
+        pipeline: Pipeline::Iterator,
+        access: None,
+        max_sstable_size: None,
+    };
+    let compacted = cassandra.compact(table, &request)?;
+    let output = compacted.outputs.first().context("no output")?;
+    cassandra.dump(table, output)
+}
+
+/// Where a merge in passes of two at a time leaves other bytes than the merge whose output is in `one_pass`.
+pub(super) fn of_passes(
+    plan: &Plan,
+    inputs: &[PathBuf],
+    request: &MergeRequest,
+    one_pass: &Path,
+    directory: &Path,
+) -> Result<Vec<String>> {
+    if inputs.len() < 3 {
+        return Ok(Vec::new());
+    }
+    let mut options = ours::options(inputs, directory, request)?;
+    // What shadows the inputs is read beside two of them, all at a time; four descriptors each.
+    options.open_files = Some(match options.overlapping_tombstones {
+        TombstoneOption::None => 0,
+        TombstoneOption::Row | TombstoneOption::Cell => 4 * (2 + request.others.len() as u64),
+    });
+    let report = match compactor::merge(options, &mut NoObserver) {
+        Ok(report) => report,
+        Err(error) => return Ok(vec![format!("merge in passes: {error}")]),
+    };
+    if plan.has_counters() {
+        let is_warned = |text: &String| text.starts_with("counters are merged in passes");
+        if report.warnings.iter().any(is_warned) != (report.passes > 1) {
+            return Ok(vec![format!(
+                "{} passes of counters: {:?}",
+                report.passes, report.warnings
+            )]);
+        }
+    }
+    if plan.depends_on_order() {
+        return Ok(Vec::new());
+    }
+    let (expected, found) = (files(one_pass)?, files(directory)?);
+    let mut names: Vec<&String> = expected.keys().chain(found.keys()).collect();
+    names.sort();
+    names.dedup();
+    names.retain(|name| expected.get(*name) != found.get(*name));
+    Ok(names
+        .into_iter()
+        .map(|name| format!("merge in passes: {name} differs from that of one pass"))
+        .collect())
+}
+
+/// Those of a directory, which need not be there.
+fn files(directory: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(directory).into_iter().flatten() {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        files.insert(name.into_owned(), fs::read(&path)?);
+    }
+    Ok(files)
+}
