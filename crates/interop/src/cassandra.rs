@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::findings::Finding;
 use crate::scenarios::ViewRow;
+use crate::scratch::scratch;
 use crate::server::Server;
 use crate::toolchain;
 
@@ -130,8 +131,8 @@ pub struct Options {
     pub jvm: Vec<String>,
     /// A request that takes longer fails and kills the server.
     pub timeout: Duration,
-    /// Where the server's own directories are made; the system's temporary directory when absent.
-    pub home_parent: Option<PathBuf>,
+    /// Where the server's own directories are made.
+    pub home_parent: PathBuf,
     /// Partitioner, by the name of its class in `org.apache.cassandra.dht`.
     pub partitioner: String,
     /// Further lines of `cassandra.yaml`.
@@ -153,7 +154,7 @@ impl Default for Options {
             .map(str::to_owned)
             .to_vec(),
             timeout: Duration::from_secs(300),
-            home_parent: None,
+            home_parent: scratch(),
             partitioner: "Murmur3Partitioner".to_owned(),
             yaml: String::new(),
         }
@@ -269,10 +270,7 @@ impl Cassandra {
             .context("cannot build the Java side of interop")?;
         let mut builder = tempfile::Builder::new();
         builder.prefix("interop-");
-        let home = match &options.home_parent {
-            Some(parent) => builder.tempdir_in(parent)?,
-            None => builder.tempdir()?,
-        };
+        let home = builder.tempdir_in(&options.home_parent)?;
         let yaml = yaml(home.path(), mode, release, options);
         let mut jvm = options.jvm.clone();
         jvm.push("-Dcassandra.clock=compactor.interop.PinnedClock".to_owned());

@@ -17,6 +17,7 @@ pub mod parity;
 pub mod random;
 mod rng;
 pub mod scenarios;
+mod scratch;
 mod server;
 pub mod skip;
 pub mod strategy;

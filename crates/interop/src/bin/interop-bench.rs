@@ -122,7 +122,7 @@ fn start(arguments: &Arguments, request: &Request) -> Result<Node> {
             "-XX:+AlwaysPreTouch".to_owned(),
         ],
         timeout: Duration::from_secs(3600),
-        home_parent: Some(request.scratch.clone()),
+        home_parent: request.scratch.clone(),
         ..Options::default()
     };
     let mut cassandra = Cassandra::start(mode, &options)?;

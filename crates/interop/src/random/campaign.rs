@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 
 use super::plan::Plan;
-use super::run::{Runner, scratch};
+use super::run::Runner;
 use crate::cassandra::Mode;
+use crate::scratch::scratch;
 
 /// How plans are run.
 #[derive(Debug, Clone)]

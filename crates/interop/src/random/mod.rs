@@ -25,4 +25,4 @@ pub use plan::{
     Bound, Cell, Column, Compression, Deletion, Dropped, Hex, Input, Mutation, Partition, Plan,
     Schema,
 };
-pub use run::{Outcome, Runner, scratch};
+pub use run::{Outcome, Runner};

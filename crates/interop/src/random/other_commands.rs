@@ -31,15 +31,16 @@ pub(super) fn of_sstable(
     for difference in &mut differences {
         *difference = format!("our verify of {}: {difference}", data.display());
     }
-    cassandra.set_now(now_s)?;
-    let expected = cassandra.sstabledump(table, data)?;
     match ours::dump(data, now_s) {
-        Ok(found) => differences.extend(
-            compare::json_lines(&expected, &found)?
-                .into_iter()
-                .take(3)
-                .map(|difference| format!("our dump of {}: {difference}", data.display())),
-        ),
+        // That of 5.0 fails on values that have no JSON.
+        Ok(found) if !cassandra.release().starts_with("5.") => {
+            cassandra.set_now(now_s)?;
+            let expected = cassandra.sstabledump(table, data)?;
+            let found = compare::json_lines(&expected, &found)?.into_iter().take(3);
+            let told = |difference| format!("our dump of {}: {difference}", data.display());
+            differences.extend(found.map(told));
+        }
+        Ok(_) => {}
         Err(error) => differences.push(format!("our dump of {}: {error:#}", data.display())),
     }
     if differences.is_empty() {

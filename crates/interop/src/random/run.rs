@@ -39,10 +39,7 @@ impl Runner {
     /// # Errors
     /// A server that does not start.
     pub fn start(mode: Mode) -> Result<Self> {
-        let options = Options {
-            home_parent: Some(scratch()),
-            ..Options::default()
-        };
+        let options = Options::default();
         Ok(Self {
             cassandra: Cassandra::start(mode, &options)?,
             tables: 0,
@@ -137,17 +134,6 @@ impl Runner {
             inputs: case.inputs.len(),
             output: theirs.is_some(),
         })
-    }
-}
-
-/// Where files live that nobody keeps: in memory where that is to be had.
-#[must_use]
-pub fn scratch() -> PathBuf {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() {
-        memory.to_owned()
-    } else {
-        std::env::temp_dir()
     }
 }
 

@@ -110,7 +110,10 @@ final class ReadCheck
             String what = "partition " + scan.key + (reversed ? " in reverse" : "");
             findings.equal("reads", what + ", deletion", scan.deletion, read.partitionLevelDeletion());
             findings.equal("reads", what + ", static row", Canonical.row(scan.staticRow), Canonical.row(read.staticRow()));
-            compare(what, scan.unfiltereds, drain(read), reversed);
+            List<Unfiltered> got = drain(read);
+            if (reversed)
+                Collections.reverse(got);
+            compare(what, scan.unfiltereds, got, reversed);
         }
     }
 
@@ -124,7 +127,12 @@ final class ReadCheck
             try (UnfilteredRowIterator read = read(scan.key, slices, reversed))
             {
                 String what = "slices " + slices + " of " + scan.key + (reversed ? " in reverse" : "");
-                compare(what, expected, drain(read), reversed);
+                List<Unfiltered> got = drain(read);
+                if (reversed)
+                    Collections.reverse(got);
+                // Text takes long. It was compared for the whole partition; here Cassandra's own idea of equality will do.
+                if (!expected.equals(got))
+                    compare(what, expected, got, reversed);
             }
         }
     }
@@ -137,7 +145,6 @@ final class ReadCheck
             return;
         }
         // A reversed read goes through an in-memory partition, which may split or join markers: compare rows and ranges.
-        Collections.reverse(read);
         same(what, Slicing.rows(reader.metadata(), expected), Slicing.rows(reader.metadata(), read));
         same(what, Slicing.ranges(reader.metadata().comparator, expected), Slicing.ranges(reader.metadata().comparator, read));
     }
