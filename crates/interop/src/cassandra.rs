@@ -429,6 +429,11 @@ impl Cassandra {
         self.text("sstabledump", table, data)
     }
 
+    /// What `sstablemetadata` prints.
+    pub fn sstablemetadata(&mut self, table: &Table, data: &Path) -> Result<String> {
+        self.text("sstablemetadata", table, data)
+    }
+
     /// What Cassandra's own scrub makes of the SSTable: `Data.db` files in `output`.
     pub fn scrub(&mut self, table: &Table, data: &Path, output: &Path) -> Result<Vec<PathBuf>> {
         let reply = self.server.call(json!({

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use compactor::dump::DumpOptions;
 use compactor::io::{Io, IoOptions};
+use compactor::metadata::MetadataOptions;
 use compactor::sstable::compression::codec::Codec;
 use compactor::sstable::compression::info::CompressionParams;
 use compactor::sstable::descriptor::Descriptor;
@@ -252,6 +253,13 @@ pub fn dump(data: &Path, now_s: i64) -> Result<String> {
     let mut text = Vec::new();
     compactor::dump::dump(&io, data, &DumpOptions::new(now_s), &mut text)?;
     Ok(String::from_utf8(text)?)
+}
+
+/// What our `metadata` prints, of a table that keeps no tombstones.
+pub fn metadata(data: &Path, now_s: i64) -> Result<String> {
+    let io = Io::new(IoOptions::default())?;
+    let metadata = compactor::metadata::read(&io, data, &MetadataOptions::new(now_s))?;
+    Ok(compactor::metadata::text::render(&metadata))
 }
 
 /// Dotted names of the structures that our verification calls damaged.

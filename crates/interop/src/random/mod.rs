@@ -11,6 +11,7 @@
 mod campaign;
 mod counters;
 mod generate;
+mod metadata_text;
 mod minimise;
 mod other_commands;
 mod plan;

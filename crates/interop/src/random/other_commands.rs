@@ -14,6 +14,7 @@ use crate::cassandra::{Cassandra, CompactRequest, Pipeline, Table};
 use crate::compare;
 use crate::ours::{self, MergeRequest};
 
+use super::metadata_text;
 use super::plan::Plan;
 
 /// Where our verification, dump or scrub of an SSTable that Cassandra wrote is not as it should be.
@@ -42,6 +43,16 @@ pub(super) fn of_sstable(
         }
         Ok(_) => {}
         Err(error) => differences.push(format!("our dump of {}: {error:#}", data.display())),
+    }
+    match ours::metadata(data, now_s) {
+        Ok(found) => {
+            cassandra.set_now(now_s)?;
+            let expected = cassandra.sstablemetadata(table, data)?;
+            let found = metadata_text::difference(&expected, &found);
+            let told = |difference| format!("our metadata of {}: {difference}", data.display());
+            differences.extend(found.map(told));
+        }
+        Err(error) => differences.push(format!("our metadata of {}: {error:#}", data.display())),
     }
     if differences.is_empty() {
         let found = of_scrub(cassandra, table, data, scrubbed)?.into_iter();

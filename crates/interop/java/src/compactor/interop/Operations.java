@@ -64,6 +64,9 @@ final class Operations
             case "sstabledump":
                 Export.run(Node.table(request), text(request, "data"), text(request, "out"));
                 return result;
+            case "sstablemetadata":
+                MetadataText.run(Node.table(request), text(request, "data"), text(request, "out"));
+                return result;
             case "offline_table":
                 OfflineTable.create(request);
                 return result;

@@ -1,0 +1,91 @@
+//! What our `metadata` says of an SSTable beside what `sstablemetadata` says. Moments are words in both, but other ones:
+//! that there is one is all that is compared of them, the numbers stand beside.
+
+use crate::compare;
+
+/// The first line in which they differ.
+pub(super) fn difference(expected: &str, found: &str) -> Option<String> {
+    compare::lines(&comparable(expected), &comparable(found))
+}
+
+/// The last line that both have.
+const LAST: &str = "IsTransient";
+
+fn comparable(text: &str) -> String {
+    let mut lines = Vec::new();
+    let mut section = "";
+    for line in text.lines() {
+        if let Some((label, _)) = line.split_once(": ").or(line.split_once(':'))
+            && !line.starts_with(' ')
+        {
+            section = label;
+        }
+        match section {
+            // Where it lies; a sum that overflows there and not here.
+            "SSTable" | "Table" | "Duration" => continue,
+            // The viewer puts exact moments into buckets again, and tells the buckets.
+            "Estimated tombstone drop times" if line.starts_with(' ') && !line.contains('|') => {
+                continue;
+            }
+            // In the order of a hash map.
+            "StaticColumns" | "RegularColumns" => {
+                let mut letters: Vec<char> = line.trim_end().chars().collect();
+                letters.sort_unstable();
+                lines.push(letters.into_iter().collect());
+            }
+            // Without a bound that has values.
+            "Covered clusterings" if line.ends_with(": [, ]") => {
+                lines.push("Covered clusterings: ALL".to_owned());
+            }
+            _ => lines.push(words(line)),
+        }
+        if section == LAST {
+            break;
+        }
+    }
+    lines.join("\n")
+}
+
+/// The words of a line, whatever lies between them, spelt as we spell them.
+fn words(line: &str) -> String {
+    let line = line.replace('(', " ( ").replace(')', " ) ");
+    let mut words = line.split_whitespace();
+    let mut found = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "gc_grace_seconds" {
+            // Ours tells what it reckoned with.
+            found.pop();
+            break;
+        }
+        let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if word.split('/').count() == 3 && word.split('/').all(is_digits) {
+            found.push("MOMENT".to_owned());
+            // The time of day.
+            let _ = words.next();
+        } else if word.starts_with("1970-01-01T00:00:00Z") {
+            // It has no words for that one.
+            found.push("--".to_owned());
+        } else if word.ends_with('Z') && word.contains('T') && word.split(':').count() == 3 {
+            found.push("MOMENT".to_owned());
+        } else {
+            found.push(spelt(word));
+        }
+    }
+    // What is less than a KiB needs no words.
+    if let Some(at) = found.iter().position(|word| word == "B") {
+        found.drain(at.saturating_sub(2)..(at + 2).min(found.len()));
+    }
+    found.join(" ")
+}
+
+fn spelt(word: &str) -> String {
+    let package = "org.apache.cassandra.io.compress.";
+    match word {
+        "kB" => "KiB".to_owned(),
+        "MB" => "MiB".to_owned(),
+        _ if word.contains('.') && word.parse::<f64>().is_ok() => {
+            word.parse::<f64>().unwrap_or_default().to_string()
+        }
+        _ => word.strip_prefix(package).unwrap_or(word).to_owned(),
+    }
+}
