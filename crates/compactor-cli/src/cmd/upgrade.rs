@@ -89,10 +89,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         say(format_args!("note: {note}"));
     }
     output_directory::check(&args.output, &catalog)?;
-    let requests = requests(&args, &catalog)?;
+    let free_files = free_files();
+    let threads = args.io.threads();
+    let concurrent = merges_at_once(
+        args.concurrent.unwrap_or(threads),
+        threads,
+        args.io.memory_bytes(),
+        free_files,
+        catalog.sstables.len(),
+    );
+    let open_files = files_of_each(free_files, concurrent);
+    let requests = requests(&args, &catalog, concurrent, open_files)?;
     let rewrite = Rewrite {
         io: &args.io,
-        concurrent: concurrent(&args, requests.len()),
+        concurrent,
         verify: args.verify,
         progress: args.progress,
         interrupted,
@@ -104,22 +114,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(upgraded.exit_code())
 }
 
-fn concurrent(args: &Args, sstables: usize) -> usize {
-    let threads = args.io.threads();
-    merges_at_once(
-        args.concurrent.unwrap_or(threads),
-        threads,
-        args.io.memory_bytes(),
-        free_files(),
-        sstables,
-    )
-}
-
 /// A request per SSTable, each with its share of threads and memory and the id that it has.
-fn requests(args: &Args, catalog: &Catalog) -> anyhow::Result<Vec<MergeRequest>> {
+fn requests(
+    args: &Args,
+    catalog: &Catalog,
+    concurrent: usize,
+    open_files: u64,
+) -> anyhow::Result<Vec<MergeRequest>> {
     let compression = args.output_form.compression(catalog)?;
-    let concurrent = concurrent(args, catalog.sstables.len());
-    let open_files = files_of_each(free_files(), concurrent);
     let taken = ids_in(&args.output);
     let mut ids = BTreeSet::new();
     let mut requests = Vec::with_capacity(catalog.sstables.len());

@@ -462,11 +462,11 @@ fn counter_as_read(value: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// The one type that Cassandra prints where there is no value at all (`DecimalSerializer`).
-fn is_decimal(cql_type: &CqlType) -> bool {
+/// Types that Cassandra prints where there is no value at all (`DecimalSerializer`, `EmptyType`).
+fn prints_nothing(cql_type: &CqlType) -> bool {
     match cql_type {
-        CqlType::Reversed(base) => is_decimal(base),
-        _ => matches!(cql_type, CqlType::Decimal),
+        CqlType::Reversed(base) => prints_nothing(base),
+        _ => matches!(cql_type, CqlType::Decimal | CqlType::Empty),
     }
 }
 
@@ -474,7 +474,7 @@ fn is_decimal(cql_type: &CqlType) -> bool {
 fn push_value(cql_type: &CqlType, value: Option<&[u8]>, out: &mut String) {
     let is_rendered = match value {
         Some(value) => cql_type.to_json(value, out).is_ok(),
-        None if is_decimal(cql_type) => {
+        None if prints_nothing(cql_type) => {
             out.push_str("\"\"");
             true
         }
@@ -521,5 +521,18 @@ mod tests {
         for bytes in [context(1, &[0]), context(-1, &[global]), vec![0xff]] {
             assert_eq!(*counter_as_read(&bytes), bytes);
         }
+    }
+
+    #[test]
+    fn an_absent_clustering_of_some_types_is_an_empty_text() {
+        let json = |cql_type: &CqlType| {
+            let mut out = String::new();
+            push_value(cql_type, None, &mut out);
+            out
+        };
+        let reversed = CqlType::Reversed(CqlType::Decimal.into());
+        assert_eq!(json(&CqlType::Decimal), "\"\"");
+        assert_eq!(json(&reversed), "\"\"");
+        assert_eq!(json(&CqlType::Int32), format!("\"{UNSUPPORTED}\""));
     }
 }
