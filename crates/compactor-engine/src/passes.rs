@@ -6,11 +6,13 @@
 //! later to expire wins, and a tombstone before both), and its version holds whatever its inputs may. What
 //! was dropped with its column goes at once, as it goes before anything is reconciled in one pass.
 //! Reconciliation asks for the greatest or least of several versions, so that it does not matter in which
-//! order they meet. Counters are added up instead, and have the greatest timestamp of what was added: where a
-//! deletion lies between two versions that an earlier pass has made one, the older counts too, as it does in
-//! Cassandra after two compactions. So it is with row deletions of a view that newer liveness lifts: one that is
-//! met in the same pass as an older deletion of another kind lifts that as well. The header, id, key estimate and inherited statistics of the output are decided from
+//! order they meet. The header, id, key estimate and inherited statistics of the output are decided from
 //! the inputs of the whole, before the first pass.
+//!
+//! Two things do depend on the order, as they do when Cassandra compacts in several steps. Counters are
+//! added up, and what comes of it has the greatest timestamp: a deletion between two versions that an
+//! earlier pass has added up comes too late for the older one. And a row deletion of a view that newer
+//! liveness lifts has by then taken what it met in an earlier pass.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

@@ -10,6 +10,7 @@ use compactor_engine::sstable_writer::WrittenSstable;
 use compactor_io::{Io, IoErrorKind, residency};
 use compactor_sstable::Component;
 use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::descriptor::Descriptor;
 use serde::Serialize;
 
@@ -226,7 +227,13 @@ impl MergeReport {
             let mut columns = layout.static_columns.iter().chain(&layout.regular_columns);
             columns.any(|column| column.is_counter)
         };
-        if job.is_in_passes() && job.inputs().iter().any(has_counters) {
+        let has_tombstones = |input: &InputSstable| {
+            input.statistics.stats.min_local_deletion_time != NO_DELETION_TIME
+        };
+        if job.is_in_passes()
+            && job.inputs().iter().any(has_counters)
+            && job.inputs().iter().any(has_tombstones)
+        {
             warnings.push(
                 "counters are merged in passes: of one that was deleted and counted on, counts from \
                  before the deletion may stay, as when Cassandra compacts in several steps; with more \
