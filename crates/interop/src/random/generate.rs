@@ -220,6 +220,15 @@ impl Mood {
     }
 }
 
+/// How rows are inserted.
+#[derive(Debug, Clone, Copy)]
+struct Style {
+    /// Some columns of a row are left out.
+    has_gaps: bool,
+    /// Multi-cell values are added to; otherwise what was there before them goes.
+    adds: bool,
+}
+
 struct Writer<'a> {
     rng: &'a mut Rng,
     table: &'a Table,
@@ -272,10 +281,16 @@ impl Writer<'_> {
     /// Rows of a partition, most of them at these times. Whether one is there depends on its first
     /// clustering, so that those that one input has and others do not lie side by side.
     fn insertions(&mut self, times: (i64, i32, i64)) -> Vec<Mutation> {
-        let how = (self.rng.one_in(2), self.rng.one_in(2));
+        let style = Style {
+            has_gaps: self.rng.one_in(2),
+            adds: self.rng.one_in(2),
+        };
         let mut mutations = Vec::new();
         if !self.table.statics.is_empty() && self.rng.one_in(2) {
-            mutations.push(self.insert(None, times, how));
+            let row = self.insert(None, times, style);
+            if !row.is_empty() {
+                mutations.push(row);
+            }
         }
         for clustering in self.clusterings_side_by_side() {
             let times = if self.rng.one_in(25) {
@@ -283,7 +298,7 @@ impl Writer<'_> {
             } else {
                 times
             };
-            mutations.push(self.insert(Some(clustering), times, how));
+            mutations.push(self.insert(Some(clustering), times, style));
             if self.rng.one_in(40) {
                 mutations.push(self.mutation());
             }
@@ -315,13 +330,12 @@ impl Writer<'_> {
         clusterings
     }
 
-    /// A row, or the static row, with every column; with `gaps`, some without one. A whole multi-cell
-    /// value takes away what was there before it; `insert` with `adds` leaves that out, as an addition does.
+    /// A row, or the static row, with every column that it does not leave out.
     fn insert(
         &mut self,
         clustering: Option<Vec<Option<Hex>>>,
         (timestamp, ttl, expiry): (i64, i32, i64),
-        (gaps, adds): (bool, bool),
+        style: Style,
     ) -> Mutation {
         let table = self.table;
         let columns = match clustering {
@@ -332,7 +346,7 @@ impl Writer<'_> {
         let mut complex = Vec::new();
         let mut cells = Vec::new();
         for column in columns {
-            if gaps && self.rng.one_in(5) {
+            if style.has_gaps && self.rng.one_in(5) {
                 continue;
             }
             match &column.kind {
@@ -341,7 +355,7 @@ impl Writer<'_> {
                     cells.push((column.name.clone(), None, timestamp, ttl, expires, value));
                 }
                 Kind::MultiCell(items) => {
-                    if !adds {
+                    if !style.adds {
                         let before = timestamp.max(i64::MIN + 2) - 1;
                         let second = *self.rng.pick(&self.times.seconds);
                         complex.push((column.name.clone(), before, second.min(self.latest)));

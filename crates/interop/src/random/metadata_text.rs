@@ -23,19 +23,26 @@ fn comparable(text: &str) -> String {
         match section {
             // Where it lies; a sum that overflows there and not here.
             "SSTable" | "Table" | "Duration" => continue,
+            // Beyond 2038 it is negative there.
+            "EncodingStats minLocalDeletionTime" => continue,
             // The viewer puts exact moments into buckets again, and tells the buckets.
             "Estimated tombstone drop times" if line.starts_with(' ') && !line.contains('|') => {
                 continue;
             }
             // In the order of a hash map.
             "StaticColumns" | "RegularColumns" => {
-                let mut letters: Vec<char> = line.trim_end().chars().collect();
-                letters.sort_unstable();
-                lines.push(letters.into_iter().collect());
+                let (label, columns) = line.split_once(':').unwrap_or((line, ""));
+                let mut columns: Vec<&str> = columns.trim().split(", ").collect();
+                columns.sort_unstable();
+                lines.push(format!("{label}: {}", columns.join(", ")));
             }
             // Without a bound that has values.
             "Covered clusterings" if line.ends_with(": [, ]") => {
                 lines.push("Covered clusterings: ALL".to_owned());
+            }
+            // What was deleted in the second that counts begin with.
+            "SSTable min local deletion time" if line.ends_with("no tombstones (0)") => {
+                lines.push(words(&line.replace("no tombstones", "--")));
             }
             _ => lines.push(words(line)),
         }
@@ -71,9 +78,13 @@ fn words(line: &str) -> String {
             found.push(spelt(word));
         }
     }
-    // What is less than a KiB needs no words.
-    if let Some(at) = found.iter().position(|word| word == "B") {
-        found.drain(at.saturating_sub(2)..(at + 2).min(found.len()));
+    // What is less than a KiB needs no words, and it has none for the moment 0.
+    for (word, before) in [("B", 2), ("--", 1)] {
+        if let Some(at) = found.iter().position(|found| found == word)
+            && found.get(at + 1).is_some_and(|next| next == ")")
+        {
+            found.drain(at.saturating_sub(before)..=at + 1);
+        }
     }
     found.join(" ")
 }

@@ -104,26 +104,21 @@ impl Plan {
         self.schema.flags.iter().any(|flag| flag == "COUNTER")
     }
 
-    /// What is merged with what first decides what is left, in Cassandra too: counters lie beside deletions, or row
-    /// deletions that newer liveness lifts beside others.
+    /// What is merged with what first decides what is left, in Cassandra too: there are counters and deletions, or row
+    /// deletions that newer liveness lifts.
     #[must_use]
     pub fn depends_on_order(&self) -> bool {
-        let (mut lifted, mut others, mut wider) = (false, false, false);
         let partitions = self.inputs.iter().flat_map(|input| &input.partitions);
-        for mutation in partitions.flat_map(|partition| &partition.mutations) {
-            match mutation {
-                Mutation::Partition { .. } | Mutation::Range { .. } => wider = true,
-                Mutation::Row {
-                    deletion,
-                    shadowable,
-                    ..
-                } => {
-                    lifted |= deletion.is_some() && *shadowable;
-                    others |= deletion.is_some() && !*shadowable;
-                }
-            }
-        }
-        (lifted && others) || self.has_counters() && (lifted || others || wider)
+        let mut mutations = partitions.flat_map(|partition| &partition.mutations);
+        let has_counters = self.has_counters();
+        mutations.any(|mutation| match mutation {
+            Mutation::Partition { .. } | Mutation::Range { .. } => has_counters,
+            Mutation::Row {
+                deletion,
+                shadowable,
+                ..
+            } => deletion.is_some() && (has_counters || *shadowable),
+        })
     }
 
     /// Number of mutations in all inputs.
@@ -242,6 +237,18 @@ pub enum Mutation {
         /// Cells, tombstones too.
         cells: Vec<Cell>,
     },
+}
+
+impl Mutation {
+    /// A row that says nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(
+            self,
+            Mutation::Row { liveness: None, deletion: None, complex, cells, .. }
+                if complex.is_empty() && cells.is_empty()
+        )
+    }
 }
 
 /// One end of a range: a prefix of the clustering, open when empty.

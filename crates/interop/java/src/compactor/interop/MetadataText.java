@@ -4,7 +4,6 @@ import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.nio.file.Path;
-import java.util.TimeZone;
 import java.util.concurrent.TimeUnit;
 
 import org.apache.cassandra.config.DatabaseDescriptor;
@@ -14,9 +13,11 @@ import org.apache.cassandra.io.sstable.format.SSTableFormat.Components;
 import org.apache.cassandra.io.util.File;
 import org.apache.cassandra.tools.SSTableMetadataViewer;
 
-/** What {@code sstablemetadata} prints, without colours, in UTC. */
+/** What {@code sstablemetadata} prints, without colours. */
 final class MetadataText
 {
+    private static boolean isLoaded;
+
     private MetadataText()
     {
     }
@@ -27,7 +28,6 @@ final class MetadataText
         try (PrintStream stream = new PrintStream(out, "UTF-8"))
         {
             load();
-            TimeZone.setDefault(TimeZone.getTimeZone("UTC"));
             SSTableMetadataViewer viewer = new SSTableMetadataViewer(false, false, 0, TimeUnit.MICROSECONDS, stream);
             Method print = SSTableMetadataViewer.class.getDeclaredMethod("printSStableMetadata", File.class, boolean.class);
             print.setAccessible(true);
@@ -42,6 +42,8 @@ final class MetadataText
     /** Loads the viewer, which insists on a configuration of its own where there is that of a server. */
     private static void load() throws Exception
     {
+        if (isLoaded)
+            return;
         Field daemon = field("daemonInitialized");
         Field tool = field("toolInitialized");
         boolean before = tool.getBoolean(null);
@@ -56,6 +58,7 @@ final class MetadataText
             daemon.setBoolean(null, true);
             tool.setBoolean(null, before);
         }
+        isLoaded = true;
     }
 
     private static Field field(String name) throws Exception

@@ -130,7 +130,7 @@ final class ReadCheck
                 List<Unfiltered> got = drain(read);
                 if (reversed)
                     Collections.reverse(got);
-                // Text takes long. It was compared for the whole partition; here Cassandra's own idea of equality will do.
+                // What Cassandra calls equal is equal in all that the text shows; text takes long, and is for what differs.
                 if (!expected.equals(got))
                     compare(what, expected, got, reversed);
             }
