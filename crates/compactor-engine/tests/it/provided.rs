@@ -9,6 +9,7 @@ use compactor_engine::scan::Scan;
 use compactor_engine::tombstone_option::TombstoneOption;
 use compactor_io::ReadMode;
 use compactor_sstable::Component;
+use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::Statistics;
@@ -22,7 +23,9 @@ use crate::files::{
     sstables, write_sstable,
 };
 use crate::model::{self, Purge};
-use crate::table::{Partition, Row, Table, Unfiltered, hex};
+use crate::table::{
+    Base, Column, ColumnData, ColumnType, Partition, Row, Schema, Table, Unfiltered, hex,
+};
 use crate::visible;
 
 const OPTIONS: [TombstoneOption; 2] = [TombstoneOption::Row, TombstoneOption::Cell];
@@ -269,4 +272,74 @@ fn sources_need_room() {
     );
     let merged = merge(8 << 20).unwrap();
     assert!(merged.counts.purged.shadowed > 0);
+}
+
+/// One source is taken as it is, and several are merged first: what a partition deletion covers is a row of
+/// the first kind alone, which takes away as old a deletion of a column
+/// (`UnfilteredRowIterators.merge`, `Rows.removeShadowedCells`, `ComplexColumnData.filter`).
+#[test]
+fn a_lone_source_is_not_held_against_its_own_deletions() {
+    let deletion = DeletionTime {
+        marked_for_delete_at: 16,
+        local_deletion_time: 1000,
+    };
+    let schema = Schema {
+        clustering: Vec::new(),
+        columns: vec![Column {
+            name: b"m".to_vec(),
+            column_type: ColumnType::Set(Base::Int),
+            is_static: false,
+        }],
+    };
+    // What is older than a source alone makes it worth reading.
+    let source = |of_partition: DeletionTime, with_row: bool, liveness: Liveness| {
+        let cleared = Row {
+            liveness,
+            columns: BTreeMap::from([(
+                0,
+                ColumnData {
+                    deletion,
+                    cells: Vec::new(),
+                },
+            )]),
+            ..Row::empty()
+        };
+        let row = Unfiltered::Row {
+            clustering: Vec::new(),
+            row: cleared,
+        };
+        let mut source = key_value_source(1, 0..1, 1);
+        for partition in source.table.values_mut() {
+            partition.deletion = of_partition;
+            partition.unfiltereds = with_row.then(|| row.clone()).into_iter().collect();
+        }
+        source
+    };
+    let directory = disk_directory();
+    let write = |name: &str, id, source: &Source| {
+        let place = directory.path().join(name);
+        write_sstable(&place, id, &schema, source, None).unwrap()
+    };
+    let input = write(
+        "in",
+        1,
+        &source(DeletionTime::LIVE, true, Liveness::new(10, 0, 0)),
+    );
+    let with_row = write("out", 2, &source(deletion, true, Liveness::EMPTY));
+    let without_row = write("out", 3, &source(deletion, false, Liveness::EMPTY));
+    for (outside, left) in [
+        (vec![with_row.clone()], 0),
+        (vec![without_row.clone()], 1),
+        (vec![with_row, without_row], 1),
+    ] {
+        let output = directory.path().join("output");
+        let inputs = std::slice::from_ref(&input);
+        let options = beside(TombstoneOption::Cell, inputs, &outside, &output);
+        merge_files(&io(), options).unwrap();
+        let found = sstables(&output);
+        assert_eq!(found.len(), left, "{outside:?}");
+        if left > 0 {
+            std::fs::remove_dir_all(&output).unwrap();
+        }
+    }
 }
