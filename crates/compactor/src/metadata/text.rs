@@ -333,7 +333,8 @@ fn bars(text: &mut Text, title: &str, rows: &[(String, i64)]) {
         .max(1);
     let sum: f64 = rows.iter().map(|(_, count)| *count as f64).sum();
     for (name, count) in rows {
-        let percent = (100.0 * *count as f64 / sum.max(1.0)) as i64;
+        // In the order in which it is reckoned there: 57 of 100 is 56.
+        let percent = (100.0 * (*count as f64 / sum.max(1.0))) as i64;
         let len = *count as f64 / max as f64 * BAR_LEN;
         let mut bar = "O".repeat(len.max(0.0) as usize);
         match len.fract() {
