@@ -40,8 +40,9 @@ pub trait SharedObserver: Sync {
     }
 }
 
-/// How many of `jobs` merges run at once where `asked` for are as many. More than there are threads would
-/// share processors and memory, and all be slower for it.
+/// How many of `jobs` merges run at once where `asked` for are as many, at least one: no more than there are
+/// threads, which would share processors and memory and all be slower for it, and than these bytes of
+/// memory and [descriptors](free_files) are enough for.
 pub fn merges_at_once(
     asked: usize,
     threads: usize,
@@ -57,11 +58,12 @@ pub fn merges_at_once(
         .clamp(1, jobs.max(1))
 }
 
-/// Descriptors for the inputs of each of several merges. What one takes beside them is set aside already.
+/// Descriptors for the inputs of each of `concurrent` merges, of `open_files` that all may have. What a merge
+/// that goes alone takes beside them is set aside already.
 pub fn files_of_each(open_files: u64, concurrent: usize) -> u64 {
-    let of_each = open_files / concurrent as u64;
+    let of_each = open_files / concurrent.max(1) as u64;
     match concurrent {
-        1 => of_each,
+        0 | 1 => of_each,
         _ => of_each.saturating_sub(FILES_BESIDE_INPUTS),
     }
 }
@@ -156,6 +158,7 @@ mod tests {
 
     #[test]
     fn merges_share_what_may_be_open() {
+        assert_eq!(files_of_each(80, 0), 80);
         for open_files in [0, 22, 79, 80, 918, 100_000] {
             let concurrent = merges_at_once(64, 64, 1 << 30, open_files, 1000);
             let of_each = files_of_each(open_files, concurrent);

@@ -222,16 +222,11 @@ impl MergeReport {
                 ));
             }
         }
-        let has_counters = |input: &InputSstable| {
-            let layout = &input.layout;
-            let mut columns = layout.static_columns.iter().chain(&layout.regular_columns);
-            columns.any(|column| column.is_counter)
-        };
         let has_tombstones = |input: &InputSstable| {
             input.statistics.stats.min_local_deletion_time != NO_DELETION_TIME
         };
         if job.is_in_passes()
-            && job.inputs().iter().any(has_counters)
+            && job.inputs().iter().any(|i| i.layout.has_counters())
             && job.inputs().iter().any(has_tombstones)
         {
             warnings.push(

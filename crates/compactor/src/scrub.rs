@@ -219,9 +219,7 @@ pub fn scrub(
         elapsed_s: 0.0,
     };
     if !options.dry_run {
-        let has_counters = stored.layout.regular_columns.iter().any(|c| c.is_counter)
-            || stored.layout.static_columns.iter().any(|c| c.is_counter);
-        if has_counters && report.is_lossy() && !options.skip_corrupted {
+        if stored.layout.has_counters() && report.is_lossy() && !options.skip_corrupted {
             return Err(counters_refused(&report));
         }
         let pieces = found.runs.into_pieces();

@@ -127,6 +127,12 @@ impl Layout {
         !self.static_columns.is_empty()
     }
 
+    /// True if cells of some column are counter contexts.
+    pub fn has_counters(&self) -> bool {
+        let mut columns = self.static_columns.iter().chain(&self.regular_columns);
+        columns.any(|column| column.is_counter)
+    }
+
     /// Columns of one kind, in header order.
     #[inline]
     pub fn columns(&self, is_static: bool) -> &[ColumnLayout] {

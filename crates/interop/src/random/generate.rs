@@ -356,6 +356,7 @@ impl Writer<'_> {
                 }
                 Kind::MultiCell(items) => {
                     if !style.adds {
+                        // The least timestamp is that of no deletion.
                         let before = timestamp.max(i64::MIN + 2) - 1;
                         let second = *self.rng.pick(&self.times.seconds);
                         complex.push((column.name.clone(), before, second.min(self.latest)));

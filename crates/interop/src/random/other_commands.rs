@@ -1,8 +1,7 @@
 //! What our other commands make of a plan's files: `verify` finds nothing in what Cassandra wrote, `dump` says what
-//! `sstabledump -l` says, `scrub` loses nothing, and a merge in passes writes what one in a single pass does.
+//! `sstabledump -l` says and `metadata` what `sstablemetadata` says, `scrub` loses nothing, and a merge in passes writes
+//! what one in a single pass does.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -10,14 +9,13 @@ use compactor::io::{Io, IoOptions};
 use compactor::scrub::{ScrubOptions, scrub};
 use compactor::{NoObserver, TombstoneOption};
 
+use super::metadata_text;
+use super::plan::Plan;
 use crate::cassandra::{Cassandra, CompactRequest, Pipeline, Table};
 use crate::compare;
 use crate::ours::{self, MergeRequest};
 
-use super::metadata_text;
-use super::plan::Plan;
-
-/// Where our verification, dump or scrub of an SSTable that Cassandra wrote is not as it should be.
+/// Where our verification, dump, metadata or scrub of an SSTable that Cassandra wrote is not as it should be.
 pub(super) fn of_sstable(
     cassandra: &mut Cassandra,
     table: &Table,
@@ -125,14 +123,9 @@ pub(super) fn of_passes(
     if inputs.len() < 3 {
         return Ok(Vec::new());
     }
-    let mut options = ours::options(inputs, directory, request)?;
-    // What shadows the inputs is read beside two of them, all at a time; four descriptors each. Where none of it is
-    // read in the end, there is room for more inputs.
+    let options = ours::in_passes(ours::options(inputs, directory, request)?);
+    // Where nothing of what may shadow the inputs is read in the end, there is room for more of them.
     let is_shadowed = options.overlapping_tombstones != TombstoneOption::None;
-    options.open_files = Some(match options.overlapping_tombstones {
-        TombstoneOption::None => 0,
-        TombstoneOption::Row | TombstoneOption::Cell => 4 * (2 + request.others.len() as u64),
-    });
     let report = match compactor::merge(options, &mut NoObserver) {
         Ok(report) => report,
         Err(error) => return Ok(vec![format!("merge in passes: {error}")]),
@@ -144,7 +137,7 @@ pub(super) fn of_passes(
             report.passes
         )]);
     }
-    let (expected, found) = (files(one_pass)?, files(directory)?);
+    let (expected, found) = (ours::files(one_pass)?, ours::files(directory)?);
     let mut names: Vec<&String> = expected.keys().chain(found.keys()).collect();
     names.sort();
     names.dedup();
@@ -159,15 +152,4 @@ pub(super) fn of_passes(
         .into_iter()
         .map(|name| format!("merge in passes: {name} differs from that of one pass"))
         .collect())
-}
-
-/// Those of a directory, which need not be there.
-fn files(directory: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
-    let mut files = BTreeMap::new();
-    for entry in fs::read_dir(directory).into_iter().flatten() {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        files.insert(name.into_owned(), fs::read(&path)?);
-    }
-    Ok(files)
 }

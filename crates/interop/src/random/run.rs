@@ -39,9 +39,8 @@ impl Runner {
     /// # Errors
     /// A server that does not start.
     pub fn start(mode: Mode) -> Result<Self> {
-        let options = Options::default();
         Ok(Self {
-            cassandra: Cassandra::start(mode, &options)?,
+            cassandra: Cassandra::start(mode, &Options::default())?,
             tables: 0,
         })
     }

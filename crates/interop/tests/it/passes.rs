@@ -2,10 +2,9 @@
 //! Cassandra's own compaction elsewhere.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::Result;
-use compactor::{MergeReport, NoObserver, TombstoneOption};
+use compactor::{MergeReport, NoObserver};
 use interop::cases::Case;
 use interop::ours::{self, MergeRequest};
 use interop::scenarios::Scenario;
@@ -43,14 +42,10 @@ fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<String>> {
         let output = place.path().join(name);
         let mut options = ours::options(&case.inputs, &output, &request)?;
         if in_passes {
-            // What shadows the inputs is read beside two of them, all at a time; four descriptors each.
-            options.open_files = Some(match options.overlapping_tombstones {
-                TombstoneOption::None => 0,
-                TombstoneOption::Row | TombstoneOption::Cell => 4 * (2 + case.others.len() as u64),
-            });
+            options = ours::in_passes(options);
         }
         let report = compactor::merge(options, &mut NoObserver)?;
-        Ok((counts(&report), report.passes, files(&output)?))
+        Ok((counts(&report), report.passes, ours::files(&output)?))
     };
     let one = merge("one", false)?;
     let several = merge("several", true)?;
@@ -87,19 +82,4 @@ fn counts(report: &MergeReport) -> String {
             &report.purged,
         )
     )
-}
-
-fn files(directory: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
-    let mut files = BTreeMap::new();
-    // Where everything was purged there is no directory.
-    for entry in std::fs::read_dir(directory).into_iter().flatten() {
-        let path = entry?.path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        files.insert(name, std::fs::read(&path)?);
-    }
-    Ok(files)
 }

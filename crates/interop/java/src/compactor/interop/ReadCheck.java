@@ -110,10 +110,7 @@ final class ReadCheck
             String what = "partition " + scan.key + (reversed ? " in reverse" : "");
             findings.equal("reads", what + ", deletion", scan.deletion, read.partitionLevelDeletion());
             findings.equal("reads", what + ", static row", Canonical.row(scan.staticRow), Canonical.row(read.staticRow()));
-            List<Unfiltered> got = drain(read);
-            if (reversed)
-                Collections.reverse(got);
-            compare(what, scan.unfiltereds, got, reversed);
+            compare(what, scan.unfiltereds, drain(read), reversed);
         }
     }
 
@@ -128,8 +125,6 @@ final class ReadCheck
             {
                 String what = "slices " + slices + " of " + scan.key + (reversed ? " in reverse" : "");
                 List<Unfiltered> got = drain(read);
-                if (reversed)
-                    Collections.reverse(got);
                 // What Cassandra calls equal is equal in all that the text shows; text takes long, and is for what differs.
                 if (!expected.equals(got))
                     compare(what, expected, got, reversed);
@@ -173,11 +168,14 @@ final class ReadCheck
         return reader.rowIterator(key, slices, ColumnFilter.all(reader.metadata()), reversed, SSTableReadsListener.NOOP_LISTENER);
     }
 
+    /** In the order of the table, whatever that of the read. */
     private static List<Unfiltered> drain(UnfilteredRowIterator read)
     {
         List<Unfiltered> items = new ArrayList<>();
         while (read.hasNext())
             items.add(read.next());
+        if (read.isReverseOrder())
+            Collections.reverse(items);
         return items;
     }
 
