@@ -50,7 +50,8 @@ impl Budget {
         let depth = (readahead / block_len).max(if affordable < 2 * input_unit { 1 } else { 2 });
         let output = memory_bytes / 4;
         let block = (256usize << 10).max(output_unit);
-        let output_blocks = (output / 2 / (2 * block)).clamp(2, 2 * threads.max(1) + 2);
+        let output_blocks =
+            (output / 2 / (2 * block)).clamp(2, Budget::most_output_blocks(threads));
         // A power of two, rounded down.
         let write_buffer_bytes = 1 << (output / 2 / 4).clamp(64 << 10, 1 << 20).ilog2();
         Budget {
@@ -67,6 +68,12 @@ impl Budget {
 }
 
 impl Budget {
+    /// Blocks of an output that keep so many threads at work: while the merge sleeps until half of them are
+    /// free, each thread has one.
+    pub fn most_output_blocks(threads: usize) -> usize {
+        2 * threads.max(1) + 4
+    }
+
     /// What is left of the memory for buffers beside what is known of opened inputs: a quarter of it at
     /// least.
     pub(crate) fn beside(memory_bytes: usize, held_bytes: usize) -> usize {

@@ -14,9 +14,9 @@ use compactor_sstable::compression::crc_file::{CrcFile, DEFAULT_CRC_CHUNK_LEN};
 use compactor_sstable::compression::crc32;
 use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
-use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::error::{Error, Result};
+use crate::free_blocks::FreeBlocks;
 use crate::partition_writer::BlockOutput;
 use crate::workers::WorkerQueue;
 
@@ -28,8 +28,6 @@ const BLOCK_LEN: usize = 256 << 10;
 pub struct DataOutput {
     shared: Arc<Shared>,
     queue: WorkerQueue,
-    free: Receiver<Vec<u8>>,
-    block_count: usize,
     block_len: usize,
     next: u64,
     /// Uncompressed bytes of the blocks that were put.
@@ -63,7 +61,7 @@ struct Shared {
     cancelled: Arc<AtomicBool>,
     compressors: Mutex<Vec<(ChunkCompressor, Vec<u8>)>>,
     ordered: Mutex<Ordered>,
-    free: Sender<Vec<u8>>,
+    free: FreeBlocks,
     /// Bytes on disk. Grows before `encoded` does.
     written: AtomicU64,
     /// Uncompressed bytes of the blocks that are on disk.
@@ -128,12 +126,6 @@ impl DataOutput {
             });
             compressors.push((compressor, Vec::new()));
         }
-        let block_count = max_blocks.max(2);
-        let (free_sender, free) = bounded(block_count);
-        for _ in 0..block_count {
-            // The channel has room for all of them.
-            let _ = free_sender.send(Vec::new());
-        }
         let ordered = Ordered {
             next: 0,
             waiting: BTreeMap::new(),
@@ -148,15 +140,13 @@ impl DataOutput {
             cancelled,
             compressors: Mutex::new(compressors),
             ordered: Mutex::new(ordered),
-            free: free_sender,
+            free: FreeBlocks::new(max_blocks.max(2)),
             written: AtomicU64::new(0),
             encoded: AtomicU64::new(0),
         });
         Ok(DataOutput {
             shared,
             queue,
-            free,
-            block_count,
             block_len,
             next: 0,
             put: 0,
@@ -193,14 +183,7 @@ impl DataOutput {
     /// # Errors
     /// The first failure of any block, or cancellation.
     pub fn wait(&mut self) -> Result<()> {
-        let mut buffers = Vec::with_capacity(self.block_count);
-        for _ in 1..self.block_count {
-            buffers.push(self.free.recv().map_err(|_| lost())?);
-        }
-        for buffer in buffers {
-            // The channel has room for all of them.
-            let _ = self.shared.free.try_send(buffer);
-        }
+        self.shared.free.wait_for_all_but(1);
         self.shared.check()
     }
 
@@ -210,9 +193,7 @@ impl DataOutput {
     /// The first failure of any block.
     pub fn finish(self) -> Result<FinishedData> {
         // Every block's memory comes back after it was written or given up.
-        for _ in 0..self.block_count {
-            self.free.recv().map_err(|_| lost())?;
-        }
+        self.shared.free.wait_for_all_but(0);
         let mut ordered = lock(&self.shared.ordered);
         if let Some(error) = ordered.error.take() {
             return Err(error);
@@ -250,7 +231,7 @@ impl BlockOutput for DataOutput {
     }
 
     fn take_buffer(&mut self) -> Result<Vec<u8>> {
-        let mut buffer = self.free.recv().map_err(|_| lost())?;
+        let mut buffer = self.shared.free.take();
         self.shared.check()?;
         buffer.clear();
         // A row longer than a block made it grow: that memory is not kept.
@@ -368,8 +349,7 @@ impl Shared {
                     Vec::new()
                 }
             };
-            // The channel has room for every block there is.
-            let _ = self.free.try_send(raw);
+            self.free.put(raw);
         }
     }
 

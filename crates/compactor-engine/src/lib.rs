@@ -28,6 +28,7 @@ pub mod decode;
 pub mod dropped_columns;
 pub mod each_of_many;
 pub mod error;
+mod free_blocks;
 pub mod header_union;
 mod index_heads;
 pub mod input;

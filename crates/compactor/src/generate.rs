@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use compactor_engine::Error as EngineError;
+use compactor_engine::budget::Budget;
 use compactor_engine::observer::Observer;
 use compactor_engine::partition_writer::BlockOutput;
 use compactor_engine::sstable_index::{SstableIndex, default_column_index_size};
@@ -374,7 +375,7 @@ impl Job<'_> {
             mode: self.options.write_mode,
             buffer_bytes: 1 << 20,
             in_flight: 4,
-            max_blocks: 2 * self.options.threads.max(1) + 2,
+            max_blocks: Budget::most_output_blocks(self.options.threads),
             // What compression will make of it is not known: files grow in steps anyhow.
             expected_len: None,
         };
