@@ -14,6 +14,7 @@ pub mod findings;
 pub mod old;
 pub mod ours;
 pub mod parity;
+pub mod passes;
 pub mod random;
 mod rng;
 pub mod scenarios;

@@ -1,7 +1,6 @@
 //! The only place that knows how our own merge and dump are called: through the facade, or as the command that
 //! `COMPACTOR_BIN` names.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -169,7 +168,7 @@ pub fn options(
 
 /// The same with inputs merged in passes of two at a time.
 #[must_use]
-pub fn in_passes(mut options: compactor::MergeRequest) -> compactor::MergeRequest {
+pub(crate) fn in_passes(mut options: compactor::MergeRequest) -> compactor::MergeRequest {
     let others = match &options.scope {
         Scope::Overlapping(others) => others.len() as u64,
         Scope::Complete | Scope::Unknown => 0,
@@ -180,17 +179,6 @@ pub fn in_passes(mut options: compactor::MergeRequest) -> compactor::MergeReques
         TombstoneOption::Row | TombstoneOption::Cell => 4 * (2 + others),
     });
     options
-}
-
-/// The files of a directory by name; none where everything was purged, and there is no directory.
-pub fn files(directory: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
-    let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(directory).into_iter().flatten() {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        files.insert(name.into_owned(), std::fs::read(&path)?);
-    }
-    Ok(files)
 }
 
 /// Every other merge is cut into as many ranges as there can be: by the length of its inputs, so that one

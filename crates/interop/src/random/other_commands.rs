@@ -5,15 +5,16 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use compactor::NoObserver;
 use compactor::io::{Io, IoOptions};
 use compactor::scrub::{ScrubOptions, scrub};
-use compactor::{NoObserver, TombstoneOption};
 
 use super::metadata_text;
 use super::plan::Plan;
 use crate::cassandra::{Cassandra, CompactRequest, Pipeline, Table};
 use crate::compare;
 use crate::ours::{self, MergeRequest};
+use crate::passes;
 
 /// Where our verification, dump, metadata or scrub of an SSTable that Cassandra wrote is not as it should be.
 pub(super) fn of_sstable(
@@ -112,44 +113,23 @@ fn rewritten(
     cassandra.dump(table, output)
 }
 
-/// Where a merge in passes of two at a time leaves other bytes than the merge whose output is in `one_pass`.
+/// Where a merge in passes of two at a time leaves something else than one in a single pass.
 pub(super) fn of_passes(
     plan: &Plan,
     inputs: &[PathBuf],
     request: &MergeRequest,
-    one_pass: &Path,
     directory: &Path,
 ) -> Result<Vec<String>> {
-    if inputs.len() < 3 {
-        return Ok(Vec::new());
-    }
-    let options = ours::in_passes(ours::options(inputs, directory, request)?);
-    // Where nothing of what may shadow the inputs is read in the end, there is room for more of them.
-    let is_shadowed = options.overlapping_tombstones != TombstoneOption::None;
-    let report = match compactor::merge(options, &mut NoObserver) {
-        Ok(report) => report,
-        Err(error) => return Ok(vec![format!("merge in passes: {error}")]),
-    };
-    if !is_shadowed && (report.passes > 1) != (report.inputs.len() > 2) {
-        return Ok(vec![format!(
-            "{} inputs were merged in {} passes",
-            report.inputs.len(),
-            report.passes
-        )]);
-    }
-    let (expected, found) = (ours::files(one_pass)?, ours::files(directory)?);
-    let mut names: Vec<&String> = expected.keys().chain(found.keys()).collect();
-    names.sort();
-    names.dedup();
-    names.retain(|name| expected.get(*name) != found.get(*name));
+    let compared = passes::compare(inputs, request, directory)?;
     if plan.depends_on_order() {
         let is_warned = |text: &String| text.starts_with("counters are merged in passes");
-        if names.is_empty() || !plan.has_counters() || report.warnings.iter().any(is_warned) {
+        let is_same = compared.differences.is_empty();
+        if is_same || !plan.has_counters() || compared.warnings.iter().any(is_warned) {
             return Ok(Vec::new());
         }
     }
-    Ok(names
-        .into_iter()
-        .map(|name| format!("merge in passes: {name} differs from that of one pass"))
+    let lines = compared.differences.into_iter();
+    Ok(lines
+        .map(|line| format!("merge in passes: {line}"))
         .collect())
 }

@@ -202,10 +202,8 @@ impl Merge<'_> {
         };
         let mut differences = self.compare(cassandra, directory, theirs, &request)?;
         if differences.is_empty() {
-            let in_passes = directory.with_file_name("passes");
-            let inputs = &self.inputs;
-            differences =
-                other_commands::of_passes(self.plan, inputs, &request, directory, &in_passes)?;
+            let place = directory.with_file_name("passes");
+            differences = other_commands::of_passes(self.plan, &self.inputs, &request, &place)?;
         }
         Ok(differences)
     }

@@ -8,7 +8,6 @@ mod mixed;
 mod old_releases;
 mod old_scenarios;
 mod partitioner;
-mod passes;
 mod random;
 mod repair;
 mod scenario;

@@ -1,5 +1,5 @@
 //! Every scenario in every mode: Cassandra's own inputs and compaction pass our verification, and our merge of the
-//! same inputs passes it too and holds the same rows.
+//! same inputs passes it too and holds the same rows. What is merged in passes comes to the same bytes.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use interop::cases::Case;
 use interop::ours;
 use interop::scenarios::Scenario;
-use interop::{Cassandra, Mode, compare};
+use interop::{Cassandra, Mode, compare, passes};
 
 use crate::support::{self, Expected, Output, each};
 
@@ -87,6 +87,10 @@ pub(crate) fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<
         &directory,
         expected.as_ref(),
     )?);
+    let request = support::request(&case, output);
+    let in_passes = passes::compare(&case.inputs, &request, place.path())?;
+    let lines = in_passes.differences.into_iter();
+    failures.extend(lines.map(|line| format!("ours, in passes: {line}")));
     Ok(failures)
 }
 

@@ -109,15 +109,9 @@ pub(crate) struct Output {
     pub(crate) compression: Option<Compression>,
 }
 
-/// Merges the case's inputs and lists everything that Cassandra finds wrong with the result.
-pub(crate) fn ours(
-    cassandra: &mut Cassandra,
-    case: &Case,
-    output: Output,
-    directory: &Path,
-    expected: Option<&Expected<'_>>,
-) -> Result<Vec<String>> {
-    let request = MergeRequest {
+/// The merge of a case.
+pub(crate) fn request(case: &Case, output: Output) -> MergeRequest {
+    MergeRequest {
         version: output.version.version().to_owned(),
         now_s: case.now_s,
         gc_before_s: case.gc_before_s,
@@ -126,8 +120,18 @@ pub(crate) fn ours(
         provided: None,
         schema: case.schema.clone(),
         compression: output.compression,
-    };
-    let output = match ours::merge(&case.inputs, directory, &request) {
+    }
+}
+
+/// Merges the case's inputs and lists everything that Cassandra finds wrong with the result.
+pub(crate) fn ours(
+    cassandra: &mut Cassandra,
+    case: &Case,
+    output: Output,
+    directory: &Path,
+    expected: Option<&Expected<'_>>,
+) -> Result<Vec<String>> {
+    let output = match ours::merge(&case.inputs, directory, &request(case, output)) {
         Ok(output) => output,
         Err(error) => return Ok(vec![format!("ours: merge failed: {error:#}")]),
     };

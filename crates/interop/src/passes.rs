@@ -1,0 +1,91 @@
+//! Merges in passes of two inputs at a time, held against merges of the same inputs in one: every byte is the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use compactor::{MergeReport, NoObserver, TombstoneOption};
+
+use crate::ours::{self, MergeRequest};
+
+/// How the two merges compare.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// What is not the same, and what should not have been; a line each.
+    pub differences: Vec<String>,
+    /// What the merge in passes warned of.
+    pub warnings: Vec<String>,
+}
+
+/// Merges three inputs or more both ways, into directories in `directory`. Fewer need no passes.
+///
+/// # Errors
+/// Files that cannot be read, and a request that makes no options.
+pub fn compare(inputs: &[PathBuf], request: &MergeRequest, directory: &Path) -> Result<Compared> {
+    let mut compared = Compared::default();
+    if inputs.len() < 3 {
+        return Ok(compared);
+    }
+    let one_place = directory.join("one-pass");
+    let one = ours::options(inputs, &one_place, request)?;
+    let several_place = directory.join("passes");
+    let several = ours::in_passes(ours::options(inputs, &several_place, request)?);
+    let is_shadowed = several.overlapping_tombstones != TombstoneOption::None;
+    let merged = compactor::merge(one, &mut NoObserver)
+        .and_then(|one| Ok((one, compactor::merge(several, &mut NoObserver)?)));
+    let (one, several) = match merged {
+        Ok(reports) => reports,
+        Err(error) => {
+            compared.differences.push(error.to_string());
+            return Ok(compared);
+        }
+    };
+    // Of the inputs those are told that have not wholly expired: nothing else is merged. Where nothing of what may
+    // shadow them is read in the end, there is room for more of them.
+    if !is_shadowed && (several.passes > 1) != (several.inputs.len() > 2) {
+        let (count, passes) = (several.inputs.len(), several.passes);
+        let line = format!("{count} inputs were merged in {passes} passes");
+        compared.differences.push(line);
+    }
+    if one.passes != 1 {
+        let line = format!("one pass was meant, and there were {}", one.passes);
+        compared.differences.push(line);
+    }
+    if counts(&one) != counts(&several) {
+        let line = format!("counts: {} and {}", counts(&one), counts(&several));
+        compared.differences.push(line);
+    }
+    let (one, in_passes) = (files(&one_place)?, files(&several_place)?);
+    let mut names: Vec<&String> = one.keys().chain(in_passes.keys()).collect();
+    names.sort();
+    names.dedup();
+    names.retain(|name| one.get(*name) != in_passes.get(*name));
+    let lines = names.into_iter().map(|name| format!("{name} differs"));
+    compared.differences.extend(lines);
+    compared.warnings = several.warnings;
+    Ok(compared)
+}
+
+/// The files of a directory by name; none where everything was purged, and there is no directory.
+fn files(directory: &Path) -> Result<BTreeMap<String, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten() {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        files.insert(name.into_owned(), std::fs::read(&path)?);
+    }
+    Ok(files)
+}
+
+fn counts(report: &MergeReport) -> String {
+    format!(
+        "{:?}",
+        (
+            &report.merge_counts,
+            report.rows_read,
+            report.rows_written,
+            report.range_tombstone_markers_read,
+            &report.purged,
+        )
+    )
+}
