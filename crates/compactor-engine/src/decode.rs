@@ -227,9 +227,15 @@ impl DecodedBlocks {
         (self.shared.range.start % self.shared.encoding.unit().max(1)) as usize
     }
 
+    /// Several at a time where there are several: the I/O thread is woken once for them, and they complete
+    /// together.
     fn request_ahead(&mut self) {
-        while self.next_request < self.block_count && self.next_request < self.next_out + self.depth
-        {
+        let end = self.block_count.min(self.next_out + self.depth);
+        let missing = end - self.next_request.min(end);
+        if end < self.block_count && missing < self.depth / 2 {
+            return;
+        }
+        while self.next_request < end {
             let index = self.next_request;
             self.next_request += 1;
             let block = self.shared.recycled.take_block();
