@@ -59,6 +59,10 @@ impl FreeBlocks {
         let mut state = self.lock();
         state.free.push(block);
         let is_awaited = state.awaited > 0 && state.free.len() >= state.awaited;
+        if is_awaited {
+            // To wake once is enough.
+            state.awaited = 0;
+        }
         drop(state);
         if is_awaited {
             self.enough.notify_one();
@@ -70,12 +74,11 @@ impl FreeBlocks {
         mut state: MutexGuard<'a, State>,
         awaited: usize,
     ) -> MutexGuard<'a, State> {
-        state.awaited = awaited;
         while state.free.len() < awaited {
+            state.awaited = awaited;
             let woken = self.enough.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        state.awaited = 0;
         state
     }
 
