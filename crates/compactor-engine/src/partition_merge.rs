@@ -142,9 +142,13 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         self
     }
 
-    /// Tells how many inputs each partition came from, instead of counting them.
+    /// Tells how many inputs each partition came from, instead of counting them. Those of which nothing is
+    /// left are written too, so that whoever merges on counts each once.
     #[must_use]
     pub fn with_origin_output(mut self, output: Option<OriginCountsWriter>) -> Self {
+        if output.is_some() {
+            self.writer.keep_empty_partitions();
+        }
         self.origin_output = output;
         self
     }
@@ -338,11 +342,10 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         } else {
             self.merge_unfiltereds(group, deletion, observer)?;
         }
-        let before = self.writer.partitions();
         self.writer.end_partition()?;
         match &mut self.origin_output {
-            Some(output) if self.writer.partitions() > before => output.push(origins),
-            _ => self.count_partition(origins),
+            Some(output) => output.push(origins),
+            None => self.count_partition(origins),
         }
     }
 

@@ -69,6 +69,7 @@ pub struct PartitionWriter<B, I> {
     previous: u64,
     unfiltered_count: u64,
     static_is_empty: bool,
+    keeps_empty: bool,
 
     open_marker: DeletionTime,
     /// Some range tombstone of the partition has a timestamp before 1970.
@@ -118,6 +119,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             previous: 0,
             unfiltered_count: 0,
             static_is_empty: true,
+            keeps_empty: false,
             open_marker: DeletionTime::LIVE,
             has_early_range: false,
             last: Vec::new(),
@@ -278,12 +280,20 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         )
     }
 
-    /// Ends the partition. Returns false, with nothing written, if there was nothing in it.
+    /// From here on partitions are written that have nothing in them but their keys.
+    pub fn keep_empty_partitions(&mut self) {
+        self.keeps_empty = true;
+    }
+
+    /// Ends the partition. Returns false, with nothing written, if there was nothing in it and such
+    /// partitions are not [kept](Self::keep_empty_partitions).
     ///
     /// # Errors
     /// Those of a full block or of the index; refused for what the version's index cannot hold.
     pub fn end_partition(&mut self) -> Result<bool> {
-        if self.deletion.is_live() && self.static_is_empty && self.unfiltered_count == 0 {
+        let has_content =
+            !self.deletion.is_live() || !self.static_is_empty || self.unfiltered_count > 0;
+        if !has_content && !self.keeps_empty {
             // No block can have been handed over since the partition began.
             let len = (self.start - self.out_position) as usize;
             self.out.truncate(len);

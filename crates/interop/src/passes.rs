@@ -11,7 +11,9 @@ use crate::ours::{self, MergeRequest};
 /// How the two merges compare.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// What is not the same, and what should not have been; a line each.
+    /// What went wrong, a line each: there is nothing to compare then, or not what was meant.
+    pub failures: Vec<String>,
+    /// What is not the same, a line each.
     pub differences: Vec<String>,
     /// What the merge in passes warned of.
     pub warnings: Vec<String>,
@@ -31,12 +33,17 @@ pub fn compare(inputs: &[PathBuf], request: &MergeRequest, directory: &Path) -> 
     let several_place = directory.join("passes");
     let several = ours::in_passes(ours::options(inputs, &several_place, request)?);
     let is_shadowed = several.overlapping_tombstones != TombstoneOption::None;
-    let merged = compactor::merge(one, &mut NoObserver)
-        .and_then(|one| Ok((one, compactor::merge(several, &mut NoObserver)?)));
-    let (one, several) = match merged {
-        Ok(reports) => reports,
+    let one = match compactor::merge(one, &mut NoObserver) {
+        Ok(report) => report,
         Err(error) => {
-            compared.differences.push(error.to_string());
+            compared.failures.push(format!("in one pass: {error}"));
+            return Ok(compared);
+        }
+    };
+    let several = match compactor::merge(several, &mut NoObserver) {
+        Ok(report) => report,
+        Err(error) => {
+            compared.failures.push(format!("in passes: {error}"));
             return Ok(compared);
         }
     };
@@ -45,14 +52,18 @@ pub fn compare(inputs: &[PathBuf], request: &MergeRequest, directory: &Path) -> 
     if !is_shadowed && (several.passes > 1) != (several.inputs.len() > 2) {
         let (count, passes) = (several.inputs.len(), several.passes);
         let line = format!("{count} inputs were merged in {passes} passes");
-        compared.differences.push(line);
+        compared.failures.push(line);
     }
     if one.passes != 1 {
         let line = format!("one pass was meant, and there were {}", one.passes);
-        compared.differences.push(line);
+        compared.failures.push(line);
     }
     if counts(&one) != counts(&several) {
-        let line = format!("counts: {} and {}", counts(&one), counts(&several));
+        let line = format!(
+            "in passes: counts {}, not {}",
+            counts(&several),
+            counts(&one)
+        );
         compared.differences.push(line);
     }
     let (one, in_passes) = (files(&one_place)?, files(&several_place)?);
@@ -60,7 +71,9 @@ pub fn compare(inputs: &[PathBuf], request: &MergeRequest, directory: &Path) -> 
     names.sort();
     names.dedup();
     names.retain(|name| one.get(*name) != in_passes.get(*name));
-    let lines = names.into_iter().map(|name| format!("{name} differs"));
+    let lines = names
+        .into_iter()
+        .map(|name| format!("in passes: {name} differs"));
     compared.differences.extend(lines);
     compared.warnings = several.warnings;
     Ok(compared)

@@ -89,8 +89,8 @@ pub(crate) fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<
     )?);
     let request = support::request(&case, output);
     let in_passes = passes::compare(&case.inputs, &request, place.path())?;
-    let lines = in_passes.differences.into_iter();
-    failures.extend(lines.map(|line| format!("ours, in passes: {line}")));
+    let lines = in_passes.failures.into_iter().chain(in_passes.differences);
+    failures.extend(lines.map(|line| format!("ours, {line}")));
     Ok(failures)
 }
 
