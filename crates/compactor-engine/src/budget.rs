@@ -68,8 +68,8 @@ impl Budget {
 }
 
 impl Budget {
-    /// Blocks of an output that keep so many threads at work: while the merge sleeps until half of them are
-    /// free, each thread has one.
+    /// Blocks of an output that keep so many threads at work while the merge sleeps until half of them are
+    /// free. Where memory does not allow as many, it sleeps for fewer.
     pub fn most_output_blocks(threads: usize) -> usize {
         2 * threads.max(1) + 4
     }

@@ -62,6 +62,8 @@ struct Shared {
     compressors: Mutex<Vec<(ChunkCompressor, Vec<u8>)>>,
     ordered: Mutex<Ordered>,
     free: FreeBlocks,
+    /// There is an error in `ordered`, whose lock is held while a block is written.
+    has_failed: AtomicBool,
     /// Bytes on disk. Grows before `encoded` does.
     written: AtomicU64,
     /// Uncompressed bytes of the blocks that are on disk.
@@ -140,7 +142,8 @@ impl DataOutput {
             cancelled,
             compressors: Mutex::new(compressors),
             ordered: Mutex::new(ordered),
-            free: FreeBlocks::new(max_blocks.max(2)),
+            free: FreeBlocks::new(max_blocks.max(2), queue.threads()),
+            has_failed: AtomicBool::new(false),
             written: AtomicU64::new(0),
             encoded: AtomicU64::new(0),
         });
@@ -284,6 +287,9 @@ impl Shared {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
+        if !self.has_failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
         lock(&self.ordered).error.take().map_or(Ok(()), Err)
     }
 
@@ -334,6 +340,7 @@ impl Shared {
     }
 
     fn deliver(&self, number: u64, stored: Result<Stored>) {
+        let mut free = Vec::new();
         let mut ordered = lock(&self.ordered);
         ordered.waiting.insert(number, stored);
         loop {
@@ -349,7 +356,15 @@ impl Shared {
                     Vec::new()
                 }
             };
-            self.free.put(raw);
+            free.push(raw);
+        }
+        if ordered.error.is_some() {
+            self.has_failed.store(true, Ordering::Release);
+        }
+        // Whoever this wakes does not wait for the lock then.
+        drop(ordered);
+        for block in free {
+            self.free.put(block);
         }
     }
 

@@ -66,7 +66,7 @@ impl Encoding {
 pub struct DecodeOptions {
     /// Uncompressed bytes per block, rounded to whole chunks (at least one).
     pub block_len: usize,
-    /// Blocks being read, decoded or waiting, per input (at least one), beside the one in use.
+    /// Blocks being read, decoded or waiting at most, per input (at least one), beside the one in use.
     pub depth: usize,
     /// Bytes in front of each block's data.
     pub headroom: usize,
@@ -227,8 +227,8 @@ impl DecodedBlocks {
         (self.shared.range.start % self.shared.encoding.unit().max(1)) as usize
     }
 
-    /// Several at a time where there are several: the I/O thread is woken once for them, and they complete
-    /// together.
+    /// Half of the readahead at a time, where that is several blocks: the I/O thread is mostly woken once for
+    /// them.
     fn request_ahead(&mut self) {
         let end = self.block_count.min(self.next_out + self.depth);
         let missing = end - self.next_request.min(end);
@@ -458,8 +458,8 @@ impl BlockSource for DecodedBlocks {
         }
     }
 
-    /// What comes next is read into it: until then there is one block less ahead, so that no more of
-    /// them are ever made than are ahead and in use.
+    /// What comes next is read into it: until then there is less ahead, so that no more of them are ever
+    /// made than are ahead and in use.
     fn recycle(&mut self, block: Block) {
         // A window that grew for a long row returns an oversized buffer: let it go.
         let unit = self.shared.encoding.unit() * self.shared.units_per_block;
@@ -588,7 +588,7 @@ mod tests {
         std::fs::write(&path, &content).unwrap();
         let io = Io::new(IoOptions::default()).unwrap();
         let workers = Workers::start(2).unwrap();
-        for depth in 1..=4 {
+        for depth in [1, 2, 3, 4, 5, 8, 16] {
             let encoding = Encoding::Plain {
                 crc: None,
                 len: content.len() as u64,
@@ -608,11 +608,21 @@ mod tests {
             let mut in_use = Block::default();
             let mut made = std::collections::BTreeSet::new();
             let mut found = Vec::new();
+            let mut ahead = std::collections::BTreeSet::new();
             while let Some(block) = blocks.next_block().unwrap() {
                 made.insert(block.bytes.as_ptr());
                 found.extend_from_slice(block.data());
                 blocks.recycle(std::mem::replace(&mut in_use, block));
+                if blocks.next_request < blocks.block_count {
+                    ahead.insert((blocks.next_request - blocks.next_out) as usize);
+                }
             }
+            // Half of it is asked for when half of it has gone.
+            let least = depth + 1 - (depth / 2).max(1);
+            assert!(
+                ahead.iter().eq(&(least..=depth).collect::<Vec<_>>()),
+                "{depth}: {ahead:?}"
+            );
             assert!(made.len() <= depth + 1, "{} of depth {depth}", made.len());
             assert_eq!(found, content);
         }

@@ -5,8 +5,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// Blocks that nobody uses now.
 ///
 /// One thread takes. Where the others are slower, it would be woken for each block: some 15 µs of processor
-/// time, measured, where compressing one takes 200. So it sleeps until half of the blocks are free; the other
-/// half keeps the others at work meanwhile.
+/// time, measured, where compressing one takes 200. So it sleeps until several are free; the rest keeps the
+/// others at work meanwhile.
 #[derive(Debug)]
 pub(crate) struct FreeBlocks {
     state: Mutex<State>,
@@ -14,6 +14,8 @@ pub(crate) struct FreeBlocks {
     enough: Condvar,
     /// All blocks there are.
     count: usize,
+    /// How many whoever takes sleeps for.
+    batch: usize,
 }
 
 #[derive(Debug)]
@@ -24,8 +26,10 @@ struct State {
 }
 
 impl FreeBlocks {
-    /// `count` blocks, all of them free and without memory yet.
-    pub(crate) fn new(count: usize) -> FreeBlocks {
+    /// `count` blocks, two at least, all of them free and without memory yet, that so many threads empty. Where
+    /// there are enough blocks each of them has one yet when the taker, who has another, is woken.
+    pub(crate) fn new(count: usize, threads: usize) -> FreeBlocks {
+        let spare = count.saturating_sub(threads + 1);
         FreeBlocks {
             state: Mutex::new(State {
                 free: vec![Vec::new(); count],
@@ -33,6 +37,7 @@ impl FreeBlocks {
             }),
             enough: Condvar::new(),
             count,
+            batch: (count / 2).min(spare).max(1),
         }
     }
 
@@ -44,7 +49,7 @@ impl FreeBlocks {
                 return block;
             }
             // Those who empty blocks have all but one at least: what is waited for comes.
-            state = self.sleep(state, (self.count / 2).max(1));
+            state = self.sleep(state, self.batch);
         }
     }
 
@@ -90,15 +95,49 @@ impl FreeBlocks {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
+    use std::sync::{Arc, mpsc};
+    use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn who_sleeps_is_woken_once_for_several() {
+        for (count, threads, batch) in [
+            (8, 2, 4),
+            (6, 1, 3),
+            (8, 4, 3),
+            (4, 3, 1),
+            (2, 1, 1),
+            (2, 9, 1),
+        ] {
+            let blocks = Arc::new(FreeBlocks::new(count, threads));
+            let in_use: Vec<_> = (0..count).map(|_| blocks.take()).collect();
+            let (sender, taken) = mpsc::channel();
+            let taker = Arc::clone(&blocks);
+            std::thread::spawn(move || sender.send(taker.take()));
+            while blocks.lock().awaited == 0 {
+                std::thread::yield_now();
+            }
+            for (freed, block) in (1..=batch).zip(in_use) {
+                assert_eq!(blocks.lock().awaited, batch, "{count} and {threads}");
+                assert!(
+                    taken.try_recv().is_err(),
+                    "woken for {} of {batch}",
+                    freed - 1
+                );
+                blocks.put(block);
+            }
+            taken.recv_timeout(Duration::from_secs(60)).expect("woken");
+            let state = blocks.lock();
+            assert_eq!((state.awaited, state.free.len()), (0, batch - 1));
+        }
+    }
 
     /// Whatever there is goes round, and nobody waits for what does not come.
     #[test]
     fn blocks_go_round() {
-        for count in [1, 2, 3, 6, 7] {
-            let blocks = FreeBlocks::new(count);
+        for count in [2, 3, 6, 7] {
+            let blocks = FreeBlocks::new(count, 1);
             let (sender, receiver) = mpsc::channel();
             std::thread::scope(|scope| {
                 scope.spawn(|| {
@@ -108,11 +147,9 @@ mod tests {
                 });
                 let mut held = Vec::new();
                 for number in 0..1000 {
-                    // One is kept while the next is taken, where there are two.
-                    let next = blocks.take();
-                    assert!(blocks.lock().free.len() < count);
-                    held.push(next);
-                    if held.len() == 2 || count == 1 {
+                    // One is kept while the next is taken.
+                    held.push(blocks.take());
+                    if held.len() == 2 {
                         sender.send(held.remove(0)).unwrap();
                     }
                     if number % 100 == 99 {

@@ -28,6 +28,7 @@ enum Message {
 #[derive(Clone, Debug)]
 pub struct WorkerQueue {
     queue: Sender<Message>,
+    threads: usize,
 }
 
 impl Workers {
@@ -60,15 +61,21 @@ impl Workers {
     pub fn queue(&self) -> WorkerQueue {
         WorkerQueue {
             queue: self.queue.clone(),
+            threads: self.threads.len(),
         }
     }
 }
 
 impl WorkerQueue {
+    /// Threads that work it off.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
     /// Queues a task.
     pub fn submit(&self, task: Task) {
         // The receivers live as long as `Workers`; a task sent after that is dropped with whatever
-        // it holds, which its owner notices by its closed channel.
+        // it holds, which tells its owner that it was not done.
         let _ = self.queue.send(Message::Run(task));
     }
 }
@@ -80,8 +87,7 @@ impl Drop for Workers {
             let _ = self.queue.send(Message::Stop);
         }
         for thread in self.threads.drain(..) {
-            // A panic in a task has been reported by the panic hook; the pipeline notices the
-            // closed channel.
+            // A panic in a task has been reported by the panic hook; what the task held told its owner.
             let _ = thread.join();
         }
     }

@@ -40,9 +40,9 @@ pub trait SharedObserver: Sync {
     }
 }
 
-/// How many of `jobs` merges run at once where `asked` for are as many, at least one: no more than there are
-/// threads, which would share processors and memory and all be slower for it, and than these bytes of
-/// memory and [descriptors](free_files) are enough for.
+/// How many of `jobs` merges run at once if up to `asked` may: at least one, and no more than there are
+/// threads, since more would share processors and all be slower for it, or than these bytes of memory and
+/// [descriptors](free_files) are enough for.
 pub fn merges_at_once(
     asked: usize,
     threads: usize,
