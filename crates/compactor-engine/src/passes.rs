@@ -4,7 +4,8 @@
 //! What one pass would have done is done at the end, and only there: an intermediate SSTable holds what
 //! its inputs hold. Nothing in it is purged, no cell counts as expired (of two cells of one timestamp the
 //! later to expire wins, and a tombstone before both), and its version holds whatever its inputs may. What
-//! was dropped with its column goes at once, as it goes before anything is reconciled in one pass.
+//! was dropped with its column goes at once, as it goes before anything is reconciled in one pass; a
+//! partition of which that leaves nothing is written all the same, so that the last pass counts it.
 //! Reconciliation asks for the greatest or least of several versions, so that it does not matter in which
 //! order they meet. The header, id, key estimate and inherited statistics of the output are decided from
 //! the inputs of the whole, before the first pass.
