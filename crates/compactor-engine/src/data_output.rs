@@ -406,3 +406,28 @@ impl Shared {
         raw
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use compactor_io::{Io, IoOptions, WriteMode, WriterOptions};
+
+    use super::*;
+    use crate::workers::Workers;
+
+    /// A merge that goes on to its end, only to be told then, fills a disk for nothing.
+    #[test]
+    fn who_takes_a_block_hears_of_one_that_failed() {
+        let temp = tempfile::tempdir().unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let path = temp.path().join("nb-1-big-Data.db");
+        let options = WriterOptions::default();
+        let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
+        let workers = Workers::start(1).unwrap();
+        let mut output = DataOutput::new(writer, None, 4, workers.queue(), Arc::default()).unwrap();
+        let block = output.take_buffer().unwrap();
+        // Nobody is left to write it.
+        drop(workers);
+        output.put_block(block);
+        assert!(output.take_buffer().is_err());
+    }
+}

@@ -231,7 +231,7 @@ impl DecodedBlocks {
     /// them.
     fn request_ahead(&mut self) {
         let end = self.block_count.min(self.next_out + self.depth);
-        let missing = end - self.next_request.min(end);
+        let missing = end - self.next_request;
         if end < self.block_count && missing < self.depth / 2 {
             return;
         }
