@@ -33,6 +33,7 @@ pub mod header_union;
 mod index_heads;
 pub mod input;
 pub mod key_estimate;
+pub mod key_range;
 mod marker;
 pub mod merge_counts;
 pub mod merge_input;

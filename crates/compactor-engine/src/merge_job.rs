@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use compactor_io::Io;
+use compactor_io::{Io, ReadMode};
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::{
     CollectorSettings, EncodingStats, SerializationHeader, StatsMetadata,
@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, check_schema, types_of_schema, union};
 use crate::input::{InputSstable, WRITABLE};
 use crate::key_estimate::estimate_keys;
+use crate::key_range::KeyRange;
 use crate::output_id::{OutputIds, next_id};
 use crate::overlapping::{OverlappingSstable, Surroundings};
 use crate::passes::inputs_at_once;
@@ -181,7 +182,9 @@ impl MergeJob {
         let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
         surroundings.refuse_other_table(&header_sources(&inputs, &paths))?;
         let (expired, inputs) = match options.gc_before_s {
-            Some(gc_before_s) => set_fully_expired_apart(inputs, gc_before_s, &surroundings),
+            Some(gc_before_s) => {
+                set_fully_expired_apart(&io, options.read_mode, inputs, gc_before_s, &surroundings)?
+            }
             None => (Vec::new(), inputs),
         };
         // What is dropped unread takes its columns and statistics with it. It tells all the same what the
@@ -426,33 +429,59 @@ fn inherited_settings(inputs: &[InputSstable]) -> Result<CollectorSettings> {
 /// Splits off the inputs that need not be read: all that they hold is past its grace, and none of it
 /// is newer than anything that is not (`CompactionController.getFullyExpiredSSTables`).
 fn set_fully_expired_apart(
+    io: &Io,
+    mode: ReadMode,
     inputs: Vec<InputSstable>,
     gc_before_s: i64,
     surroundings: &Surroundings,
-) -> (Vec<InputSstable>, Vec<InputSstable>) {
-    let mut min_timestamp = match surroundings {
-        Surroundings::Unknown => return (Vec::new(), inputs),
-        Surroundings::Nothing => i64::MAX,
-        Surroundings::Overlapping(sstables) => sstables
-            .iter()
-            .filter(|s| s.max_local_deletion_time_s() >= gc_before_s)
-            .map(|s| s.min_timestamp())
-            .min()
-            .unwrap_or(i64::MAX),
+) -> Result<(Vec<InputSstable>, Vec<InputSstable>)> {
+    let overlapping: &[_] = match surroundings {
+        Surroundings::Unknown => return Ok((Vec::new(), inputs)),
+        Surroundings::Nothing => &[],
+        Surroundings::Overlapping(sstables) => sstables,
     };
-    for input in &inputs {
-        let stats = &input.statistics.stats;
-        if stats.max_local_deletion_time >= gc_before_s {
-            min_timestamp = min_timestamp.min(stats.min_timestamp);
-        }
-    }
-    inputs.into_iter().partition(|input| {
+    let is_candidate = |input: &InputSstable, min_timestamp: i64| {
         let stats = &input.statistics.stats;
         // Nothing of the data is read then: the statistics had better be its own.
         input.has_its_ratio()
             && stats.max_local_deletion_time < gc_before_s
             && stats.max_timestamp < min_timestamp
-    })
+    };
+    let all_stats = inputs.iter().map(|input| &input.statistics.stats);
+    let mut min_timestamp = all_stats
+        .filter(|stats| stats.max_local_deletion_time >= gc_before_s)
+        .map(|stats| stats.min_timestamp)
+        .min()
+        .unwrap_or(i64::MAX);
+    let mut asked: Vec<_> = overlapping
+        .iter()
+        .filter(|s| s.max_local_deletion_time_s() >= gc_before_s)
+        .collect();
+    if !asked.is_empty()
+        && inputs
+            .iter()
+            .any(|input| is_candidate(input, min_timestamp))
+    {
+        // Of the table's SSTables those count that may have a partition of some input, expired or not
+        // (`ColumnFamilyStore.getOverlappingLiveSSTables`).
+        let ranges: Vec<Option<KeyRange>> = inputs
+            .iter()
+            .map(|input| {
+                let is_known = KeyRange::is_known(input);
+                is_known.then(|| KeyRange::of(io, input, mode)).transpose()
+            })
+            .collect::<Result<_>>()?;
+        let may_meet = |keys| {
+            let mut ranges = ranges.iter();
+            ranges.any(|range| range.as_ref().is_none_or(|range| range.meets(keys)))
+        };
+        asked.retain(|s| may_meet(s.keys()));
+        let timestamps = asked.iter().map(|s| s.min_timestamp());
+        min_timestamp = timestamps.fold(min_timestamp, i64::min);
+    }
+    Ok(inputs
+        .into_iter()
+        .partition(|input| is_candidate(input, min_timestamp)))
 }
 
 /// The header over all inputs, newest first.

@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use compactor_io::{Io, ReadMode};
-use compactor_sstable::big::summary::Summary;
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
-use compactor_sstable::statistics::{EncodingStats, SerializationHeader, Statistics};
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::statistics::{EncodingStats, SerializationHeader};
 use compactor_sstable::{Component, Error as FormatError};
 
 use crate::component_list::ForeignNames;
 use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, union};
 use crate::input::{InputSstable, read_small};
+use crate::key_range::KeyRange;
 use crate::purge::{PurgeLimit, PurgeLimits};
 use crate::shadow_plan::Provider;
 
@@ -37,15 +37,11 @@ pub enum Surroundings {
     Overlapping(Vec<Arc<OverlappingSstable>>),
 }
 
-/// A key and where it lies in the ring.
-pub(crate) type RingKey = (Position, Vec<u8>);
-
 /// An SSTable that is consulted but not merged.
 #[derive(Debug)]
 pub struct OverlappingSstable {
     partitioner: Partitioner,
-    first: RingKey,
-    last: RingKey,
+    keys: KeyRange,
     filter: Option<BloomFilter>,
     min_timestamp: i64,
     max_local_deletion_time_s: i64,
@@ -134,10 +130,7 @@ impl OverlappingSstable {
             let error = FormatError::corrupt("stats.compression_ratio", 0, expected, found);
             return Err(at(Component::Statistics)(error));
         }
-        let (first, last) = key_range(descriptor, &input.statistics, || {
-            let bytes = read(Component::Summary)?;
-            Summary::parse(&bytes, descriptor.version).map_err(at(Component::Summary))
-        })?;
+        let keys = KeyRange::of(io, &input, mode)?;
         let filter = if input
             .components
             .iter()
@@ -148,13 +141,10 @@ impl OverlappingSstable {
         } else {
             None
         };
-        let partitioner = input.partitioner;
-        let with_token = |key: Vec<u8>| (partitioner.position(&key), key);
         let data_len = input.data_len();
         Ok(OverlappingSstable {
-            partitioner,
-            first: with_token(first),
-            last: with_token(last),
+            partitioner: input.partitioner,
+            keys,
             filter,
             min_timestamp: input.statistics.stats.min_timestamp,
             max_local_deletion_time_s: input.statistics.stats.max_local_deletion_time,
@@ -210,10 +200,13 @@ impl OverlappingSstable {
         self.max_local_deletion_time_s
     }
 
+    /// Its first and last partition.
+    pub fn keys(&self) -> &KeyRange {
+        &self.keys
+    }
+
     fn may_hold(&self, key: &[u8], hash: KeyHash) -> bool {
-        let place = (hash.position(), key);
-        (self.first.0, &self.first.1[..]) <= place
-            && place <= (self.last.0, &self.last.1[..])
+        self.keys.contains((hash.position(), key))
             && self
                 .filter
                 .as_ref()
@@ -226,8 +219,7 @@ impl OverlappingSstable {
     /// Those of [`InputSstable::open`].
     pub(crate) fn provider(&self, io: &Io, mode: ReadMode) -> Result<Provider> {
         Ok(Provider {
-            first: self.first.clone(),
-            last: self.last.clone(),
+            keys: self.keys.clone(),
             sstable: InputSstable::open(io, &self.descriptor.path(Component::Data), mode)?,
         })
     }
@@ -257,25 +249,6 @@ impl Surroundings {
         let all: Vec<HeaderSource<'_>> = inputs.iter().copied().chain(others).collect();
         union(&all, EncodingStats::default()).map(drop)
     }
-}
-
-type KeyRange = (Vec<u8>, Vec<u8>);
-
-/// First and last key: in the statistics since `oa`, in the summary before.
-fn key_range(
-    descriptor: &Descriptor,
-    statistics: &Statistics,
-    summary: impl FnOnce() -> Result<Summary>,
-) -> Result<KeyRange> {
-    if let (true, Some(first), Some(last)) = (
-        descriptor.version.has_key_range(),
-        &statistics.stats.first_key,
-        &statistics.stats.last_key,
-    ) {
-        return Ok((first.clone(), last.clone()));
-    }
-    let summary = summary()?;
-    Ok((summary.first_key, summary.last_key))
 }
 
 impl PurgeLimits for Surroundings {

@@ -22,8 +22,8 @@ use crate::header_union::{
     HeaderSource, check_schema, column_map, layout_of, types_of_schema, union,
 };
 use crate::input::{InputSstable, read_small};
+use crate::key_range::{KeyRange, Place};
 use crate::merge_job::{MergeOptions, block_unit};
-use crate::overlapping::RingKey;
 use crate::rate_limiter::RateLimiter;
 use crate::shadow_sources::{ShadowLayout, ShadowSources, SourceRange};
 use crate::sstable_writer::SstableSettings;
@@ -42,10 +42,7 @@ pub(crate) struct ShadowPlan {
 /// An SSTable that may be read beside a merge.
 #[derive(Debug)]
 pub(crate) struct Provider {
-    /// Its first partition.
-    pub(crate) first: RingKey,
-    /// Its last partition.
-    pub(crate) last: RingKey,
+    pub(crate) keys: KeyRange,
     pub(crate) sstable: InputSstable,
 }
 
@@ -71,19 +68,15 @@ impl ShadowPlan {
         if providers.is_empty() {
             return Ok(None);
         }
-        providers.sort_by(|a, b| a.first.cmp(&b.first));
+        providers.sort_by(|a, b| a.keys.first().cmp(&b.keys.first()));
         let at_once = most_at_once(&providers);
         let layout = layout(options, settings, &providers, by_cell)?;
         let sources = providers
             .into_iter()
             .map(|provider| {
-                let Provider {
-                    first,
-                    last,
-                    sstable,
-                } = provider;
+                let Provider { keys, sstable } = provider;
                 let map = column_map(&sstable.layout, &layout.layout)?;
-                Ok((SourceRange { first, last, map }, sstable))
+                Ok((SourceRange { keys, map }, sstable))
             })
             .collect::<Result<_>>()?;
         Ok(Some(ShadowPlan {
@@ -207,13 +200,16 @@ pub(crate) fn is_copy(io: &Io, mode: ReadMode, input: &InputSstable, other: &Inp
 
 /// How many of them have room for one key, by their ranges. They come in the order of their first keys.
 fn most_at_once(providers: &[Provider]) -> usize {
-    let mut open: BinaryHeap<Reverse<&RingKey>> = BinaryHeap::new();
+    let mut open: BinaryHeap<Reverse<Place<'_>>> = BinaryHeap::new();
     let mut most = 0;
     for provider in providers {
-        while open.peek().is_some_and(|last| *last.0 < provider.first) {
+        while open
+            .peek()
+            .is_some_and(|last| last.0 < provider.keys.first())
+        {
             open.pop();
         }
-        open.push(Reverse(&provider.last));
+        open.push(Reverse(provider.keys.last()));
         most = most.max(open.len());
     }
     most

@@ -14,12 +14,12 @@ use compactor_sstable::data::clustering::{Kind, Prefix};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
-use compactor_sstable::partitioner::Position;
 
 use crate::cursor::Cursor;
 use crate::dropped_columns::{DropTimes, GoneColumns};
 use crate::error::{Error, Result};
 use crate::header_union::ColumnMap;
+use crate::key_range::{KeyRange, Place};
 use crate::marker::{Turn, effective};
 use crate::purge::{PurgeLimit, Purger};
 use crate::row_merge::{PurgeCounts, RowContext, RowMerger, VersionError};
@@ -37,19 +37,14 @@ const KEEP: Purger = Purger {
 /// Partitions and rows that are passed over before somebody is asked whether to go on.
 const STEPS_PER_QUESTION: u32 = 4096;
 
-/// A place in the order of partitions.
-pub type Place<'a> = (Position, &'a [u8]);
-
 /// Opens the SSTable of this number.
 pub type OpenSource<S> = Box<dyn FnMut(usize) -> Result<Cursor<S>> + Send>;
 
 /// An SSTable that has not been opened yet.
 #[derive(Clone, Debug)]
 pub struct SourceRange {
-    /// Its first partition.
-    pub first: (Position, Vec<u8>),
-    /// Its last partition.
-    pub last: (Position, Vec<u8>),
+    /// Its first and last partition.
+    pub keys: KeyRange,
     /// Index of each of its columns in the layout of all sources.
     pub map: ColumnMap,
 }
@@ -153,16 +148,13 @@ impl<S: BlockSource> ShadowSources<S> {
     pub fn seek(&mut self, place: Place<'_>, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         let ranges = &self.ranges;
         self.sources.retain(|s| {
-            s.cursor.has_partition()
-                && ranges
-                    .get(s.number)
-                    .is_some_and(|r| place <= as_place(&r.last))
+            s.cursor.has_partition() && ranges.get(s.number).is_some_and(|r| place <= r.keys.last())
         });
         while let Some(range) = self.ranges.get(self.next)
-            && as_place(&range.first) <= place
+            && range.keys.first() <= place
         {
             // Those that ended before are not worth opening.
-            if place <= as_place(&range.last) {
+            if place <= range.keys.last() {
                 let mut cursor = (self.open_source)(self.next)?;
                 cursor.next_partition()?;
                 self.sources.push(Source {
@@ -636,10 +628,6 @@ fn ask(steps: &mut u32, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn as_place(key: &(Position, Vec<u8>)) -> Place<'_> {
-    (key.0, &key.1)
 }
 
 /// Order of two members of a group inside the partition; those at its end come last.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use compactor::io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
 use compactor::sstable::compression::codec::Codec;
 use compactor::sstable::compression::info::CompressionParams;
+use compactor::sstable::partitioner::Partitioner;
 use compactor::sstable::statistics::Statistics;
 use compactor::sstable::{Component, Version};
 use compactor::verify::{VerifyOptions, VerifyReport, verify};
@@ -298,6 +299,38 @@ fn nothing_is_dropped_on_the_word_of_foreign_statistics() {
             "{error}"
         );
     }
+}
+
+/// Whether an input goes unread is asked of those of the table's SSTables that may have a partition of
+/// it. One that lies about that is found out.
+#[test]
+fn nothing_is_dropped_on_the_word_of_a_foreign_key_range() {
+    let judge = Judge::new();
+    let input = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    input.edit_statistics(|s| {
+        s.stats.min_local_deletion_time = 1;
+        s.stats.max_local_deletion_time = 2;
+    });
+    let beside = Copy::of(&sstable("pa-range_nested/inputs/2"));
+    let open = || {
+        let mut request = judge.request(&[&input.data()]);
+        request.scope = Scope::Overlapping(vec![beside.data()]);
+        request.gc_before_s = Some(1_000_000_000);
+        MergeJob::open(judge.io.clone(), request).unwrap()
+    };
+    assert!(open().fully_expired().is_empty());
+    let keys = (0..1000i32).map(|n| n.to_be_bytes().to_vec());
+    let elsewhere = keys.min_by_key(|key| Partitioner::Murmur3.position(key));
+    beside.edit_statistics(|s| {
+        s.stats.first_key.clone_from(&elsewhere);
+        s.stats.last_key.clone_from(&elsewhere);
+    });
+    assert_eq!(open().fully_expired().len(), 1);
+    let merged = run_merge(open(), InputCheck::AllComponents, &mut NoObserver);
+    assert_eq!(merged.unwrap_err().kind(), ErrorKind::Corrupt);
+    // What is not known to lie elsewhere does not.
+    input.remove_and_unlist(Component::Summary);
+    assert!(open().fully_expired().is_empty());
 }
 
 #[test]

@@ -1,0 +1,109 @@
+//! First and last partition of an SSTable, in the order of the ring.
+
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::Component;
+use compactor_sstable::big::summary::Summary;
+use compactor_sstable::partitioner::Position;
+
+use crate::error::{Error, Result};
+use crate::input::InputSstable;
+
+/// A place in the order of partitions.
+pub type Place<'a> = (Position, &'a [u8]);
+
+/// The partitions of an SSTable lie between these, both of which it has
+/// (`SSTableReader.getFirst`, `getLast`).
+#[derive(Clone, Debug)]
+pub struct KeyRange {
+    first: (Position, Vec<u8>),
+    last: (Position, Vec<u8>),
+}
+
+impl KeyRange {
+    /// Whether a component that is there tells the range: `Summary.db` may be missing.
+    #[must_use]
+    pub fn is_known(input: &InputSstable) -> bool {
+        input.descriptor.version.has_key_range() || input.has(Component::Summary)
+    }
+
+    /// The range of an SSTable: in `Statistics.db` since `oa`, in `Summary.db` before.
+    ///
+    /// # Errors
+    /// A `Summary.db` that cannot be read, or is damaged.
+    pub fn of(io: &Io, input: &InputSstable, mode: ReadMode) -> Result<KeyRange> {
+        let version = input.descriptor.version;
+        let stats = &input.statistics.stats;
+        let (first, last) = match (&stats.first_key, &stats.last_key) {
+            (Some(first), Some(last)) if version.has_key_range() => (first.clone(), last.clone()),
+            _ => {
+                let bytes = input.read_component(io, mode, Component::Summary)?;
+                let summary = Summary::parse(&bytes, version).map_err(|e| {
+                    let path = input.descriptor.path(Component::Summary);
+                    Error::Format(e.with_file(&path, Component::Summary))
+                })?;
+                (summary.first_key, summary.last_key)
+            }
+        };
+        let with_position = |key: Vec<u8>| (input.partitioner.position(&key), key);
+        Ok(KeyRange {
+            first: with_position(first),
+            last: with_position(last),
+        })
+    }
+
+    /// Where its first partition lies.
+    #[must_use]
+    pub fn first(&self) -> Place<'_> {
+        (self.first.0, &self.first.1)
+    }
+
+    /// Where its last partition lies.
+    #[must_use]
+    pub fn last(&self) -> Place<'_> {
+        (self.last.0, &self.last.1)
+    }
+
+    /// Whether a partition that lies here may be in it.
+    #[must_use]
+    pub fn contains(&self, place: Place<'_>) -> bool {
+        self.first() <= place && place <= self.last()
+    }
+
+    /// Whether a partition may be in both of them.
+    #[must_use]
+    pub fn meets(&self, other: &KeyRange) -> bool {
+        self.first() <= other.last() && other.first() <= self.last()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_sstable::partitioner::Partitioner;
+
+    use super::*;
+
+    #[test]
+    fn one_key_is_enough_to_meet() {
+        let range = |first: &[u8], last: &[u8]| {
+            let place = |key: &[u8]| (Partitioner::ByteOrdered.position(key), key.to_vec());
+            KeyRange {
+                first: place(first),
+                last: place(last),
+            }
+        };
+        let middle = range(b"c", b"e");
+        for (first, last, meets) in [
+            ("a", "b", false),
+            ("a", "c", true),
+            ("a", "f", true),
+            ("d", "d", true),
+            ("e", "f", true),
+            ("ea", "f", false),
+            ("f", "g", false),
+        ] {
+            let other = range(first.as_bytes(), last.as_bytes());
+            assert_eq!(middle.meets(&other), meets, "{first}..{last}");
+            assert_eq!(other.meets(&middle), meets, "{first}..{last}");
+        }
+    }
+}
