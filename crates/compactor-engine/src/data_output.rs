@@ -5,6 +5,7 @@
 //! when it has been written, which bounds what is under way.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -350,12 +351,17 @@ impl Shared {
             };
             ordered.next += 1;
             let raw = match stored {
-                Ok(stored) => self.write(&mut ordered, stored),
-                Err(error) => {
-                    ordered.error.get_or_insert(error);
-                    Vec::new()
+                Ok(stored) => {
+                    // The merge waits for the memory of every block, also of one that was in a panic.
+                    let write = || self.write(&mut ordered, stored);
+                    catch_unwind(AssertUnwindSafe(write)).map_err(|_| lost())
                 }
+                Err(error) => Err(error),
             };
+            let raw = raw.unwrap_or_else(|error| {
+                ordered.error.get_or_insert(error);
+                Vec::new()
+            });
             free.push(raw);
         }
         if ordered.error.is_some() {
@@ -410,6 +416,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use compactor_io::{Io, IoOptions, WriteMode, WriterOptions};
+    use compactor_sstable::compression::codec::Codec;
 
     use super::*;
     use crate::workers::Workers;
@@ -429,5 +436,30 @@ mod tests {
         drop(workers);
         output.put_block(block);
         assert!(output.take_buffer().is_err());
+    }
+
+    #[test]
+    fn a_panic_in_a_write_is_an_error_to_the_merge() {
+        let temp = tempfile::tempdir().unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let path = temp.path().join("nb-1-big-Data.db");
+        let options = WriterOptions::default();
+        let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
+        let params = CompressionParams::new(Codec::Lz4, 16 << 10);
+        let workers = Workers::start(1).unwrap();
+        let queue = workers.queue();
+        let mut output = DataOutput::new(writer, Some(params), 4, queue, Arc::default()).unwrap();
+        let raw = output.take_buffer().unwrap();
+        let compressor = lock(&output.shared.compressors).pop().unwrap().0;
+        let stored = Stored {
+            raw,
+            // More than there is.
+            compressed: Some((compressor, Vec::new(), 1)),
+            chunks: Vec::new(),
+            crcs: Vec::new(),
+            digest: Crc32Run::default(),
+        };
+        output.shared.deliver(0, Ok(stored));
+        assert!(output.finish().is_err());
     }
 }
