@@ -182,7 +182,7 @@ pub struct Repair {
 }
 
 /// Which of Cassandra's two compaction implementations runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Pipeline {
     /// The classic one, whose result is the specification.
     Iterator,
@@ -214,7 +214,7 @@ pub struct CompactRequest<'a> {
 }
 
 /// How a compaction moves bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Access {
     /// Through the page cache.
     Buffered,

@@ -1,7 +1,6 @@
 //! Cassandra as an arm of `compactor bench`: compacts on request, in one JVM that stays warm.
 //!
-//! `compactor bench --cassandra 'cargo run --release -p interop --bin interop-bench --
-//! [--pipeline cursor|iterator] [--access direct|buffered] [--heap-mib N]'`
+//! `compactor bench --cassandra 'cargo run --release -p interop --bin interop-bench --'`
 //!
 //! Requests and replies are those of [`compactor_lab::bench`], a line of JSON each.
 
@@ -10,21 +9,30 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::Parser;
 use compactor_lab::bench::{
     Compression, Done, Introduction, Reply, Request, Work, read_line, write_line,
 };
 use interop::usage;
 use interop::{Access, Cassandra, CompactRequest, Mode, Options, Pipeline, Release, Table};
 
-#[derive(Debug)]
+/// Cassandra as an arm of `compactor bench`, which starts this and tells it what to compact:
+/// `compactor bench --cassandra 'interop-bench --pipeline iterator'`.
+#[derive(Debug, Parser)]
 struct Arguments {
+    /// Heap of the JVM.
+    #[arg(long, value_name = "N", default_value_t = 2048)]
     heap_mib: u32,
+    /// Which of its two compactions.
+    #[arg(long, value_enum, default_value_t = Pipeline::Cursor)]
     pipeline: Pipeline,
+    /// How it moves bytes.
+    #[arg(long, value_enum, default_value_t = Access::Direct)]
     access: Access,
 }
 
 fn main() -> Result<()> {
-    let arguments = parse()?;
+    let arguments = Arguments::parse();
     if interop::skip::without_cassandra() {
         return Ok(());
     }
@@ -178,30 +186,4 @@ fn compression(compression: Option<&Compression>) -> String {
         c.chunk_length_bytes >> 10,
         options.collect::<String>()
     )
-}
-
-fn parse() -> Result<Arguments> {
-    let mut arguments = Arguments {
-        heap_mib: 2048,
-        pipeline: Pipeline::Cursor,
-        access: Access::Direct,
-    };
-    let mut rest = std::env::args().skip(1);
-    while let Some(name) = rest.next() {
-        let value = rest
-            .next()
-            .with_context(|| format!("{name} needs a value"))?;
-        match (name.as_str(), value.as_str()) {
-            ("--heap-mib", _) => arguments.heap_mib = value.parse()?,
-            ("--pipeline", "cursor") => arguments.pipeline = Pipeline::Cursor,
-            ("--pipeline", "iterator") => arguments.pipeline = Pipeline::Iterator,
-            ("--access", "buffered") => arguments.access = Access::Buffered,
-            ("--access", "direct") => arguments.access = Access::Direct,
-            _ => bail!(
-                "unknown option {name} {value}: --pipeline cursor|iterator --access direct|buffered \
-                 --heap-mib N"
-            ),
-        }
-    }
-    Ok(arguments)
 }

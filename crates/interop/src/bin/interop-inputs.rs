@@ -1,28 +1,41 @@
 //! Writes the scenarios' inputs, Cassandra's compaction of them, and the dumps of both to a directory.
 //!
-//! `cargo run -p interop --bin interop-inputs -- --mode pa --out DIR [--scenario NAME]...`
-//!
-//! With `--release 4.1.10` that old release writes the inputs, and nothing else is made.
+//! `cargo run -p interop --bin interop-inputs -- --mode pa --out DIR`
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use clap::Parser;
 use interop::cases::{self, Case};
 use interop::old::OldCassandra;
 use interop::scenarios::{self, Scenario};
 use interop::{Cassandra, Mode, Options};
 use serde_json::json;
 
+/// Writes the scenarios' inputs, Cassandra's compaction of them, and the dumps of both.
+#[derive(Debug, Parser)]
 struct Arguments {
+    /// Version that the server writes, such as pa; every one of 6.0 if none is named.
+    #[arg(long = "mode", value_name = "VERSION", value_parser = mode)]
     modes: Vec<Mode>,
+    /// An old release, such as 4.1.10, writes the inputs, and nothing else is made.
+    #[arg(long)]
     release: Option<String>,
+    /// The directory for all of them.
+    #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Only those whose names this pattern matches.
+    #[arg(long = "scenario", value_name = "NAME")]
     scenarios: Vec<String>,
 }
 
+fn mode(version: &str) -> Result<Mode> {
+    Mode::of_version(version).with_context(|| format!("no server writes {version}"))
+}
+
 fn main() -> Result<()> {
-    let arguments = parse()?;
+    let arguments = Arguments::parse();
     if interop::skip::without_cassandra() {
         return Ok(());
     }
@@ -30,7 +43,11 @@ fn main() -> Result<()> {
         return by_old_release(release, &arguments);
     }
     let mut failures = 0;
-    for mode in &arguments.modes {
+    let modes = match &arguments.modes[..] {
+        [] => &Mode::ALL,
+        modes => modes,
+    };
+    for mode in modes {
         let mut cassandra = Cassandra::start(*mode, &Options::default())?;
         println!("Cassandra {} writing {mode}", cassandra.release());
         for scenario in scenarios::all() {
@@ -77,43 +94,6 @@ impl Arguments {
         let mut patterns = self.scenarios.iter();
         self.scenarios.is_empty() || patterns.any(|p| scenarios::matches(p, &scenario.name))
     }
-}
-
-fn parse() -> Result<Arguments> {
-    let mut modes = Vec::new();
-    let mut release = None;
-    let mut out = None;
-    let mut scenarios = Vec::new();
-    let mut rest = std::env::args().skip(1);
-    while let Some(argument) = rest.next() {
-        let value = rest
-            .next()
-            .with_context(|| format!("{argument} needs a value"))?;
-        match argument.as_str() {
-            "--mode" if value == "all" => modes = Mode::ALL.to_vec(),
-            "--mode" => modes.push(
-                Mode::of_version(&value)
-                    .with_context(|| format!("unknown mode {value}: nb, oa, pa or all"))?,
-            ),
-            "--release" => release = Some(value),
-            "--out" => out = Some(PathBuf::from(value)),
-            "--scenario" => scenarios.push(value),
-            _ => {
-                bail!(
-                    "unknown option {argument}: --mode nb|oa|pa|ea|all, --release R, --out DIR, --scenario NAME"
-                )
-            }
-        }
-    }
-    if modes.is_empty() {
-        modes = Mode::ALL.to_vec();
-    }
-    Ok(Arguments {
-        modes,
-        release,
-        out: out.context("--out DIR is required")?,
-        scenarios,
-    })
 }
 
 fn write(cassandra: &mut Cassandra, scenario: &Scenario, place: &Path) -> Result<()> {

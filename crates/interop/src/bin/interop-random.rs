@@ -1,20 +1,70 @@
 //! Random differential tests against Cassandra, as many as asked.
 //!
-//! `cargo run --release -p interop --bin interop-random -- --seeds 1..2001 [--mode da] [--jobs N] [--keep DIR] [--minimise]`
+//! `cargo run --release -p interop --bin interop-random -- --seeds 1..2001 --jobs 2`
 
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
 use interop::Mode;
 use interop::random::{self, Campaign, Plan};
 
+/// Random plans through Cassandra's compaction and ours.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Seeds of plans, without B.
+    #[arg(long, value_name = "A..B", value_parser = seeds, required_unless_present = "plans")]
+    seeds: Vec<Range<u64>>,
+    /// Version of the outputs, such as da; each seed's own choice if none is named.
+    #[arg(long, value_name = "VERSION", value_parser = mode)]
+    mode: Option<Mode>,
+    /// A plan, as --keep left it.
+    #[arg(long = "plan", value_name = "FILE")]
+    plans: Vec<PathBuf>,
+    /// Servers at once.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = jobs)]
+    jobs: usize,
+    /// Where plans and files of failures go.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+    /// Make plans that fail smaller first.
+    #[arg(long)]
+    minimise: bool,
+}
+
+fn seeds(text: &str) -> Result<Range<u64>> {
+    let (from, to) = text.split_once("..").context("not of the form A..B")?;
+    let seeds = from.parse()?..to.parse()?;
+    ensure!(
+        !seeds.is_empty(),
+        "there is none from A to B, which is not one of them"
+    );
+    Ok(seeds)
+}
+
+fn mode(version: &str) -> Result<Mode> {
+    Mode::of_version(version).with_context(|| format!("no server writes {version}"))
+}
+
+fn jobs(text: &str) -> Result<usize> {
+    let jobs = text.parse()?;
+    ensure!(jobs > 0, "one is the least");
+    Ok(jobs)
+}
+
 fn main() -> Result<()> {
-    let (campaign, plans) = parse()?;
+    let arguments = Arguments::parse();
+    let plans = arguments.plans()?;
     if interop::skip::without_cassandra() {
         return Ok(());
     }
+    let campaign = Campaign {
+        jobs: arguments.jobs,
+        keep: arguments.keep,
+        minimise: arguments.minimise,
+    };
     let report = campaign.run(plans)?;
     println!(
         "{} seeds, {} inputs, {} with an output, {} failed {:?}, {:.1} a second",
@@ -33,51 +83,14 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn parse() -> Result<(Campaign, Vec<Plan>)> {
-    let mut campaign = Campaign {
-        jobs: 1,
-        keep: None,
-        minimise: false,
-    };
-    let mut plans = Vec::new();
-    let mut seeds: Vec<Range<u64>> = Vec::new();
-    let mut mode = None;
-    let mut rest = std::env::args().skip(1);
-    while let Some(argument) = rest.next() {
-        let mut value = || {
-            rest.next()
-                .with_context(|| format!("{argument} needs a value"))
-        };
-        match argument.as_str() {
-            "--seeds" => {
-                let value = value()?;
-                let (from, to) = value
-                    .split_once("..")
-                    .with_context(|| format!("--seeds takes A..B, found {value}"))?;
-                seeds.push(from.parse()?..to.parse()?);
-            }
-            "--mode" => {
-                let value = value()?;
-                let known = Mode::of_version(&value);
-                mode = Some(known.with_context(|| format!("no server writes {value}"))?);
-            }
-            // As --keep left it.
-            "--plan" => plans.push(serde_json::from_str(&fs::read_to_string(value()?)?)?),
-            "--jobs" => campaign.jobs = value()?.parse()?,
-            "--keep" => campaign.keep = Some(PathBuf::from(value()?)),
-            "--minimise" => campaign.minimise = true,
-            _ => bail!(
-                "unknown option {argument}: --seeds A..B, --mode VERSION, --plan FILE, --jobs N, --keep DIR, --minimise"
-            ),
-        }
+impl Arguments {
+    fn plans(&self) -> Result<Vec<Plan>> {
+        let kept = self.plans.iter().map(|path| {
+            let text = fs::read_to_string(path)?;
+            Ok(serde_json::from_str(&text)?)
+        });
+        let seeds = self.seeds.iter().cloned().flatten();
+        let generated = seeds.map(|seed| Ok(random::plan_for(seed, self.mode)));
+        kept.chain(generated).collect()
     }
-    plans.extend(
-        seeds
-            .into_iter()
-            .flatten()
-            .map(|seed| random::plan_for(seed, mode)),
-    );
-    ensure!(!plans.is_empty(), "--seeds A..B says which seeds to run");
-    ensure!(campaign.jobs > 0, "--jobs takes 1 or more");
-    Ok((campaign, plans))
 }
