@@ -97,7 +97,8 @@ impl Campaign {
         while let Some(plan) = next(work, last)? {
             let mode = plan.mode()?;
             last = Some(mode);
-            if runner.as_ref().map(Runner::mode) != Some(mode) {
+            let fits = |server: &Runner| server.mode() == mode && !server.is_worn();
+            if !runner.as_ref().is_some_and(fits) {
                 drop(runner.take());
             }
             let server = match &mut runner {

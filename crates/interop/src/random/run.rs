@@ -15,6 +15,9 @@ use crate::parity::{self, Exception};
 
 const KEYSPACE: &str = "interop_random";
 
+/// What 5.0 keeps of dropped tables fills its heap after some 900 of them.
+const MOST_TABLES: u64 = 500;
+
 /// How many keys the filter of an output is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filter {
@@ -58,6 +61,12 @@ impl Runner {
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.cassandra.mode()
+    }
+
+    /// Whether it has had as many tables as are good for it.
+    #[must_use]
+    pub fn is_worn(&self) -> bool {
+        self.tables >= MOST_TABLES
     }
 
     /// Whether the server still answers.
