@@ -407,9 +407,11 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         }
     }
 
+    /// Something is always left, so that a chunk goes out when something comes behind it, as in Cassandra
+    /// (see [`exceeds_on_disk`](PartitionWriter::exceeds_on_disk)).
     #[inline]
     fn flush_full_blocks(&mut self) -> Result<()> {
-        if self.out.len() >= self.blocks.block_len() {
+        if self.out.len() > self.blocks.block_len() {
             self.flush()
         } else {
             Ok(())
@@ -421,7 +423,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         let block_len = self.blocks.block_len();
         let mut from = 0;
         // A row longer than a block: copy whole blocks out of it.
-        while self.out.len() - from >= 2 * block_len {
+        while self.out.len() - from > 2 * block_len {
             let mut block = self.blocks.take_buffer()?;
             block.extend_from_slice(&self.out[from..from + block_len]);
             self.blocks.put_block(block);
@@ -504,11 +506,11 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
 
 impl<I: SstableIndex> PartitionWriter<DataOutput, I> {
     /// Between partitions: whether what was written comes to more than `limit` bytes on disk. Counted
-    /// are whole chunks, or all bytes if there is no compression. The answer depends on the data alone:
-    /// where it hangs on blocks that are still being compressed, they are waited for.
+    /// are chunks that something came behind, or all bytes if there is no compression. The answer depends
+    /// on the data alone: where it hangs on blocks that are still being compressed, they are waited for.
     ///
     /// Source: `CompressedSequentialWriter.getEstimatedOnDiskBytesWritten`,
-    /// `MaxSSTableSizeWriter.shouldSwitchWriterInCurrentLocation`.
+    /// `BufferedDataOutputStreamPlus.write`, `MaxSSTableSizeWriter.shouldSwitchWriterInCurrentLocation`.
     ///
     /// # Errors
     /// Those of a full block.
@@ -516,7 +518,7 @@ impl<I: SstableIndex> PartitionWriter<DataOutput, I> {
         let Some(chunk_len) = self.blocks.chunk_len() else {
             return Ok(self.position() > limit);
         };
-        let whole = self.out.len() - self.out.len() % chunk_len;
+        let whole = self.out.len().saturating_sub(1) / chunk_len * chunk_len;
         if self.blocks.max_stored_bytes(whole as u64) <= limit {
             return Ok(false);
         }

@@ -269,7 +269,7 @@ fn bytes(name: &str, expected: &[u8], found: &[u8]) -> Option<String> {
     ))
 }
 
-fn component(data: &Path, name: &str) -> PathBuf {
+pub(crate) fn component(data: &Path, name: &str) -> PathBuf {
     let own = data.file_name().unwrap_or_default().to_string_lossy();
     data.with_file_name(own.replace("Data.db", name))
 }
