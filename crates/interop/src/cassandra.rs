@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -111,6 +112,15 @@ impl Mode {
             Self::Nb | Self::Oa | Self::Pa => "big",
             Self::Ea | Self::Da => "bti",
         }
+    }
+}
+
+impl FromStr for Mode {
+    type Err = anyhow::Error;
+
+    /// The mode that writes this SSTable version.
+    fn from_str(version: &str) -> Result<Self> {
+        Mode::of_version(version).with_context(|| format!("no server writes {version}"))
     }
 }
 

@@ -18,7 +18,7 @@ struct Arguments {
     #[arg(long, value_name = "A..B", value_parser = seeds, required_unless_present = "plans")]
     seeds: Vec<Range<u64>>,
     /// Version of the outputs, such as da; each seed's own choice if none is named.
-    #[arg(long, value_name = "VERSION", value_parser = mode)]
+    #[arg(long, value_name = "VERSION")]
     mode: Option<Mode>,
     /// A plan, as --keep left it.
     #[arg(long = "plan", value_name = "FILE")]
@@ -42,10 +42,6 @@ fn seeds(text: &str) -> Result<Range<u64>> {
         "there is none from A to B, which is not one of them"
     );
     Ok(seeds)
-}
-
-fn mode(version: &str) -> Result<Mode> {
-    Mode::of_version(version).with_context(|| format!("no server writes {version}"))
 }
 
 fn jobs(text: &str) -> Result<usize> {
