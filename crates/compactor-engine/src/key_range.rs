@@ -2,39 +2,40 @@
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
+use compactor_sstable::Error as FormatError;
 use compactor_sstable::big::summary::Summary;
 use compactor_sstable::partitioner::Position;
 
 use crate::error::{Error, Result};
+use crate::index_heads::IndexHeads;
 use crate::input::InputSstable;
 
 /// A place in the order of partitions.
 pub type Place<'a> = (Position, &'a [u8]);
 
+/// Bytes of `Index.db` that are read at a time.
+const INDEX_STEP: usize = 256 << 10;
+
 /// The partitions of an SSTable lie between these, both of which it has
 /// (`SSTableReader.getFirst`, `getLast`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
     first: (Position, Vec<u8>),
     last: (Position, Vec<u8>),
 }
 
 impl KeyRange {
-    /// Whether a component that is there tells the range: `Summary.db` may be missing.
-    #[must_use]
-    pub fn is_known(input: &InputSstable) -> bool {
-        input.descriptor.version.has_key_range() || input.has(Component::Summary)
-    }
-
-    /// The range of an SSTable: in `Statistics.db` since `oa`, in `Summary.db` before.
+    /// The range of an SSTable: in `Statistics.db` since `oa`, in `Summary.db` before. Where that is
+    /// missing, `Index.db` is read to its end, of which Cassandra makes a `Summary.db` anew.
     ///
     /// # Errors
-    /// A `Summary.db` that cannot be read, or is damaged.
+    /// A component that cannot be read, or is damaged.
     pub fn of(io: &Io, input: &InputSstable, mode: ReadMode) -> Result<KeyRange> {
         let version = input.descriptor.version;
         let stats = &input.statistics.stats;
         let (first, last) = match (&stats.first_key, &stats.last_key) {
             (Some(first), Some(last)) if version.has_key_range() => (first.clone(), last.clone()),
+            _ if !input.has(Component::Summary) => first_and_last_of_index(io, input, mode)?,
             _ => {
                 let bytes = input.read_component(io, mode, Component::Summary)?;
                 let summary = Summary::parse(&bytes, version).map_err(|e| {
@@ -74,6 +75,27 @@ impl KeyRange {
     pub fn meets(&self, other: &KeyRange) -> bool {
         self.first() <= other.last() && other.first() <= self.last()
     }
+}
+
+fn first_and_last_of_index(
+    io: &Io,
+    input: &InputSstable,
+    mode: ReadMode,
+) -> Result<(Vec<u8>, Vec<u8>)> {
+    let index = io.open(&input.descriptor.path(Component::Index), mode)?;
+    let mut heads = IndexHeads::at(&index, 0, INDEX_STEP);
+    let Some(first) = heads.next_head()?.map(|head| head.key.to_owned()) else {
+        let error = FormatError::corrupt("index", 0, "an entry of a partition", "an empty file");
+        return Err(Error::Format(
+            error.with_file(index.path(), Component::Index),
+        ));
+    };
+    let mut last = first.clone();
+    while let Some(head) = heads.next_head()? {
+        last.clear();
+        last.extend_from_slice(head.key);
+    }
+    Ok((first, last))
 }
 
 #[cfg(test)]

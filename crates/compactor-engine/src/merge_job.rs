@@ -464,13 +464,13 @@ fn set_fully_expired_apart(
     {
         // Of the table's SSTables those count that may have a partition of some input, expired or not
         // (`ColumnFamilyStore.getOverlappingLiveSSTables`).
-        let ranges: Vec<Option<KeyRange>> = inputs
-            .iter()
-            .map(|input| {
-                let is_known = KeyRange::is_known(input);
-                is_known.then(|| KeyRange::of(io, input, mode)).transpose()
-            })
-            .collect::<Result<_>>()?;
+        let range_of = |input| match KeyRange::of(io, input, mode) {
+            Ok(range) => Ok(Some(range)),
+            // An input of which that cannot be told may lie anywhere; whoever checks it says what is wrong.
+            Err(Error::Format(_)) => Ok(None),
+            Err(error) => Err(error),
+        };
+        let ranges: Vec<Option<KeyRange>> = inputs.iter().map(range_of).collect::<Result<_>>()?;
         let may_meet = |keys| {
             let mut ranges = ranges.iter();
             ranges.any(|range| range.as_ref().is_none_or(|range| range.meets(keys)))

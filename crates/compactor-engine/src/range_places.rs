@@ -78,14 +78,20 @@ impl RangePlaces {
                 )),
             };
         }
-        if !input.has(Component::Summary) || !input.has(Component::Index) {
-            return Ok(Err("an input has no Summary.db".to_owned()));
+        if !input.has(Component::Index) {
+            return Ok(Err("an input has no Index.db".to_owned()));
         }
-        let bytes = input.read_component(io, mode, Component::Summary)?;
-        let summary = Summary::parse(&bytes, version).map_err(|e| {
-            let path = input.descriptor.path(Component::Summary);
-            Error::Format(e.with_file(&path, Component::Summary))
-        })?;
+        let summary = match input.has(Component::Summary) {
+            false => None,
+            true => {
+                let bytes = input.read_component(io, mode, Component::Summary)?;
+                let summary = Summary::parse(&bytes, version).map_err(|e| {
+                    let path = input.descriptor.path(Component::Summary);
+                    Error::Format(e.with_file(&path, Component::Summary))
+                })?;
+                Some(summary)
+            }
+        };
         let index = io.open(&input.descriptor.path(Component::Index), mode)?;
         let mut places = BigPlaces {
             index,
@@ -94,10 +100,11 @@ impl RangePlaces {
             samples: Vec::new(),
         };
         let sample_len = sample_len.max(1);
-        match places.data_len / (summary.len() as u64).max(1) <= sample_len {
-            true => places.sample_summary(&summary, sample_len),
-            // Its partitions are long.
-            false => places.sample_index(sample_len)?,
+        let data_len = places.data_len;
+        match summary.filter(|s| data_len / (s.len() as u64).max(1) <= sample_len) {
+            Some(summary) => places.sample_summary(&summary, sample_len),
+            // Its partitions are long, or there is none.
+            None => places.sample_index(sample_len)?,
         }
         Ok(Ok(RangePlaces::Big(places)))
     }

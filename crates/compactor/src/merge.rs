@@ -44,7 +44,9 @@ pub enum InputCheck {
     /// where one pass is enough for all inputs ([`MergeJob::is_in_passes`]).
     #[default]
     AllComponents,
-    /// Nothing beyond.
+    /// Nothing beyond. Believed are then the components of SSTables that are not read: of those that are
+    /// named as overlapping, and the `Summary.db` or `Index.db` that says where an input lies in which all
+    /// has expired.
     DataOnly,
 }
 
@@ -277,8 +279,8 @@ const POLL: Duration = Duration::from_millis(1);
 
 impl InputsToCheck {
     fn of(job: &MergeJob) -> InputsToCheck {
-        // Those that are dropped unread are believed on the word of their statistics alone: all the
-        // more reason to hold these against something.
+        // Those that are dropped unread are believed on the word of their statistics, and of what says where
+        // they lie: all the more reason to hold these against something.
         let read = job.inputs().iter().map(|input| (input, true));
         let unread = job.fully_expired().iter().map(|input| (input, false));
         let (big, bti): (Vec<_>, Vec<_>) = read

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use compactor::io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
+use compactor::sstable::big::summary::Summary;
 use compactor::sstable::compression::codec::Codec;
 use compactor::sstable::compression::info::CompressionParams;
 use compactor::sstable::partitioner::Partitioner;
@@ -17,6 +18,8 @@ use compactor::verify::{VerifyOptions, VerifyReport, verify};
 use compactor::{
     ErrorKind, InputCheck, MergeJob, MergeRequest, NoObserver, OutputCompression, Scope, run_merge,
 };
+use compactor_engine::input::InputSstable;
+use compactor_engine::key_range::KeyRange;
 use support::damage::Copy;
 use support::sstable;
 
@@ -311,26 +314,75 @@ fn nothing_is_dropped_on_the_word_of_a_foreign_key_range() {
         s.stats.min_local_deletion_time = 1;
         s.stats.max_local_deletion_time = 2;
     });
-    let beside = Copy::of(&sstable("pa-range_nested/inputs/2"));
-    let open = || {
+    let open = |beside: &Copy| {
         let mut request = judge.request(&[&input.data()]);
         request.scope = Scope::Overlapping(vec![beside.data()]);
         request.gc_before_s = Some(1_000_000_000);
         MergeJob::open(judge.io.clone(), request).unwrap()
     };
-    assert!(open().fully_expired().is_empty());
+    let is_dropped = |beside: &Copy| !open(beside).fully_expired().is_empty();
+    let is_refused = |beside: &Copy| {
+        let merged = run_merge(open(beside), InputCheck::AllComponents, &mut NoObserver);
+        merged.unwrap_err().kind() == ErrorKind::Corrupt
+    };
     let keys = (0..1000i32).map(|n| n.to_be_bytes().to_vec());
-    let elsewhere = keys.min_by_key(|key| Partitioner::Murmur3.position(key));
-    beside.edit_statistics(|s| {
-        s.stats.first_key.clone_from(&elsewhere);
-        s.stats.last_key.clone_from(&elsewhere);
+    let elsewhere = keys
+        .min_by_key(|key| Partitioner::Murmur3.position(key))
+        .unwrap();
+    let honest = Copy::of(&sstable("pa-range_nested/inputs/2"));
+    let liar = Copy::of(&sstable("pa-range_nested/inputs/2"));
+    liar.edit_statistics(|s| {
+        s.stats.first_key = Some(elsewhere.clone());
+        s.stats.last_key = Some(elsewhere.clone());
     });
-    assert_eq!(open().fully_expired().len(), 1);
-    let merged = run_merge(open(), InputCheck::AllComponents, &mut NoObserver);
-    assert_eq!(merged.unwrap_err().kind(), ErrorKind::Corrupt);
-    // What is not known to lie elsewhere does not.
+    assert!(!is_dropped(&honest));
+    assert!(is_dropped(&liar) && is_refused(&liar));
+
+    // The input's own Summary.db may lie as well.
+    let path = input.path(Component::Summary);
+    let intact = fs::read(&path).unwrap();
+    let mut summary = Summary::parse(&intact, Version::Nb).unwrap();
+    summary.first_key.clone_from(&elsewhere);
+    summary.last_key.clone_from(&elsewhere);
+    let mut foreign = Vec::new();
+    summary.write(&mut foreign);
+    fs::write(&path, foreign).unwrap();
+    assert!(is_dropped(&honest) && is_refused(&honest));
+    // A damaged one is not believed,
+    fs::write(&path, &intact[..intact.len() - 3]).unwrap();
+    assert!(!is_dropped(&liar) && is_refused(&liar));
+    // and instead of a missing one Index.db is.
     input.remove_and_unlist(Component::Summary);
-    assert!(open().fully_expired().is_empty());
+    assert!(!is_dropped(&honest) && is_dropped(&liar));
+}
+
+/// Cassandra makes a missing `Summary.db` anew of `Index.db`.
+#[test]
+fn what_overlaps_needs_no_summary() {
+    let judge = Judge::new();
+    let input = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    let beside = Copy::of(&sstable("nb-range_nested/inputs/2"));
+    let merged = || {
+        let mut request = judge.request(&[&input.data()]);
+        request.compression = OutputCompression::None;
+        request.scope = Scope::Overlapping(vec![beside.data()]);
+        request.gc_before_s = Some(2_000_000_000);
+        let data = judge.run(request).unwrap();
+        let bytes = fs::read(&data).unwrap();
+        for entry in fs::read_dir(judge.output.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        bytes
+    };
+    let range = || {
+        let opened = InputSstable::open(&judge.io, &beside.data(), ReadMode::Buffered).unwrap();
+        KeyRange::of(&judge.io, &opened, ReadMode::Buffered).unwrap()
+    };
+    let (range_by_summary, by_summary) = (range(), merged());
+    beside.remove_and_unlist(Component::Summary);
+    assert_eq!(range(), range_by_summary);
+    assert_ne!(range_by_summary.first(), range_by_summary.last());
+    assert_eq!(merged(), by_summary);
 }
 
 #[test]

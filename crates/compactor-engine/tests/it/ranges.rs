@@ -254,6 +254,18 @@ fn ranges_of_many_partitions_do_not_change_a_byte() {
             }
         }
     }
+    // Where there is no summary, the whole of an index tells where to cut.
+    let summary = contents(&inputs)
+        .into_keys()
+        .find(|name| name.to_string_lossy().ends_with("-2-big-Summary.db"))
+        .unwrap();
+    std::fs::remove_file(inputs.join(&summary)).unwrap();
+    let toc = inputs.join(summary.to_str().unwrap().replace("Summary.db", "TOC.txt"));
+    let listed = std::fs::read_to_string(&toc).unwrap();
+    std::fs::write(&toc, listed.replace("Summary.db\n", "")).unwrap();
+    let ranges = same_in_ranges(&options, 3, 10_000).unwrap();
+    assert!(ranges > 1, "{ranges}");
+
     let schema = key_value_schema();
     let long = |id: u32, keys, value_len| {
         let source = key_value_source(u64::from(id), keys, value_len);
