@@ -13,7 +13,8 @@ use compactor_sstable::compression::info::CompressionParams;
 
 use crate::decode::decode;
 use crate::files::{
-    contents, disk_directory, io, key_value_schema, key_value_sstables, merge_files, options,
+    contents, disk_directory, io, key_value_schema, key_value_source, key_value_sstables,
+    merge_files, options, write_sstable,
 };
 use crate::table::Table;
 
@@ -55,7 +56,7 @@ fn borders(data: &Path) -> Vec<u64> {
     borders
 }
 
-/// Bytes on disk of the whole chunks before an uncompressed position.
+/// Bytes on disk of the chunks before an uncompressed position that something of them is behind.
 fn stored_before(data: &Path, position: u64) -> u64 {
     let info = data
         .to_str()
@@ -69,7 +70,7 @@ fn stored_before(data: &Path, position: u64) -> u64 {
     let len = std::fs::metadata(data).unwrap().len();
     let info =
         compactor_sstable::compression::info::CompressionInfo::parse(&bytes, version, len).unwrap();
-    let whole = (position / u64::from(info.params.chunk_len)) as usize;
+    let whole = (position.saturating_sub(1) / u64::from(info.params.chunk_len)) as usize;
     info.chunk_offsets.get(whole).copied().unwrap_or(len)
 }
 
@@ -114,6 +115,57 @@ fn the_next_output_begins_at_the_first_partition_beyond_the_size() {
             }
         }
         assert!(together == whole, "{name}: rows differ");
+    }
+}
+
+/// The length of each partition of a table of partitions that are all alike.
+fn partition_len(data: &Path) -> u64 {
+    let borders = borders(data);
+    let len = borders[1];
+    let alike = (0..).step_by(len as usize);
+    assert!(borders.iter().copied().eq(alike.take(borders.len())));
+    len
+}
+
+/// Whether it ends a block as well or not.
+#[test]
+fn a_full_chunk_counts_once_something_is_behind_it() {
+    const CHUNK_LEN: u64 = 4096;
+    const STORED_LEN: u64 = CHUNK_LEN + 4;
+    let directory = disk_directory();
+    let noop = CompressionParams::new(Codec::Noop, CHUNK_LEN as u32);
+    let mut ids = 1..;
+    let mut input_of = |partitions: i32, len: u64| {
+        let mut write = |value_len: u64| {
+            let source = key_value_source(1, 0..partitions, value_len as usize);
+            let (id, schema) = (ids.next().unwrap(), key_value_schema());
+            write_sstable(directory.path(), id, &schema, &source, None).unwrap()
+        };
+        let overhead = partition_len(&write(len - 50)) - (len - 50);
+        let input = write(len - overhead);
+        assert_eq!(partition_len(&input), len);
+        input
+    };
+    // 64 chunks are a block.
+    let short = CHUNK_LEN - 1..=CHUNK_LEN + 1;
+    let cases = short.map(|len| (200, len, vec![1, 2, 63, 64, 65, 128]));
+    let long = (3, 192 * CHUNK_LEN, vec![191, 192, 193]);
+    for (partitions, len, limits) in cases.chain([long]) {
+        let input = input_of(partitions, len);
+        for chunks in limits {
+            let output = directory.path().join(format!("{len}-{chunks}"));
+            let mut options = options(std::slice::from_ref(&input), &output);
+            options.compression = OutputCompression::Params(noop.clone());
+            options.max_sstable_size = Some(chunks * STORED_LEN - 1);
+            let first = &outputs(options)[0];
+            let counted = |partitions: u64| (partitions * len - 1) / CHUNK_LEN;
+            let expected = (1..).find(|n| counted(*n) >= chunks).unwrap();
+            let found = borders(first).len() as u64 - 1;
+            assert_eq!(
+                found, expected,
+                "{chunks} chunks, partitions of {len} bytes"
+            );
+        }
     }
 }
 
