@@ -63,7 +63,8 @@ struct Shared {
     compressors: Mutex<Vec<(ChunkCompressor, Vec<u8>)>>,
     ordered: Mutex<Ordered>,
     free: FreeBlocks,
-    /// There is an error in `ordered`, whose lock is held while a block is written.
+    /// A block is missing, and no other is written any more. The error is in `ordered`, whose lock is held
+    /// while a block is written, until somebody takes it.
     has_failed: AtomicBool,
     /// Bytes on disk. Grows before `encoded` does.
     written: AtomicU64,
@@ -199,8 +200,8 @@ impl DataOutput {
         // Every block's memory comes back after it was written or given up.
         self.shared.free.wait_for_all_but(0);
         let mut ordered = lock(&self.shared.ordered);
-        if let Some(error) = ordered.error.take() {
-            return Err(error);
+        if self.shared.has_failed.load(Ordering::Acquire) {
+            return Err(ordered.error.take().unwrap_or_else(lost));
         }
         let writer = ordered.writer.take().ok_or_else(lost)?;
         let file = writer.finish()?;
@@ -222,6 +223,10 @@ impl DataOutput {
 
 fn lost() -> Error {
     Error::Internal("compress workers ended".to_owned())
+}
+
+fn panicked() -> Error {
+    Error::Internal("panic while a block of Data.db was written, of which stderr tells".to_owned())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -291,7 +296,7 @@ impl Shared {
         if !self.has_failed.load(Ordering::Acquire) {
             return Ok(());
         }
-        lock(&self.ordered).error.take().map_or(Ok(()), Err)
+        Err(lock(&self.ordered).error.take().unwrap_or_else(lost))
     }
 
     fn encode(&self, raw: Vec<u8>) -> Result<Stored> {
@@ -354,7 +359,7 @@ impl Shared {
                 Ok(stored) => {
                     // The merge waits for the memory of every block, also of one that was in a panic.
                     let write = || self.write(&mut ordered, stored);
-                    catch_unwind(AssertUnwindSafe(write)).map_err(|_| lost())
+                    catch_unwind(AssertUnwindSafe(write)).map_err(|_| panicked())
                 }
                 Err(error) => Err(error),
             };
@@ -382,7 +387,7 @@ impl Shared {
             crcs,
             digest,
         } = stored;
-        if ordered.error.is_none() {
+        if ordered.error.is_none() && !self.has_failed.load(Ordering::Relaxed) {
             let bytes = match &compressed {
                 Some((_, out, len)) => &out[..*len],
                 None => &raw[..],
@@ -436,6 +441,10 @@ mod tests {
         drop(workers);
         output.put_block(block);
         assert!(output.take_buffer().is_err());
+        // Whatever becomes of the error, the file has a hole.
+        assert!(output.wait().is_err());
+        output.put_block(Vec::new());
+        assert!(output.finish().is_err());
     }
 
     #[test]
@@ -460,6 +469,7 @@ mod tests {
             digest: Crc32Run::default(),
         };
         output.shared.deliver(0, Ok(stored));
-        assert!(output.finish().is_err());
+        let error = output.finish().unwrap_err().to_string();
+        assert!(error.contains("panic"), "{error}");
     }
 }
