@@ -95,8 +95,11 @@ impl Mode {
     /// The mode that writes the given SSTable version.
     #[must_use]
     pub fn of_version(version: &str) -> Option<Self> {
-        let mut every = Self::ALL.into_iter().chain([Self::Da]);
-        every.find(|mode| mode.version() == version)
+        Self::of_both_releases().find(|mode| mode.version() == version)
+    }
+
+    fn of_both_releases() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().chain([Self::Da])
     }
 
     fn compatibility(self, release: Release) -> &'static str {
@@ -120,7 +123,10 @@ impl FromStr for Mode {
 
     /// The mode that writes this SSTable version.
     fn from_str(version: &str) -> Result<Self> {
-        Mode::of_version(version).with_context(|| format!("no server writes {version}"))
+        Mode::of_version(version).with_context(|| {
+            let versions: Vec<_> = Mode::of_both_releases().map(Mode::version).collect();
+            format!("no server writes {version}, but {}", versions.join(", "))
+        })
     }
 }
 

@@ -26,7 +26,7 @@ struct Arguments {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Only those whose names this pattern matches.
-    #[arg(long = "scenario", value_name = "NAME")]
+    #[arg(long = "scenario", value_name = "PATTERN")]
     scenarios: Vec<String>,
 }
 

@@ -39,7 +39,7 @@ fn seeds(text: &str) -> Result<Range<u64>> {
     let seeds = from.parse()?..to.parse()?;
     ensure!(
         !seeds.is_empty(),
-        "there is none from A to B, which is not one of them"
+        "A has to be less than B, the first seed that is not run"
     );
     Ok(seeds)
 }

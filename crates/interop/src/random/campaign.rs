@@ -30,6 +30,8 @@ pub struct Report {
     pub done: usize,
     /// Those of which the merge left something.
     pub outputs: usize,
+    /// Those of which it left several, when there was a greatest size.
+    pub divided: usize,
     /// Inputs of all of them.
     pub inputs: usize,
     /// Seeds that differ.
@@ -63,6 +65,7 @@ impl Campaign {
             report: Report {
                 done: 0,
                 outputs: 0,
+                divided: 0,
                 inputs: 0,
                 failed: Vec::new(),
                 elapsed: Duration::ZERO,
@@ -150,6 +153,7 @@ impl Campaign {
 /// A plan that was run; a failure to run it counts as a difference.
 struct Attempt {
     output: bool,
+    divided: bool,
     inputs: usize,
     differences: Vec<String>,
 }
@@ -160,11 +164,13 @@ impl Attempt {
         match server.run(plan, place) {
             Ok(outcome) => Attempt {
                 output: outcome.output,
+                divided: outcome.divided,
                 inputs: outcome.inputs,
                 differences: outcome.differences,
             },
             Err(error) => Attempt {
                 output: false,
+                divided: false,
                 inputs: 0,
                 differences: vec![format!("{error:#}")],
             },
@@ -200,6 +206,7 @@ fn record(work: &Mutex<Work>, plan: &Plan, attempt: &Attempt) {
     let report = &mut work.report;
     report.done += 1;
     report.outputs += usize::from(attempt.output);
+    report.divided += usize::from(attempt.divided);
     report.inputs += attempt.inputs;
     if !attempt.differences.is_empty() {
         report.failed.push(plan.seed);

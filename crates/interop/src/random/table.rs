@@ -242,7 +242,8 @@ pub(super) fn compression(rng: &mut Rng) -> Compression {
         return options;
     }
     options.insert("class".to_owned(), class.to_owned());
-    let kib = *rng.pick(&["4", "16", "16", "64"]);
+    // Most tables come to less than 16 KiB.
+    let kib = *rng.pick(&["1", "1", "4", "16", "64"]);
     options.insert("chunk_length_in_kb".to_owned(), kib.to_owned());
     if rng.one_in(4) {
         options.insert("min_compress_ratio".to_owned(), "1.1".to_owned());
