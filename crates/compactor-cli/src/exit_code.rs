@@ -9,6 +9,7 @@
 //! | 4 | refused, since it might lose data |
 //! | 130 | interrupted |
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -19,6 +20,8 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::say;
 
+/// Options or paths make no sense.
+const USAGE: u8 = 2;
 /// An input is damaged.
 pub const CORRUPT: u8 = 3;
 /// A signal asked it to stop.
@@ -58,6 +61,27 @@ pub fn report(error: &anyhow::Error, writes: Writes, as_json: bool) -> ExitCode 
     ExitCode::from(code)
 }
 
+/// Prints what is wrong with the options, or the help that they ask for, and chooses the exit code.
+/// Stdout gets the error as well if some option asks for JSON.
+pub fn of_usage(error: &clap::Error) -> ExitCode {
+    // Nobody may be listening.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    if asks_for_json(std::env::args_os()) {
+        Failure::of_usage(USAGE, &error.to_string()).print();
+    }
+    ExitCode::from(USAGE)
+}
+
+/// Whether `--format json` is among options that could not be parsed.
+fn asks_for_json(arguments: impl Iterator<Item = OsString>) -> bool {
+    let options: Vec<OsString> = arguments.take_while(|argument| argument != "--").collect();
+    let in_two = options.windows(2).any(|two| two == ["--format", "json"]);
+    in_two || options.iter().any(|option| option == "--format=json")
+}
+
 /// Prints what to do about an error, where there is something.
 pub fn say_remedy(error: &compactor::Error, writes: Writes) {
     for line in advice(error, writes) {
@@ -77,7 +101,7 @@ fn advice(error: &compactor::Error, writes: Writes) -> Vec<String> {
 pub fn of(error: &compactor::Error) -> u8 {
     match error.kind() {
         ErrorKind::Corrupt => CORRUPT,
-        ErrorKind::InvalidInput | ErrorKind::Unsupported => 2,
+        ErrorKind::InvalidInput | ErrorKind::Unsupported => USAGE,
         ErrorKind::Refused => 4,
         ErrorKind::Cancelled => INTERRUPTED,
         _ => 1,

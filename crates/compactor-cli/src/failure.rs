@@ -66,6 +66,21 @@ impl<'a> Failure<'a> {
         }
     }
 
+    /// Describes options that could not be parsed, by what is printed about them: paragraphs, of which the
+    /// first says what is wrong.
+    pub fn of_usage(exit_code: u8, printed: &str) -> Failure<'a> {
+        let printed = printed.trim().trim_start_matches("error: ");
+        let mut paragraphs = printed.split("\n\n").map(str::to_owned);
+        Failure {
+            exit_code,
+            kind: "usage",
+            message: paragraphs.next().unwrap_or_default(),
+            advice: paragraphs.collect(),
+            path: None,
+            damage: None,
+        }
+    }
+
     /// Prints it on stdout, where nobody may be listening.
     pub fn print(&self) {
         let document = Document { error: self };

@@ -41,7 +41,10 @@ struct Cli {
 
 fn main() -> ExitCode {
     share_arenas();
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit_code::of_usage(&error),
+    };
     let (writes, as_json) = (cli.command.writes(), cli.command.prints_json());
     let result = interrupt::survive_file_size_limit().map_err(anyhow::Error::from);
     match result.and_then(|()| cli.command.run()) {

@@ -320,6 +320,36 @@ fn failures_are_json_where_json_is_asked_for() {
     }
     assert_eq!(run("dump nowhere").1, b"");
 
+    // What cannot be parsed may be asked for as JSON behind what is wrong with it.
+    for (arguments, message) in [
+        ("merge --threads none --output out --format json", "'none'"),
+        ("merge --format=json in", "--output"),
+        ("merge --no-such-option --format json", "--no-such-option"),
+        ("verify --format json", "required"),
+    ] {
+        let (code, stdout, stderr) = run(arguments);
+        assert_eq!(code, 2, "{arguments}");
+        let document: serde_json::Value = serde_json::from_slice(&stdout).unwrap();
+        let error = &document["error"];
+        assert_eq!(
+            (&error["exit_code"], &error["kind"]),
+            (&2.into(), &"usage".into())
+        );
+        let told = error["message"].as_str().unwrap();
+        assert!(
+            told.contains(message) && stderr.contains(told),
+            "{error}\n{stderr}"
+        );
+    }
+    for arguments in ["merge in", "merge in -- --format json", "no-such-command"] {
+        let (code, stdout, _) = run(arguments);
+        assert_eq!((code, &stdout[..]), (2, &b""[..]), "{arguments}");
+    }
+    for arguments in ["--help --format json", "merge --help --format json"] {
+        let (code, stdout, _) = run(arguments);
+        assert!(code == 0 && stdout.starts_with(b"Merge"), "{arguments}");
+    }
+
     let table = directory.path().join("data/generated");
     let table = std::fs::read_dir(table).unwrap().next().unwrap();
     let data = table.unwrap().path().join("oa-1-big-Data.db");
