@@ -289,7 +289,12 @@ impl<'a> Parser<'a> {
     fn user_type(&mut self, multi_cell: bool, depth: usize) -> Result<CqlType> {
         self.expect(b'(')?;
         self.skip_separator();
+        let at = self.pos;
         let keyspace = self.ident().to_owned();
+        if keyspace.is_empty() {
+            // Written again, the name of the type would be read as the keyspace.
+            return Err(self.corrupt_at(at, "the keyspace of a user type", "none"));
+        }
         self.skip_separator();
         let name = self.hex()?;
         let mut fields = Vec::new();

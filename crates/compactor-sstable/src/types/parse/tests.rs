@@ -86,6 +86,14 @@ fn user_type_names_are_hexadecimal() {
     );
 }
 
+/// What is left when it is written would be read as another type.
+#[test]
+fn a_user_type_has_a_keyspace() {
+    for text in ["UserType(,,6e60)", "UserType()"] {
+        assert!(message(text).contains("keyspace of a user type"));
+    }
+}
+
 #[test]
 fn vectors_with_cassandras_blanks_and_without() {
     let vector = CqlType::Vector {
