@@ -150,10 +150,16 @@ impl Compaction {
             self.table
                 .remove_consumed(&self.request.merges.overlapping)?;
             self.table.end_round();
-            if !goes_on || observer.is_cancelled() {
+            let is_cancelled = observer.is_cancelled();
+            if goes_on {
+                jobs = self.table.next_round(&self.request.plan);
+            }
+            if is_cancelled && !jobs.is_empty() {
+                self.table.note_interruption();
+            }
+            if !goes_on || is_cancelled {
                 break;
             }
-            jobs = self.table.next_round(&self.request.plan);
         }
         publish(&mut self.table, &output)?;
         drop(work);

@@ -4,6 +4,7 @@
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compactor::compact::{CompactRequest, Compaction, Plan};
 use compactor::concurrent::SharedObserver;
@@ -59,6 +60,46 @@ fn merges_at_a_time_share_one_rate() {
     assert!(compacted.error.is_none(), "{:?}", compacted.error);
     assert_eq!(compacted.report.compactions, 2);
     assert_eq!(limiter.taken_bytes(), bytes);
+}
+
+/// Cancels when so many merges have ended.
+struct CancelsAfter(AtomicUsize);
+
+impl SharedObserver for CancelsAfter {
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    fn progress(&self, _merge: usize, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+
+    fn before_publish(&self, _data_path: &std::path::Path) -> EngineResult<()> {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// What is complete is not called interrupted, however late somebody asked to stop.
+#[test]
+fn an_interruption_is_one_where_something_is_left_to_do() {
+    for (ended, left, is_interrupted) in [(1, 5, true), (2, 2, false), (3, 2, false)] {
+        let temp = TempDir::new().unwrap();
+        let inputs = sstables(&temp, 8);
+        let merges = MergeRequest::new(inputs, temp.path().join("output"));
+        let four = [("max_threshold".to_owned(), "4".to_owned())];
+        let strategy = SizeTiered::from_options(&four.into_iter().collect()).unwrap();
+        let request = CompactRequest {
+            merges,
+            plan: Plan::SizeTiered(strategy),
+            concurrent: 1,
+            check: InputCheck::AllComponents,
+        };
+        let io = Io::new(IoOptions::default()).unwrap();
+        let compaction = Compaction::open(io, request).unwrap();
+        let observer = CancelsAfter(AtomicUsize::new(ended));
+        let report = compaction.run(&observer).unwrap().report;
+        assert_eq!(report.interrupted, is_interrupted, "{ended}");
+        assert_eq!(report.sstables_after, left, "{ended}");
+    }
 }
 
 /// All outputs of a merge but the first would be lost, while their inputs count as replaced.

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use anyhow::Context;
 use compactor::catalog::{self, Catalog};
@@ -235,8 +234,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
              copy in its place, from another replica, a backup or `compactor scrub`."
         ));
     }
-    let is_cut_off = interrupted.load(Ordering::Relaxed);
-    if is_cut_off {
+    if report.interrupted {
         say(format_args!(
             "compactor: interrupted; what was compacted until then is in place"
         ));
@@ -248,7 +246,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .collect();
     print_of(&summary::report(&report, args.format)?, &outputs)?;
     Ok(match error {
-        _ if is_cut_off => ExitCode::from(exit_code::INTERRUPTED),
+        _ if report.interrupted => ExitCode::from(exit_code::INTERRUPTED),
         Some(error) => ExitCode::from(exit_code::of(&error)),
         None => ExitCode::SUCCESS,
     })

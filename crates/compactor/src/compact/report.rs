@@ -33,6 +33,8 @@ pub struct CompactReport {
     pub untouched: Vec<PathBuf>,
     /// What could not be merged.
     pub failed: Vec<FailedCompaction>,
+    /// It was cancelled before there was nothing left to do.
+    pub interrupted: bool,
     /// Bytes of all components that merges read; what was merged several times counts as often.
     pub bytes_read: u64,
     /// Bytes of all components that merges wrote, final or not.

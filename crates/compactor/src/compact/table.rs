@@ -232,6 +232,11 @@ impl TableState {
         });
     }
 
+    /// Something is left to do, and nobody will.
+    pub(super) fn note_interruption(&mut self) {
+        self.report.interrupted = true;
+    }
+
     /// Removes the files of outputs that were merged on.
     pub(super) fn remove_consumed(&mut self, overlapping: &OverlappingSet) -> Result<()> {
         self.live
