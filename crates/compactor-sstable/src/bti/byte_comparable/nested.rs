@@ -94,8 +94,8 @@ pub(super) fn vector(
             None => reader.bytes_v("vector.element")?,
         };
         append_component(element, bytes, NEXT_COMPONENT_NULL, out)?;
-        if reader.is_empty() && element.fixed_len() == Some(0) {
-            // A vector of nothing: its dimension is all there is, and tells nothing.
+        if element.fixed_len() == Some(0) {
+            // A vector of nothing: its dimension is all there is, and tells nothing. Bytes are too many.
             break;
         }
     }

@@ -215,6 +215,14 @@ fn nested_values() {
         &vector,
         &[(&bytes("3f800000 bf800000"), "40 bf800000 40 407fffff 38")],
     );
+    // As many elements as a header claims, of no width, are not written one by one.
+    let nothings = CqlType::Vector {
+        element: Arc::new(CqlType::Empty),
+        dimension: i32::MAX as u32,
+    };
+    let mut out = Vec::new();
+    assert!(append_value(&nothings, &[0], &mut out).is_err());
+    assert!(out.len() < 8, "{out:?}");
     let composite = CqlType::Composite([CqlType::Utf8, CqlType::Int32].into());
     check(
         &composite,
