@@ -73,14 +73,21 @@ impl Judge {
 
     /// The bytes of the rows that a merge of this makes.
     fn merged(&self, input: &Copy) -> Result<Vec<u8>, compactor::Error> {
-        let mut request = self.request(&[&input.data()]);
+        self.rows_of(self.request(&[&input.data()]))
+    }
+
+    fn rows_of(&self, mut request: MergeRequest) -> Result<Vec<u8>, compactor::Error> {
         request.compression = OutputCompression::None;
         let data = self.run(request)?;
         let bytes = fs::read(&data).unwrap();
+        self.remove_outputs();
+        Ok(bytes)
+    }
+
+    fn remove_outputs(&self) {
         for entry in fs::read_dir(self.output.path()).unwrap() {
             fs::remove_file(entry.unwrap().path()).unwrap();
         }
-        Ok(bytes)
     }
 
     fn verified(&self, input: &Copy) -> Result<VerifyReport, compactor::Error> {
@@ -98,9 +105,7 @@ impl Judge {
         request.compression = compression;
         let made = self.run(request).unwrap();
         let copy = Copy::of(&made);
-        for entry in fs::read_dir(self.output.path()).unwrap() {
-            fs::remove_file(entry.unwrap().path()).unwrap();
-        }
+        self.remove_outputs();
         copy
     }
 }
@@ -364,15 +369,9 @@ fn what_overlaps_needs_no_summary() {
     let beside = Copy::of(&sstable("nb-range_nested/inputs/2"));
     let merged = || {
         let mut request = judge.request(&[&input.data()]);
-        request.compression = OutputCompression::None;
         request.scope = Scope::Overlapping(vec![beside.data()]);
         request.gc_before_s = Some(2_000_000_000);
-        let data = judge.run(request).unwrap();
-        let bytes = fs::read(&data).unwrap();
-        for entry in fs::read_dir(judge.output.path()).unwrap() {
-            fs::remove_file(entry.unwrap().path()).unwrap();
-        }
-        bytes
+        judge.rows_of(request).unwrap()
     };
     let range = || {
         let opened = InputSstable::open(&judge.io, &beside.data(), ReadMode::Buffered).unwrap();
