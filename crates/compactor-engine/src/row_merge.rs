@@ -223,17 +223,18 @@ impl RowMerger {
         let mut is_static = false;
         for (number, (source, map)) in rows.enumerate() {
             is_static = source.head.is_static();
-            let body = source
-                .body()
-                .map_err(|error| VersionError { number, error })?;
             versions.push(Version {
-                body,
+                body: source.unread_body(),
                 map,
                 number,
                 column: None,
                 cell: None,
                 cells_left: 0,
             });
+            if let Some(version) = versions.last_mut() {
+                let read = version.body.read_start(&source.head);
+                read.map_err(|error| VersionError { number, error })?;
+            }
         }
         let RowContext {
             active,

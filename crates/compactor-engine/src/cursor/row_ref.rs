@@ -34,6 +34,12 @@ impl<'a> RowRef<'a> {
         RowBody::open(self.bytes, &self.head, self.layout)
     }
 
+    /// The body, of which nothing is read yet: see [`RowBody::unread`].
+    #[inline]
+    pub fn unread_body(&self) -> RowBody<'a> {
+        RowBody::unread(self.bytes, &self.head, self.layout)
+    }
+
     /// Length of the body without sizes, an estimate of what it will take when written.
     #[inline]
     pub fn body_len(&self) -> usize {

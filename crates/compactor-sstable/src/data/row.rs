@@ -59,8 +59,17 @@ impl<'a> RowBody<'a> {
     /// Corruption if the body ends early or a value is out of range.
     #[inline]
     pub fn open(bytes: &'a [u8], head: &RowHead, layout: &'a Layout) -> Result<RowBody<'a>> {
+        let mut body = RowBody::unread(bytes, head, layout);
+        body.read_start(head)?;
+        Ok(body)
+    }
+
+    /// The same without anything read, for [`RowBody::read_start`] to do so where the body is to stay: it is
+    /// large, and a result that holds one is copied on its way.
+    #[inline]
+    pub fn unread(bytes: &'a [u8], head: &RowHead, layout: &'a Layout) -> RowBody<'a> {
         let columns = layout.columns(head.is_static());
-        let mut body = RowBody {
+        RowBody {
             layout,
             columns,
             bytes: bytes.get(..head.len).unwrap_or(bytes),
@@ -73,37 +82,45 @@ impl<'a> RowBody<'a> {
             liveness: Liveness::EMPTY,
             deletion: DeletionTime::LIVE,
             is_shadowable: false,
-        };
+        }
+    }
+
+    /// Reads liveness, deletion and columns subset of a body of which nothing was read; `head` is its own.
+    ///
+    /// # Errors
+    /// As [`RowBody::open`].
+    #[inline]
+    pub fn read_start(&mut self, head: &RowHead) -> Result<()> {
         if head.flags & flags::HAS_TIMESTAMP != 0 {
-            let timestamp = body.timestamp("row.timestamp")?;
-            body.written_liveness.timestamp = timestamp;
+            let timestamp = self.timestamp("row.timestamp")?;
+            self.written_liveness.timestamp = timestamp;
             if head.flags & flags::HAS_TTL != 0 {
-                let ttl = body.ttl("row.ttl")?;
-                let seconds = body.seconds("row.local_deletion_time")?;
-                let seconds = decode_local_deletion_time(seconds, ttl, layout.version);
-                body.written_liveness = Liveness::new(timestamp, ttl, seconds);
+                let ttl = self.ttl("row.ttl")?;
+                let seconds = self.seconds("row.local_deletion_time")?;
+                let seconds = decode_local_deletion_time(seconds, ttl, self.layout.version);
+                self.written_liveness = Liveness::new(timestamp, ttl, seconds);
             }
             // Even no deletion deletes the timestamp that means none (`DeletionTime.deletes`).
-            if !body.written_liveness.is_empty() {
-                body.liveness = body.written_liveness;
+            if !self.written_liveness.is_empty() {
+                self.liveness = self.written_liveness;
             }
         }
         if head.flags & flags::HAS_DELETION != 0 {
-            body.deletion = body.deletion_time("row.deletion")?;
-            body.is_shadowable = head.extended_flags & flags::HAS_SHADOWABLE_DELETION != 0;
-            body.deleted_up_to = body.deletion.marked_for_delete_at;
-            if body.deletion.deletes(body.liveness.timestamp) {
-                body.liveness = Liveness::EMPTY;
+            self.deletion = self.deletion_time("row.deletion")?;
+            self.is_shadowable = head.extended_flags & flags::HAS_SHADOWABLE_DELETION != 0;
+            self.deleted_up_to = self.deletion.marked_for_delete_at;
+            if self.deletion.deletes(self.liveness.timestamp) {
+                self.liveness = Liveness::EMPTY;
             }
-            if body.is_shadowable && body.liveness.timestamp > body.deletion.marked_for_delete_at {
-                body.deletion = DeletionTime::LIVE;
-                body.is_shadowable = false;
+            if self.is_shadowable && self.liveness.timestamp > self.deletion.marked_for_delete_at {
+                self.deletion = DeletionTime::LIVE;
+                self.is_shadowable = false;
             }
         }
         if head.flags & flags::HAS_ALL_COLUMNS == 0 {
-            body.present = PresentColumns::parse(body.bytes, &mut body.pos, columns.len())?;
+            self.present = PresentColumns::parse(self.bytes, &mut self.pos, self.columns.len())?;
         }
-        Ok(body)
+        Ok(())
     }
 
     /// True, before any column was read, if the row holds nothing: no liveness, deletion or column.
