@@ -86,6 +86,9 @@ pub enum Shape {
     /// Many rows per partition: `PRIMARY KEY (id, seq)` with a static and three regular columns, row
     /// deletions and range tombstones.
     Wide,
+    /// The table of [`Shape::Wide`] with small rows, most of them updated or deleted: cells with timestamps
+    /// of their own, tombstones of cells, rows and ranges.
+    Tombstones,
     /// `PRIMARY KEY ((sensor, bucket), at)`, newest first, everything with a TTL, part of it expired.
     TimeSeries,
 }
@@ -96,6 +99,7 @@ impl Shape {
         match self {
             Shape::KeyValue => "kv",
             Shape::Wide => "wide",
+            Shape::Tombstones => "tombstones",
             Shape::TimeSeries => "timeseries",
         }
     }
@@ -135,10 +139,15 @@ pub struct GenerateOptions {
     pub rows_per_partition: u32,
     /// Share of these values that LZ4 saves, roughly: 0 for random bytes.
     pub compressibility: f64,
-    /// [`Shape::Wide`]: share of the rows that are row deletions.
+    /// [`Shape::Wide`] and [`Shape::Tombstones`]: share of the rows that are row deletions.
     pub deletions: f64,
-    /// [`Shape::Wide`]: share of the rows at which a range tombstone of up to 20 rows starts.
+    /// The same: share of the rows at which a range tombstone of up to 20 rows starts.
     pub range_tombstones: f64,
+    /// The same: share of the other rows that are as UPDATE leaves them, without liveness, with some of
+    /// the columns.
+    pub updates: f64,
+    /// The same: share of the cells that are tombstones.
+    pub cell_tombstones: f64,
     /// [`Shape::TimeSeries`]: TTL of all rows, seconds.
     pub ttl_s: u32,
     /// [`Shape::TimeSeries`]: share of the rows that have expired at `now_s`.
@@ -172,8 +181,10 @@ impl GenerateOptions {
         let (value_len, rows_per_partition) = match shape {
             Shape::KeyValue => (1000, 1),
             Shape::Wide => (64, 1000),
+            Shape::Tombstones => (8, 1000),
             Shape::TimeSeries => (16, 1000),
         };
+        let has_many = shape == Shape::Tombstones;
         GenerateOptions {
             shape,
             output_directory: output_directory.into(),
@@ -185,8 +196,10 @@ impl GenerateOptions {
             value_len,
             rows_per_partition,
             compressibility: 0.5,
-            deletions: 0.02,
-            range_tombstones: 0.005,
+            deletions: if has_many { 0.2 } else { 0.02 },
+            range_tombstones: if has_many { 0.02 } else { 0.005 },
+            updates: if has_many { 0.5 } else { 0.0 },
+            cell_tombstones: if has_many { 0.2 } else { 0.0 },
             ttl_s: 7 * 86_400,
             expired: 0.3,
             now_s: now.as_secs() as i64,
@@ -203,7 +216,7 @@ impl GenerateOptions {
     fn columns(&self) -> TableColumns {
         match self.shape {
             Shape::KeyValue => key_value::columns(),
-            Shape::Wide => wide::columns(),
+            Shape::Wide | Shape::Tombstones => wide::columns(),
             Shape::TimeSeries => time_series::columns(),
         }
     }
@@ -306,7 +319,7 @@ impl Content {
             (Shape::TimeSeries, Some(timeline)) => {
                 Content::TimeSeries(TimeSeries::new(options, sstable, timeline), timeline)
             }
-            (Shape::Wide, _) => Content::Wide(Wide::new(options, sstable)),
+            (Shape::Wide | Shape::Tombstones, _) => Content::Wide(Wide::new(options, sstable)),
             _ => Content::KeyValue(KeyValue::new(options, sstable)),
         }
     }
@@ -443,5 +456,5 @@ fn sstable_timestamp(options: &GenerateOptions, sstable: u32) -> i64 {
 }
 
 fn has_any_deletion(options: &GenerateOptions) -> bool {
-    options.deletions > 0.0 || options.range_tombstones > 0.0
+    options.deletions > 0.0 || options.range_tombstones > 0.0 || options.cell_tombstones > 0.0
 }

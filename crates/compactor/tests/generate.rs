@@ -18,6 +18,12 @@ use compactor::{
 use tempfile::TempDir;
 
 const NOW_S: i64 = 1_780_000_000;
+const SHAPES: [Shape; 4] = [
+    Shape::KeyValue,
+    Shape::Wide,
+    Shape::Tombstones,
+    Shape::TimeSeries,
+];
 
 fn options(shape: Shape, directory: &Path) -> GenerateOptions {
     let mut options = GenerateOptions::new(shape, directory);
@@ -62,7 +68,7 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn every_shape_in_every_version_is_intact_and_merges() {
-    for shape in [Shape::KeyValue, Shape::Wide, Shape::TimeSeries] {
+    for shape in SHAPES {
         for version in [Version::Nb, Version::Oa, Version::Pa] {
             let temp = TempDir::new().unwrap();
             let mut options = options(shape, temp.path());
@@ -86,7 +92,8 @@ fn every_shape_in_every_version_is_intact_and_merges() {
                 );
                 assert_eq!(found.partitions, sstable.partitions);
                 assert_eq!(found.rows, sstable.rows);
-                assert_eq!(found.range_tombstone_markers > 0, shape == Shape::Wide);
+                let has_ranges = matches!(shape, Shape::Wide | Shape::Tombstones);
+                assert_eq!(found.range_tombstone_markers > 0, has_ranges);
                 let size = sstable.uncompressed_bytes as f64 / (512 << 10) as f64;
                 assert!(
                     (0.85..1.15).contains(&size),
@@ -102,8 +109,9 @@ fn every_shape_in_every_version_is_intact_and_merges() {
             let purged = merged.purged;
             match shape {
                 Shape::KeyValue => assert_eq!(purged.total, 0),
-                Shape::Wide => {
+                Shape::Wide | Shape::Tombstones => {
                     assert!(purged.row_deletions > 0 && purged.range_tombstone_bounds > 0);
+                    assert_eq!(purged.cell_tombstones > 0, shape == Shape::Tombstones);
                 }
                 Shape::TimeSeries => assert!(purged.expired > 0),
             }
@@ -113,7 +121,7 @@ fn every_shape_in_every_version_is_intact_and_merges() {
 
 #[test]
 fn the_same_options_give_the_same_bytes_and_another_seed_others() {
-    for shape in [Shape::KeyValue, Shape::Wide, Shape::TimeSeries] {
+    for shape in SHAPES {
         let temp = TempDir::new().unwrap();
         let of = |name: &str, threads, seed| {
             let mut options = options(shape, &temp.path().join(name));
@@ -156,6 +164,7 @@ fn rows_are_counted_in_whole_partitions() {
     for (shape, rows_per_partition, static_rows) in [
         (Shape::KeyValue, 1, 0),
         (Shape::Wide, 30, 4),
+        (Shape::Tombstones, 30, 4),
         (Shape::TimeSeries, 30, 0),
     ] {
         let temp = TempDir::new().unwrap();
@@ -257,6 +266,47 @@ fn the_share_asked_for_has_expired() {
             "asked for {expired}: {share}"
         );
         assert!(rows.values().all(|(liveness, _)| liveness.is_expiring()));
+    }
+}
+
+#[test]
+fn rows_are_updated_and_deleted_as_often_as_asked_for() {
+    let temp = TempDir::new().unwrap();
+    let mut options = options(Shape::Tombstones, temp.path());
+    options.amount = Amount::Rows(20_000);
+    options.sstables = 1;
+    options.range_tombstones = 0.0;
+    (options.deletions, options.updates, options.cell_tombstones) = (0.1, 0.4, 0.3);
+    let report = run(options);
+    let io = Io::new(IoOptions::default()).unwrap();
+    let mut scan = Scan::open(&io, &report.sstables[0].data_path, ReadMode::Buffered).unwrap();
+    let cursor = scan.cursor();
+    let (mut rows, mut deleted, mut updated, mut cells, mut tombstones) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    while cursor.next_partition().unwrap() {
+        cursor.next_unfiltered().unwrap();
+        while let Some(row) = cursor.row() {
+            let mut body = row.body().unwrap();
+            rows += 1.0;
+            deleted += f64::from(!body.deletion.is_live());
+            updated += f64::from(body.deletion.is_live() && body.liveness.is_empty());
+            while let Some(index) = body.next_column().unwrap() {
+                let cell = body.simple_cell(body.column(index)).unwrap().unwrap();
+                cells += 1.0;
+                tombstones += f64::from(cell.is_tombstone());
+            }
+            cursor.next_unfiltered().unwrap();
+        }
+    }
+    assert_eq!(rows, 20_000.0);
+    for (share, asked) in [
+        (deleted / rows, 0.1),
+        (updated / (rows - deleted), 0.4),
+        (tombstones / cells, 0.3),
+    ] {
+        assert!(
+            (share - asked).abs() < 0.02,
+            "{share} where {asked} was asked for"
+        );
     }
 }
 
@@ -365,7 +415,7 @@ fn what_is_there_is_not_touched() {
 #[test]
 fn options_without_sense_are_refused() {
     type Change = fn(&mut GenerateOptions);
-    let cases: [(Shape, Change, &str); 13] = [
+    let cases: [(Shape, Change, &str); 15] = [
         (Shape::KeyValue, |o| o.overlap = 1.5, "overlap 1.5"),
         (
             Shape::KeyValue,
@@ -373,6 +423,12 @@ fn options_without_sense_are_refused() {
             "compressibility NaN",
         ),
         (Shape::Wide, |o| o.deletions = -0.1, "deletions -0.1"),
+        (Shape::Tombstones, |o| o.updates = 1.1, "updates 1.1"),
+        (
+            Shape::Tombstones,
+            |o| o.cell_tombstones = 2.0,
+            "cell tombstones 2",
+        ),
         (Shape::KeyValue, |o| o.sstables = 0, "number of SSTables 0"),
         (
             Shape::KeyValue,

@@ -38,6 +38,8 @@ const TTL: RangeInclusive<Seconds> = Seconds(1)..=Seconds(20 * 365 * 86_400);
   kv          (id bigint PRIMARY KEY, value blob): one row per partition
   wide        PRIMARY KEY (id, seq) with a static and three regular columns of text, int and bigint,
               some absent; row deletions and range tombstones
+  tombstones  the same table with small rows, most of them updated or deleted: cells with timestamps
+              of their own, tombstones of cells, rows and ranges
   timeseries  PRIMARY KEY ((sensor, bucket), at), newest first, text and double, everything with a
               TTL, part of it expired
 
@@ -48,6 +50,9 @@ Examples:
 
   Wide partitions of 100,000 rows in SSTables for Cassandra 4:
     compactor generate --shape wide --rows-per-partition 100000 --sstable-version nb --output data
+
+  Rows of which nine of ten are updates, and a third of their cells tombstones:
+    compactor generate --shape tombstones --updates 0.9 --cell-tombstones 0.33 --output data
 
   A day of measurements, half of them expired:
     compactor generate --shape timeseries --ttl 1d --expired 0.5 --output data")]
@@ -110,7 +115,8 @@ pub struct Args {
     )]
     seed: u64,
 
-    /// Bytes of the blob or text of each row. Default: 1000 for kv, 64 for wide, 16 for timeseries.
+    /// Bytes of the blob or text of each row. Default: 1000 for kv, 64 for wide, 8 for
+    /// tombstones, 16 for timeseries.
     #[arg(
         long,
         help_heading = "Rows",
@@ -141,7 +147,7 @@ pub struct Args {
     )]
     compressibility: f64,
 
-    /// Shape wide: share of the rows that are deletions of a row. Default: 0.02.
+    /// Shapes wide and tombstones: share of the rows that are deletions of a row. Default: 0.02 and 0.2.
     #[arg(
         long,
         help_heading = "Rows",
@@ -151,7 +157,8 @@ pub struct Args {
     )]
     deletions: Option<f64>,
 
-    /// Shape wide: share of the rows where a range tombstone of up to 20 rows begins. Default: 0.005.
+    /// Shapes wide and tombstones: share of the rows where a range tombstone of up to 20 rows begins.
+    /// Default: 0.005 and 0.02.
     #[arg(
         long,
         help_heading = "Rows",
@@ -160,6 +167,27 @@ pub struct Args {
         allow_negative_numbers = true
     )]
     range_tombstones: Option<f64>,
+
+    /// Shapes wide and tombstones: share of the other rows that are updates of some columns, without
+    /// an INSERT. Default: 0 and 0.5.
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "0..1",
+        value_parser = within(SHARE),
+        allow_negative_numbers = true
+    )]
+    updates: Option<f64>,
+
+    /// Shapes wide and tombstones: share of the cells that are tombstones. Default: 0 and 0.2.
+    #[arg(
+        long,
+        help_heading = "Rows",
+        value_name = "0..1",
+        value_parser = within(SHARE),
+        allow_negative_numbers = true
+    )]
+    cell_tombstones: Option<f64>,
 
     /// Shape timeseries: TTL of every row, such as 12h or 7d. Default: 7d.
     #[arg(
@@ -191,7 +219,7 @@ pub struct Args {
     )]
     now: Option<i64>,
 
-    /// Shapes kv and wide: timestamp of the first SSTable, in microseconds since 1970; each SSTable
+    /// All shapes but timeseries: timestamp of the first SSTable, in microseconds since 1970; each SSTable
     /// is two hours newer than the one before. Default: 2025-01-01.
     #[arg(
         long,
@@ -287,6 +315,8 @@ pub enum ShapeName {
     Kv,
     /// Many rows per partition, with deletions.
     Wide,
+    /// The same with small rows, most of them updated or deleted.
+    Tombstones,
     /// Newest first, with a TTL.
     Timeseries,
 }
@@ -297,6 +327,7 @@ impl ShapeName {
         match self {
             ShapeName::Kv => Shape::KeyValue,
             ShapeName::Wide => Shape::Wide,
+            ShapeName::Tombstones => Shape::Tombstones,
             ShapeName::Timeseries => Shape::TimeSeries,
         }
     }
@@ -361,6 +392,8 @@ fn options(args: &Args) -> anyhow::Result<GenerateOptions> {
     set(&mut options.rows_per_partition, args.rows_per_partition);
     set(&mut options.deletions, args.deletions);
     set(&mut options.range_tombstones, args.range_tombstones);
+    set(&mut options.updates, args.updates);
+    set(&mut options.cell_tombstones, args.cell_tombstones);
     set(
         &mut options.ttl_s,
         args.ttl.map(|ttl| u32::try_from(ttl.0).unwrap_or(u32::MAX)),
@@ -381,18 +414,22 @@ fn set<T>(target: &mut T, value: Option<T>) {
 /// An option without effect is a misunderstanding.
 fn refuse_options_of_other_shapes(args: &Args, shape: Shape) -> anyhow::Result<()> {
     let is_series = shape == Shape::TimeSeries;
+    let is_wide = matches!(shape, Shape::Wide | Shape::Tombstones);
+    let of_wide = "wide or tombstones";
     let given = [
-        (
-            "--deletions",
-            args.deletions.is_some(),
-            shape == Shape::Wide,
-            "wide",
-        ),
+        ("--deletions", args.deletions.is_some(), is_wide, of_wide),
         (
             "--range-tombstones",
             args.range_tombstones.is_some(),
-            shape == Shape::Wide,
-            "wide",
+            is_wide,
+            of_wide,
+        ),
+        ("--updates", args.updates.is_some(), is_wide, of_wide),
+        (
+            "--cell-tombstones",
+            args.cell_tombstones.is_some(),
+            is_wide,
+            of_wide,
         ),
         ("--ttl", args.ttl.is_some(), is_series, "timeseries"),
         ("--expired", args.expired.is_some(), is_series, "timeseries"),
@@ -401,7 +438,7 @@ fn refuse_options_of_other_shapes(args: &Args, shape: Shape) -> anyhow::Result<(
             "--first-timestamp",
             args.first_timestamp.is_some(),
             !is_series,
-            "kv or wide",
+            "kv, wide or tombstones",
         ),
     ];
     match given

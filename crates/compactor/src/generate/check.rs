@@ -36,6 +36,8 @@ pub(super) fn check(options: &GenerateOptions) -> Result<Option<Timeline>> {
         ("compressibility", options.compressibility),
         ("deletions", options.deletions),
         ("range tombstones", options.range_tombstones),
+        ("updates", options.updates),
+        ("cell tombstones", options.cell_tombstones),
         ("expired", options.expired),
     ];
     for (what, share) in shares {
@@ -81,9 +83,11 @@ pub(super) fn check(options: &GenerateOptions) -> Result<Option<Timeline>> {
     match options.shape {
         Shape::TimeSeries => check_timeline(options).map(Some),
         Shape::KeyValue if options.rows_per_partition != 1 => Err(Error::invalid(
-            "shape kv has one row per partition; shapes wide and timeseries have more".to_owned(),
+            "shape kv has one row per partition; the other shapes have more".to_owned(),
         )),
-        Shape::KeyValue | Shape::Wide => check_timestamps(options).map(|()| None),
+        Shape::KeyValue | Shape::Wide | Shape::Tombstones => {
+            check_timestamps(options).map(|()| None)
+        }
     }
 }
 
@@ -145,7 +149,7 @@ pub(super) fn check_partition_count(options: &GenerateOptions, count: u64) -> Re
     let most = match options.shape {
         Shape::TimeSeries => time_series::MAX_PARTITIONS,
         // Numbers of ten digits in the keys.
-        Shape::Wide => 9_999_999_999,
+        Shape::Wide | Shape::Tombstones => 9_999_999_999,
         Shape::KeyValue => i64::MAX as u64,
     };
     if all > most {

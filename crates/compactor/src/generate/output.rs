@@ -41,6 +41,17 @@ struct PendingCell {
     column: u32,
     start: usize,
     end: usize,
+    times: CellTimes,
+}
+
+/// When a cell was written.
+#[derive(Clone, Copy, Debug)]
+enum CellTimes {
+    /// As its row was.
+    OfRow,
+    At(i64),
+    /// It is a tombstone.
+    Deleted(DeletionTime),
 }
 
 impl RowBuffer {
@@ -52,12 +63,33 @@ impl RowBuffer {
 
     /// Makes what was appended to the values since the last call the cell of `column`.
     pub(super) fn end_cell(&mut self, column: u32) {
-        let start = self.cells.last().map_or(0, |cell| cell.end);
+        self.push(column, CellTimes::OfRow);
+    }
+
+    /// As [`RowBuffer::end_cell`], of a cell with a timestamp of its own.
+    pub(super) fn end_cell_at(&mut self, column: u32, timestamp: i64) {
+        self.push(column, CellTimes::At(timestamp));
+    }
+
+    /// Drops what was appended to the values since the last call, and makes the cell of `column` a
+    /// tombstone.
+    pub(super) fn end_tombstone(&mut self, column: u32, deletion: DeletionTime) {
+        self.values.truncate(self.end());
+        self.push(column, CellTimes::Deleted(deletion));
+    }
+
+    fn push(&mut self, column: u32, times: CellTimes) {
         self.cells.push(PendingCell {
             column,
-            start,
+            start: self.end(),
             end: self.values.len(),
+            times,
         });
+    }
+
+    /// Where the values of the cells so far end.
+    fn end(&self) -> usize {
+        self.cells.last().map_or(0, |cell| cell.end)
     }
 }
 
@@ -105,6 +137,11 @@ impl<'a, B: BlockOutput, I: SstableIndex> Output<'a, B, I> {
         )
     }
 
+    /// Writes a row without liveness, whose cells all have times of their own.
+    pub(super) fn add_updated_row(&mut self, buffer: &RowBuffer) -> Result<()> {
+        self.write(false, buffer, Liveness::EMPTY, DeletionTime::LIVE)
+    }
+
     /// Writes a row that is nothing but deleted.
     pub(super) fn add_deleted_row(
         &mut self,
@@ -125,10 +162,23 @@ impl<'a, B: BlockOutput, I: SstableIndex> Output<'a, B, I> {
         row.liveness = if is_static { Liveness::EMPTY } else { liveness };
         row.deletion = deletion;
         for (index, cell) in buffer.cells.iter().enumerate() {
+            let (timestamp, local_deletion_time, ttl) = match cell.times {
+                CellTimes::OfRow => (
+                    liveness.timestamp,
+                    liveness.local_expiration_time,
+                    liveness.ttl,
+                ),
+                CellTimes::At(timestamp) => (timestamp, NO_DELETION_TIME, NO_TTL),
+                CellTimes::Deleted(deletion) => (
+                    deletion.marked_for_delete_at,
+                    deletion.local_deletion_time,
+                    NO_TTL,
+                ),
+            };
             row.cells.push(CellView {
-                timestamp: liveness.timestamp,
-                local_deletion_time: liveness.local_expiration_time,
-                ttl: liveness.ttl,
+                timestamp,
+                local_deletion_time,
+                ttl,
                 path: &[],
                 value: &buffer.values[cell.start..cell.end],
             });

@@ -1,4 +1,5 @@
-//! Shape `wide`: many rows per partition, several columns, row deletions and range tombstones.
+//! Shapes `wide` and `tombstones`: many rows per partition, several columns, row deletions and range
+//! tombstones; rows as UPDATE leaves them, and tombstones of cells.
 
 use compactor_engine::partition_writer::BlockOutput;
 use compactor_engine::sstable_index::SstableIndex;
@@ -18,7 +19,8 @@ use crate::error::Result;
 /// Columns, in header order.
 const AMOUNT: u32 = 0;
 const NOTE: u32 = 1;
-const QUANTITY: u32 = 2;
+/// How many; the last is `quantity`.
+const COLUMNS: u32 = 3;
 /// Share of the rows that lack a column.
 const ABSENT: f64 = 0.1;
 /// Rows that a range tombstone covers at most.
@@ -48,6 +50,8 @@ pub(super) struct Wide {
     values: Values,
     deletions: f64,
     range_tombstones: f64,
+    updates: f64,
+    cell_tombstones: f64,
     has_deletions: bool,
     first_timestamp: i64,
     row: RowBuffer,
@@ -72,6 +76,8 @@ impl Wide {
             values: Values::new(options.compressibility),
             deletions: options.deletions,
             range_tombstones: options.range_tombstones,
+            updates: options.updates,
+            cell_tombstones: options.cell_tombstones,
             has_deletions: has_any_deletion(options),
             first_timestamp: sstable_timestamp(options, sstable),
             row: RowBuffer::default(),
@@ -163,26 +169,46 @@ impl Wide {
         if random.happens(self.deletions) {
             return out.add_deleted_row(&self.row, deletion_at(timestamp));
         }
-        if !random.happens(ABSENT) {
-            // Amounts of up to some thousands, in cents.
-            let amount = random.below(1_000_000) as i64;
-            self.row.values.extend_from_slice(&amount.to_be_bytes());
-            self.row.end_cell(AMOUNT);
+        if random.happens(self.updates) {
+            // At least one column: each has a bit.
+            let columns = 1 + random.below((1 << COLUMNS) - 1);
+            for column in (0..COLUMNS).filter(|column| columns & (1 << column) != 0) {
+                let written = timestamp + random.below(SECOND_US as u64) as i64;
+                self.put_cell(random, column);
+                match random.happens(self.cell_tombstones) {
+                    true => self.row.end_tombstone(column, deletion_at(written)),
+                    false => self.row.end_cell_at(column, written),
+                }
+            }
+            return out.add_updated_row(&self.row);
         }
-        if !random.happens(ABSENT) {
-            self.values
-                .put_text(random, self.value_len, &mut self.row.values);
-            self.row.end_cell(NOTE);
-        }
-        if !random.happens(ABSENT) {
-            let quantity = random.below(1000) as i32;
-            self.row.values.extend_from_slice(&quantity.to_be_bytes());
-            self.row.end_cell(QUANTITY);
+        for column in 0..COLUMNS {
+            if random.happens(ABSENT) {
+                continue;
+            }
+            // What INSERT makes of a null.
+            if random.happens(self.cell_tombstones) {
+                self.row.end_tombstone(column, deletion_at(timestamp));
+                continue;
+            }
+            self.put_cell(random, column);
+            self.row.end_cell(column);
         }
         out.add_row(
             &self.row,
             Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME),
         )
+    }
+
+    /// Appends a value of a column.
+    fn put_cell(&mut self, random: &mut Random, column: u32) {
+        let out = &mut self.row.values;
+        match column {
+            // Amounts of up to some thousands, in cents.
+            AMOUNT => out.extend_from_slice(&(random.below(1_000_000) as i64).to_be_bytes()),
+            NOTE => self.values.put_text(random, self.value_len, out),
+            _ => out.extend_from_slice(&(random.below(1000) as i32).to_be_bytes()),
+        }
     }
 
     /// Rows of one number lie side by side: the place that all SSTables share, or their own.
