@@ -543,8 +543,7 @@ impl<S: BlockSource> Cursor<S> {
         self.order_prefix
     }
 
-    /// Whoever reads wants [`Cursor::plain_row`] of most rows: looks for several of them at once, where
-    /// the table allows it.
+    /// Looks for several rows at once, where the table allows it.
     pub(crate) fn look_ahead(&mut self, is_wanted: bool) {
         self.looks_ahead =
             is_wanted && self.has_order_prefixes && RowsAhead::may_find(&self.layout);
@@ -580,25 +579,31 @@ impl<S: BlockSource> Cursor<S> {
     pub fn plain_row(&self) -> Option<PlainRow<'_>> {
         match &self.place {
             Place::Row(head) => PlainRow::read(self.window.bytes(), head, &self.layout),
-            Place::RowAhead => Some(self.ahead.current()?.plain(self.window.bytes())),
+            Place::RowAhead => self.ahead.current()?.plain(self.window.bytes()),
             _ => None,
         }
     }
 
-    /// On one of the plain rows that were found in advance.
+    /// On one of the rows that were found in advance.
     #[inline(always)]
-    pub(crate) fn is_on_row_ahead(&self) -> bool {
+    fn is_on_row_ahead(&self) -> bool {
         matches!(self.place, Place::RowAhead)
     }
 
-    /// The current row and its order prefix, if it is one of the plain rows that were found in advance.
+    /// On a plain one of the rows that were found in advance.
+    #[inline(always)]
+    pub(crate) fn is_on_plain_row_ahead(&self) -> bool {
+        self.is_on_row_ahead() && self.ahead.current().is_some_and(RowAhead::is_plain)
+    }
+
+    /// The current row and its order prefix, if it is a plain one of the rows that were found in advance.
     #[inline(always)]
     pub(crate) fn plain_row_ahead(&self) -> Option<(u64, PlainRow<'_>)> {
         if !self.is_on_row_ahead() {
             return None;
         }
         let row = self.ahead.current()?;
-        Some((row.order_prefix, row.plain(self.window.bytes())))
+        Some((row.order_prefix, row.plain(self.window.bytes())?))
     }
 
     /// The current range tombstone marker.

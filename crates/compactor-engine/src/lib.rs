@@ -63,6 +63,7 @@ pub mod row_shadow;
 pub mod scan;
 mod shadow_plan;
 pub mod shadow_sources;
+mod simple_merge;
 pub mod sstable_index;
 pub mod sstable_writer;
 pub mod staging;

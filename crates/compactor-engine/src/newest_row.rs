@@ -1,10 +1,7 @@
-//! Versions of a row that are all plain: often the newest one is all that is left, and otherwise the newest
-//! cell of each column is.
+//! Versions of a row that are all plain: often the newest one is all that is left.
 
 use std::cmp::Ordering;
 
-use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::data::plain_cells::PlainCells;
 use compactor_sstable::data::plain_row::PlainRow;
 
 use crate::merge_input::MergeInput;
@@ -51,47 +48,4 @@ pub(crate) fn newest_plain<'a, S: BlockSource>(
     }
     let is_whole = others.is_empty() || newest.has_all_columns();
     (same_columns && is_whole && !is_ambiguous).then_some(newest)
-}
-
-/// Versions that [`plain_versions`] takes at most.
-pub(crate) const MOST_VERSIONS: usize = 4;
-
-/// Of the versions of a row, newest first, those that are newer than the deletion that is open; where all
-/// are plain, no two are as new and none expires. Returns the newest and the number of them; `None` where
-/// this does not hold, or nothing is left.
-pub(crate) fn plain_versions<'a, S: BlockSource>(
-    inputs: &'a [MergeInput<S>],
-    members: &[u32],
-    active: DeletionTime,
-    versions: &mut [PlainCells<'a>; MOST_VERSIONS],
-) -> Option<(PlainRow<'a>, usize)> {
-    let mut newest: Option<PlainRow<'a>> = None;
-    let mut count = 0;
-    for &number in members {
-        let input = &inputs[number as usize];
-        let row = input.cursor.plain_row()?;
-        let is_same_place = newest.is_none_or(|other| other.clustering() == row.clustering());
-        if count == MOST_VERSIONS || !input.may_copy_rows() || !is_same_place {
-            return None;
-        }
-        let cells = PlainCells::of(&row, input.cursor.layout())?;
-        let older = versions[..count]
-            .iter()
-            .position(|other| other.timestamp() <= cells.timestamp())
-            .unwrap_or(count);
-        if older < count && versions[older].timestamp() == cells.timestamp() {
-            return None;
-        }
-        versions[older..=count].rotate_right(1);
-        versions[older] = cells;
-        if older == 0 {
-            newest = Some(row);
-        }
-        count += 1;
-    }
-    if !active.is_live() {
-        let is_left = |version: &PlainCells<'_>| version.timestamp() > active.marked_for_delete_at;
-        count = versions[..count].iter().take_while(|v| is_left(v)).count();
-    }
-    newest.filter(|_| count > 0).map(|newest| (newest, count))
 }

@@ -2,9 +2,10 @@
 //!
 //! Inputs meet in a tournament on (token, key); those at the same partition meet in a second one on
 //! the clustering inside it. Plain rows, as INSERT leaves them, are copied behind their times, in runs
-//! while one input stands before all others, and where versions of a row meet, the newest of them or
-//! the newest cell of each column. Another row that only one input has, under no deletion and with
-//! nothing in it to purge, is transcoded as it is read; everything else goes through [`RowMerger`].
+//! while one input stands before all others, and where versions of a row meet, the newest of them if it
+//! has every column. Other rows of simple columns go through [`SimpleMerger`]. Another row that only one
+//! input has, under no deletion and with nothing in it to purge, is transcoded as it is read; everything
+//! else goes through [`RowMerger`].
 //!
 //! A partition that only one input has is passed on row by row, and nothing in it shadows anything else,
 //! as in Cassandra: every SSTable has removed what it deletes itself.
@@ -30,6 +31,7 @@ use crate::partition_writer::{BlockOutput, PartitionWriter};
 use crate::purge::{PurgeLimit, PurgeLimits, Purger};
 use crate::row_merge::RowMerger;
 use crate::shadow_sources::ShadowSources;
+use crate::simple_merge::SimpleMerger;
 use crate::sstable_index::SstableIndex;
 use crate::tournament::Tournament;
 use crate::window::BlockSource;
@@ -62,6 +64,8 @@ pub struct PartitionMerger<S, B, I> {
     shadow: Option<ShadowSources<S>>,
     purger: Purger,
     rows: RowMerger,
+    /// `None` where the output has too many columns.
+    simple_rows: Option<SimpleMerger>,
     counts: MergeCounts,
     /// Of an earlier pass: where it is told how many inputs a partition came from.
     origin_output: Option<OriginCountsWriter>,
@@ -100,6 +104,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             ..MergeCounts::default()
         };
         let has_counters = output.regular_columns.iter().any(|c| c.is_counter);
+        let output_columns = output.regular_columns.len();
         PartitionMerger {
             inputs,
             writer,
@@ -112,6 +117,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 limit: PurgeLimit::Nothing,
             },
             rows: RowMerger::default(),
+            simple_rows: SimpleMerger::new(output_columns),
             counts,
             origin_output: None,
             has_counters,
@@ -427,7 +433,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             if pending.is_none()
                 && let Some(place) = clusterings.only_winner()
                 && let first = group[place as usize] as usize
-                && self.inputs[first].cursor.is_on_row_ahead()
+                && self.inputs[first].cursor.is_on_plain_row_ahead()
             {
                 let limit = self.least_order_prefix(group, clusterings.rivals(place));
                 if self.copy_run(first, limit, active)? {

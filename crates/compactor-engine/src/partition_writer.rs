@@ -25,6 +25,7 @@ use crate::sstable_index::{IndexedPartition, SstableIndex};
 
 mod lone_row;
 mod plain_rows;
+mod simple_rows;
 mod splice;
 
 pub use lone_row::TranscodeError;
@@ -190,7 +191,14 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         row: &MergedRow<'_>,
         guessed_body_len: usize,
     ) -> Result<()> {
-        let layout = Arc::clone(&self.layout);
+        let begin = self.begin_unfiltered();
+        let previous_size = match is_static {
+            // It has no unfiltered before it.
+            true => 0,
+            false => self.position() - self.start - self.previous,
+        };
+        let layout = &*self.layout;
+        let (out, collector) = (&mut self.out, &mut self.collector);
         let columns = layout.columns(is_static);
         let shape = RowShape {
             is_static,
@@ -200,15 +208,14 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             has_complex_deletion: row.columns.iter().any(|c| !c.deletion.is_live()),
             has_all_columns: row.columns.len() == columns.len(),
         };
-        let begin = self.begin_unfiltered();
-        let frame = self.begin_row(&shape, clustering, guessed_body_len);
-        layout.put_body_start(&mut self.out, &shape);
+        let frame = RowFrame::begin(out, &shape, clustering, previous_size, guessed_body_len);
+        layout.put_body_start(out, &shape);
         if !shape.has_all_columns {
             let present = row.columns.iter().map(|c| c.index as usize);
-            write_subset(&mut self.out, columns.len(), present);
+            write_subset(out, columns.len(), present);
         }
-        self.note_liveness(&row.liveness);
-        self.collector.update_deletion_time(&row.deletion);
+        note_liveness(collector, &row.liveness);
+        collector.update_deletion_time(&row.deletion);
         let mut columns_set = 0;
         let mut made_counters = row.made_counters.iter().peekable();
         for merged in &row.columns {
@@ -218,12 +225,12 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             let cells = &row.cells[merged.first_cell..merged.first_cell + merged.cell_count];
             if column.is_complex {
                 layout.put_complex_header(
-                    &mut self.out,
+                    out,
                     shape.has_complex_deletion,
                     &merged.deletion,
                     cells.len(),
                 );
-                self.collector.update_deletion_time(&merged.deletion);
+                collector.update_deletion_time(&merged.deletion);
             }
             columns_set += u64::from(!cells.is_empty());
             for (index, cell) in (merged.first_cell..).zip(cells) {
@@ -231,16 +238,16 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
                 if let Some((_, range)) = made_counters.next_if(|(made, _)| *made == index) {
                     cell.value = row.contexts.get(range);
                 }
-                layout.put_cell(&mut self.out, column, &row.liveness, &cell);
-                self.note_cell(&cell);
+                layout.put_cell(out, column, &row.liveness, &cell);
+                collector.update_cell(cell.timestamp, cell.ttl, cell.local_deletion_time);
                 if column.is_counter {
-                    self.note_counter(&cell);
+                    note_counter(collector, &cell);
                 }
             }
         }
-        frame.end(&mut self.out);
+        frame.end(out);
         self.rows += 1;
-        self.collector.add_row(columns_set);
+        collector.add_row(columns_set);
         if is_static {
             self.static_is_empty = false;
             self.header_len = self.position() - self.start;
@@ -263,8 +270,9 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
     ) -> Result<()> {
         let begin = self.begin_unfiltered();
         let previous_size = self.position() - self.start - self.previous;
-        let layout = Arc::clone(&self.layout);
-        layout.put_marker(&mut self.out, kind, bound, close, open, previous_size);
+        let out = &mut self.out;
+        self.layout
+            .put_marker(out, kind, bound, close, open, previous_size);
         self.collector.update_deletion_time(close);
         self.collector.update_deletion_time(open);
         self.open_marker = *open;
@@ -357,28 +365,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         self.out.len()
     }
 
-    #[inline]
-    fn begin_row(
-        &mut self,
-        shape: &RowShape,
-        clustering: &[u8],
-        guessed_body_len: usize,
-    ) -> RowFrame {
-        // The static row has no unfiltered before it and records 0.
-        let previous_size = if shape.is_static {
-            0
-        } else {
-            self.position() - self.start - self.previous
-        };
-        RowFrame::begin(
-            &mut self.out,
-            shape,
-            clustering,
-            previous_size,
-            guessed_body_len,
-        )
-    }
-
     /// Ends the unfiltered that begins there in `out`; `name` says where its clustering lies.
     // Inlined, so that `name` comes in registers: by way of memory it would be waited for.
     #[inline(always)]
@@ -448,34 +434,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         Ok(())
     }
 
-    #[inline]
-    fn note_cell(&mut self, cell: &CellView<'_>) {
-        self.collector
-            .update_cell(cell.timestamp, cell.ttl, cell.local_deletion_time);
-    }
-
-    fn note_counter(&mut self, cell: &CellView<'_>) {
-        // Contexts were checked when they were read.
-        if !cell.is_tombstone()
-            && Context::parse(cell.value).is_ok_and(|context| context.has_legacy_shards())
-        {
-            self.collector.set_legacy_counter_shards();
-        }
-    }
-
-    #[inline]
-    fn note_liveness(&mut self, liveness: &Liveness) {
-        if !liveness.is_empty() {
-            let Liveness {
-                timestamp,
-                ttl,
-                local_expiration_time,
-            } = *liveness;
-            self.collector
-                .update_liveness(timestamp, ttl, local_expiration_time);
-        }
-    }
-
     /// The first and the last clustering of a partition tell the slice that it covers.
     fn note_clustering(&mut self, is_first: bool) {
         let clustering = &self.layout.clustering;
@@ -501,6 +459,27 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             };
             self.collector.update_clustering(clustering, prefix);
         }
+    }
+}
+
+#[inline]
+fn note_liveness(collector: &mut MetadataCollector, liveness: &Liveness) {
+    if !liveness.is_empty() {
+        let Liveness {
+            timestamp,
+            ttl,
+            local_expiration_time,
+        } = *liveness;
+        collector.update_liveness(timestamp, ttl, local_expiration_time);
+    }
+}
+
+fn note_counter(collector: &mut MetadataCollector, cell: &CellView<'_>) {
+    // Contexts were checked when they were read.
+    if !cell.is_tombstone()
+        && Context::parse(cell.value).is_ok_and(|context| context.has_legacy_shards())
+    {
+        collector.set_legacy_counter_shards();
     }
 }
 

@@ -5,8 +5,8 @@
 //!
 //! Source: `PurgeFunction`, `DeletionPurger`, `CompactionController`, `AbstractCell.purge`.
 
-use compactor_sstable::data::cell::{CellView, Liveness};
-use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::cell::{CellView, Liveness, NO_TTL};
+use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::partitioner::KeyHash;
 
 /// Up to which timestamp deletions of the current partition may go.
@@ -48,6 +48,20 @@ pub enum Purged<'a> {
     Dropped,
 }
 
+/// What became of a cell, by its times alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgedTimes {
+    /// It stays as it was.
+    Kept,
+    /// It had expired and is now a tombstone without a TTL or value.
+    Converted {
+        /// The tombstone's, seconds.
+        local_deletion_time: i64,
+    },
+    /// It is gone.
+    Dropped,
+}
+
 impl Purger {
     /// A deletion of this timestamp and local deletion time may go.
     #[inline]
@@ -81,32 +95,48 @@ impl Purger {
     /// deletion time is when it was written, and is asked again.
     #[inline]
     pub fn purge_cell<'a>(&self, cell: CellView<'a>) -> Purged<'a> {
-        if cell.is_live(self.now_s) {
-            return Purged::Kept(cell);
+        match self.purge_times(cell.timestamp, cell.local_deletion_time, cell.ttl) {
+            PurgedTimes::Kept => Purged::Kept(cell),
+            PurgedTimes::Converted {
+                local_deletion_time,
+            } => Purged::Converted(CellView {
+                local_deletion_time,
+                ttl: NO_TTL,
+                value: &[],
+                ..cell
+            }),
+            PurgedTimes::Dropped => Purged::Dropped,
         }
-        if self.is_purgeable(cell.timestamp, cell.local_deletion_time) {
-            return Purged::Dropped;
+    }
+
+    /// As [`Purger::purge_cell`], of a cell with these times.
+    #[inline]
+    pub fn purge_times(&self, timestamp: i64, local_deletion_time: i64, ttl: i32) -> PurgedTimes {
+        let is_expiring = ttl != NO_TTL;
+        if local_deletion_time == NO_DELETION_TIME
+            || (is_expiring && self.now_s < local_deletion_time)
+        {
+            return PurgedTimes::Kept;
         }
-        if !cell.is_expiring() {
-            return Purged::Kept(cell);
+        if self.is_purgeable(timestamp, local_deletion_time) {
+            return PurgedTimes::Dropped;
         }
-        let local_deletion_time = cell.local_deletion_time - i64::from(cell.ttl);
-        if self.is_purgeable(cell.timestamp, local_deletion_time) {
-            return Purged::Dropped;
+        if !is_expiring {
+            return PurgedTimes::Kept;
         }
-        Purged::Converted(CellView {
+        let local_deletion_time = local_deletion_time - i64::from(ttl);
+        if self.is_purgeable(timestamp, local_deletion_time) {
+            return PurgedTimes::Dropped;
+        }
+        PurgedTimes::Converted {
             local_deletion_time,
-            ttl: 0,
-            value: &[],
-            ..cell
-        })
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 
     const PURGER: Purger = Purger {
         now_s: 1000,

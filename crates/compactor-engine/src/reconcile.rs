@@ -18,8 +18,9 @@ pub fn reconcile<'a>(left: CellView<'a>, right: CellView<'a>) -> CellView<'a> {
     }
 }
 
+/// Whether [`reconcile`] keeps `left`.
 #[inline]
-fn left_wins(left: &CellView<'_>, right: &CellView<'_>) -> bool {
+pub(crate) fn left_wins(left: &CellView<'_>, right: &CellView<'_>) -> bool {
     if left.timestamp != right.timestamp {
         return left.timestamp > right.timestamp;
     }

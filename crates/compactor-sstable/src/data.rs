@@ -17,14 +17,15 @@ pub mod clustering;
 pub mod columns;
 pub mod counter;
 pub mod deletion_time;
+mod deltas;
 pub mod encode;
 pub mod flags;
 pub mod layout;
 pub mod parse;
 pub mod partition;
-pub mod plain_cells;
 pub mod plain_row;
 pub mod row;
+pub mod simple_row;
 pub mod unfiltered;
 
 #[cfg(test)]

@@ -43,7 +43,10 @@ pub fn write_unsigned(out: &mut Vec<u8>, value: u64) {
         return;
     }
     let (encoded, len) = encode(value);
-    out.extend_from_slice(&encoded[..len]);
+    let end = out.len() + len;
+    // A copy of constant length is a few instructions, and one of another length a call.
+    out.extend_from_slice(&encoded);
+    out.truncate(end);
 }
 
 /// Appends a Java `int` the way `writeUnsignedVInt32` does: sign-extended to 64 bits, so that a

@@ -1,4 +1,4 @@
-//! Plain rows behind the cursor, found several at a time.
+//! Rows behind the cursor, found several at a time.
 //!
 //! Finding out where a row's parts lie is one short chain of loads after the other. For many rows in one
 //! loop the processor works on several of them at once; between two rows of a merge it has
@@ -16,30 +16,55 @@ const MOST: usize = 16;
 /// No further row is looked for behind so many bytes: of long rows it costs little to find each alone.
 const MOST_BYTES: usize = 2 << 10;
 
-/// A plain row whose clustering sorts behind that of the one before it, where there is one here.
+/// A row whose clustering sorts behind that of the one before it, where there is one here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowAhead {
     pub(super) head: RowHead,
     pub(super) order_prefix: u64,
+    plain: Option<PlainParts>,
+}
+
+/// What a [`PlainRow`] has beside the head of the row.
+#[derive(Clone, Copy, Debug)]
+struct PlainParts {
     liveness: Liveness,
     columns_start: u32,
     live_cells: u32,
     expiring_cells: u32,
 }
 
-impl RowAhead {
-    /// The row, which begins where `bytes` does.
+impl PlainParts {
+    /// Those of `row`, which was found in a window.
     #[inline(always)]
-    pub(super) fn plain<'a>(&self, bytes: &'a [u8]) -> PlainRow<'a> {
-        PlainRow {
+    fn of(row: &PlainRow<'_>) -> Option<PlainParts> {
+        Some(PlainParts {
+            liveness: row.liveness,
+            columns_start: u32::try_from(row.columns_start).ok()?,
+            live_cells: row.live_cells,
+            expiring_cells: row.expiring_cells,
+        })
+    }
+}
+
+impl RowAhead {
+    #[inline(always)]
+    pub(super) fn is_plain(&self) -> bool {
+        self.plain.is_some()
+    }
+
+    /// The row, which begins where `bytes` does, if it is a plain one.
+    #[inline(always)]
+    pub(super) fn plain<'a>(&self, bytes: &'a [u8]) -> Option<PlainRow<'a>> {
+        let parts = self.plain.as_ref()?;
+        Some(PlainRow {
             bytes,
             len: self.head.len,
             clustering_end: self.head.clustering_end,
-            columns_start: self.columns_start as usize,
-            liveness: self.liveness,
-            live_cells: self.live_cells,
-            expiring_cells: self.expiring_cells,
-        }
+            columns_start: parts.columns_start as usize,
+            liveness: parts.liveness,
+            live_cells: parts.live_cells,
+            expiring_cells: parts.expiring_cells,
+        })
     }
 }
 
@@ -53,7 +78,7 @@ pub(super) struct RowsAhead {
 }
 
 impl RowsAhead {
-    /// Rows of this table may be plain, and their clusterings may have order prefixes.
+    /// Rows of this table have simple columns alone, and their clusterings may have order prefixes.
     pub(super) fn may_find(layout: &Layout) -> bool {
         let is_simple = |c: &ColumnLayout| !c.is_complex && !c.is_counter;
         layout.clustering.has_order_prefixes() && layout.regular_columns.iter().all(is_simple)
@@ -67,10 +92,7 @@ impl RowsAhead {
         self.at = 0;
         let clustering = &layout.clustering;
         let mut rest = bytes;
-        while self.rows.len() < MOST
-            && bytes.len() - rest.len() < MOST_BYTES
-            && rest.first().is_some_and(|f| PlainRow::may_have_flags(*f))
-        {
+        while self.rows.len() < MOST && bytes.len() - rest.len() < MOST_BYTES {
             let spans_before = self.spans.len();
             let Some(head) = whole_row(rest, layout, &mut self.spans) else {
                 break;
@@ -98,19 +120,12 @@ impl RowsAhead {
                     break;
                 }
             }
-            let Some(plain) = PlainRow::read(rest, &head, layout) else {
-                break;
-            };
-            let Ok(columns_start) = u32::try_from(plain.columns_start) else {
-                break;
-            };
             self.rows.push(RowAhead {
                 head,
                 order_prefix,
-                liveness: plain.liveness,
-                columns_start,
-                live_cells: plain.live_cells,
-                expiring_cells: plain.expiring_cells,
+                plain: PlainRow::read(rest, &head, layout)
+                    .as_ref()
+                    .and_then(PlainParts::of),
             });
             rest = &rest[head.len..];
         }

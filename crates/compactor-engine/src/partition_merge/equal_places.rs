@@ -3,35 +3,15 @@
 use std::cmp::Ordering;
 
 use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::layout::Layout;
 
 use super::PartitionMerger;
+use crate::merge_input::MergeInput;
 use crate::partition_writer::BlockOutput;
 use crate::sstable_index::SstableIndex;
 use crate::window::BlockSource;
 
 impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
-    /// Puts the clustering of these inputs' rows into `prefix`. They compare equal, but equal decimals
-    /// and varints may differ in their bytes: the least bytes are taken, so that neither the order
-    /// of the inputs nor how they are grouped matters.
-    ///
-    /// Differs from Cassandra: it keeps those of whichever input its heap happens to give last.
-    pub(super) fn least_clustering(&mut self, members: &[u32]) {
-        self.prefix.clear();
-        for &member in members {
-            let input = &self.inputs[member as usize];
-            self.bound.clear();
-            if let (true, Some(row)) = (input.same_clustering, input.cursor.row()) {
-                self.bound.extend_from_slice(row.clustering_bytes());
-            } else if let Some(prefix) = input.cursor.clustering() {
-                let values = prefix.spans.iter().map(|span| span.of(prefix.base));
-                self.output.clustering.write_values(&mut self.bound, values);
-            }
-            if member == members[0] || self.bound < self.prefix {
-                std::mem::swap(&mut self.bound, &mut self.prefix);
-            }
-        }
-    }
-
     /// Notes the bound of these inputs' markers: as with rows, the least of those that compare equal
     /// but differ in their bytes. Returns on which side of rows it is.
     pub(super) fn note_bound(&mut self, members: &[u32]) -> Ordering {
@@ -52,5 +32,33 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             }
         }
         side
+    }
+}
+
+/// Puts the clustering of these inputs' rows into `least`. They compare equal, but equal decimals and varints
+/// may differ in their bytes: the least bytes are taken, so that neither the order of the inputs nor how
+/// they are grouped matters. `other` is memory for one more.
+///
+/// Differs from Cassandra: it keeps those of whichever input its heap happens to give last.
+pub(super) fn least_clustering<S: BlockSource>(
+    inputs: &[MergeInput<S>],
+    output: &Layout,
+    members: &[u32],
+    least: &mut Vec<u8>,
+    other: &mut Vec<u8>,
+) {
+    least.clear();
+    for &member in members {
+        let input = &inputs[member as usize];
+        other.clear();
+        if let (true, Some(row)) = (input.same_clustering, input.cursor.row()) {
+            other.extend_from_slice(row.clustering_bytes());
+        } else if let Some(prefix) = input.cursor.clustering() {
+            let values = prefix.spans.iter().map(|span| span.of(prefix.base));
+            output.clustering.write_values(other, values);
+        }
+        if member == members[0] || other < least {
+            std::mem::swap(other, least);
+        }
     }
 }

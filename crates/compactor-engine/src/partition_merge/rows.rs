@@ -1,17 +1,21 @@
-//! Versions of a row, of one clustering or static, that become one: copied, put together of plain ones,
-//! transcoded, or reconciled cell by cell.
+//! Versions of a row, of one clustering or static, that become one: copied, merged in one go where they have
+//! simple columns alone, transcoded, or reconciled cell by cell.
 
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
-use compactor_sstable::data::plain_cells::PlainCells;
+use compactor_sstable::data::simple_row::SimpleRow;
 
 use super::PartitionMerger;
+use super::equal_places::least_clustering;
 use crate::error::{Error, Result};
-use crate::newest_row::{MOST_VERSIONS, newest_plain, plain_versions};
-use crate::partition_writer::{BlockOutput, TranscodeError};
-use crate::row_merge::{RowContext, VersionError};
+use crate::merge_input::MergeInput;
+use crate::newest_row::newest_plain;
+use crate::partition_writer::{BlockOutput, PartitionWriter, TranscodeError};
+use crate::purge::Purger;
+use crate::row_merge::{PurgeCounts, RowContext, VersionError};
 use crate::row_shadow::RowShadow;
 use crate::shadow_sources::ShadowSources;
+use crate::simple_merge::{MOST_VERSIONS, SimpleMerger, SimpleVersion};
 use crate::sstable_index::SstableIndex;
 use crate::window::BlockSource;
 
@@ -82,16 +86,51 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             {
                 return Ok(());
             }
-            let mut versions = [PlainCells::default(); MOST_VERSIONS];
-            if members.len() > 1
-                && let Some((newest, count)) =
-                    plain_versions(&self.inputs, members, active, &mut versions)
-            {
-                let versions = &mut versions[..count];
-                return self.writer.write_newest_cells(&newest, versions);
+            if self.merge_simple_rows(members, active)? {
+                return Ok(());
             }
         }
         self.merge_rows_cell_by_cell(members, active, is_clear)
+    }
+
+    /// As [`PartitionMerger::merge_rows`], of up to [`MOST_VERSIONS`] rows that have simple columns alone, of
+    /// which none was dropped, with nothing over them outside the merge. Returns false, with nothing
+    /// written, where they are others, or where one is damaged.
+    fn merge_simple_rows(&mut self, members: &[u32], active: DeletionTime) -> Result<bool> {
+        let Some(merger) = &mut self.simple_rows else {
+            return Ok(false);
+        };
+        let into = SimpleOutput {
+            merger,
+            purger: &self.purger,
+            counts: &mut self.counts.purged,
+            writer: &mut self.writer,
+        };
+        let Some(first) = simple_version(&self.inputs, members[0]) else {
+            return Ok(false);
+        };
+        if members.len() == 1 && self.inputs[members[0] as usize].same_clustering {
+            return into.merge(&[first], first.row.clustering(), active);
+        }
+        let mut versions = [first; MOST_VERSIONS];
+        let Some(versions) = versions.get_mut(..members.len()) else {
+            return Ok(false);
+        };
+        for (version, &member) in versions.iter_mut().zip(members).skip(1) {
+            match simple_version(&self.inputs, member) {
+                Some(other) => *version = other,
+                None => return Ok(false),
+            }
+        }
+        let clustering = match same_clustering_bytes(&self.inputs, members) {
+            true => first.row.clustering(),
+            false => {
+                let (inputs, output) = (&self.inputs, &self.output);
+                least_clustering(inputs, output, members, &mut self.prefix, &mut self.bound);
+                &self.prefix
+            }
+        };
+        into.merge(versions, clustering, active)
     }
 
     /// As [`PartitionMerger::merge_rows`], of any rows. Nothing lies over them outside the merge, and none
@@ -133,7 +172,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         {
             row.clustering_bytes()
         } else {
-            self.least_clustering(members);
+            let (inputs, output) = (&self.inputs, &self.output);
+            least_clustering(inputs, output, members, &mut self.prefix, &mut self.bound);
             &self.prefix
         };
         let inputs = &self.inputs;
@@ -169,4 +209,63 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         })?;
         is_written
     }
+}
+
+/// Where merged simple rows go.
+struct SimpleOutput<'a, B, I> {
+    merger: &'a mut SimpleMerger,
+    purger: &'a Purger,
+    counts: &'a mut PurgeCounts,
+    writer: &'a mut PartitionWriter<B, I>,
+}
+
+impl<B: BlockOutput, I: SstableIndex> SimpleOutput<'_, B, I> {
+    /// Writes what `versions` come to, at this serialized clustering. Returns false, with nothing written,
+    /// where [`SimpleMerger::merge`] gives nothing.
+    #[inline(always)]
+    fn merge(
+        self,
+        versions: &[SimpleVersion<'_>],
+        clustering: &[u8],
+        active: DeletionTime,
+    ) -> Result<bool> {
+        let merger = self.merger;
+        let Some(row) = merger.merge(versions, active, self.purger, self.counts) else {
+            return Ok(false);
+        };
+        if row.is_empty() {
+            return Ok(true);
+        }
+        let guess = versions.iter().map(|v| v.row.body_len()).max();
+        self.writer
+            .write_simple_row(clustering, &row, merger, versions, guess.unwrap_or(0))?;
+        Ok(true)
+    }
+}
+
+/// The row on which this input stands, if it is a simple one of which nothing was dropped.
+#[inline(always)]
+fn simple_version<S: BlockSource>(
+    inputs: &[MergeInput<S>],
+    member: u32,
+) -> Option<SimpleVersion<'_>> {
+    let input = &inputs[member as usize];
+    let row = input.cursor.row().filter(|_| input.nothing_dropped)?;
+    Some(SimpleVersion {
+        row: SimpleRow::read(row.bytes, &row.head, row.layout)?,
+        layout: row.layout,
+        map: input.map.of_kind(false),
+    })
+}
+
+/// The clusterings of the rows on which these inputs stand are the same bytes, also in the output.
+#[inline(always)]
+fn same_clustering_bytes<S: BlockSource>(inputs: &[MergeInput<S>], members: &[u32]) -> bool {
+    let clustering = |member: u32| {
+        let input = &inputs[member as usize];
+        let row = input.cursor.row().filter(|_| input.same_clustering)?;
+        Some(row.clustering_bytes())
+    };
+    let first = clustering(members[0]);
+    first.is_some() && members[1..].iter().all(|&other| clustering(other) == first)
 }

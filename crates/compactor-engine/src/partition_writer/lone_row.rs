@@ -1,14 +1,12 @@
 //! Rows that nothing is merged into, transcoded as they are read.
 
-use std::sync::Arc;
-
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::CellView;
 use compactor_sstable::data::columns::{PresentColumns, write_subset};
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::data::encode::RowShape;
+use compactor_sstable::data::encode::{RowFrame, RowShape};
 
-use super::{BlockOutput, Name, PartitionWriter};
+use super::{BlockOutput, Name, PartitionWriter, note_liveness};
 use crate::cursor::RowRef;
 use crate::error::{Error, Result};
 use crate::purge::{Purged, Purger};
@@ -28,7 +26,10 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         map: &[u32],
         purger: &Purger,
     ) -> Result<bool, TranscodeError> {
-        let layout = Arc::clone(&self.layout);
+        let begin = self.begin_unfiltered();
+        let previous_size = self.position() - self.start - self.previous;
+        let layout = &*self.layout;
+        let (out, collector) = (&mut self.out, &mut self.collector);
         let mut body = row.body()?;
         if purger.purge_liveness(body.liveness) != body.liveness
             || purger.purge_deletion(body.deletion) != body.deletion
@@ -46,15 +47,22 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             has_complex_deletion: false,
             has_all_columns,
         };
-        let begin = self.begin_unfiltered();
         let clustering = row.clustering_bytes();
-        self.pending_seconds.clear();
-        let frame = self.begin_row(&shape, clustering, row.body_len());
-        layout.put_body_start(&mut self.out, &shape);
+        let pending_seconds = &mut self.pending_seconds;
+        pending_seconds.clear();
+        // As a cell that stays as it is, but whose row may yet be rolled back and written in another way: with
+        // the same timestamps and TTLs, but counted once.
+        let mut note_cell = |cell: &CellView<'_>| {
+            collector.update_timestamp(cell.timestamp);
+            collector.update_ttl(cell.ttl);
+            pending_seconds.push(cell.local_deletion_time);
+        };
+        let frame = RowFrame::begin(out, &shape, clustering, previous_size, row.body_len());
+        layout.put_body_start(out, &shape);
         if !has_all_columns {
             let columns = body.present().clone();
             let mapped = PresentMapped { columns, map };
-            write_subset(&mut self.out, layout.regular_columns.len(), mapped);
+            write_subset(out, layout.regular_columns.len(), mapped);
         }
         let mut cells = 0;
         while let Some(index) = body.next_column()? {
@@ -66,16 +74,16 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
                 .get(output_index)
                 .filter(|c| !c.is_counter);
             let Some(column) = plain else {
-                self.out.truncate(begin);
+                out.truncate(begin);
                 return Ok(false);
             };
             if column.is_complex {
                 let (_, count) = body.complex_header()?;
                 if count == 0 {
-                    self.out.truncate(begin);
+                    out.truncate(begin);
                     return Ok(false);
                 }
-                layout.put_complex_header(&mut self.out, false, &DeletionTime::LIVE, count);
+                layout.put_complex_header(out, false, &DeletionTime::LIVE, count);
                 let mut previous: Option<CellView<'_>> = None;
                 for _ in 0..count {
                     let cell = body.complex_cell()?;
@@ -87,51 +95,42 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
                         (_, cell) => cell.is_some(),
                     };
                     let Some(cell) = cell.filter(|cell| in_order && is_kept(cell)) else {
-                        self.out.truncate(begin);
+                        out.truncate(begin);
                         return Ok(false);
                     };
-                    layout.put_cell(&mut self.out, column, &shape.liveness, &cell);
-                    self.note_transcoded(&cell);
+                    layout.put_cell(out, column, &shape.liveness, &cell);
+                    note_cell(&cell);
                     previous = Some(cell);
                     cells += 1;
                 }
             } else {
                 let Some(cell) = body.simple_cell(input_column)?.filter(is_kept) else {
-                    self.out.truncate(begin);
+                    out.truncate(begin);
                     return Ok(false);
                 };
-                layout.put_cell(&mut self.out, column, &shape.liveness, &cell);
-                self.note_transcoded(&cell);
+                layout.put_cell(out, column, &shape.liveness, &cell);
+                note_cell(&cell);
                 cells += 1;
             }
         }
         if cells == 0 && shape.liveness.is_empty() && shape.deletion.is_live() {
             // Nothing at all: Cassandra's reader skips such a row.
-            self.out.truncate(begin);
+            out.truncate(begin);
             return Ok(false);
         }
-        frame.end(&mut self.out);
-        self.note_liveness(&shape.liveness);
-        self.collector.update_deletion_time(&shape.deletion);
-        self.collector.add_cells(cells);
-        for seconds in self.pending_seconds.drain(..) {
-            self.collector.update_local_deletion_time(seconds);
+        frame.end(out);
+        note_liveness(collector, &shape.liveness);
+        collector.update_deletion_time(&shape.deletion);
+        collector.add_cells(cells);
+        for seconds in pending_seconds.drain(..) {
+            collector.update_local_deletion_time(seconds);
         }
         self.rows += 1;
-        self.collector.add_row(present as u64);
+        collector.add_row(present as u64);
         let clustering_at = begin + 1;
         self.end_unfiltered(begin, Name::of_row(clustering_at, clustering.len()))
             .map_err(TranscodeError::Other)?;
         Ok(true)
-    }
-
-    /// Like `note_cell` for a cell that stays as it is, but whose row may yet be rolled back and
-    /// written in another way: with the same timestamps and TTLs, but counted once.
-    #[inline]
-    fn note_transcoded(&mut self, cell: &CellView<'_>) {
-        self.collector.update_timestamp(cell.timestamp);
-        self.collector.update_ttl(cell.ttl);
-        self.pending_seconds.push(cell.local_deletion_time);
     }
 }
 

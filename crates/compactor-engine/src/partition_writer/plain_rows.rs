@@ -1,15 +1,11 @@
-//! Plain rows, copied behind their times or put together of several.
-
-use std::sync::Arc;
+//! Plain rows, copied behind their times.
 
 use compactor_sstable::data::cell::{CellView, Liveness, NO_TTL};
-use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
-use compactor_sstable::data::encode::RowShape;
-use compactor_sstable::data::plain_cells::PlainCells;
+use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::data::plain_row::PlainRow;
 
-use super::{BlockOutput, Name, PartitionWriter};
-use crate::error::{Error, Result};
+use super::{BlockOutput, Name, PartitionWriter, note_liveness};
+use crate::error::Result;
 use crate::purge::{Purged, Purger};
 use crate::sstable_index::SstableIndex;
 
@@ -28,7 +24,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         let begin = self.begin_unfiltered();
         let previous_size = self.position() - self.start - self.previous;
         self.layout.put_plain_row(&mut self.out, row, previous_size);
-        self.note_liveness(&liveness);
+        note_liveness(&mut self.collector, &liveness);
         if liveness.is_expiring() {
             for _ in 0..row.expiring_cells {
                 self.collector
@@ -45,45 +41,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         self.collector.add_row(cells);
         self.end_unfiltered(begin, Name::of_row(begin + 1, row.clustering_end - 1))?;
         Ok(true)
-    }
-
-    /// Writes a row with the liveness of `newest`, the first of `versions`, and of each column the cell of
-    /// the first that has it. As [`Layout::put_newest_cells`](compactor_sstable::data::layout::Layout::put_newest_cells)
-    /// wants them.
-    ///
-    /// # Errors
-    /// Those of a full block; internal where they are not.
-    pub fn write_newest_cells(
-        &mut self,
-        newest: &PlainRow<'_>,
-        versions: &mut [PlainCells<'_>],
-    ) -> Result<()> {
-        let layout = Arc::clone(&self.layout);
-        let present = versions.iter().fold(0, |all, row| all | row.present());
-        let shape = RowShape {
-            is_static: false,
-            liveness: newest.liveness,
-            deletion: DeletionTime::LIVE,
-            is_shadowable: false,
-            has_complex_deletion: false,
-            has_all_columns: present.count_ones() as usize == layout.regular_columns.len(),
-        };
-        let begin = self.begin_unfiltered();
-        let clustering = newest.clustering();
-        let frame = self.begin_row(&shape, clustering, newest.len);
-        layout.put_body_start(&mut self.out, &shape);
-        let collector = &mut self.collector;
-        let Some(cells) = layout.put_newest_cells(&mut self.out, versions, |timestamp| {
-            collector.update_timestamp(timestamp);
-        }) else {
-            return Err(Error::Internal("plain rows that are none".to_owned()));
-        };
-        frame.end(&mut self.out);
-        self.note_liveness(&newest.liveness);
-        self.collector.add_cells(u64::from(cells));
-        self.rows += 1;
-        self.collector.add_row(u64::from(cells));
-        self.end_unfiltered(begin, Name::of_row(begin + 1, clustering.len()))
     }
 }
 

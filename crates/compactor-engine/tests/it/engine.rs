@@ -306,9 +306,18 @@ impl Observer for Unobserved {
     }
 }
 
-struct MemoryBlocks {
-    bytes: Vec<u8>,
+pub struct MemoryBlocks {
+    pub bytes: Vec<u8>,
     block_len: usize,
+}
+
+impl MemoryBlocks {
+    pub fn new(block_len: usize) -> MemoryBlocks {
+        MemoryBlocks {
+            bytes: Vec::new(),
+            block_len,
+        }
+    }
 }
 
 impl BlockOutput for MemoryBlocks {
@@ -329,13 +338,13 @@ impl BlockOutput for MemoryBlocks {
 }
 
 /// Entries of a BIG index.
-struct MemoryIndex {
+pub struct MemoryIndex {
     promoted: PromotedIndexBuilder,
     entries: Vec<IndexEntry>,
 }
 
 impl MemoryIndex {
-    fn new(version: Version, column_index_size: u64) -> MemoryIndex {
+    pub fn new(version: Version, column_index_size: u64) -> MemoryIndex {
         MemoryIndex {
             promoted: PromotedIndexBuilder::new(version, column_index_size),
             entries: Vec::new(),

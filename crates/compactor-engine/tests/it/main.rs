@@ -28,6 +28,7 @@ mod promoted;
 mod provided;
 mod ranges;
 mod regressions;
+mod simple_rows;
 mod split;
 mod stored;
 mod table;

@@ -19,9 +19,9 @@ use crate::table::{
     Table, Unfiltered, Values,
 };
 
-const NOW_S: i64 = 1_700_000_000;
+pub const NOW_S: i64 = 1_700_000_000;
 
-fn column(name: &str, column_type: ColumnType, is_static: bool) -> Column {
+pub fn column(name: &str, column_type: ColumnType, is_static: bool) -> Column {
     Column {
         name: name.as_bytes().to_vec(),
         column_type,
@@ -29,7 +29,7 @@ fn column(name: &str, column_type: ColumnType, is_static: bool) -> Column {
     }
 }
 
-fn header(columns: &[usize]) -> Header {
+pub fn header(columns: &[usize]) -> Header {
     Header {
         version: Version::Oa,
         min_timestamp: 0,
@@ -39,14 +39,14 @@ fn header(columns: &[usize]) -> Header {
     }
 }
 
-fn deletion(marked_for_delete_at: i64, local_deletion_time: i64) -> DeletionTime {
+pub fn deletion(marked_for_delete_at: i64, local_deletion_time: i64) -> DeletionTime {
     DeletionTime {
         marked_for_delete_at,
         local_deletion_time,
     }
 }
 
-fn live_cell(timestamp: i64, path: &[u8], value: &[u8]) -> Cell {
+pub fn live_cell(timestamp: i64, path: &[u8], value: &[u8]) -> Cell {
     Cell {
         timestamp,
         local_deletion_time: NO_DELETION_TIME,
@@ -63,7 +63,7 @@ fn live_row(timestamp: i64) -> Row {
     }
 }
 
-fn source(header: Header, partition: Partition) -> Source {
+pub fn source(header: Header, partition: Partition) -> Source {
     let key = vec![0, 0, 0, 1];
     let table = Table::from([((Partitioner::Murmur3.token(&key), key), partition)]);
     Source {
@@ -74,7 +74,7 @@ fn source(header: Header, partition: Partition) -> Source {
     }
 }
 
-fn partition(static_row: Row, unfiltereds: Vec<Unfiltered>) -> Partition {
+pub fn partition(static_row: Row, unfiltereds: Vec<Unfiltered>) -> Partition {
     Partition {
         deletion: DeletionTime::LIVE,
         static_row,
@@ -83,7 +83,7 @@ fn partition(static_row: Row, unfiltereds: Vec<Unfiltered>) -> Partition {
 }
 
 /// A table of rows with one clustering value and no columns.
-fn by_number(base: Base) -> Schema {
+pub fn by_number(base: Base) -> Schema {
     Schema {
         clustering: vec![ClusteringColumn {
             base,
@@ -103,7 +103,7 @@ fn live_rows(clusterings: impl Iterator<Item = Vec<u8>>) -> Source {
     source(header(&[]), partition(Row::empty(), rows))
 }
 
-fn case(schema: Schema, sources: Vec<Source>) -> Case {
+pub fn case(schema: Schema, sources: Vec<Source>) -> Case {
     let mut case = Case {
         schema,
         sources,

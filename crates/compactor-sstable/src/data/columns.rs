@@ -9,8 +9,8 @@ use crate::byte_sink::ByteSink;
 use crate::error::{Error, Result};
 use crate::vint;
 
-/// First column count with the list form.
-pub(super) const LIST_FORM_FROM: usize = 64;
+/// First column count with the list form; fewer columns have a bit each.
+pub const LIST_FORM_FROM: usize = 64;
 
 /// The columns present in one row, ascending, without memory of its own.
 #[derive(Clone, Debug)]
@@ -194,6 +194,13 @@ impl Iterator for PresentColumns<'_> {
     }
 }
 
+/// Appends the subset of less than 64 header columns that lacks those of which a bit is set in `missing`.
+/// Not to be called when all are present: the flag says so instead.
+#[inline]
+pub fn write_missing(out: &mut Vec<u8>, missing: u64) {
+    vint::write_unsigned(out, missing);
+}
+
 /// Appends the subset of `count` header columns that `present` (ascending) names. Not to be called
 /// when all are present: the flag says so instead.
 pub fn write_subset(
@@ -207,7 +214,7 @@ pub fn write_subset(
         for index in present {
             missing &= !(1u64 << index);
         }
-        out.put_uvint(missing);
+        write_missing(out, missing);
         return;
     }
     let missing_count = count - present_count;

@@ -4,13 +4,14 @@
 //! `SerializationHeader.write*`.
 
 use crate::byte_sink::ByteSink;
-use crate::data::cell::{CellView, Liveness};
+use crate::data::cell::{CellView, Liveness, NO_TTL};
 use crate::data::clustering::Kind;
 use crate::data::columns::write_subset;
 use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use crate::data::flags;
 use crate::data::layout::{ColumnLayout, Layout};
 use crate::data::plain_row::PlainRow;
+use crate::data::simple_row::SimpleCell;
 use crate::vint;
 
 /// Everything of a row that its flag bytes and the start of its body depend on.
@@ -88,11 +89,12 @@ impl RowFrame {
         if let Some(second) = second {
             out.push(second);
         }
-        out.extend_from_slice(clustering);
+        put_short(out, clustering);
         let size_at = out.len();
         let previous_size_len = vint::unsigned_len(previous_size);
         let size_len = vint::unsigned_len((guessed_body_len + previous_size_len) as u64);
-        out.extend_from_slice(&[0u8; vint::MAX_LEN][..size_len]);
+        out.extend_from_slice(&[0u8; vint::MAX_LEN]);
+        out.truncate(size_at + size_len);
         vint::write_unsigned(out, previous_size);
         RowFrame { size_at, size_len }
     }
@@ -105,6 +107,10 @@ impl RowFrame {
         let size_len = vint::unsigned_len(body_size);
         if size_len != self.size_len {
             self.move_body(out, size_len);
+        }
+        if size_len == 1 {
+            out[self.size_at] = body_size as u8;
+            return;
         }
         let (encoded, len) = vint::encode(body_size);
         out[self.size_at..self.size_at + len].copy_from_slice(&encoded[..len]);
@@ -127,8 +133,27 @@ impl RowFrame {
 const SHORT_HEAD: usize = 32;
 /// Likewise, columns of many.
 const SHORT_COLUMNS: usize = 128;
+/// Likewise, values of many cells.
+const SHORT_VALUE: usize = 16;
+/// Bytes that are copied word by word: most clusterings.
+const SHORT_CLUSTERING: usize = 16;
 /// Vints of less are two bytes long at most.
 const TWO_BYTES: u64 = 1 << 14;
+
+/// Appends bytes that mostly are few: as words, where a copy of any length is a call.
+#[inline(always)]
+fn put_short(out: &mut Vec<u8>, bytes: &[u8]) {
+    if bytes.len() > SHORT_CLUSTERING {
+        return out.extend_from_slice(bytes);
+    }
+    let mut words = bytes.chunks_exact(4);
+    for word in words.by_ref() {
+        out.extend_from_slice(&[word[0], word[1], word[2], word[3]]);
+    }
+    for byte in words.remainder() {
+        out.push(*byte);
+    }
+}
 
 /// Appends size of the body, size of the unfiltered before it and timestamp. Returns false, with nothing
 /// written, where one of the sizes takes more than two bytes or the timestamp more than eight.
@@ -295,6 +320,71 @@ impl Layout {
         liveness: &Liveness,
         cell: &CellView<'_>,
     ) {
+        self.put_cell_times(out, liveness, cell);
+        if column.is_complex {
+            out.put_uvint(cell.path.len() as u64);
+            out.extend_from_slice(cell.path);
+        }
+        if !cell.value.is_empty() {
+            if column.is_complex || column.fixed_len.is_none() {
+                out.put_uvint(cell.value.len() as u64);
+            }
+            out.extend_from_slice(cell.value);
+        }
+    }
+
+    /// As [`Layout::put_cell`], of a cell of a simple column in the row at the start of `row`.
+    ///
+    /// # Panics
+    /// If the cell is another row's, which is longer than `row`.
+    #[inline(always)]
+    pub fn put_simple_cell(
+        &self,
+        out: &mut Vec<u8>,
+        column: &ColumnLayout,
+        liveness: &Liveness,
+        cell: &SimpleCell,
+        row: &[u8],
+    ) {
+        let value = &row[cell.value_start as usize..];
+        let len = cell.value_len as usize;
+        let (Some(short), true, false) = (
+            value.first_chunk::<SHORT_VALUE>(),
+            len <= SHORT_VALUE,
+            cell.local_deletion_time != NO_DELETION_TIME || cell.ttl != NO_TTL,
+        ) else {
+            return self.put_cell(out, column, liveness, &cell.view(row));
+        };
+        // Made in place, with copies of constant length: each is a few instructions, one of another length is a
+        // call.
+        let begin = out.len();
+        out.extend_from_slice(&[0; 2 + vint::MAX_LEN + SHORT_VALUE]);
+        let room = &mut out[begin..][..2 + vint::MAX_LEN + SHORT_VALUE];
+        let mut flag_byte = 0;
+        let mut at = 1;
+        if !liveness.is_empty() && cell.timestamp == liveness.timestamp {
+            flag_byte |= flags::CELL_USE_ROW_TIMESTAMP;
+        } else {
+            let delta = cell.timestamp.wrapping_sub(self.min_timestamp) as u64;
+            let (encoded, delta_len) = vint::encode(delta);
+            room[at..at + vint::MAX_LEN].copy_from_slice(&encoded);
+            at += delta_len;
+        }
+        if len == 0 {
+            flag_byte |= flags::CELL_HAS_EMPTY_VALUE;
+        } else if column.fixed_len.is_none() {
+            // One byte is enough for it.
+            room[at] = len as u8;
+            at += 1;
+        }
+        room[0] = flag_byte;
+        room[at..at + SHORT_VALUE].copy_from_slice(short);
+        out.truncate(begin + at + len);
+    }
+
+    /// Appends the flags of a cell, and those of its times that the row does not have.
+    #[inline(always)]
+    fn put_cell_times(&self, out: &mut Vec<u8>, liveness: &Liveness, cell: &CellView<'_>) {
         let mut flag_byte = 0;
         let use_row_timestamp = !liveness.is_empty() && cell.timestamp == liveness.timestamp;
         if use_row_timestamp {
@@ -327,16 +417,6 @@ impl Layout {
             if cell.is_expiring() {
                 self.put_ttl(out, cell.ttl);
             }
-        }
-        if column.is_complex {
-            out.put_uvint(cell.path.len() as u64);
-            out.extend_from_slice(cell.path);
-        }
-        if !cell.value.is_empty() {
-            if column.is_complex || column.fixed_len.is_none() {
-                out.put_uvint(cell.value.len() as u64);
-            }
-            out.extend_from_slice(cell.value);
         }
     }
 

@@ -23,14 +23,15 @@ pub struct ColumnLayout {
     pub(crate) plain_value: PlainValue,
 }
 
-/// How values of a column are framed in rows that [`PlainRow`](crate::data::plain_row::PlainRow) reads.
+/// How values of a column are framed in rows that [`PlainRow`](crate::data::plain_row::PlainRow) and
+/// [`SimpleRow`](crate::data::simple_row::SimpleRow) read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlainValue {
     /// They have this length, which is not 0.
     Fixed(u32),
     /// A vint length precedes each.
     WithLength,
-    /// A row with such a column is not a plain one.
+    /// A row with such a column is none of these.
     None,
 }
 

@@ -8,10 +8,11 @@
 use crate::data::cell::{Liveness, NO_TIMESTAMP, NO_TTL, decode_local_deletion_time};
 use crate::data::columns::LIST_FORM_FROM;
 use crate::data::deletion_time::NO_DELETION_TIME;
+use crate::data::deltas;
 use crate::data::flags;
 use crate::data::layout::{Layout, PlainValue};
 use crate::data::parse::MAX_VALUE_LEN;
-use crate::data::unfiltered::{RowHead, delta_seconds};
+use crate::data::unfiltered::RowHead;
 use crate::vint;
 
 /// A cell with the timestamp of its row that does not expire.
@@ -43,7 +44,7 @@ pub struct PlainRow<'a> {
 impl<'a> PlainRow<'a> {
     /// A plain row may begin with this flag byte.
     #[inline(always)]
-    pub fn may_have_flags(flag_byte: u8) -> bool {
+    fn may_have_flags(flag_byte: u8) -> bool {
         const PLAIN: u8 = flags::HAS_TIMESTAMP | flags::HAS_TTL | flags::HAS_ALL_COLUMNS;
         flag_byte & !PLAIN == 0 && flag_byte & flags::HAS_TIMESTAMP != 0
     }
@@ -58,9 +59,8 @@ impl<'a> PlainRow<'a> {
         }
         let bytes = from_row.get(..head.len)?;
         let mut pos = head.body_start;
-        let delta = vint::read_unsigned(bytes, &mut pos)?;
-        let timestamp = layout.min_timestamp.wrapping_add(delta as i64);
-        if !layout.timestamp_deltas.contains(delta) || timestamp == NO_TIMESTAMP {
+        let timestamp = deltas::timestamp(bytes, &mut pos, layout)?;
+        if timestamp == NO_TIMESTAMP {
             return None;
         }
         let liveness = if head.flags & flags::HAS_TTL == 0 {
@@ -137,9 +137,8 @@ fn expiring_liveness(
     timestamp: i64,
     layout: &Layout,
 ) -> Option<Liveness> {
-    let ttl = delta_seconds(vint::read_unsigned(bytes, pos)?)? as i32;
-    let ttl = ttl.wrapping_add(layout.min_ttl);
-    let seconds = delta_seconds(vint::read_unsigned(bytes, pos)?)? + layout.min_local_deletion_time;
+    let ttl = deltas::ttl(bytes, pos, layout)?;
+    let seconds = deltas::seconds(bytes, pos, layout)?;
     let seconds = decode_local_deletion_time(seconds, ttl, layout.version);
     let liveness = Liveness::new(timestamp, ttl, seconds);
     (ttl > 0 && !liveness.is_expired()).then_some(liveness)
@@ -147,7 +146,7 @@ fn expiring_liveness(
 
 /// The columns that are present, a bit each, of a subset in bitmap form in which something is missing.
 #[inline]
-pub(crate) fn canonical_subset(bytes: &[u8], pos: &mut usize, count: usize) -> Option<u64> {
+fn canonical_subset(bytes: &[u8], pos: &mut usize, count: usize) -> Option<u64> {
     // More columns are written as a list.
     if count >= LIST_FORM_FROM {
         return None;
@@ -171,7 +170,7 @@ fn canonical_vint(bytes: &[u8], pos: &mut usize) -> Option<u64> {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CellCounts {
+struct CellCounts {
     live: u32,
     expiring: u32,
 }
@@ -179,12 +178,7 @@ pub(crate) struct CellCounts {
 impl CellCounts {
     /// Moves `pos` behind a cell, or behind the end of `bytes` where the cell does not end before it.
     #[inline(always)]
-    pub(crate) fn skip_cell(
-        &mut self,
-        bytes: &[u8],
-        pos: &mut usize,
-        value: PlainValue,
-    ) -> Option<()> {
+    fn skip_cell(&mut self, bytes: &[u8], pos: &mut usize, value: PlainValue) -> Option<()> {
         let flag_byte = *bytes.get(*pos)?;
         *pos += 1;
         if flag_byte == LIVE {

@@ -1,0 +1,282 @@
+//! Rows of simple columns, which have a way of their own: what is counted of them, in which order their times
+//! are noted, and that damaged ones are refused.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use compactor_engine::dropped_columns::DropTimes;
+use compactor_engine::header_union::{column_map, layout_of};
+use compactor_engine::merge_input::MergeInput;
+use compactor_engine::partition_merge::PartitionMerger;
+use compactor_engine::partition_writer::PartitionWriter;
+use compactor_engine::purge::PurgeLimit;
+use compactor_sstable::Version;
+use compactor_sstable::data::cell::Liveness;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::statistics::MetadataCollector;
+
+use crate::against_the_model::merge_is_what_the_model_says;
+use crate::case::PurgePlan;
+use crate::engine::{
+    Limits, MemoryBlocks, MemoryIndex, RawInput, Unobserved, cursor, merge_into, merge_raw,
+    serialization_header,
+};
+use crate::regressions::{
+    NOW_S, by_number, case, column, deletion, header, live_cell, partition, source,
+};
+use crate::table::{Base, Cell, ColumnData, ColumnType, Row, Schema, Unfiltered};
+
+/// By numbers, with columns of text.
+fn with_texts(names: &[&str]) -> Schema {
+    let text = |name: &&str| column(name, ColumnType::Simple(Base::Text), false);
+    Schema {
+        columns: names.iter().map(text).collect(),
+        ..by_number(Base::Int)
+    }
+}
+
+fn row_at(number: i32, row: Row) -> Unfiltered {
+    Unfiltered::Row {
+        clustering: vec![Some(number.to_be_bytes().to_vec())],
+        row,
+    }
+}
+
+fn simple_data(cell: Cell) -> ColumnData {
+    ColumnData {
+        deletion: DeletionTime::LIVE,
+        cells: vec![cell],
+    }
+}
+
+/// What is purged of a row counts once, however many versions it has: five are more than the faster ways
+/// take, so all ways are held against one another.
+#[test]
+fn what_is_purged_of_simple_rows_is_counted() {
+    let schema = with_texts(&["a", "b", "c"]);
+    let tombstone = Cell {
+        local_deletion_time: NOW_S - 50,
+        ..live_cell(7, &[], &[])
+    };
+    let expired = Cell {
+        ttl: 10,
+        local_deletion_time: NOW_S - 100,
+        ..live_cell(7, &[], b"expired")
+    };
+    let left = live_cell(8, &[], b"left");
+    let row = Row {
+        liveness: Liveness::new(7, 10, NOW_S - 100),
+        deletion: deletion(3, NOW_S - 1000),
+        is_shadowable: false,
+        columns: [
+            (0, simple_data(tombstone)),
+            (1, simple_data(expired)),
+            (2, simple_data(left)),
+        ]
+        .into(),
+    };
+    for versions in 1..6 {
+        let rows = || partition(Row::empty(), vec![row_at(1, row.clone())]);
+        let sources = (0..versions).map(|_| source(header(&[0, 1, 2]), rows()));
+        let mut case = case(schema.clone(), sources.collect());
+        case.purge = PurgePlan::All;
+        case.settings.gc_before_s = NOW_S;
+        merge_is_what_the_model_says(&case).unwrap();
+        let purged = case.run().unwrap().counts.purged;
+        let found = (purged.expired, purged.row_deletions, purged.cell_tombstones);
+        assert_eq!(found, (2, 1, 1), "of {versions} versions: {purged:?}");
+        assert_eq!(purged.total(), 4, "of {versions} versions: {purged:?}");
+    }
+}
+
+/// A row of simple columns that breaks off is an error that names its place, alone, behind sound rows that
+/// were found in advance, and beside another version: never a row that is left out.
+#[test]
+fn damaged_simple_rows_are_refused() {
+    let schema = with_texts(&["a", "b"]);
+    let update = |number: i32, value: &str| {
+        let columns = [
+            (0, simple_data(live_cell(7, &[], value.as_bytes()))),
+            (1, simple_data(live_cell(8, &[], b"other"))),
+        ];
+        let row = Row {
+            columns: columns.into(),
+            ..Row::empty()
+        };
+        row_at(number, row)
+    };
+    let rows = (0..5).map(|number| update(number, if number == 3 { "marked" } else { "sound" }));
+    let sound = source(header(&[0, 1]), partition(Row::empty(), rows.collect()));
+    let sound = sound.input(&schema);
+    let at = sound
+        .bytes
+        .windows(6)
+        .position(|window| window == b"marked");
+    let length_at = at.unwrap() - 1;
+    let serialization_header = serialization_header(&schema, &sound.header);
+    let merge = |inputs: &[&[u8]], block_len| {
+        let raw = |bytes: &&[u8]| RawInput {
+            header: serialization_header.clone(),
+            version: Version::Oa,
+            bytes: bytes.to_vec(),
+            block_len,
+            min_local_deletion_time: 0,
+        };
+        let inputs: Vec<RawInput> = inputs.iter().map(raw).collect();
+        let limits = |_: &[u8]| PurgeLimit::Nothing;
+        merge_raw(
+            &inputs,
+            &serialization_header,
+            Version::Oa,
+            NOW_S,
+            0,
+            limits,
+        )
+    };
+    let last_length_at = length_at + 9;
+    assert_eq!(sound.bytes[last_length_at..][..6], *b"\x05other");
+    for (at, length, structure, offset) in [
+        (length_at, 100, "row.cell.value_length", length_at),
+        (last_length_at, 6, "row.cell.value_length", last_length_at),
+        (last_length_at, 4, "row.body", last_length_at + 5),
+    ] {
+        let mut damaged = sound.bytes.clone();
+        damaged[at] = length;
+        for block_len in [1, 64, 1 << 20] {
+            for inputs in [
+                &[&damaged[..]][..],
+                &[&damaged, &sound.bytes],
+                &[&sound.bytes, &damaged],
+                &[&sound.bytes, &damaged, &sound.bytes],
+            ] {
+                let error = merge(inputs, block_len).unwrap_err().to_string();
+                let place = format!("position {offset} ");
+                assert!(
+                    error.contains(structure) && error.contains(&place),
+                    "{error}"
+                );
+            }
+        }
+        assert_eq!(merge(&[&sound.bytes], 64).unwrap(), sound.bytes);
+    }
+}
+
+/// Rows that are not plain are found in advance too, and their order is checked.
+#[test]
+fn order_is_checked_behind_deleted_rows() {
+    let schema = by_number(Base::Int);
+    let deleted = |number: &i32| {
+        let row = Row {
+            deletion: deletion(7, 100),
+            ..Row::empty()
+        };
+        row_at(*number, row)
+    };
+    for in_order in [1, 2, 15, 16, 17, 33] {
+        for wrong in [in_order - 1, in_order - 2, -1] {
+            let numbers = (0..in_order).chain([wrong, 1000]);
+            let rows: Vec<Unfiltered> = numbers.map(|n| deleted(&n)).collect();
+            let mut source = source(header(&[]), partition(Row::empty(), rows));
+            source.block_len = 5000;
+            let error = case(schema.clone(), vec![source]).run().unwrap_err();
+            assert!(error.contains("clusterings in ascending order"), "{error}");
+        }
+    }
+}
+
+/// The histogram of drop times depends on the order in which they come: those of the row first, then those
+/// of its cells, whichever way the row is merged.
+#[test]
+fn times_of_simple_rows_are_noted_in_their_order() {
+    let schema = with_texts(&["a", "b"]);
+    let minutes = |n: i64| NOW_S + 60 * n;
+    let dead = |seconds: i64| Cell {
+        local_deletion_time: seconds,
+        ..live_cell(8, &[], &[])
+    };
+    let row = Row {
+        liveness: Liveness::new(7, 10, minutes(3)),
+        deletion: deletion(3, minutes(1)),
+        is_shadowable: false,
+        columns: [
+            (0, simple_data(dead(minutes(4)))),
+            (1, simple_data(dead(minutes(2)))),
+        ]
+        .into(),
+    };
+    let mut expected = MetadataCollector::of_a_part();
+    for number in [3, 1, 4, 2] {
+        expected.update_local_deletion_time(minutes(number));
+    }
+    let expected = expected.take_times();
+    for versions in 1..6 {
+        let rows = || partition(Row::empty(), vec![row_at(1, row.clone())]);
+        let sources = (0..versions).map(|_| source(header(&[0, 1]), rows()));
+        let case = case(schema.clone(), sources.collect());
+        let output = serialization_header(&schema, &case.settings.output);
+        let layout = Arc::new(layout_of(&output, Version::Oa).unwrap());
+        let writer = PartitionWriter::new(
+            Arc::clone(&layout),
+            MemoryBlocks::new(4096),
+            MemoryIndex::new(Version::Oa, 300),
+            MetadataCollector::of_a_part(),
+        )
+        .unwrap();
+        let limits = |_: &[u8]| PurgeLimit::Nothing;
+        let (inputs, settings) = (case.inputs(), &case.settings);
+        let merged = merge_into(&schema, &inputs, settings, limits, writer, layout).unwrap();
+        let (_, _, mut collector) = merged.0.finish();
+        assert_eq!(collector.take_times(), expected, "of {versions} versions");
+    }
+}
+
+/// Cells of a dropped column go from simple rows too, and are counted, however many versions there are.
+#[test]
+fn cells_of_dropped_columns_go_from_simple_rows() {
+    let schema = with_texts(&["a", "b"]);
+    let row = |columns: &[(usize, Cell)]| Row {
+        columns: columns
+            .iter()
+            .map(|(index, cell)| (*index, simple_data(cell.clone())))
+            .collect(),
+        ..Row::empty()
+    };
+    let source_of = |row: Row| {
+        source(
+            header(&[0, 1]),
+            partition(Row::empty(), vec![row_at(1, row)]),
+        )
+    };
+    let left = (0, live_cell(5, &[], b"left"));
+    let dropped = (1, live_cell(9, &[], b"dropped"));
+    let written = source_of(row(&[left.clone(), dropped])).input(&schema);
+    let expected = source_of(row(&[left])).input(&schema);
+    let output = serialization_header(&schema, &written.header);
+    let table = "CREATE TABLE t (k int, n int, a text, b text, PRIMARY KEY (k, n));
+        ALTER TABLE t DROP b USING TIMESTAMP 9; ALTER TABLE t ADD b text;";
+    let table = compactor_sstable::schema::Schema::parse(table).unwrap();
+    let path = Path::new("Statistics.db");
+    let drops = DropTimes::of(table.only_table().unwrap(), &output, path).unwrap();
+    for versions in 1..6 {
+        let layout = Arc::new(layout_of(&output, Version::Oa).unwrap());
+        let input = || {
+            let map = column_map(&layout, &layout).unwrap();
+            let cursor = cursor(&written, (*layout).clone());
+            MergeInput::new(cursor, map, &layout, i64::MAX, NOW_S).with_dropped_cells()
+        };
+        let inputs = (0..versions).map(|_| input()).collect();
+        let writer = PartitionWriter::new(
+            Arc::clone(&layout),
+            MemoryBlocks::new(4096),
+            MemoryIndex::new(Version::Oa, 300),
+            MetadataCollector::of_a_part(),
+        )
+        .unwrap();
+        let limits = Limits(|_: &[u8]| PurgeLimit::Nothing);
+        let merger = PartitionMerger::new(inputs, writer, layout, NOW_S, 0);
+        let merger = merger.with_drops(drops.clone());
+        let (writer, counts) = merger.run(&limits, &mut Unobserved).unwrap();
+        assert_eq!(writer.finish().0.bytes, expected.bytes);
+        assert_eq!(counts.purged.of_dropped_columns, versions);
+    }
+}
