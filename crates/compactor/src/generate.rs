@@ -89,6 +89,9 @@ pub enum Shape {
     /// The table of [`Shape::Wide`] with small rows, most of them updated or deleted: cells with timestamps
     /// of their own, tombstones of cells, rows and ranges.
     Tombstones,
+    /// The table of [`Shape::Wide`] with a `map<text, text>` beside the other columns: maps that are inserted
+    /// whole, and elements that are set and removed.
+    Maps,
     /// `PRIMARY KEY ((sensor, bucket), at)`, newest first, everything with a TTL, part of it expired.
     TimeSeries,
 }
@@ -100,6 +103,7 @@ impl Shape {
             Shape::KeyValue => "kv",
             Shape::Wide => "wide",
             Shape::Tombstones => "tombstones",
+            Shape::Maps => "maps",
             Shape::TimeSeries => "timeseries",
         }
     }
@@ -139,7 +143,7 @@ pub struct GenerateOptions {
     pub rows_per_partition: u32,
     /// Share of these values that LZ4 saves, roughly: 0 for random bytes.
     pub compressibility: f64,
-    /// [`Shape::Wide`] and [`Shape::Tombstones`]: share of the rows that are row deletions.
+    /// [`Shape::Wide`], [`Shape::Tombstones`] and [`Shape::Maps`]: share of the rows that are row deletions.
     pub deletions: f64,
     /// The same: share of the rows at which a range tombstone of up to 20 rows starts.
     pub range_tombstones: f64,
@@ -182,9 +186,11 @@ impl GenerateOptions {
             Shape::KeyValue => (1000, 1),
             Shape::Wide => (64, 1000),
             Shape::Tombstones => (8, 1000),
+            Shape::Maps => (16, 1000),
             Shape::TimeSeries => (16, 1000),
         };
         let has_many = shape == Shape::Tombstones;
+        let is_updated = has_many || shape == Shape::Maps;
         GenerateOptions {
             shape,
             output_directory: output_directory.into(),
@@ -198,8 +204,8 @@ impl GenerateOptions {
             compressibility: 0.5,
             deletions: if has_many { 0.2 } else { 0.02 },
             range_tombstones: if has_many { 0.02 } else { 0.005 },
-            updates: if has_many { 0.5 } else { 0.0 },
-            cell_tombstones: if has_many { 0.2 } else { 0.0 },
+            updates: if is_updated { 0.5 } else { 0.0 },
+            cell_tombstones: if is_updated { 0.2 } else { 0.0 },
             ttl_s: 7 * 86_400,
             expired: 0.3,
             now_s: now.as_secs() as i64,
@@ -216,7 +222,7 @@ impl GenerateOptions {
     fn columns(&self) -> TableColumns {
         match self.shape {
             Shape::KeyValue => key_value::columns(),
-            Shape::Wide | Shape::Tombstones => wide::columns(),
+            Shape::Wide | Shape::Tombstones | Shape::Maps => wide::columns(self.shape),
             Shape::TimeSeries => time_series::columns(),
         }
     }
@@ -319,7 +325,9 @@ impl Content {
             (Shape::TimeSeries, Some(timeline)) => {
                 Content::TimeSeries(TimeSeries::new(options, sstable, timeline), timeline)
             }
-            (Shape::Wide | Shape::Tombstones, _) => Content::Wide(Wide::new(options, sstable)),
+            (Shape::Wide | Shape::Tombstones | Shape::Maps, _) => {
+                Content::Wide(Wide::new(options, sstable))
+            }
             _ => Content::KeyValue(KeyValue::new(options, sstable)),
         }
     }
@@ -456,5 +464,8 @@ fn sstable_timestamp(options: &GenerateOptions, sstable: u32) -> i64 {
 }
 
 fn has_any_deletion(options: &GenerateOptions) -> bool {
-    options.deletions > 0.0 || options.range_tombstones > 0.0 || options.cell_tombstones > 0.0
+    options.shape == Shape::Maps
+        || options.deletions > 0.0
+        || options.range_tombstones > 0.0
+        || options.cell_tombstones > 0.0
 }

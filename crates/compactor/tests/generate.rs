@@ -18,10 +18,11 @@ use compactor::{
 use tempfile::TempDir;
 
 const NOW_S: i64 = 1_780_000_000;
-const SHAPES: [Shape; 4] = [
+const SHAPES: [Shape; 5] = [
     Shape::KeyValue,
     Shape::Wide,
     Shape::Tombstones,
+    Shape::Maps,
     Shape::TimeSeries,
 ];
 
@@ -92,7 +93,7 @@ fn every_shape_in_every_version_is_intact_and_merges() {
                 );
                 assert_eq!(found.partitions, sstable.partitions);
                 assert_eq!(found.rows, sstable.rows);
-                let has_ranges = matches!(shape, Shape::Wide | Shape::Tombstones);
+                let has_ranges = matches!(shape, Shape::Wide | Shape::Tombstones | Shape::Maps);
                 assert_eq!(found.range_tombstone_markers > 0, has_ranges);
                 let size = sstable.uncompressed_bytes as f64 / (512 << 10) as f64;
                 assert!(
@@ -109,9 +110,10 @@ fn every_shape_in_every_version_is_intact_and_merges() {
             let purged = merged.purged;
             match shape {
                 Shape::KeyValue => assert_eq!(purged.total, 0),
-                Shape::Wide | Shape::Tombstones => {
+                Shape::Wide | Shape::Tombstones | Shape::Maps => {
                     assert!(purged.row_deletions > 0 && purged.range_tombstone_bounds > 0);
-                    assert_eq!(purged.cell_tombstones > 0, shape == Shape::Tombstones);
+                    assert_eq!(purged.cell_tombstones > 0, shape != Shape::Wide);
+                    assert_eq!(purged.complex_deletions > 0, shape == Shape::Maps);
                 }
                 Shape::TimeSeries => assert!(purged.expired > 0),
             }
@@ -165,6 +167,7 @@ fn rows_are_counted_in_whole_partitions() {
         (Shape::KeyValue, 1, 0),
         (Shape::Wide, 30, 4),
         (Shape::Tombstones, 30, 4),
+        (Shape::Maps, 30, 4),
         (Shape::TimeSeries, 30, 0),
     ] {
         let temp = TempDir::new().unwrap();

@@ -40,6 +40,8 @@ const TTL: RangeInclusive<Seconds> = Seconds(1)..=Seconds(20 * 365 * 86_400);
               some absent; row deletions and range tombstones
   tombstones  the same table with small rows, most of them updated or deleted: cells with timestamps
               of their own, tombstones of cells, rows and ranges
+  maps        the same table and a map<text, text>: maps that are inserted whole, elements that are set
+              and removed
   timeseries  PRIMARY KEY ((sensor, bucket), at), newest first, text and double, everything with a
               TTL, part of it expired
 
@@ -116,7 +118,7 @@ pub struct Args {
     seed: u64,
 
     /// Bytes of the blob or text of each row. Default: 1000 for kv, 64 for wide, 8 for
-    /// tombstones, 16 for timeseries.
+    /// tombstones, 16 for maps and timeseries.
     #[arg(
         long,
         help_heading = "Rows",
@@ -147,7 +149,8 @@ pub struct Args {
     )]
     compressibility: f64,
 
-    /// Shapes wide and tombstones: share of the rows that are deletions of a row. Default: 0.02 and 0.2.
+    /// Shapes wide, tombstones and maps: share of the rows that are deletions of a row. Default: 0.2 for
+    /// tombstones, otherwise 0.02.
     #[arg(
         long,
         help_heading = "Rows",
@@ -157,8 +160,8 @@ pub struct Args {
     )]
     deletions: Option<f64>,
 
-    /// Shapes wide and tombstones: share of the rows where a range tombstone of up to 20 rows begins.
-    /// Default: 0.005 and 0.02.
+    /// Shapes wide, tombstones and maps: share of the rows where a range tombstone of up to 20 rows begins.
+    /// Default: 0.02 for tombstones, otherwise 0.005.
     #[arg(
         long,
         help_heading = "Rows",
@@ -168,8 +171,8 @@ pub struct Args {
     )]
     range_tombstones: Option<f64>,
 
-    /// Shapes wide and tombstones: share of the other rows that are updates of some columns, without
-    /// an INSERT. Default: 0 and 0.5.
+    /// Shapes wide, tombstones and maps: share of the other rows that are updates of some columns, without
+    /// an INSERT. Default: 0 for wide, otherwise 0.5.
     #[arg(
         long,
         help_heading = "Rows",
@@ -179,7 +182,8 @@ pub struct Args {
     )]
     updates: Option<f64>,
 
-    /// Shapes wide and tombstones: share of the cells that are tombstones. Default: 0 and 0.2.
+    /// Shapes wide, tombstones and maps: share of the cells that are tombstones. Default: 0 for wide,
+    /// otherwise 0.2.
     #[arg(
         long,
         help_heading = "Rows",
@@ -317,6 +321,8 @@ pub enum ShapeName {
     Wide,
     /// The same with small rows, most of them updated or deleted.
     Tombstones,
+    /// The same with a map.
+    Maps,
     /// Newest first, with a TTL.
     Timeseries,
 }
@@ -328,6 +334,7 @@ impl ShapeName {
             ShapeName::Kv => Shape::KeyValue,
             ShapeName::Wide => Shape::Wide,
             ShapeName::Tombstones => Shape::Tombstones,
+            ShapeName::Maps => Shape::Maps,
             ShapeName::Timeseries => Shape::TimeSeries,
         }
     }
@@ -414,8 +421,8 @@ fn set<T>(target: &mut T, value: Option<T>) {
 /// An option without effect is a misunderstanding.
 fn refuse_options_of_other_shapes(args: &Args, shape: Shape) -> anyhow::Result<()> {
     let is_series = shape == Shape::TimeSeries;
-    let is_wide = matches!(shape, Shape::Wide | Shape::Tombstones);
-    let of_wide = "wide or tombstones";
+    let is_wide = matches!(shape, Shape::Wide | Shape::Tombstones | Shape::Maps);
+    let of_wide = "wide, tombstones or maps";
     let given = [
         ("--deletions", args.deletions.is_some(), is_wide, of_wide),
         (
@@ -438,7 +445,7 @@ fn refuse_options_of_other_shapes(args: &Args, shape: Shape) -> anyhow::Result<(
             "--first-timestamp",
             args.first_timestamp.is_some(),
             !is_series,
-            "kv, wide or tombstones",
+            "kv, wide, tombstones or maps",
         ),
     ];
     match given

@@ -85,9 +85,7 @@ pub(super) fn check(options: &GenerateOptions) -> Result<Option<Timeline>> {
         Shape::KeyValue if options.rows_per_partition != 1 => Err(Error::invalid(
             "shape kv has one row per partition; the other shapes have more".to_owned(),
         )),
-        Shape::KeyValue | Shape::Wide | Shape::Tombstones => {
-            check_timestamps(options).map(|()| None)
-        }
+        _ => check_timestamps(options).map(|()| None),
     }
 }
 
@@ -149,7 +147,7 @@ pub(super) fn check_partition_count(options: &GenerateOptions, count: u64) -> Re
     let most = match options.shape {
         Shape::TimeSeries => time_series::MAX_PARTITIONS,
         // Numbers of ten digits in the keys.
-        Shape::Wide | Shape::Tombstones => 9_999_999_999,
+        Shape::Wide | Shape::Tombstones | Shape::Maps => 9_999_999_999,
         Shape::KeyValue => i64::MAX as u64,
     };
     if all > most {

@@ -31,14 +31,24 @@ pub(super) struct Output<'a, B, I> {
 pub(super) struct RowBuffer {
     /// Append a value here, then call [`RowBuffer::end_cell`].
     pub(super) values: Vec<u8>,
+    columns: Vec<PendingColumn>,
     cells: Vec<PendingCell>,
     /// Serialized clustering.
     pub(super) clustering: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
+struct PendingColumn {
+    index: u32,
+    /// Of a complex column.
+    deletion: DeletionTime,
+    first_cell: usize,
+}
+
+/// Path and value lie side by side.
+#[derive(Clone, Copy, Debug)]
 struct PendingCell {
-    column: u32,
+    path_start: usize,
     start: usize,
     end: usize,
     times: CellTimes,
@@ -46,7 +56,7 @@ struct PendingCell {
 
 /// When a cell was written.
 #[derive(Clone, Copy, Debug)]
-enum CellTimes {
+pub(super) enum CellTimes {
     /// As its row was.
     OfRow,
     At(i64),
@@ -57,39 +67,45 @@ enum CellTimes {
 impl RowBuffer {
     pub(super) fn clear(&mut self) {
         self.values.clear();
+        self.columns.clear();
         self.cells.clear();
         self.clustering.clear();
     }
 
     /// Makes what was appended to the values since the last call the cell of `column`.
     pub(super) fn end_cell(&mut self, column: u32) {
-        self.push(column, CellTimes::OfRow);
+        self.end_cell_at(column, CellTimes::OfRow);
     }
 
-    /// As [`RowBuffer::end_cell`], of a cell with a timestamp of its own.
-    pub(super) fn end_cell_at(&mut self, column: u32, timestamp: i64) {
-        self.push(column, CellTimes::At(timestamp));
+    /// As [`RowBuffer::end_cell`], of a cell with these times. A tombstone drops the value.
+    pub(super) fn end_cell_at(&mut self, column: u32, times: CellTimes) {
+        self.begin_column(column, DeletionTime::LIVE);
+        self.end_element(0, times);
     }
 
-    /// Drops what was appended to the values since the last call, and makes the cell of `column` a
-    /// tombstone.
-    pub(super) fn end_tombstone(&mut self, column: u32, deletion: DeletionTime) {
-        self.values.truncate(self.end());
-        self.push(column, CellTimes::Deleted(deletion));
-    }
-
-    fn push(&mut self, column: u32, times: CellTimes) {
-        self.cells.push(PendingCell {
-            column,
-            start: self.end(),
-            end: self.values.len(),
-            times,
+    /// Begins a complex column, whose elements come next.
+    pub(super) fn begin_column(&mut self, column: u32, deletion: DeletionTime) {
+        self.columns.push(PendingColumn {
+            index: column,
+            deletion,
+            first_cell: self.cells.len(),
         });
     }
 
-    /// Where the values of the cells so far end.
-    fn end(&self) -> usize {
-        self.cells.last().map_or(0, |cell| cell.end)
+    /// Makes what was appended to the values since the last call an element of the column that was begun:
+    /// so many bytes of path, and the value. A tombstone drops the latter.
+    pub(super) fn end_element(&mut self, path_len: usize, times: CellTimes) {
+        let path_start = self.cells.last().map_or(0, |cell| cell.end);
+        let start = path_start + path_len;
+        if matches!(times, CellTimes::Deleted(_)) {
+            self.values.truncate(start);
+        }
+        self.cells.push(PendingCell {
+            path_start,
+            start,
+            end: self.values.len(),
+            times,
+        });
     }
 }
 
@@ -161,7 +177,7 @@ impl<'a, B: BlockOutput, I: SstableIndex> Output<'a, B, I> {
         let mut row: MergedRow<'_> = std::mem::replace(&mut self.recycled, empty_row());
         row.liveness = if is_static { Liveness::EMPTY } else { liveness };
         row.deletion = deletion;
-        for (index, cell) in buffer.cells.iter().enumerate() {
+        for cell in &buffer.cells {
             let (timestamp, local_deletion_time, ttl) = match cell.times {
                 CellTimes::OfRow => (
                     liveness.timestamp,
@@ -179,14 +195,18 @@ impl<'a, B: BlockOutput, I: SstableIndex> Output<'a, B, I> {
                 timestamp,
                 local_deletion_time,
                 ttl,
-                path: &[],
+                path: &buffer.values[cell.path_start..cell.start],
                 value: &buffer.values[cell.start..cell.end],
             });
+        }
+        let next = buffer.columns.iter().skip(1).map(|next| next.first_cell);
+        let ends = next.chain([buffer.cells.len()]);
+        for (column, end) in buffer.columns.iter().zip(ends) {
             row.columns.push(MergedColumn {
-                index: cell.column,
-                deletion: DeletionTime::LIVE,
-                first_cell: index,
-                cell_count: 1,
+                index: column.index,
+                deletion: column.deletion,
+                first_cell: column.first_cell,
+                cell_count: end - column.first_cell,
             });
         }
         let guess = buffer.values.len() + 8 + 4 * buffer.cells.len();

@@ -1,5 +1,7 @@
-//! Shapes `wide` and `tombstones`: many rows per partition, several columns, row deletions and range
-//! tombstones; rows as UPDATE leaves them, and tombstones of cells.
+//! Shapes `wide`, `tombstones` and `maps`: many rows per partition, several columns, row deletions and range
+//! tombstones; rows as UPDATE leaves them, tombstones of cells, and a map.
+
+use std::sync::Arc;
 
 use compactor_engine::partition_writer::BlockOutput;
 use compactor_engine::sstable_index::SstableIndex;
@@ -9,25 +11,29 @@ use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::statistics::EncodingStats;
 use compactor_sstable::types::CqlType;
 
-use super::output::{Output, RowBuffer};
+use super::output::{CellTimes, Output, RowBuffer};
 use super::random::Random;
 use super::table::TableColumns;
 use super::values::Values;
-use super::{GenerateOptions, SECOND_US, has_any_deletion, is_row_shared, sstable_timestamp};
+use super::{
+    GenerateOptions, SECOND_US, Shape, has_any_deletion, is_row_shared, sstable_timestamp,
+};
 use crate::error::Result;
 
 /// Columns, in header order.
 const AMOUNT: u32 = 0;
 const NOTE: u32 = 1;
-/// How many; the last is `quantity`.
-const COLUMNS: u32 = 3;
+/// Behind `quantity`.
+const TAGS: u32 = 3;
+/// Keys that a map may have.
+const KEYS: u32 = 16;
 /// Share of the rows that lack a column.
 const ABSENT: f64 = 0.1;
 /// Rows that a range tombstone covers at most.
 const LONGEST_RANGE: u64 = 20;
 
-pub(super) fn columns() -> TableColumns {
-    TableColumns {
+pub(super) fn columns(shape: Shape) -> TableColumns {
+    let mut table = TableColumns {
         partition_key: vec![("id", CqlType::Utf8)],
         clustering: vec![("seq", CqlType::Int32)],
         static_columns: vec![("owner", CqlType::Utf8)],
@@ -36,7 +42,17 @@ pub(super) fn columns() -> TableColumns {
             ("note", CqlType::Utf8),
             ("quantity", CqlType::Int32),
         ],
+    };
+    if shape == Shape::Maps {
+        let text = Arc::new(CqlType::Utf8);
+        let tags = CqlType::Map {
+            key: Arc::clone(&text),
+            value: text,
+            multi_cell: true,
+        };
+        table.regular_columns.push(("tags", tags));
     }
+    table
 }
 
 #[derive(Debug)]
@@ -52,6 +68,7 @@ pub(super) struct Wide {
     range_tombstones: f64,
     updates: f64,
     cell_tombstones: f64,
+    columns: u32,
     has_deletions: bool,
     first_timestamp: i64,
     row: RowBuffer,
@@ -78,6 +95,11 @@ impl Wide {
             range_tombstones: options.range_tombstones,
             updates: options.updates,
             cell_tombstones: options.cell_tombstones,
+            columns: if options.shape == Shape::Maps {
+                TAGS + 1
+            } else {
+                TAGS
+            },
             has_deletions: has_any_deletion(options),
             first_timestamp: sstable_timestamp(options, sstable),
             row: RowBuffer::default(),
@@ -85,11 +107,13 @@ impl Wide {
     }
 
     pub(super) fn encoding_stats(&self) -> EncodingStats {
+        // A map that is inserted is deleted a microsecond before.
+        let first = self.first_timestamp - i64::from(self.columns > TAGS);
         let seconds = match self.has_deletions {
-            true => self.first_timestamp / SECOND_US,
+            true => first / SECOND_US,
             false => NO_DELETION_TIME,
         };
-        EncodingStats::new(self.first_timestamp, seconds, NO_TTL)
+        EncodingStats::new(first, seconds, NO_TTL)
     }
 
     pub(super) fn write_key(number: u64, key: &mut Vec<u8>) {
@@ -171,28 +195,24 @@ impl Wide {
         }
         if random.happens(self.updates) {
             // At least one column: each has a bit.
-            let columns = 1 + random.below((1 << COLUMNS) - 1);
-            for column in (0..COLUMNS).filter(|column| columns & (1 << column) != 0) {
+            let columns = 1 + random.below((1 << self.columns) - 1);
+            for column in (0..self.columns).filter(|column| columns & (1 << column) != 0) {
                 let written = timestamp + random.below(SECOND_US as u64) as i64;
-                self.put_cell(random, column);
-                match random.happens(self.cell_tombstones) {
-                    true => self.row.end_tombstone(column, deletion_at(written)),
-                    false => self.row.end_cell_at(column, written),
+                match column {
+                    TAGS => self.put_elements(random, written),
+                    _ => self.put_cell(random, column, CellTimes::At(written), written),
                 }
             }
             return out.add_updated_row(&self.row);
         }
-        for column in 0..COLUMNS {
+        for column in 0..self.columns {
             if random.happens(ABSENT) {
                 continue;
             }
-            // What INSERT makes of a null.
-            if random.happens(self.cell_tombstones) {
-                self.row.end_tombstone(column, deletion_at(timestamp));
-                continue;
+            match column {
+                TAGS => self.put_whole_map(random, timestamp),
+                _ => self.put_cell(random, column, CellTimes::OfRow, timestamp),
             }
-            self.put_cell(random, column);
-            self.row.end_cell(column);
         }
         out.add_row(
             &self.row,
@@ -200,8 +220,12 @@ impl Wide {
         )
     }
 
-    /// Appends a value of a column.
-    fn put_cell(&mut self, random: &mut Random, column: u32) {
+    /// Adds a cell of a simple column, or a tombstone: what INSERT makes of a null.
+    fn put_cell(&mut self, random: &mut Random, column: u32, times: CellTimes, written: i64) {
+        if random.happens(self.cell_tombstones) {
+            let deleted = CellTimes::Deleted(deletion_at(written));
+            return self.row.end_cell_at(column, deleted);
+        }
         let out = &mut self.row.values;
         match column {
             // Amounts of up to some thousands, in cents.
@@ -209,6 +233,38 @@ impl Wide {
             NOTE => self.values.put_text(random, self.value_len, out),
             _ => out.extend_from_slice(&(random.below(1000) as i32).to_be_bytes()),
         }
+        self.row.end_cell_at(column, times);
+    }
+
+    /// A map as INSERT leaves it: what was there before is deleted.
+    fn put_whole_map(&mut self, random: &mut Random, timestamp: i64) {
+        self.row.begin_column(TAGS, deletion_at(timestamp - 1));
+        let keys = random.next() & random.next();
+        for key in (0..KEYS).filter(|key| keys & (1 << key) != 0) {
+            self.put_element(random, key, CellTimes::OfRow);
+        }
+    }
+
+    /// One or two elements of a map that are set or removed.
+    fn put_elements(&mut self, random: &mut Random, written: i64) {
+        self.row.begin_column(TAGS, DeletionTime::LIVE);
+        let keys = 1 << random.below(KEYS.into()) | 1 << random.below(KEYS.into());
+        for key in (0..KEYS).filter(|key| keys & (1u64 << key) != 0) {
+            let times = match random.happens(self.cell_tombstones) {
+                true => CellTimes::Deleted(deletion_at(written)),
+                false => CellTimes::At(written),
+            };
+            self.put_element(random, key, times);
+        }
+    }
+
+    fn put_element(&mut self, random: &mut Random, key: u32, times: CellTimes) {
+        let out = &mut self.row.values;
+        let before = out.len();
+        out.extend_from_slice(format!("tag-{key:02}").as_bytes());
+        let path_len = out.len() - before;
+        self.values.put_text(random, self.value_len, out);
+        self.row.end_element(path_len, times);
     }
 
     /// Rows of one number lie side by side: the place that all SSTables share, or their own.
