@@ -16,7 +16,7 @@ use crate::reconcile::left_wins;
 use crate::row_merge::PurgeCounts;
 
 /// Versions that are merged here at most.
-pub(crate) const MOST_VERSIONS: usize = 4;
+pub(crate) const MOST_VERSIONS: usize = 16;
 
 /// One version of the row.
 #[derive(Clone, Copy, Debug)]

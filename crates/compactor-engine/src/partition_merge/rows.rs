@@ -97,25 +97,40 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     /// which none was dropped, with nothing over them outside the merge. Returns false, with nothing
     /// written, where they are others, or where one is damaged.
     fn merge_simple_rows(&mut self, members: &[u32], active: DeletionTime) -> Result<bool> {
-        let Some(merger) = &mut self.simple_rows else {
-            return Ok(false);
-        };
-        let into = SimpleOutput {
-            merger,
-            purger: &self.purger,
-            counts: &mut self.counts.purged,
-            writer: &mut self.writer,
-        };
+        match members {
+            [only] if self.inputs[*only as usize].same_clustering => {
+                let version = simple_version(&self.inputs, *only);
+                let (Some(version), Some(merger)) = (version, &mut self.simple_rows) else {
+                    return Ok(false);
+                };
+                let into = SimpleOutput {
+                    merger,
+                    purger: &self.purger,
+                    counts: &mut self.counts.purged,
+                    writer: &mut self.writer,
+                };
+                into.merge(&[version], version.row.clustering(), active)
+            }
+            // As few as there are: all have to be filled.
+            _ if members.len() <= 2 => self.merge_simple_versions::<2>(members, active),
+            _ if members.len() <= 4 => self.merge_simple_versions::<4>(members, active),
+            _ if members.len() <= MOST_VERSIONS => {
+                self.merge_simple_versions::<MOST_VERSIONS>(members, active)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// As [`PartitionMerger::merge_simple_rows`], of up to so many rows.
+    fn merge_simple_versions<const MOST: usize>(
+        &mut self,
+        members: &[u32],
+        active: DeletionTime,
+    ) -> Result<bool> {
         let Some(first) = simple_version(&self.inputs, members[0]) else {
             return Ok(false);
         };
-        if members.len() == 1 && self.inputs[members[0] as usize].same_clustering {
-            return into.merge(&[first], first.row.clustering(), active);
-        }
-        let mut versions = [first; MOST_VERSIONS];
-        let Some(versions) = versions.get_mut(..members.len()) else {
-            return Ok(false);
-        };
+        let mut versions = [first; MOST];
         for (version, &member) in versions.iter_mut().zip(members).skip(1) {
             match simple_version(&self.inputs, member) {
                 Some(other) => *version = other,
@@ -130,7 +145,16 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 &self.prefix
             }
         };
-        into.merge(versions, clustering, active)
+        let Some(merger) = &mut self.simple_rows else {
+            return Ok(false);
+        };
+        let into = SimpleOutput {
+            merger,
+            purger: &self.purger,
+            counts: &mut self.counts.purged,
+            writer: &mut self.writer,
+        };
+        into.merge_several(&versions[..members.len().min(MOST)], clustering, active)
     }
 
     /// As [`PartitionMerger::merge_rows`], of any rows. Nothing lies over them outside the merge, and none
@@ -220,6 +244,17 @@ struct SimpleOutput<'a, B, I> {
 }
 
 impl<B: BlockOutput, I: SstableIndex> SimpleOutput<'_, B, I> {
+    /// [`SimpleOutput::merge`] for any number of versions, once in the program.
+    #[inline(never)]
+    fn merge_several(
+        self,
+        versions: &[SimpleVersion<'_>],
+        clustering: &[u8],
+        active: DeletionTime,
+    ) -> Result<bool> {
+        self.merge(versions, clustering, active)
+    }
+
     /// Writes what `versions` come to, at this serialized clustering. Returns false, with nothing written,
     /// where [`SimpleMerger::merge`] gives nothing.
     #[inline(always)]
