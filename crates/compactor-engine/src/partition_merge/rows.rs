@@ -114,6 +114,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             // As few as there are: all have to be filled.
             _ if members.len() <= 2 => self.merge_simple_versions::<2>(members, active),
             _ if members.len() <= 4 => self.merge_simple_versions::<4>(members, active),
+            _ if members.len() <= 8 => self.merge_simple_versions::<8>(members, active),
             _ if members.len() <= MOST_VERSIONS => {
                 self.merge_simple_versions::<MOST_VERSIONS>(members, active)
             }
