@@ -155,7 +155,11 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             counts: &mut self.counts.purged,
             writer: &mut self.writer,
         };
-        into.merge_several(&versions[..members.len().min(MOST)], clustering, active)
+        let versions = &versions[..members.len().min(MOST)];
+        match MOST {
+            2 => into.merge(versions, clustering, active),
+            _ => into.merge_several(versions, clustering, active),
+        }
     }
 
     /// As [`PartitionMerger::merge_rows`], of any rows. Nothing lies over them outside the merge, and none
@@ -245,7 +249,7 @@ struct SimpleOutput<'a, B, I> {
 }
 
 impl<B: BlockOutput, I: SstableIndex> SimpleOutput<'_, B, I> {
-    /// [`SimpleOutput::merge`] for any number of versions, once in the program.
+    /// [`SimpleOutput::merge`] for many versions, once in the program.
     #[inline(never)]
     fn merge_several(
         self,
