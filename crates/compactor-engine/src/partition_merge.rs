@@ -3,7 +3,7 @@
 //! Inputs meet in a tournament on (token, key); those at the same partition meet in a second one on
 //! the clustering inside it. Plain rows, as INSERT leaves them, are copied behind their times, in runs
 //! while one input stands before all others, and where versions of a row meet, the newest of them if it
-//! has every column. Other rows of simple columns go through [`SimpleMerger`]. Another row that only one
+//! has every column. Other rows of simple columns go through `SimpleMerger`. Another row that only one
 //! input has, under no deletion and with nothing in it to purge, is transcoded as it is read; everything
 //! else goes through [`RowMerger`].
 //!
