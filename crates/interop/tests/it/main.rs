@@ -4,6 +4,7 @@ mod cassandra_5;
 mod compact;
 mod compression;
 mod damage;
+mod generated;
 mod mixed;
 mod old_releases;
 mod old_scenarios;

@@ -1,0 +1,107 @@
+//! What `compactor generate` writes: Cassandra's verifier finds nothing in it, and Cassandra's compaction of it leaves
+//! what our merge leaves, to the byte. Many rows side by side are in these tables, which scenarios do not have.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::io::IoOptions;
+use compactor::sstable::Version;
+use interop::cases::Case;
+use interop::parity::Exception;
+use interop::{Cassandra, Mode, Table};
+
+use crate::support::{self, Expected, Output, server};
+
+/// Some rows of `timeseries` have expired.
+const NOW_S: i64 = 1_780_000_000;
+const SHAPES: [Shape; 5] = [
+    Shape::KeyValue,
+    Shape::Wide,
+    Shape::Tombstones,
+    Shape::Maps,
+    Shape::TimeSeries,
+];
+
+#[test]
+fn shapes_are_cassandras_and_merged_as_it_does() {
+    let Some(mut cassandra) = server(Mode::Pa) else {
+        return;
+    };
+    for shape in SHAPES {
+        let failures = run(&mut cassandra, shape).expect("the case runs");
+        assert!(
+            failures.is_empty(),
+            "{}:\n{}",
+            shape.name(),
+            failures.join("\n")
+        );
+    }
+}
+
+fn run(cassandra: &mut Cassandra, shape: Shape) -> Result<Vec<String>> {
+    let place = tempfile::tempdir()?;
+    let mut options = GenerateOptions::new(shape, place.path().join("inputs"));
+    options.amount = Amount::Rows(3000);
+    options.version = Version::Pa;
+    options.now_s = NOW_S;
+    if shape != Shape::KeyValue {
+        options.rows_per_partition = 300;
+    }
+    let report = generate(IoOptions::default(), options, &mut compactor::NoObserver)?;
+    let inputs: Vec<PathBuf> = report
+        .sstables
+        .iter()
+        .map(|s| s.data_path.clone())
+        .collect();
+    let table = Table {
+        keyspace: "generated".to_owned(),
+        name: shape.name().to_owned(),
+    };
+    cassandra.adopt(&table, &inputs)?;
+    cassandra.set_now(NOW_S)?;
+    let mut failures = Vec::new();
+    for input in &inputs {
+        let findings = cassandra.verify(&table, input)?;
+        failures.extend(findings.iter().map(|finding| format!("input: {finding}")));
+    }
+    // Nothing purged, and all that can be.
+    for gc_before_s in [None, Some(NOW_S)] {
+        let case = Case {
+            table: table.clone(),
+            inputs: inputs.clone(),
+            others: Vec::new(),
+            now_s: NOW_S,
+            gc_before_s,
+            schema: None,
+        };
+        let place = place.path().join(format!("{gc_before_s:?}"));
+        let compacted = case.compact(cassandra, &place.join("theirs"))?;
+        let expected = match compacted.outputs.first() {
+            None => None,
+            Some(data) => Some(Expected {
+                data,
+                rows: cassandra.dump(&table, data)?,
+                // No node wrote them.
+                granted: vec![Exception::ForeignInputs, Exception::OwnCompression],
+            }),
+        };
+        let output = Output {
+            version: Mode::Pa,
+            compression: None,
+        };
+        let found = support::ours(
+            cassandra,
+            &case,
+            output,
+            &place.join("ours"),
+            expected.as_ref(),
+        )?;
+        failures.extend(
+            found
+                .into_iter()
+                .map(|text| format!("gc_before {gc_before_s:?}: {text}")),
+        );
+    }
+    Ok(failures)
+}
