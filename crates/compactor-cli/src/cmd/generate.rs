@@ -40,8 +40,8 @@ const TTL: RangeInclusive<Seconds> = Seconds(1)..=Seconds(20 * 365 * 86_400);
               some absent; row deletions and range tombstones
   tombstones  the same table with small rows, most of them updated or deleted: cells with timestamps
               of their own, tombstones of cells, rows and ranges
-  maps        the same table and a map<text, text>: maps that are inserted whole, elements that are set
-              and removed
+  maps        the same table and a map<text, text>: maps that are inserted whole, elements that
+              are set and removed
   timeseries  PRIMARY KEY ((sensor, bucket), at), newest first, text and double, everything with a
               TTL, part of it expired
 
