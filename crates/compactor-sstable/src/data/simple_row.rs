@@ -63,13 +63,15 @@ pub struct SimpleRow<'a> {
     pub liveness: Liveness,
     /// Row deletion.
     pub deletion: DeletionTime,
-    /// Length of the row.
+    /// Length of the row; all places are counted from its first byte.
     len: usize,
     clustering_start: usize,
     clustering_end: usize,
     body_start: usize,
     cells_start: usize,
+    /// Liveness as written, which cells may refer to.
     written_liveness: Liveness,
+    /// Cells up to this timestamp are covered by the row's own deletion.
     deleted_up_to: i64,
 }
 

@@ -68,6 +68,7 @@ pub(super) struct Wide {
     range_tombstones: f64,
     updates: f64,
     cell_tombstones: f64,
+    /// The map is the last, if there is one.
     columns: u32,
     has_deletions: bool,
     first_timestamp: i64,
