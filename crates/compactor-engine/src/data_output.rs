@@ -203,7 +203,9 @@ impl DataOutput {
         if self.shared.has_failed.load(Ordering::Acquire) {
             return Err(ordered.error.take().unwrap_or_else(lost));
         }
-        let writer = ordered.writer.take().ok_or_else(lost)?;
+        let mut writer = ordered.writer.take().ok_or_else(lost)?;
+        self.shared
+            .end_with_empty_chunk(&mut ordered, &mut writer)?;
         let file = writer.finish()?;
         let crc_file = match self.shared.params {
             Some(_) => None,
@@ -343,6 +345,33 @@ impl Shared {
             crcs: Vec::new(),
             digest,
         })
+    }
+
+    /// Appends an empty chunk where the content ends exactly where a chunk does. Cassandra's extended verifier
+    /// seeks to the end of the content, for which there has to be a chunk (`RandomAccessReader.seek`,
+    /// `CompressionMetadata.chunkFor`); outputs of a node's compactions always end in one.
+    fn end_with_empty_chunk(
+        &self,
+        ordered: &mut Ordered,
+        writer: &mut SequentialWriter,
+    ) -> Result<()> {
+        let (Some(params), Some(info)) = (&self.params, &mut ordered.info) else {
+            return Ok(());
+        };
+        let ends_with_chunk = info.data_len.is_multiple_of(u64::from(params.chunk_len));
+        if info.data_len == 0 || !ends_with_chunk {
+            return Ok(());
+        }
+        let mut stored = Vec::new();
+        let lengths = ChunkCompressor::new(params)?.compress(&[], &mut stored)?;
+        writer.write_all(&stored)?;
+        info.push_chunk(0, lengths.stored_len);
+        ordered
+            .digest
+            .append_chunk(lengths.crc, u64::from(lengths.payload_len));
+        self.written
+            .fetch_add(stored.len() as u64, Ordering::Relaxed);
+        Ok(())
     }
 
     fn deliver(&self, number: u64, stored: Result<Stored>) {

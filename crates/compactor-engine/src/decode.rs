@@ -301,14 +301,7 @@ impl Shared {
     fn units(&self, index: u64) -> Range<u64> {
         let first = self.first_unit + index * self.units_per_block;
         let end = self.range.end.div_ceil(self.encoding.unit().max(1));
-        let last = (first + self.units_per_block).min(end);
-        match &*self.encoding {
-            // Before 4.0 a chunk without content may follow the last one, and is in the digest.
-            Encoding::Compressed { info, .. } if last == end && self.range.end == info.data_len => {
-                first..last.max(info.chunk_count() as u64)
-            }
-            _ => first..last,
-        }
+        first..(first + self.units_per_block).min(end)
     }
 
     /// File offset and length of the stored bytes of block `index`.
@@ -317,9 +310,14 @@ impl Shared {
         let units = self.units(index);
         let (start, end) = match &*self.encoding {
             Encoding::Compressed { info, .. } => {
-                let last = units.end - 1;
-                let (first, last) = (self.chunk(info, units.start)?, self.chunk(info, last)?);
-                (first.offset, last.offset + last.stored_len)
+                let first = self.chunk(info, units.start)?;
+                // Empty chunks after the last one are in the digest.
+                let end = if units.end == info.chunk_count() as u64 {
+                    info.file_len
+                } else {
+                    self.chunk(info, units.end)?.offset
+                };
+                (first.offset, end)
             }
             Encoding::Plain { len, .. } => (units.start * unit, (units.end * unit).min(*len)),
         };
@@ -385,6 +383,10 @@ impl Shared {
                         digest.append_chunk(crc, (bytes.len() - CRC_LEN) as u64);
                     }
                     out = rest;
+                }
+                if last == info.chunk_count() as u64 && self.range.end == info.data_len {
+                    let empty = &stored[(info.content_end() - offset) as usize..];
+                    digest.append(crc32(empty), empty.len() as u64);
                 }
                 if let Ok(mut spare) = self.recycled.decompressors.lock() {
                     spare.push(decompressor);
@@ -528,36 +530,43 @@ mod tests {
         (content, *blocks.digest_of_range())
     }
 
-    /// Cassandra 3 may end `Data.db` with a chunk of no content.
+    /// Outputs that Cassandra opened early end in a chunk of no content.
     #[test]
-    fn an_empty_last_chunk_is_in_the_digest() {
+    fn empty_chunks_are_in_the_digest() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("mc-1-big-Data.db");
         let workers = Workers::start(2).unwrap();
         let io = Io::new(IoOptions::default()).unwrap();
-        // Those of Cassandra 3.
-        let codecs = [Codec::Lz4, Codec::Snappy, Codec::Deflate];
+        let codecs = [
+            Codec::Lz4,
+            Codec::Snappy,
+            Codec::Deflate,
+            Codec::Zstd { level: 3 },
+            Codec::Noop,
+        ];
         let lengths = [1, 4096, 3 * 4096, 3 * 4096 + 17];
         for (codec, data_len) in codecs.iter().flat_map(|c| lengths.map(|len| (*c, len))) {
-            for has_empty_last in [false, true] {
+            for empty_chunks in 0..3 {
                 let params = CompressionParams::new(codec, CHUNK_LEN);
                 let mut compressor = ChunkCompressor::new(&params).unwrap();
                 let decompressor = ChunkDecompressor::new(&params).unwrap();
                 let mut info = CompressionInfo::new(params);
                 let content: Vec<u8> = (0..data_len).map(|i| (i * i / 7) as u8).collect();
                 let mut stored = Vec::new();
-                let empty: &[u8] = &[];
-                let last = has_empty_last.then_some(empty);
-                for raw in content.chunks(CHUNK_LEN as usize).chain(last) {
+                for raw in content.chunks(CHUNK_LEN as usize) {
                     let lengths = compressor.compress(raw, &mut stored).unwrap();
                     info.push_chunk(raw.len() as u32, lengths.stored_len);
+                }
+                for _ in 0..empty_chunks {
+                    let lengths = compressor.compress(&[], &mut stored).unwrap();
+                    info.push_chunk(0, lengths.stored_len);
                 }
                 std::fs::write(&path, &stored).unwrap();
                 let file = io.open(&path, ReadMode::Buffered).unwrap();
                 let encoding = Arc::new(Encoding::Compressed { info, decompressor });
 
                 for chunks in 1..=5 {
-                    let case = format!("{codec:?}, {data_len}, {has_empty_last}, {chunks}");
+                    let case = format!("{codec:?}, {data_len}, {empty_chunks}, {chunks}");
                     let data_len = data_len as u64;
                     let (found, digest) = read(&file, &encoding, 0..data_len, chunks, &workers);
                     assert_eq!(found, content, "{case}");

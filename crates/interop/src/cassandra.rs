@@ -559,7 +559,6 @@ sstable: {{selected_format: {format}}}
 flush_compression: table
 compaction_throughput: 0MiB/s
 auto_snapshot: false
-sstable_preemptive_open_interval: null
 key_cache_size: 0MiB
 # Promoted indexes are then read from the file through their offsets, never from the heap.
 column_index_cache_size: 0KiB

@@ -4,6 +4,9 @@
 //! i32 chunkSize | u32 CRC32 of each chunk; the last may be short
 //! ```
 //!
+//! An SSTable that a compaction opened early has one more, of no bytes (see `compression::info`), and those of
+//! ScyllaDB have it too. `DataIntegrityMetadata.ChecksumValidator` never reads that far.
+//!
 //! Source: `ChecksummedSequentialWriter`, `DataIntegrityMetadata.ChecksumValidator`.
 
 use crate::byte_reader::ByteReader;
@@ -14,12 +17,15 @@ use crate::error::{Error, Result};
 /// Length of a chunk as Cassandra writes it: its writer's buffer.
 pub const DEFAULT_CRC_CHUNK_LEN: u32 = 65_536;
 
+/// CRC32 of no bytes.
+const EMPTY_CHUNK_CRC: [u8; 4] = [0; 4];
+
 /// Parsed checksums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrcFile {
     /// Bytes of Data.db that one checksum covers.
     pub chunk_len: u32,
-    /// A checksum per chunk.
+    /// A checksum per chunk that has content.
     pub crcs: Vec<u32>,
 }
 
@@ -27,8 +33,8 @@ impl CrcFile {
     /// Parses the checksums of a Data.db of `data_len` bytes.
     ///
     /// # Errors
-    /// Corruption when there are more or fewer checksums than chunks, or chunks have a length that
-    /// no writer's buffer has.
+    /// Corruption when there are fewer checksums than chunks, or more than one extra of an empty chunk, or chunks
+    /// have a length that no writer's buffer has.
     pub fn parse(bytes: &[u8], data_len: u64) -> Result<CrcFile> {
         let mut reader = ByteReader::new(bytes);
         let chunk_len = match reader.i32("crc.chunk_size")? {
@@ -45,14 +51,17 @@ impl CrcFile {
         };
         let wanted = data_len.div_ceil(u64::from(chunk_len));
         let (words, rest) = bytes[4..].as_chunks::<4>();
-        if words.len() as u64 != wanted || !rest.is_empty() {
+        let split = usize::try_from(wanted)
+            .ok()
+            .and_then(|n| words.split_at_checked(n));
+        let (Some((crcs, [] | [EMPTY_CHUNK_CRC])), true) = (split, rest.is_empty()) else {
             return Err(reader.corrupt(
                 "crc.count",
                 format!("{wanted} checksums for {data_len} bytes in chunks of {chunk_len}"),
                 format!("{} bytes", reader.remaining()),
             ));
-        }
-        let crcs = words.iter().map(|word| u32::from_be_bytes(*word)).collect();
+        };
+        let crcs = crcs.iter().map(|word| u32::from_be_bytes(*word)).collect();
         Ok(CrcFile { chunk_len, crcs })
     }
 
@@ -170,11 +179,12 @@ mod tests {
         let mut out = Vec::new();
         CrcFile {
             chunk_len: 64,
-            crcs: vec![1, 2],
+            crcs: vec![1, 0],
         }
         .write(&mut out);
         for (len, good) in [
-            (64, false),
+            (0, false),
+            (64, true),
             (65, true),
             (128, true),
             (129, false),
@@ -185,6 +195,10 @@ mod tests {
         for len in 0..out.len() {
             assert!(CrcFile::parse(&out[..len], 128).is_err());
         }
+        // The second checksum is that of no bytes, as an output that was opened early has it.
+        assert_eq!(CrcFile::parse(&out, 64).unwrap().crcs, [1]);
+        out[11] = 1;
+        assert!(CrcFile::parse(&out, 64).is_err());
         assert!(CrcFile::parse(&[0; 4], 0).is_err());
         assert!(CrcFile::parse(&[0xff; 4], 0).is_err());
         out.push(0);

@@ -6,6 +6,11 @@
 //! | i32 chunkCount | chunkCount * i64 offset | [compression dictionary]
 //! ```
 //!
+//! More chunks than the data length needs are empty ones after the last: where a compaction opened its output early
+//! (`SSTableRewriter.switchWriter`, `SortedTableWriter.openFinalEarly`), the buffer is empty when
+//! `CompressedSequentialWriter.doPrepare` flushes it, which adds a chunk of nothing. No reader looks at them
+//! (`CompressionMetadata.chunkFor`), but they are in the digest and in the compression ratio.
+//!
 //! Source: `CompressionMetadata.open`, `CompressionMetadata.Writer`, `CompressionParams`.
 
 use std::sync::Arc;
@@ -86,20 +91,20 @@ pub struct CompressionInfo {
     pub data_len: u64,
     /// Length of Data.db.
     pub file_len: u64,
-    /// Position in Data.db of each chunk's first byte.
+    /// Position in Data.db of each chunk's first byte, those of empty chunks at the end among them.
     pub chunk_offsets: Vec<u64>,
     /// Dictionary that chunks were compressed with (Cassandra 6). Never written.
     pub dictionary: Option<Arc<CompressionDictionary>>,
 }
 
-/// Where a chunk lies and how long its content is.
+/// Position and length of a chunk that has content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredChunk {
     /// Position in Data.db.
     pub offset: u64,
     /// Bytes in Data.db, the trailing CRC included.
     pub stored_len: u64,
-    /// Bytes once decompressed; 0 for the empty last chunk that releases before 4.0 may write.
+    /// Bytes once decompressed, at least 1.
     pub raw_len: u32,
 }
 
@@ -179,9 +184,7 @@ impl CompressionInfo {
                 (data_len as i64).to_string(),
             ));
         }
-        // Releases before 4.0 may end a file with a chunk of no content.
-        let empty_last = !version.has_max_compressed_length() && chunk_count as u64 == wanted + 1;
-        if chunk_count as u64 != wanted && !empty_last {
+        if (chunk_count as u64) < wanted {
             return Err(Error::corrupt(
                 "compression_info.chunk_count",
                 count_at,
@@ -189,7 +192,7 @@ impl CompressionInfo {
                 chunk_count.to_string(),
             ));
         }
-        let chunk_offsets = offsets(&mut reader, chunk_count, file_len)?;
+        let chunk_offsets = offsets(&mut reader, chunk_count, wanted, file_len)?;
         let dictionary = match reader.remaining() {
             0 => None,
             _ if version.has_compression_dictionary() => {
@@ -225,7 +228,7 @@ impl CompressionInfo {
     fn check_stored_lengths(&self) -> Result<()> {
         let chunk_len = u64::from(self.params.chunk_len);
         let limit = chunk_len + chunk_len / 4 + 4096;
-        for index in 0..self.chunk_offsets.len() {
+        for index in 0..self.chunk_count() {
             let Some(chunk) = self.chunk(index) else {
                 continue;
             };
@@ -238,15 +241,38 @@ impl CompressionInfo {
                 ));
             }
         }
+        let empty_len = self.file_len - self.content_end();
+        if empty_len > limit {
+            return Err(Error::corrupt(
+                "compression_info.chunk_offset",
+                self.content_end(),
+                format!(
+                    "at most {limit} stored bytes in {} empty chunks after the content",
+                    self.empty_chunk_count()
+                ),
+                empty_len.to_string(),
+            ));
+        }
         Ok(())
     }
 
-    /// Number of chunks.
+    /// Number of chunks that have content.
     pub fn chunk_count(&self) -> usize {
-        self.chunk_offsets.len()
+        self.data_len.div_ceil(u64::from(self.params.chunk_len)) as usize
     }
 
-    /// Chunk `index`, if there is one.
+    /// Number of empty chunks after them.
+    pub fn empty_chunk_count(&self) -> usize {
+        self.chunk_offsets.len() - self.chunk_count()
+    }
+
+    /// Position in Data.db after the last chunk that has content; empty chunks fill the rest.
+    pub fn content_end(&self) -> u64 {
+        let first_empty = self.chunk_offsets.get(self.chunk_count());
+        first_empty.copied().unwrap_or(self.file_len)
+    }
+
+    /// Chunk `index`, if there is one with content.
     #[inline]
     pub fn chunk(&self, index: usize) -> Option<StoredChunk> {
         let offset = *self.chunk_offsets.get(index)?;
@@ -256,10 +282,8 @@ impl CompressionInfo {
             .copied()
             .unwrap_or(self.file_len);
         let start = index as u64 * u64::from(self.params.chunk_len);
-        let raw_len = self
-            .data_len
-            .saturating_sub(start)
-            .min(u64::from(self.params.chunk_len)) as u32;
+        let left = self.data_len.checked_sub(start).filter(|left| *left > 0)?;
+        let raw_len = left.min(u64::from(self.params.chunk_len)) as u32;
         Some(StoredChunk {
             offset,
             stored_len: end - offset,
@@ -334,22 +358,27 @@ fn positive(reader: &mut ByteReader<'_>, structure: &'static str) -> Result<u32>
     }
 }
 
-/// Offsets ascend from 0, and every chunk has at least one byte besides its CRC.
-fn offsets(reader: &mut ByteReader<'_>, count: usize, file_len: u64) -> Result<Vec<u64>> {
+/// Offsets ascend from 0. A chunk has a checksum, and one with content at least another byte.
+fn offsets(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+    with_content: u64,
+    file_len: u64,
+) -> Result<Vec<u64>> {
     const NAME: &str = "compression_info.chunk_offset";
-    const SHORTEST: u64 = CRC_LEN as u64 + 1;
     let mut offsets = Vec::with_capacity(count);
     let mut lowest = 0;
     for index in 0..count {
+        let shortest = CRC_LEN as u64 + u64::from((index as u64) < with_content);
         let at = reader.offset();
         let offset = reader.u64(NAME)?;
         let fits = offset
-            .checked_add(SHORTEST)
+            .checked_add(shortest)
             .is_some_and(|end| end <= file_len);
         if (index == 0 && offset != 0) || offset < lowest || !fits {
             let expected = match index {
                 0 => "0".to_owned(),
-                _ => format!("between {lowest} and {}", file_len.saturating_sub(SHORTEST)),
+                _ => format!("between {lowest} and {}", file_len.saturating_sub(shortest)),
             };
             return Err(Error::corrupt(
                 NAME,
@@ -358,7 +387,7 @@ fn offsets(reader: &mut ByteReader<'_>, count: usize, file_len: u64) -> Result<V
                 offset.to_string(),
             ));
         }
-        lowest = offset + SHORTEST;
+        lowest = offset + shortest;
         offsets.push(offset);
     }
     Ok(offsets)

@@ -38,8 +38,11 @@ pub struct CompressionMetadata {
     pub chunk_length: u32,
     /// A chunk that does not become shorter than this is stored as it is; `None` for never.
     pub max_compressed_length: Option<u32>,
-    /// Number of chunks.
+    /// Number of chunks that have content.
     pub chunks: u64,
+    /// Number of chunks without content at the end of `Data.db`, as compactions that opened their output early leave
+    /// them.
+    pub empty_chunks: u64,
     /// Bytes of `Data.db`, the checksum behind each chunk included.
     pub compressed_bytes: u64,
     /// Bytes of its content.
@@ -61,10 +64,11 @@ impl CompressionMetadata {
             chunk_length: info.params.chunk_len,
             max_compressed_length: (max_len != NO_MAX_COMPRESSED_LEN).then_some(max_len),
             chunks,
+            empty_chunks: info.empty_chunk_count() as u64,
             compressed_bytes: info.file_len,
             uncompressed_bytes: info.data_len,
             ratio: info.file_len as f64 / info.data_len.max(1) as f64,
-            offsets_memory_bytes: chunks * OFFSET_LEN,
+            offsets_memory_bytes: info.chunk_offsets.len() as u64 * OFFSET_LEN,
         }
     }
 }

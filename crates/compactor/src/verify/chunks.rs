@@ -198,6 +198,9 @@ impl<'a> CheckedData<'a> {
         if is_first {
             self.digest.update(&self.stored);
             self.checked = index + 1;
+            if self.checked == self.chunk_count() {
+                self.digest_empty_chunks()?;
+            }
         }
         let checked = match &mut self.form {
             Form::Compressed { info, decompressor } => {
@@ -235,6 +238,18 @@ impl<'a> CheckedData<'a> {
             self.is_cut_off |= is_missing;
         }
         Ok(false)
+    }
+
+    /// Adds to the digest the empty chunks that an output which was opened early ends with.
+    fn digest_empty_chunks(&mut self) -> Result<(), IoError> {
+        if let Form::Compressed { info, .. } = &self.form {
+            // At most the length of a chunk.
+            let len = (info.file_len - info.content_end()) as usize;
+            let mut empty = Vec::new();
+            self.stream.append(&mut empty, len)?;
+            self.digest.update(&empty);
+        }
+        Ok(())
     }
 
     fn report(&self, index: u64, offset: u64, error: &FormatError) {

@@ -110,6 +110,7 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
         inputs.push(Input {
             version: version.to_owned(),
             schema,
+            opened_early: rng.one_in(2),
             partitions,
         });
     }

@@ -184,6 +184,10 @@ pub struct Input {
     pub version: String,
     /// The table as it was when this was written.
     pub schema: Schema,
+    /// Opened early before it was finished, as a node opens the outputs of its compactions: `Data.db` ends in an empty
+    /// chunk.
+    #[serde(default)]
+    pub opened_early: bool,
     /// What is in it.
     pub partitions: Vec<Partition>,
 }

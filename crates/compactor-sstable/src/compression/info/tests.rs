@@ -123,25 +123,46 @@ fn contradictions_are_named() {
     assert!(CompressionInfo::parse(&sample, Version::Oa, 1 << 40).is_err());
 }
 
-/// Cassandra 3.x wrote such files.
+/// Bytes of a file that was opened early: two chunks with content, and empty ones of these lengths.
+fn opened_early(version: Version, empty: &[u32]) -> Vec<u8> {
+    let mut info = CompressionInfo::new(CompressionParams::new(Codec::Lz4, 4096));
+    for (raw_len, stored_len) in [(4096, 1281), (1, 10)] {
+        info.push_chunk(raw_len, stored_len);
+    }
+    empty.iter().for_each(|len| info.push_chunk(0, *len));
+    let mut bytes = Vec::new();
+    info.write(&mut bytes, version).unwrap();
+    bytes
+}
+
 #[test]
-fn an_empty_last_chunk_before_4_0() {
-    let mut info = CompressionInfo::new(CompressionParams::new(Codec::Lz4, 65536));
-    info.push_chunk(3247, 1281);
-    info.push_chunk(0, 9);
-    let mut out = Vec::new();
-    info.write(&mut out, Version::Md).unwrap();
-    assert_eq!(
-        CompressionInfo::parse(&out, Version::Md, 1290)
-            .unwrap()
-            .chunk(1)
-            .unwrap()
-            .raw_len,
-        0
-    );
-    let mut out = Vec::new();
-    info.write(&mut out, Version::Nb).unwrap();
-    assert!(CompressionInfo::parse(&out, Version::Nb, 1290).is_err());
+fn empty_chunks_after_the_content() {
+    for version in Version::ALL {
+        // One of LZ4, one of Noop, several.
+        for empty in [[9].as_slice(), &[4], &[9, 9, 9]] {
+            let bytes = opened_early(version, empty);
+            let file_len = 1291 + u64::from(empty.iter().sum::<u32>());
+            let info = CompressionInfo::parse(&bytes, version, file_len).unwrap();
+            assert_eq!(info.chunk_count(), 2);
+            assert_eq!(info.empty_chunk_count(), empty.len());
+            assert_eq!(info.content_end(), 1291);
+            let last = info.chunk(1).unwrap();
+            assert_eq!((last.offset, last.stored_len, last.raw_len), (1281, 10, 1));
+            assert_eq!(info.chunk(2), None);
+            // Cassandra counts what an empty chunk has besides its checksum.
+            let stored = file_len - 4 * (2 + empty.len() as u64);
+            assert_eq!(info.compression_ratio(), stored as f64 / 4097.0);
+        }
+        for (empty, file_len, message) in [
+            ([9].as_slice(), 1294, "chunk 2 at between 1286 and 1290"),
+            (&[3, 9], 1300, "chunk 3 at between 1295"),
+            (&[9], 1 << 20, "empty chunks after the content"),
+        ] {
+            let bytes = opened_early(version, empty);
+            let error = CompressionInfo::parse(&bytes, version, file_len).unwrap_err();
+            assert!(error.to_string().contains(message), "{error}");
+        }
+    }
 }
 
 #[test]

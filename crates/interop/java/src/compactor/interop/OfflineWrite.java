@@ -33,6 +33,7 @@ import org.apache.cassandra.db.rows.Row;
 import org.apache.cassandra.db.rows.UnfilteredRowIterator;
 import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.SSTableTxnWriter;
+import org.apache.cassandra.io.sstable.format.SSTableWriter;
 import org.apache.cassandra.io.sstable.format.Version;
 import org.apache.cassandra.schema.ColumnMetadata;
 import org.apache.cassandra.schema.TableMetadata;
@@ -90,9 +91,25 @@ final class OfflineWrite
                     writer.append(partition);
                 }
             }
+            if (request.get("opened_early").booleanValue())
+                openEarly(writer);
             writer.finish(false);
         }
         return Bulk.moveOut(descriptor, Path.of(Operations.text(request, "out")), request.get("generation").intValue());
+    }
+
+    /** What SSTableRewriter.switchWriter does with an output that is complete and not yet committed. */
+    private static void openEarly(SSTableTxnWriter writer) throws ReflectiveOperationException
+    {
+        Object sstableWriter = field(field(writer, "writer"), "writer");
+        ((SSTableWriter) sstableWriter).openFinalEarly().selfRef().release();
+    }
+
+    private static Object field(Object owner, String name) throws ReflectiveOperationException
+    {
+        java.lang.reflect.Field field = owner.getClass().getDeclaredField(name);
+        field.setAccessible(true);
+        return field.get(owner);
     }
 
     private PartitionUpdate partition(JsonNode partition)
