@@ -60,6 +60,7 @@ pub mod reconcile;
 pub mod repair_group;
 pub mod row_merge;
 pub mod row_shadow;
+pub mod run_directory;
 pub mod scan;
 mod shadow_plan;
 pub mod shadow_sources;

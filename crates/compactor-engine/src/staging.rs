@@ -23,20 +23,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use compactor_io::{remove_if_exists, rename_no_replace, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::{Error, Result};
-use crate::publication::{NOTE, Publication, refuse_unfinished, undo_unfinished};
-
-/// How staging directories begin; hidden, so that nothing takes them for a backup or an index.
-const PREFIX: &str = ".compactor-";
-/// How they begin until their lock is held: not yet to be taken for stale.
-const UNLOCKED_PREFIX: &str = ".starting-compactor-";
-const LOCK: &str = "lock";
+use crate::publication::{Publication, refuse_unfinished, undo_unfinished};
+use crate::run_directory::{Found, RunDirectory, find_in};
 
 /// A locked directory for the components of the outputs of one run.
 #[derive(Debug)]
@@ -53,7 +48,7 @@ pub struct Staging {
     /// Directories that did not exist, the innermost first; removed on drop if nothing is in them.
     made: Vec<PathBuf>,
     /// `None` of a directory inside that of another `Staging`, whose lock protects it.
-    _lock: Option<File>,
+    run: Option<RunDirectory>,
 }
 
 impl Staging {
@@ -69,20 +64,20 @@ impl Staging {
             .and_then(|_guard| {
                 remove_stale(target)?;
                 refuse_unfinished(target)?;
-                make_locked(target)
+                RunDirectory::create(target)
             });
         if result.is_err() {
             remove_empty(&made);
         }
-        let (directory, lock) = result?;
+        let run = result?;
         Ok(Staging {
-            directory,
+            directory: run.path().to_owned(),
             target: target.to_owned(),
             files: Mutex::default(),
             moved: Mutex::default(),
             stays: AtomicBool::new(false),
             made,
-            _lock: Some(lock),
+            run: Some(run),
         })
     }
 
@@ -103,7 +98,7 @@ impl Staging {
             moved: Mutex::default(),
             stays: AtomicBool::new(false),
             made: Vec::new(),
-            _lock: None,
+            run: None,
         })
     }
 
@@ -247,19 +242,17 @@ impl Drop for Staging {
                 let _ = fs::remove_file(path);
             }
         }
-        if !*self.stays.get_mut() {
-            let _ = remove_staging(&self.directory);
+        let stays = *self.stays.get_mut();
+        match self.run.take() {
+            Some(mut run) if stays => run.leave(),
+            Some(run) => drop(run),
+            None => {
+                let _ = fs::remove_dir(&self.directory)
+                    .or_else(|_| fs::remove_dir_all(&self.directory));
+            }
         }
         remove_empty(&self.made);
     }
-}
-
-/// Removes a staging directory. One that has only its lock left needs no descriptor for that: a run
-/// that failed for want of descriptors has none.
-fn remove_staging(directory: &Path) -> std::io::Result<()> {
-    let _ = fs::remove_file(directory.join(NOTE));
-    let _ = fs::remove_file(directory.join(LOCK));
-    fs::remove_dir(directory).or_else(|_| fs::remove_dir_all(directory))
 }
 
 /// The directory and those above it that do not exist, the innermost first.
@@ -304,104 +297,13 @@ fn lock_directory(directory: &Path) -> Result<File> {
     }
 }
 
-/// Makes a directory that has its final name only once its lock is held. Names are never used again,
-/// so that removing a stale one cannot hit a new one.
-fn make_locked(target: &Path) -> Result<(PathBuf, File)> {
-    static MADE: AtomicU64 = AtomicU64::new(0);
-    let started = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    for _ in 0..1000 {
-        let made = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{}-{}-{made}", std::process::id(), started.as_micros());
-        let unlocked = target.join(format!("{UNLOCKED_PREFIX}{name}"));
-        match fs::create_dir(&unlocked) {
-            Ok(()) => {}
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
-            Err(e) => return Err(Error::file("create directory", unlocked)(e)),
-        }
-        let directory = target.join(format!("{PREFIX}{name}"));
-        match lock_and_rename(&unlocked, &directory) {
-            Ok(Some(lock)) => return Ok((directory, lock)),
-            Ok(None) => {}
-            Err(error) => {
-                let _ = remove_staging(&unlocked);
-                return Err(error);
-            }
-        }
-    }
-    Err(Error::InvalidInput(format!(
-        "{}: too many staging directories ({PREFIX}*); remove them",
-        target.display()
-    )))
-}
-
-/// `None` if that name is taken, or if another run, which saw no lock held, has taken the directory
-/// for stale.
-fn lock_and_rename(unlocked: &Path, directory: &Path) -> Result<Option<File>> {
-    let path = unlocked.join(LOCK);
-    let lock = match File::create(&path) {
-        Ok(lock) => lock,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::file("create", path)(e)),
-    };
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Ok(None),
-        Err(TryLockError::Error(e)) => return Err(Error::file("lock", path)(e)),
-    }
-    // An empty directory of that name would be replaced, which harms nobody; one in use has a lock
-    // file in it and is left alone.
-    match fs::rename(unlocked, directory) {
-        Ok(()) => Ok(Some(lock)),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e)
-            if matches!(
-                e.kind(),
-                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
-            ) =>
-        {
-            remove_staging(unlocked).map_err(Error::file("remove", unlocked))?;
-            Ok(None)
-        }
-        Err(e) => Err(Error::file("rename", unlocked)(e)),
-    }
-}
-
-/// Removes what killed runs left: staging directories whose lock nobody holds. One without a lock
-/// file was killed before it had one or while it was being removed.
+/// Removes what killed runs left.
 fn remove_stale(target: &Path) -> Result<()> {
-    for entry in fs::read_dir(target).map_err(Error::file("list", target))? {
-        let entry = entry.map_err(Error::file("list", target))?;
-        let name = entry.file_name();
-        let is_staging = name
-            .to_str()
-            .is_some_and(|n| n.starts_with(PREFIX) || n.starts_with(UNLOCKED_PREFIX));
-        let path = entry.path();
-        if !is_staging || !path.is_dir() {
-            continue;
-        }
-        // What is no file is not of a run, and might be waited for without end.
-        if fs::symlink_metadata(path.join(LOCK)).is_ok_and(|lock| !lock.is_file()) {
-            continue;
-        }
-        let lock = match File::open(path.join(LOCK)) {
-            Ok(lock) => Some(lock),
-            Err(e) if e.kind() == ErrorKind::NotFound => None,
-            Err(_) => continue,
-        };
-        if lock.as_ref().is_none_or(|lock| lock.try_lock().is_ok()) {
-            undo_unfinished(&path, target)?;
-            remove_orphans(target, &path)?;
-            match fs::remove_dir_all(&path) {
-                // Its own run may be removing it as well.
-                Err(e)
-                    if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) =>
-                {
-                    return Err(Error::file("remove stale", &path)(e));
-                }
-                _ => {}
-            }
+    for found in find_in(target)? {
+        if let Found::Left(left) = found {
+            undo_unfinished(left.path(), target)?;
+            remove_orphans(target, left.path())?;
+            left.remove()?;
         }
     }
     Ok(())
@@ -517,9 +419,9 @@ mod tests {
     fn killed_runs_are_cleaned_up_and_live_ones_left_alone() {
         let temp = tempfile::tempdir().unwrap();
         let target = temp.path();
-        let dead = target.join(".compactor-1-0");
+        let dead = target.join(".compactor-1-1-0");
         fs::create_dir(&dead).unwrap();
-        fs::write(dead.join(LOCK), b"").unwrap();
+        fs::write(dead.join("lock"), b"").unwrap();
         fs::write(dead.join("oa-7-big-Data.db"), b"x").unwrap();
         fs::write(target.join("oa-7-big-Filter.db"), b"x").unwrap();
         fs::write(target.join("oa-8-big-Filter.db"), b"x").unwrap();
@@ -530,21 +432,28 @@ mod tests {
         assert!(target.join("oa-8-big-Filter.db").exists());
     }
 
+    /// Of a run that was killed while it made or removed its directory, and what looks like it.
     #[test]
-    fn runs_killed_while_they_made_or_removed_their_directory() {
+    fn only_what_a_run_left_is_removed() {
         let temp = tempfile::tempdir().unwrap();
         let target = temp.path();
-        for name in [
-            ".starting-compactor-1-0",
-            ".starting-compactor-1-1",
-            ".compactor-1-2",
+        for (name, file) in [
+            (".starting-compactor-1-1-0", None),
+            (".starting-compactor-1-1-1", Some("lock")),
+            (".compactor-1-1-2", None),
+            (".compactor-1-1-3", Some("oa-7-big-Data.db")),
+            (".compactor-notes", Some("lock")),
         ] {
             fs::create_dir(target.join(name)).unwrap();
-            fs::write(target.join(name).join("oa-7-big-Data.db"), b"x").unwrap();
+            if let Some(file) = file {
+                fs::write(target.join(name).join(file), b"x").unwrap();
+            }
         }
-        fs::write(target.join(".starting-compactor-1-1").join(LOCK), b"").unwrap();
+        fs::write(target.join("oa-7-big-Filter.db"), b"x").unwrap();
         drop(Staging::create(target).unwrap());
-        assert!(names(target).is_empty(), "{:?}", names(target));
+        let left = [".compactor-1-1-3", ".compactor-notes", "oa-7-big-Filter.db"];
+        assert_eq!(names(target), left);
+        assert!(target.join(".compactor-notes/lock").exists());
     }
 
     #[test]

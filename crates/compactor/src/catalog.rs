@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use compactor_engine::input::parse_data_name;
 use compactor_engine::publication::is_harmless_log;
+use compactor_engine::run_directory::is_run_directory;
 use compactor_sstable::Component;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::{Descriptor, NameError, TableDirectory};
@@ -284,11 +285,12 @@ pub(crate) fn refuse_transaction_log(path: &Path) -> Result<()> {
 
 /// The name of the index whose SSTables this directory in a table's holds: it begins with a dot.
 fn secondary_index(path: &Path) -> Option<String> {
-    let index = path.file_name()?.to_str()?.strip_prefix('.')?;
+    let name = path.file_name()?.to_str()?;
     // What a run of this program is writing.
-    if index.starts_with("compactor-") || index.starts_with("starting-compactor-") {
+    if is_run_directory(name) {
         return None;
     }
+    let index = name.strip_prefix('.')?;
     (!data_files(path).is_empty()).then(|| index.to_owned())
 }
 
