@@ -18,6 +18,7 @@ use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, check_schema, types_of_schema, union};
 use crate::input::{InputSstable, WRITABLE};
+use crate::inputs_at_open::InputsAtOpen;
 use crate::key_estimate::estimate_keys;
 use crate::key_range::KeyRange;
 use crate::output_id::{OutputIds, next_id};
@@ -40,6 +41,9 @@ pub struct MergeJob {
     pub(crate) options: MergeOptions,
     pub(crate) inputs: Vec<InputSstable>,
     expired: Vec<InputSstable>,
+    /// What the inputs were before they were opened; `None` of an intermediate merge. Shared by the jobs
+    /// of a table.
+    pub(crate) at_open: Option<Arc<InputsAtOpen>>,
     pub(crate) surroundings: Surroundings,
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
@@ -64,12 +68,14 @@ impl MergeJob {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
         refuse_duplicates(&options.inputs)?;
+        let at_open = look_at_inputs(&options);
         let mut inputs = open_inputs(&io, &mut options)?;
         newest_first(&mut inputs);
         refuse_mixed_repair(&inputs)?;
         let provided_by = may_provide(&io, &options, &inputs)?;
         let buffer_bytes = buffer_bytes(&options, &inputs);
-        MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)
+        let job = MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)?;
+        Ok(MergeJob { at_open, ..job })
     }
 
     /// As [`MergeJob::open`], but makes a job of each [`RepairGroup`] among the inputs, in the order of
@@ -85,6 +91,7 @@ impl MergeJob {
         }
         refuse_duplicates(&options.inputs)?;
         let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
+        let at_open = look_at_inputs(&options);
         let mut inputs = open_inputs(&io, &mut options)?;
         newest_first(&mut inputs);
         let provided_by = may_provide(&io, &options, &inputs)?;
@@ -101,7 +108,7 @@ impl MergeJob {
         if groups.len() == 1 {
             let inputs = groups.into_values().flatten().collect();
             let job = MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)?;
-            return Ok(vec![job]);
+            return Ok(vec![MergeJob { at_open, ..job }]);
         }
         if options.id.is_some() {
             return Err(Error::InvalidInput(
@@ -133,6 +140,7 @@ impl MergeJob {
             let job = MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)?;
             jobs.push(MergeJob {
                 ids: ids.clone(),
+                at_open: at_open.clone(),
                 ..job
             });
         }
@@ -230,6 +238,7 @@ impl MergeJob {
             options,
             inputs,
             expired,
+            at_open: None,
             surroundings,
             settings,
             drops,
@@ -267,6 +276,11 @@ impl MergeJob {
     /// Inputs that are dropped unread: everything in them may be purged, and they shadow nothing.
     pub fn fully_expired(&self) -> &[InputSstable] {
         &self.expired
+    }
+
+    /// What the inputs were before they were opened, those of the table's other jobs included.
+    pub fn inputs_at_open(&self) -> Option<&Arc<InputsAtOpen>> {
+        self.at_open.as_ref()
     }
 
     /// The SSTables that were named as overlapping the inputs.
@@ -314,6 +328,11 @@ impl MergeJob {
             RepairGroup::of(&input.statistics.stats)
         })
     }
+}
+
+fn look_at_inputs(options: &MergeOptions) -> Option<Arc<InputsAtOpen>> {
+    let seen = InputsAtOpen::look(&options.inputs, options.may_purge());
+    Some(Arc::new(seen))
 }
 
 /// Opens what is to be merged, of which the options no longer tell then: each knows its path.

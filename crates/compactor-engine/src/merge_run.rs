@@ -11,6 +11,7 @@ use crate::budget::Budget;
 use crate::decode::Encoding;
 use crate::error::{Error, Result};
 use crate::header_union::column_map;
+use crate::inputs_at_open::InputsAtOpen;
 use crate::key_estimate::keys_per_sstable;
 use crate::merge_counts::MergeCounts;
 use crate::merge_input::MergeInput;
@@ -62,9 +63,16 @@ pub struct MergeOutcome {
 pub struct StagedMerge {
     outputs: Vec<StagedSstable>,
     outcome: MergeOutcome,
+    /// What its inputs were before they were opened.
+    at_open: Option<Arc<InputsAtOpen>>,
 }
 
 impl StagedMerge {
+    /// `Data.db` of each output in its staging directory, its other components beside it.
+    pub fn data_paths(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        self.outputs.iter().map(StagedSstable::data_path)
+    }
+
     /// `Data.db` of the output in its staging directory, and its rows.
     pub(crate) fn output(&self) -> Option<(PathBuf, u64)> {
         let output = self.outputs.first()?;
@@ -111,12 +119,20 @@ struct Whole {
 /// Publishes the outputs of merges into one directory, all or none of them.
 ///
 /// # Errors
-/// A failed sync or rename. Nothing of any output stays then.
+/// Inputs that were replaced meanwhile ([`InputsAtOpen::look_again`]), or a failed sync or rename. Nothing
+/// of any output stays then.
 pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
     let started = Instant::now();
     let mut outcomes = Vec::with_capacity(merges.len());
     let mut staged = Vec::with_capacity(merges.len());
+    let mut looked_at: Option<Arc<InputsAtOpen>> = None;
     for merge in merges {
+        if let Some(at_open) = merge.at_open {
+            if !looked_at.is_some_and(|seen| Arc::ptr_eq(&seen, &at_open)) {
+                at_open.look_again()?;
+            }
+            looked_at = Some(at_open);
+        }
         outcomes.push((merge.outputs.len(), merge.outcome));
         staged.extend(merge.outputs);
     }
@@ -148,6 +164,7 @@ impl MergeJob {
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
     pub fn stage(mut self, observer: &mut dyn Observer) -> Result<StagedMerge> {
         let whole = self.whole();
+        let at_open = self.at_open.take();
         let earlier = self.earlier_passes(observer)?;
         let mut observer = earlier.observer(observer);
         let pass = Pass {
@@ -155,7 +172,8 @@ impl MergeJob {
             is_last: true,
             whole,
         };
-        Ok(self.run_pass(&mut observer, &pass)?.0)
+        let (staged, _) = self.run_pass(&mut observer, &pass)?;
+        Ok(StagedMerge { at_open, ..staged })
     }
 
     /// Merges some inputs of a whole into an intermediate SSTable. Returns also where it is told how many
@@ -278,6 +296,7 @@ impl MergeJob {
         }
         let staged = StagedMerge {
             outputs,
+            at_open: None,
             outcome: MergeOutcome {
                 outputs: Vec::new(),
                 counts,

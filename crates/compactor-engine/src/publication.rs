@@ -9,7 +9,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,7 @@ use compactor_sstable::{Component, Version};
 
 use crate::error::{Error, Result};
 use crate::output_id::new_time_uuid;
+use crate::transaction_file::TransactionFile;
 
 /// In the staging directory: the name of the log, and in each line behind it the inode and the name of a
 /// file that is moved. What has another inode is not ours to delete.
@@ -34,8 +35,7 @@ pub(crate) type Moved<'a> = (&'a Path, &'a Descriptor, &'a [Component]);
 /// A log without a COMMIT so far.
 #[derive(Debug)]
 pub(crate) struct Publication {
-    log: PathBuf,
-    file: File,
+    log: TransactionFile,
 }
 
 impl Publication {
@@ -73,17 +73,8 @@ impl Publication {
         sync_file(&note)?;
         sync_directory(staging)?;
 
-        let log = target.join(name);
-        let file = File::create_new(&log).map_err(Error::file("create", &log))?;
-        let mut publication = Publication { log, file };
-        let written = publication
-            .append(&records)
-            .and_then(|()| Ok(sync_directory(target)?));
-        if let Err(error) = written {
-            publication.abandon();
-            return Err(error);
-        }
-        Ok(publication)
+        let log = TransactionFile::create(target, &name, &records)?;
+        Ok(Publication { log })
     }
 
     /// Everything has been moved, and that is durable: from here on the outputs stay. The log has done
@@ -92,22 +83,15 @@ impl Publication {
     /// # Errors
     /// A failed write: what has been moved must be taken back, and then [`Publication::abandon`]ed.
     pub(crate) fn commit(&mut self) -> Result<()> {
-        self.append(&Record::commit().line())?;
+        self.log.append(&Record::commit().line())?;
         // A log that stays says that there is nothing to delete.
-        let _ = fs::remove_file(&self.log);
+        self.log.remove();
         Ok(())
     }
 
     /// Removes the log, when nothing is left of what has been moved.
     pub(crate) fn abandon(&self) {
-        let _ = fs::remove_file(&self.log);
-    }
-
-    fn append(&mut self, lines: &str) -> Result<()> {
-        self.file
-            .write_all(lines.as_bytes())
-            .and_then(|()| self.file.sync_all())
-            .map_err(Error::file("write", &self.log))
+        self.log.remove();
     }
 }
 
@@ -257,7 +241,7 @@ mod tests {
     fn what_was_moved_goes_unless_it_was_committed() {
         let temp = tempfile::tempdir().unwrap();
         let (staging, publication) = begun(temp.path());
-        let log = publication.log.clone();
+        let log = publication.log.path().to_owned();
         assert!(!is_harmless_log(&log).unwrap());
         assert!(matches!(
             refuse_unfinished(temp.path()),
@@ -270,8 +254,8 @@ mod tests {
 
         fs::remove_dir_all(&staging).unwrap();
         let (staging, mut publication) = begun(temp.path());
-        let log = publication.log.clone();
-        publication.append(&Record::commit().line()).unwrap();
+        let log = publication.log.path().to_owned();
+        publication.log.append(&Record::commit().line()).unwrap();
         assert!(is_harmless_log(&log).unwrap());
         undo_unfinished(&staging, temp.path()).unwrap();
         assert_eq!((sstables(temp.path()), log.exists()), (2, false));

@@ -73,6 +73,17 @@ impl Record {
         }
     }
 
+    /// An SSTable that goes with the COMMIT. `update_time_ms` is when the newest of its files was last
+    /// changed, `Statistics.db` left out, which a node may rewrite meanwhile; `files` is how many it has.
+    /// Cassandra deletes nothing if what it finds was changed at another second (`LogFile.verifyRecord`).
+    pub fn remove(path: &str, update_time_ms: i64, files: usize) -> Record {
+        Record {
+            kind: RecordKind::Remove,
+            update_time_ms,
+            ..Record::add(path, files)
+        }
+    }
+
     /// The end of a transaction that is complete.
     pub fn commit() -> Record {
         Record {
@@ -226,6 +237,9 @@ mod tests {
         let log = TransactionLog::parse(CASSANDRA.as_bytes()).unwrap();
         let lines: String = log.records.iter().map(Record::line).collect();
         assert_eq!(lines, CASSANDRA);
+        let removed = &log.records[1];
+        let again = Record::remove(&removed.path, removed.update_time_ms, 8);
+        assert_eq!(&again, removed);
         let leftovers: Vec<_> = log.leftovers().map(Record::file_prefix).collect();
         assert_eq!(leftovers, ["nb-1-big-"]);
         let aborted = CASSANDRA.replace("COMMIT:[,0,0][2613697770]", "ABORT:[,0,0][737437348]");

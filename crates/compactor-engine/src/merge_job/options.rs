@@ -123,6 +123,12 @@ pub struct MergeOptions {
 }
 
 impl MergeOptions {
+    /// True if tombstones or expired data may be dropped because of what the caller says that the table
+    /// has besides the inputs.
+    pub fn may_purge(&self) -> bool {
+        self.gc_before_s.is_some() && self.scope != Scope::Unknown
+    }
+
     /// Merges `inputs` into `output_directory` with everything else at its default: nothing purged,
     /// modes chosen by the file system, one thread per processor, 64 MiB of buffers.
     pub fn new(inputs: Vec<PathBuf>, output_directory: impl Into<PathBuf>) -> MergeOptions {
