@@ -4,7 +4,7 @@
 use compactor_sstable::Component;
 use compactor_sstable::Version;
 use compactor_sstable::big::Summary;
-use compactor_sstable::big::summary::BASE_SAMPLING_LEVEL;
+use compactor_sstable::big::summary::{BASE_SAMPLING_LEVEL, DEFAULT_MIN_INDEX_INTERVAL};
 use compactor_sstable::bloom_filter::{BloomFilter, BloomSpec, FilterFilling};
 use compactor_sstable::partitioner::KeyHash;
 
@@ -206,6 +206,19 @@ impl SummaryCheck {
                 "summary.entry",
                 format!("{} samples of the {keys} keys in Index.db", self.next),
                 self.summary.len().to_string(),
+            );
+        }
+        let interval = self.summary.min_index_interval;
+        // Further samples are of the keys that the interval says; a lone one says nothing.
+        if self.summary.len() <= 1 && interval != DEFAULT_MIN_INDEX_INTERVAL {
+            findings.note(
+                Place::offset(Component::Summary, 0),
+                "summary.min_index_interval",
+                format!(
+                    "{DEFAULT_MIN_INDEX_INTERVAL}, or the table's min_index_interval; Cassandra \
+                     rebuilds the file if they differ"
+                ),
+                interval.to_string(),
             );
         }
         let full = keys.div_ceil(u64::from(self.summary.min_index_interval));
