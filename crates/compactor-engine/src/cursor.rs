@@ -304,6 +304,7 @@ impl<S: BlockSource> Cursor<S> {
         let bytes = self.window.bytes();
         let key = head.key(bytes);
         let hash = self.partitioner.hash_key(key);
+        self.check_partition_deletion(&head.deletion)?;
         if self.has_partition && (self.hash.position(), &self.key[..]) >= (hash.position(), key) {
             return Err(self.out_of_order_partition(key));
         }
@@ -464,6 +465,7 @@ impl<S: BlockSource> Cursor<S> {
                 "the end of the partition",
             ));
         }
+        self.check_last()?;
         if let Some(trace) = &mut self.trace
             && self.is_traced
         {

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas, check_column_order};
+use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::schema::agreement::has_more_fields;
 use compactor_sstable::schema::{Column, ColumnKind, Table};
 use compactor_sstable::statistics::header::{
@@ -71,6 +72,7 @@ pub fn layout_of(header: &SerializationHeader, version: Version) -> Result<Layou
         version,
         min_timestamp: header.encoding_stats.min_timestamp,
         timestamp_deltas: TimestampDeltas::ANY,
+        stated: StatedExtremes::ANY,
         min_local_deletion_time: header.encoding_stats.min_local_deletion_time,
         min_ttl: header.encoding_stats.min_ttl,
         clustering: ClusteringComparator::new(&clustering)?,

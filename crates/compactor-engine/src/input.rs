@@ -9,6 +9,7 @@ use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
+use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::header::HeaderColumn;
@@ -289,21 +290,20 @@ impl InputSstable {
         }
     }
 
-    /// A layout that accepts only timestamps which the statistics cover. Those of another SSTable
-    /// decode every timestamp wrongly, some beyond what they say themselves.
+    /// A layout that accepts only times and clusterings that the statistics cover. Those of another
+    /// SSTable decode every time wrongly, some beyond their own extremes.
     pub fn bounded_layout(&self) -> Arc<Layout> {
-        // Writers before 4.0 are not known well enough.
-        if !self.descriptor.version.has_metadata_checksum() {
-            return Arc::clone(&self.layout);
-        }
         let stats = &self.statistics.stats;
+        let version = self.descriptor.version;
         let base = self.layout.min_timestamp;
+        // Writers before 4.0 are not known well enough.
+        let timestamp_deltas = match version.has_metadata_checksum() {
+            true => TimestampDeltas::between(base, stats.min_timestamp, stats.max_timestamp),
+            false => TimestampDeltas::ANY,
+        };
         Arc::new(Layout {
-            timestamp_deltas: TimestampDeltas::between(
-                base,
-                stats.min_timestamp,
-                stats.max_timestamp,
-            ),
+            timestamp_deltas,
+            stated: StatedExtremes::of(stats, version, &self.layout.clustering),
             ..Layout::clone(&self.layout)
         })
     }

@@ -26,6 +26,7 @@ pub mod partition;
 pub mod plain_row;
 pub mod row;
 pub mod simple_row;
+pub mod stated_extremes;
 pub mod unfiltered;
 
 #[cfg(test)]

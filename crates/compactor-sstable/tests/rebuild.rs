@@ -21,6 +21,7 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use compactor_sstable::data::partition::PartitionHead;
 use compactor_sstable::data::row::RowBody;
+use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::data::unfiltered::{RowHead, UnfilteredHead, parse_head, parse_static_head};
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
@@ -132,6 +133,7 @@ impl Table {
             version: self.version(),
             min_timestamp: header.encoding_stats.min_timestamp,
             timestamp_deltas: TimestampDeltas::ANY,
+            stated: StatedExtremes::ANY,
             min_local_deletion_time: header.encoding_stats.min_local_deletion_time,
             min_ttl: header.encoding_stats.min_ttl,
             clustering: comparator(header),

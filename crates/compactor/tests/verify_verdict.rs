@@ -8,9 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use compactor::io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
+use compactor::sstable::big::index::IndexReader;
 use compactor::sstable::big::summary::Summary;
 use compactor::sstable::compression::codec::Codec;
 use compactor::sstable::compression::info::CompressionParams;
+use compactor::sstable::data::clustering::Kind;
 use compactor::sstable::partitioner::Partitioner;
 use compactor::sstable::statistics::Statistics;
 use compactor::sstable::{Component, Version};
@@ -261,6 +263,134 @@ fn of_foreign_statistics() {
     });
     counts.judge(&judge, &copy, &rows, || "a scrub".to_owned());
     assert_eq!(counts.harmless, 1, "{counts:?}");
+}
+
+/// Each field of a `Statistics.db` that the content contradicts, with checksums that are right.
+#[test]
+fn of_statistics_that_the_content_contradicts() {
+    const RANGES: &str = "oa-range_nested/inputs/1";
+    const TTL: &str = "oa-ttl_ties/inputs/1";
+    const NB_TTL: &str = "nb-statics/inputs/1";
+    const NB: &str = "nb-range_nested/inputs/1";
+    const WIDE: &str = "oa-wide_uncompressed/inputs/2";
+    const BTI: &str = "oa-range_nested/inputs/2";
+    let judge = Judge::new();
+    let edits: [(&str, &str, Edit); 23] = [
+        (RANGES, "min_timestamp", |s| s.stats.min_timestamp += 1),
+        (RANGES, "max_timestamp", |s| s.stats.max_timestamp -= 1),
+        (RANGES, "min_local_deletion_time", |s| {
+            s.stats.min_local_deletion_time += 1;
+        }),
+        (RANGES, "max_local_deletion_time", |s| {
+            s.stats.max_local_deletion_time = 1_800_000_000;
+        }),
+        (TTL, "max_local_deletion_time", |s| {
+            s.stats.max_local_deletion_time -= 1;
+        }),
+        (TTL, "min_ttl", |s| s.stats.min_ttl += 1),
+        (TTL, "max_ttl", |s| s.stats.max_ttl -= 1),
+        (TTL, "min_ttl above max_ttl", |s| s.stats.max_ttl = 1),
+        (RANGES, "ttl where there is none", |s| s.stats.min_ttl = 7),
+        (RANGES, "covered_clustering.start, kind", |s| {
+            s.stats.covered_clustering.start.kind = Kind::ExclStartBound;
+        }),
+        (TTL, "covered_clustering.end, kind", |s| {
+            s.stats.covered_clustering.end.kind = Kind::ExclEndBound;
+        }),
+        (WIDE, "covered_clustering.end", |s| {
+            s.stats.covered_clustering.end.values = vec![Some(vec![0, 0, 0, 198])];
+        }),
+        (NB, "covered_clustering.start", |s| {
+            s.stats.covered_clustering.start.values = vec![Some(vec![0, 0, 0, 1])];
+        }),
+        (BTI, "covered_clustering, too many values", |s| {
+            let covered = &mut s.stats.covered_clustering;
+            covered.types = vec![covered.types[0].clone(); 2];
+            covered.start.values = vec![Some(vec![0, 0, 0, 1]); 2];
+        }),
+        (RANGES, "first_key", |s| {
+            s.stats.first_key = Some(vec![0, 0, 0, 77])
+        }),
+        (RANGES, "last_key", |s| {
+            s.stats.last_key = s.stats.first_key.clone()
+        }),
+        (RANGES, "level", |s| s.stats.level = -1),
+        (RANGES, "repaired_at", |s| s.stats.repaired_at = -1),
+        (RANGES, "total_rows", |s| s.stats.total_rows = -1),
+        (RANGES, "partition_sizes", |s| {
+            s.stats.partition_sizes.add(100)
+        }),
+        (RANGES, "cardinality of other keys", |s| {
+            let other = Statistics::parse(&of_many_keys(), Version::Oa).unwrap();
+            s.compaction = other.compaction;
+        }),
+        (RANGES, "no cardinality", |s| {
+            if let Some(compaction) = &mut s.compaction {
+                compaction.cardinality_bytes.clear();
+            }
+        }),
+        (NB_TTL, "min_timestamp", |s| s.stats.min_timestamp += 1),
+    ];
+    let mut counts = Counts::default();
+    for (place, what, edit) in edits {
+        let copy = Copy::of(&sstable(place));
+        let rows = judge.merged(&copy).unwrap();
+        copy.edit_statistics(edit);
+        counts.judge(&judge, &copy, &rows, || format!("{place} {what}"));
+    }
+    assert!(
+        counts.disagreements.is_empty(),
+        "{}",
+        counts.disagreements.join("\n")
+    );
+    // Cardinality loses nothing.
+    assert_eq!((counts.refused, counts.harmless), (21, 2), "{counts:?}");
+}
+
+/// A partition is deleted, in statistics that deny or state it.
+#[test]
+fn of_a_partition_deletion() {
+    let judge = Judge::new();
+    let copy = Copy::of(&sstable("oa-range_nested/inputs/1"));
+    let index = copy.read(Component::Index);
+    let mut reader = IndexReader::new(&index);
+    let mut positions = Vec::new();
+    while let Some(entry) = reader.next().transpose().unwrap() {
+        positions.push(entry.position);
+    }
+    let last = *positions.last().unwrap() as usize;
+    let mut end = 0;
+    copy.edit_content(|content| {
+        let mut deletion = 10i64.to_be_bytes().to_vec();
+        deletion.extend_from_slice(&1_700_000_000u32.to_be_bytes());
+        let deletion_at = last + 2 + 4;
+        content.splice(deletion_at..=deletion_at, deletion);
+        end = content.len() as u64;
+    });
+    positions.push(end);
+    copy.edit_statistics(|s| {
+        let mut sizes = s.stats.partition_sizes.empty_like();
+        positions
+            .windows(2)
+            .for_each(|pair| sizes.add((pair[1] - pair[0]) as i64));
+        s.stats.partition_sizes = sizes;
+        s.stats.min_timestamp = s.stats.min_timestamp.min(10);
+        s.stats.min_local_deletion_time = s.stats.min_local_deletion_time.min(1_700_000_000);
+        s.stats.has_partition_level_deletions = true;
+    });
+    let mut counts = Counts::default();
+    let rows = judge.merged(&copy).unwrap();
+    counts.judge(&judge, &copy, &rows, || "stated".to_owned());
+    copy.edit_statistics(|s| s.stats.has_partition_level_deletions = false);
+    counts.judge(&judge, &copy, &rows, || "denied".to_owned());
+    assert!(counts.disagreements.is_empty(), "{counts:#?}");
+    assert_eq!((counts.refused, counts.harmless), (1, 1), "{counts:#?}");
+}
+
+/// A `Statistics.db` of an SSTable with other keys, and many of them.
+fn of_many_keys() -> Vec<u8> {
+    fs::read(Copy::of(&sstable("oa-wide_uncompressed/inputs/2")).path(Component::Statistics))
+        .unwrap()
 }
 
 /// Statistics that say that all is past its grace would drop an input unread.

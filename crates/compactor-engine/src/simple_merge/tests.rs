@@ -4,6 +4,7 @@ use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::columns::write_subset;
 use compactor_sstable::data::encode::{RowFrame, RowShape};
 use compactor_sstable::data::layout::{ColumnLayout, TimestampDeltas};
+use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::data::unfiltered::{RowHead, whole_row};
 use compactor_sstable::types::CqlType;
 use proptest::prelude::*;
@@ -23,6 +24,7 @@ fn layout() -> Layout {
         version: Version::Oa,
         min_timestamp: 0,
         timestamp_deltas: TimestampDeltas::ANY,
+        stated: StatedExtremes::ANY,
         min_local_deletion_time: 0,
         min_ttl: 0,
         clustering: ClusteringComparator::new(&[]).unwrap(),

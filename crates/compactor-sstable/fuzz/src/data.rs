@@ -2,6 +2,7 @@
 
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas, check_column_order};
+use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::data::partition::PartitionHead;
 use compactor_sstable::data::row::RowBody;
 use compactor_sstable::data::unfiltered::{RowHead, UnfilteredHead, parse_head, parse_static_head};
@@ -152,6 +153,7 @@ pub(crate) fn layout_of(header: &SerializationHeader, version: Version) -> Resul
         version,
         min_timestamp: header.encoding_stats.min_timestamp,
         timestamp_deltas: TimestampDeltas::ANY,
+        stated: StatedExtremes::ANY,
         min_local_deletion_time: header.encoding_stats.min_local_deletion_time,
         min_ttl: header.encoding_stats.min_ttl,
         clustering: ClusteringComparator::new(&clustering)?,

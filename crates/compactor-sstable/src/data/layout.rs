@@ -3,6 +3,7 @@
 //! Source: `SerializationHeader`, `EncodingStats`, `Columns`.
 
 use crate::data::clustering::ClusteringComparator;
+use crate::data::stated_extremes::StatedExtremes;
 use crate::error::{Error, Result};
 use crate::types::CqlType;
 use crate::version::Version;
@@ -76,6 +77,8 @@ pub struct Layout {
     pub min_timestamp: i64,
     /// Timestamp deltas that rows and markers may have.
     pub timestamp_deltas: TimestampDeltas,
+    /// Bounds of TTLs, local deletion times and clusterings.
+    pub stated: StatedExtremes,
     /// Base of local deletion time deltas, seconds.
     pub min_local_deletion_time: i64,
     /// Base of TTL deltas, seconds.

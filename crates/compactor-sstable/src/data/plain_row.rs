@@ -88,6 +88,9 @@ impl<'a> PlainRow<'a> {
         if pos != bytes.len() || (cells.expiring > 0 && !liveness.is_expiring()) {
             return None;
         }
+        if !layout.stated.may_live() && (cells.live > 0 || !liveness.is_expiring()) {
+            return None;
+        }
         Some(PlainRow {
             bytes: from_row,
             len: head.len,
@@ -220,6 +223,7 @@ mod tests {
     use crate::data::encode::{RowFrame, RowShape};
     use crate::data::layout::{ColumnLayout, TimestampDeltas};
     use crate::data::row::RowBody;
+    use crate::data::stated_extremes::StatedExtremes;
     use crate::data::unfiltered::{UnfilteredHead, parse_head};
     use crate::types::CqlType;
     use proptest::prelude::*;
@@ -230,6 +234,7 @@ mod tests {
             version: Version::Oa,
             min_timestamp: min,
             timestamp_deltas: TimestampDeltas::ANY,
+            stated: StatedExtremes::ANY,
             min_local_deletion_time: min,
             min_ttl: min as i32,
             clustering: ClusteringComparator::new(&[]).unwrap(),

@@ -99,6 +99,8 @@ impl<'a> RowBody<'a> {
                 let seconds = self.seconds("row.local_deletion_time")?;
                 let seconds = decode_local_deletion_time(seconds, ttl, self.layout.version);
                 self.written_liveness = Liveness::new(timestamp, ttl, seconds);
+            } else if !self.layout.stated.may_live() && !self.written_liveness.is_empty() {
+                return Err(live_beyond("row.timestamp", self.pos));
             }
             // Even no deletion deletes the timestamp that means none (`DeletionTime.deletes`).
             if !self.written_liveness.is_empty() {
@@ -241,6 +243,8 @@ impl<'a> RowBody<'a> {
             }
             local_deletion_time =
                 decode_local_deletion_time(local_deletion_time, ttl, self.layout.version);
+        } else if !self.layout.stated.may_live() {
+            return Err(live_beyond("row.cell.flags", self.pos));
         }
         let path = if has_path {
             self.bytes_v("row.cell.path_length")?
@@ -294,7 +298,12 @@ impl<'a> RowBody<'a> {
 
     #[inline]
     fn seconds(&mut self, structure: &'static str) -> Result<i64> {
-        Ok(self.delta32(structure)? + self.layout.min_local_deletion_time)
+        let at = self.pos;
+        let seconds = self.delta32(structure)? + self.layout.min_local_deletion_time;
+        match self.layout.stated.has_deletion_time(seconds) {
+            true => Ok(seconds),
+            false => Err(deletion_time_beyond(structure, at, seconds)),
+        }
     }
 
     #[inline]
@@ -310,13 +319,25 @@ impl<'a> RowBody<'a> {
                 ttl.to_string(),
             ));
         }
+        if !self.layout.stated.has_ttl(ttl) {
+            return Err(Error::corrupt(
+                structure,
+                at as u64,
+                "a TTL between the least and the greatest in Statistics.db",
+                ttl.to_string(),
+            ));
+        }
         Ok(ttl)
     }
 
     #[inline]
     fn deletion_time(&mut self, structure: &'static str) -> Result<DeletionTime> {
         let marked_for_delete_at = self.timestamp(structure)?;
-        let seconds = self.seconds(structure)?;
+        let is_live = marked_for_delete_at == DeletionTime::LIVE.marked_for_delete_at;
+        let seconds = match is_live {
+            true => self.delta32(structure)? + self.layout.min_local_deletion_time,
+            false => self.seconds(structure)?,
+        };
         Ok(DeletionTime::build(marked_for_delete_at, seconds))
     }
 
@@ -364,6 +385,26 @@ impl<'a> RowBody<'a> {
 }
 
 /// A timestamp that the statistics do not cover: only a complex column without a deletion has one.
+#[cold]
+fn live_beyond(structure: &'static str, at: usize) -> Error {
+    Error::corrupt(
+        structure,
+        at as u64,
+        "only data that expires, by max_local_deletion_time in Statistics.db",
+        "data without a TTL",
+    )
+}
+
+#[cold]
+pub(super) fn deletion_time_beyond(structure: &'static str, at: usize, seconds: i64) -> Error {
+    Error::corrupt(
+        structure,
+        at as u64,
+        "a local deletion time between the least and the greatest in Statistics.db",
+        seconds.to_string(),
+    )
+}
+
 #[cold]
 pub(super) fn no_deletion_or_beyond(
     structure: &'static str,

@@ -100,6 +100,8 @@ impl<'a> SimpleRow<'a> {
                 let seconds = deltas::seconds(bytes, &mut pos, layout)?;
                 let seconds = decode_local_deletion_time(seconds, ttl, layout.version);
                 written_liveness = Liveness::new(timestamp, ttl, seconds);
+            } else if !layout.stated.may_live() {
+                return None;
             }
         }
         let mut liveness = written_liveness;
@@ -225,6 +227,8 @@ impl SimpleCells<'_> {
             }
             local_deletion_time =
                 decode_local_deletion_time(local_deletion_time, cell_ttl, layout.version);
+        } else if !layout.stated.may_live() {
+            return None;
         }
         let is_empty = flag_byte & flags::CELL_HAS_EMPTY_VALUE != 0;
         let value_len = match value {

@@ -9,6 +9,7 @@ use crate::data::parse::Stop;
 use crate::data::partition::PartitionHead;
 use crate::data::plain_row::PlainRow;
 use crate::data::row::RowBody;
+use crate::data::stated_extremes::StatedExtremes;
 use crate::data::unfiltered::{UnfilteredHead, parse_head, parse_static_head, whole_row};
 use crate::types::CqlType;
 use crate::version::Version;
@@ -41,6 +42,7 @@ fn layout(statics: Vec<ColumnLayout>, regulars: Vec<ColumnLayout>) -> Layout {
         version: Version::Oa,
         min_timestamp: EPOCH_US,
         timestamp_deltas: TimestampDeltas::ANY,
+        stated: StatedExtremes::ANY,
         min_local_deletion_time: EPOCH_S,
         min_ttl: 0,
         clustering: ClusteringComparator::new(&[CqlType::Int32]).unwrap(),

@@ -15,7 +15,7 @@ use crate::data::deletion_time::DeletionTime;
 use crate::data::flags;
 use crate::data::layout::Layout;
 use crate::data::parse::{MAX_BODY_LEN, Parse, Stop};
-use crate::data::row::no_deletion_or_beyond;
+use crate::data::row::{deletion_time_beyond, no_deletion_or_beyond};
 use crate::error::Error;
 use crate::vint;
 
@@ -304,6 +304,13 @@ fn read_marker_deletion(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Parse
     if !layout.timestamp_deltas.contains(timestamp) {
         no_deletion_or_beyond("marker.deletion_time", at, deletion.marked_for_delete_at)
             .map_err(Stop::Corrupt)?;
+    }
+    let seconds = deletion.local_deletion_time;
+    if !layout.stated.has_deletion_time(seconds) {
+        let structure = "marker.local_deletion_time";
+        return Err(Stop::Corrupt(deletion_time_beyond(
+            structure, seconds_at, seconds,
+        )));
     }
     Ok(deletion)
 }

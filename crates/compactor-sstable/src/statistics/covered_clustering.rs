@@ -195,21 +195,43 @@ fn write_slice(covered: &CoveredClustering, out: &mut Vec<u8>) -> Result<()> {
 /// same, since they ascend and every range tombstone that is opened is closed.
 #[derive(Clone, Debug, Default)]
 pub struct CoveredClusteringTracker {
-    min: Option<Owned>,
-    max: Option<Owned>,
+    min: Option<OwnedPrefix>,
+    max: Option<OwnedPrefix>,
 }
 
 /// A prefix with its own bytes, which are reused when it is replaced.
 #[derive(Clone, Debug)]
-struct Owned {
+pub struct OwnedPrefix {
     kind: Kind,
     bytes: Vec<u8>,
     spans: Vec<ValueSpan>,
 }
 
-impl Owned {
-    fn of(comparator: &ClusteringComparator, prefix: Prefix<'_>) -> Owned {
-        let mut owned = Owned {
+impl OwnedPrefix {
+    /// A bound as the comparator orders it; `None` if it has more values than there are clustering
+    /// columns.
+    pub fn of_bound(
+        comparator: &ClusteringComparator,
+        bound: &ClusteringBound,
+    ) -> Option<OwnedPrefix> {
+        let count = bound.values.len();
+        if count > comparator.len() {
+            return None;
+        }
+        let (mut bytes, mut spans, mut pos) = (Vec::new(), Vec::new(), 0);
+        comparator.write_values(&mut bytes, bound.iter());
+        comparator
+            .parse_values(&bytes, &mut pos, count, &mut spans)
+            .ok()?;
+        Some(OwnedPrefix {
+            kind: bound.kind,
+            bytes,
+            spans,
+        })
+    }
+
+    fn of(comparator: &ClusteringComparator, prefix: Prefix<'_>) -> OwnedPrefix {
+        let mut owned = OwnedPrefix {
             kind: prefix.kind,
             bytes: Vec::new(),
             spans: Vec::new(),
@@ -231,7 +253,8 @@ impl Owned {
         debug_assert!(parsed.is_ok(), "values that were just written");
     }
 
-    fn prefix(&self) -> Prefix<'_> {
+    /// A view of it.
+    pub fn prefix(&self) -> Prefix<'_> {
         Prefix {
             kind: self.kind,
             base: &self.bytes,
@@ -249,10 +272,10 @@ impl Owned {
     }
 }
 
-fn replace(slot: &mut Option<Owned>, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
+fn replace(slot: &mut Option<OwnedPrefix>, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
     match slot {
         Some(owned) => owned.set(comparator, prefix),
-        None => *slot = Some(Owned::of(comparator, prefix)),
+        None => *slot = Some(OwnedPrefix::of(comparator, prefix)),
     }
 }
 

@@ -13,6 +13,7 @@ use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use compactor_sstable::data::partition::PartitionHead;
+use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::data::unfiltered::{UnfilteredHead, parse_head, parse_static_head};
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::statistics::{HeaderColumn, Statistics};
@@ -100,6 +101,7 @@ fn open(name: &str, version: Version) -> Table {
         version,
         min_timestamp: header.encoding_stats.min_timestamp,
         timestamp_deltas: TimestampDeltas::ANY,
+        stated: StatedExtremes::ANY,
         min_local_deletion_time: header.encoding_stats.min_local_deletion_time,
         min_ttl: header.encoding_stats.min_ttl,
         clustering: ClusteringComparator::new(&types).unwrap(),

@@ -10,12 +10,14 @@
 //! Source: `MetadataCollector.addPartitionSizeInBytes`, `.updateColumnSetPerRow`,
 //! `.addCompressionRatio`.
 
-use compactor_sstable::Version;
 use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::data::clustering::ClusteringComparator;
+use compactor_sstable::statistics::covered_clustering::OwnedPrefix;
 use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
 use compactor_sstable::statistics::{EstimatedHistogram, StatsMetadata};
+use compactor_sstable::{Component, Version};
 
-use super::finding::Severity;
+use super::finding::{Findings, Place, Severity};
 
 /// What `Statistics.db` says of its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +53,53 @@ pub(crate) fn is_exact(version: Version) -> bool {
 /// The ratio that the statistics of data with these chunks should tell.
 pub(crate) fn ratio_of(info: Option<&CompressionInfo>) -> f64 {
     info.map_or(NO_COMPRESSION_RATIO, CompressionInfo::compression_ratio)
+}
+
+/// Contradictions within the statistics themselves.
+pub(crate) fn consistent(
+    findings: &Findings,
+    stats: &StatsMetadata,
+    comparator: &ClusteringComparator,
+) {
+    let damage = |field: &str, expected: String, found: String| {
+        let structure = format!("stats.{field}");
+        let place = Place::of(Component::Statistics);
+        findings.add(Severity::Damage, place, &structure, expected, found);
+    };
+    let ranges = [
+        ("timestamp", stats.min_timestamp, stats.max_timestamp),
+        (
+            "local_deletion_time",
+            stats.min_local_deletion_time,
+            stats.max_local_deletion_time,
+        ),
+        ("ttl", stats.min_ttl.into(), stats.max_ttl.into()),
+    ];
+    for (what, min, max) in ranges {
+        if min > max {
+            let expected = format!("a minimum of at most the maximum, {max}");
+            damage(&format!("min_{what}"), expected, min.to_string());
+        }
+    }
+    for (field, value) in [
+        ("total_rows", stats.total_rows),
+        ("repaired_at", stats.repaired_at),
+        ("level", stats.level.into()),
+    ] {
+        if value < 0 {
+            damage(field, "0 or more".to_owned(), value.to_string());
+        }
+    }
+    let covered = &stats.covered_clustering;
+    for (field, bound) in [
+        ("covered_clustering.start", &covered.start),
+        ("covered_clustering.end", &covered.end),
+    ] {
+        if !comparator.is_empty() && OwnedPrefix::of_bound(comparator, bound).is_none() {
+            let expected = format!("at most {} clustering values", comparator.len());
+            damage(field, expected, bound.values.len().to_string());
+        }
+    }
 }
 
 /// Sizes of partitions against those in the statistics.

@@ -21,7 +21,7 @@ use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
 use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Version};
 
-use super::binding::Binding;
+use super::binding::{self, Binding};
 use super::bti_index::{TrieBlockCheck, TrieFiles, TrieScan};
 use super::companions::{Companions, first_damage, same_ends, same_sizes};
 use super::files::Files;
@@ -459,6 +459,9 @@ fn follow(
     let mut is_whole = true;
     for ((check, opened), input) in checks.iter_mut().zip(opened).zip(inputs) {
         check.finish(opened.statistics.as_ref());
+        if let Some(statistics) = &opened.statistics {
+            binding::consistent(&opened.findings, &statistics.stats, &opened.comparator);
+        }
         is_whole &= check.is_whole || !input.is_read;
     }
     // The merge ended before it had read everything.

@@ -109,6 +109,9 @@ pub(crate) fn check(
         }
         if let Some(statistics) = &statistics {
             let version = descriptor.version;
+            if let Some(layout) = &layout {
+                binding::consistent(&findings, &statistics.stats, &layout.clustering);
+            }
             binding = Some(Binding::of(version, &statistics.stats));
             if let Some(ends) = index.ends() {
                 same_ends(&findings, statistics, Component::Index, ends);

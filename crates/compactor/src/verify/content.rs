@@ -38,6 +38,8 @@ pub(super) struct Content {
     pub(super) rows: u64,
     pub(super) markers: u64,
     pub(super) cells: u64,
+    /// Least TTL of what expires.
+    pub(super) least_ttl: Option<i32>,
     /// Rows with neither liveness nor deletion nor columns.
     pub(super) empty_rows: u64,
     /// Partitions of a table with static columns whose static row is empty.
@@ -110,6 +112,7 @@ impl<'a> ContentCheck<'a> {
                 rows: 0,
                 markers: 0,
                 cells: 0,
+                least_ttl: None,
                 empty_rows: 0,
                 empty_static_rows: 0,
                 partitions_skipped: 0,
@@ -185,6 +188,7 @@ impl<'a> ContentCheck<'a> {
         }
         self.step.finish(self.is_interrupted, observer)?;
         self.content.cells = self.rows.cells;
+        self.content.least_ttl = self.rows.least_ttl;
         self.content.partitions_skipped = self.step.skipped();
         Ok((self.content, self.step))
     }

@@ -26,6 +26,8 @@ pub(crate) struct RowCheck<'a> {
     pub(crate) partition: String,
     /// Cells so far.
     pub(crate) cells: u64,
+    /// Least TTL of what expires.
+    pub(crate) least_ttl: Option<i32>,
     previous_path: Vec<u8>,
 }
 
@@ -36,6 +38,7 @@ impl<'a> RowCheck<'a> {
             clustering_types,
             partition: String::new(),
             cells: 0,
+            least_ttl: None,
             previous_path: Vec::new(),
         }
     }
@@ -57,6 +60,7 @@ impl<'a> RowCheck<'a> {
         if !liveness.is_empty() {
             self.liveness(&liveness, position);
             let expiration = liveness.local_expiration_time;
+            self.note_ttl(liveness.ttl);
             collector.update_liveness(liveness.timestamp, liveness.ttl, expiration);
         }
         self.deletion("row.deletion", &deletion, position);
@@ -90,6 +94,12 @@ impl<'a> RowCheck<'a> {
         Ok(!is_empty)
     }
 
+    fn note_ttl(&mut self, ttl: i32) {
+        if ttl > 0 && self.least_ttl.is_none_or(|least| ttl < least) {
+            self.least_ttl = Some(ttl);
+        }
+    }
+
     /// The clustering of a row or marker.
     pub(crate) fn clustering(&self, prefix: &Prefix<'_>, position: u64) {
         for (index, column) in self.clustering_types.iter().enumerate().take(prefix.len()) {
@@ -118,6 +128,7 @@ impl<'a> RowCheck<'a> {
         collector: &mut MetadataCollector,
     ) {
         self.cells += 1;
+        self.note_ttl(cell.ttl);
         collector.update_cell(cell.timestamp, cell.ttl, cell.local_deletion_time);
         let seconds = cell.local_deletion_time;
         if seconds == INVALID_DELETION_TIME

@@ -9,9 +9,10 @@
 use std::cmp::Ordering;
 
 use compactor_sstable::Component;
-use compactor_sstable::data::clustering::{ClusteringComparator, Prefix};
+use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::covered_clustering::OwnedPrefix;
 use compactor_sstable::statistics::stats::{NO_COMPRESSION_RATIO, NO_TIMESTAMP};
 use compactor_sstable::statistics::{
     ClusteringBound, CoveredClustering, Finish, HyperLogLogPlus, Statistics, StatsMetadata,
@@ -53,35 +54,9 @@ impl StatisticsCheck<'_> {
         );
     }
 
-    /// What can be said without the content.
+    /// Contradictions that show without the content.
     pub(super) fn alone(&self) {
-        let stats = &self.statistics.stats;
-        let ranges = [
-            ("timestamp", stats.min_timestamp, stats.max_timestamp),
-            (
-                "local_deletion_time",
-                stats.min_local_deletion_time,
-                stats.max_local_deletion_time,
-            ),
-            ("ttl", stats.min_ttl.into(), stats.max_ttl.into()),
-        ];
-        for (what, min, max) in ranges {
-            if min > max {
-                let expected = format!("a minimum of at most the maximum, {max}");
-                self.add(Severity::Damage, &format!("min_{what}"), expected, min);
-            }
-        }
-        for (field, value) in [
-            ("total_rows", stats.total_rows),
-            ("repaired_at", stats.repaired_at),
-        ] {
-            if value < 0 {
-                self.add(Severity::Damage, field, "0 or more", value);
-            }
-        }
-        if stats.level < 0 {
-            self.add(Severity::Damage, "level", "0 or more", stats.level);
-        }
+        binding::consistent(self.findings, &self.statistics.stats, self.comparator);
     }
 
     /// First and last key, of files that name them.
@@ -124,7 +99,7 @@ impl StatisticsCheck<'_> {
             header: self.statistics.header.clone(),
         });
         let stats = &seen.stats;
-        self.extremes(found, stats, is_complete);
+        self.extremes(found, stats, content.least_ttl, is_complete);
         self.clusterings(
             &found.covered_clustering,
             &stats.covered_clustering,
@@ -156,7 +131,13 @@ impl StatisticsCheck<'_> {
         self.cardinality(&seen, partitions);
     }
 
-    fn extremes(&self, found: &StatsMetadata, seen: &StatsMetadata, is_complete: bool) {
+    fn extremes(
+        &self,
+        found: &StatsMetadata,
+        seen: &StatsMetadata,
+        least_ttl: Option<i32>,
+        is_complete: bool,
+    ) {
         let cap = |seconds: i64| match seconds {
             NO_DELETION_TIME => seconds,
             // Older versions hold 31 bits; a greater one is stored as the greatest.
@@ -166,74 +147,73 @@ impl StatisticsCheck<'_> {
             seconds => seconds,
         };
         if seen.min_timestamp != NO_TIMESTAMP || seen.max_timestamp != i64::MAX {
-            let (min, max) = (seen.min_timestamp, seen.max_timestamp);
-            self.covers(
-                "timestamp",
-                found.min_timestamp,
-                found.max_timestamp,
-                min,
-                max,
-                is_complete,
-            );
+            let found = (found.min_timestamp, found.max_timestamp);
+            let seen = (seen.min_timestamp, seen.max_timestamp);
+            self.covers("timestamp", found, seen, seen, is_complete);
         }
-        self.covers(
-            "local_deletion_time",
-            found.min_local_deletion_time,
-            found.max_local_deletion_time,
+        let found_times = (found.min_local_deletion_time, found.max_local_deletion_time);
+        let seen_times = (
             cap(seen.min_local_deletion_time),
             cap(seen.max_local_deletion_time),
-            is_complete,
         );
         self.covers(
+            "local_deletion_time",
+            found_times,
+            seen_times,
+            seen_times,
+            is_complete,
+        );
+        // What does not expire is stated as 0, which nothing relies on.
+        let needed = (least_ttl.unwrap_or(i32::MAX).into(), seen.max_ttl.into());
+        self.covers(
             "ttl",
-            found.min_ttl.into(),
-            found.max_ttl.into(),
-            seen.min_ttl.into(),
-            seen.max_ttl.into(),
+            (found.min_ttl.into(), found.max_ttl.into()),
+            needed,
+            (seen.min_ttl.into(), seen.max_ttl.into()),
             is_complete,
         );
     }
 
+    /// Least and greatest value as stated, as they must be covered, and as Cassandra would state them.
     fn covers(
         &self,
         what: &str,
-        found_min: i64,
-        found_max: i64,
-        seen_min: i64,
-        seen_max: i64,
+        found: (i64, i64),
+        needed: (i64, i64),
+        seen: (i64, i64),
         is_complete: bool,
     ) {
         let ends = [
             (
-                format!("min_{what}"),
-                found_min,
-                seen_min,
-                found_min.cmp(&seen_min),
+                "min",
+                found.0,
+                needed.0,
+                seen.0,
+                found.0 > needed.0,
                 "at most",
             ),
             (
-                format!("max_{what}"),
-                found_max,
-                seen_max,
-                seen_max.cmp(&found_max),
+                "max",
+                found.1,
+                needed.1,
+                seen.1,
+                found.1 < needed.1,
                 "at least",
             ),
         ];
-        for (field, found, seen, order, bound) in ends {
-            match order {
-                Ordering::Greater => {
-                    let expected = format!("{bound} {seen}, which the data has");
-                    self.add(Severity::Damage, &field, expected, found);
-                }
-                Ordering::Less if is_complete => {
-                    self.add(
-                        Severity::Note,
-                        &field,
-                        format!("{seen}, as in the data"),
-                        found,
-                    );
-                }
-                _ => {}
+        for (end, found, needed, seen, is_narrow, bound) in ends {
+            let field = format!("{end}_{what}");
+            if is_narrow {
+                // A merge bounds what it reads by the statistics of the same versions.
+                let severity = match binding::is_exact(self.version) {
+                    true => Severity::Damage,
+                    false => Severity::Note,
+                };
+                let expected = format!("{bound} {needed}, which the data has");
+                self.add(severity, &field, expected, found);
+            } else if is_complete && found != seen {
+                let expected = format!("{seen}, as in the data");
+                self.add(Severity::Note, &field, expected, found);
             }
         }
     }
@@ -248,13 +228,8 @@ impl StatisticsCheck<'_> {
             ("covered_clustering.end", &found.end, &seen.end),
         ];
         for (index, (field, found, seen)) in ends.into_iter().enumerate() {
+            // One with too many values is damage without the content.
             let Some(order) = compare_bounds(self.comparator, found, seen) else {
-                self.add(
-                    Severity::Damage,
-                    field,
-                    format!("at most {} clustering values", self.comparator.len()),
-                    found.values.len(),
-                );
                 continue;
             };
             let order = if index == 0 { order } else { order.reverse() };
@@ -345,8 +320,8 @@ impl StatisticsCheck<'_> {
         }
     }
 
-    /// The estimator of distinct keys must have been fed these keys: together with theirs it must
-    /// not estimate more than either does alone.
+    /// The estimator of distinct keys should have been fed these keys: together with theirs it should
+    /// not estimate more than either does alone. Cassandra sizes filters by it, and nothing else.
     fn cardinality(&self, seen: &Statistics, partitions: u64) {
         let Some(found) = &self.statistics.compaction else {
             return;
@@ -368,7 +343,7 @@ impl StatisticsCheck<'_> {
         let together = HyperLogLogPlus::estimate_union([&estimator, &own]).unwrap_or_default();
         if differs(together) {
             self.add(
-                Severity::Damage,
+                Severity::Note,
                 "cardinality",
                 format!("an estimator fed with the {partitions} keys of the data"),
                 format!("one fed with others: {together} keys together"),
@@ -391,30 +366,9 @@ fn compare_bounds(
     a: &ClusteringBound,
     b: &ClusteringBound,
 ) -> Option<Ordering> {
-    let serialize = |bound: &ClusteringBound| {
-        let count = bound.values.len();
-        if count > comparator.len() {
-            return None;
-        }
-        let (mut bytes, mut spans, mut pos) = (Vec::new(), Vec::new(), 0);
-        comparator.write_values(&mut bytes, bound.values.iter().map(Option::as_deref));
-        comparator
-            .parse_values(&bytes, &mut pos, count, &mut spans)
-            .ok()?;
-        Some((bytes, spans))
-    };
-    let ((a_bytes, a_spans), (b_bytes, b_spans)) = (serialize(a)?, serialize(b)?);
-    let a = Prefix {
-        kind: a.kind,
-        base: &a_bytes,
-        spans: &a_spans,
-    };
-    let b = Prefix {
-        kind: b.kind,
-        base: &b_bytes,
-        spans: &b_spans,
-    };
-    Some(comparator.compare(a, b))
+    let a = OwnedPrefix::of_bound(comparator, a)?;
+    let b = OwnedPrefix::of_bound(comparator, b)?;
+    Some(comparator.compare(a.prefix(), b.prefix()))
 }
 
 fn describe(bound: &ClusteringBound) -> String {

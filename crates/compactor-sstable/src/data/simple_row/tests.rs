@@ -7,6 +7,7 @@ use crate::data::columns::{write_missing, write_subset};
 use crate::data::encode::{RowFrame, RowShape};
 use crate::data::layout::{ColumnLayout, TimestampDeltas};
 use crate::data::row::RowBody;
+use crate::data::stated_extremes::StatedExtremes;
 use crate::data::unfiltered::{UnfilteredHead, parse_head};
 use crate::types::CqlType;
 
@@ -345,6 +346,7 @@ fn odd_times_are_left_to_others() {
     let layout = Layout {
         min_timestamp: NO_TIMESTAMP,
         timestamp_deltas: TimestampDeltas::ANY,
+        stated: StatedExtremes::ANY,
         ..layout(&[CqlType::Int32], Version::Oa)
     };
     let read = |flags: u8, times: &[u8]| {
