@@ -6,7 +6,7 @@ use std::str::FromStr;
 use compactor::Error;
 use compactor::io::BackendKind;
 
-/// A number of bytes, written with a binary unit.
+/// A number of bytes, written with a binary or a decimal unit: `64KiB`, `64KB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub u64);
 
@@ -15,7 +15,7 @@ impl FromStr for ByteSize {
 
     fn from_str(text: &str) -> Result<ByteSize, String> {
         let text = text.trim();
-        let bad = || format!("{text:?} is not a size; write bytes, or 64KiB, 512MiB, 1.5GiB");
+        let bad = || format!("{text:?} is not a size; write bytes, or 64KiB, 512MiB, 1.5GiB, 50MB");
         let unit = text
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(text.len());
@@ -26,6 +26,10 @@ impl FromStr for ByteSize {
             "mib" | "m" => 1 << 20,
             "gib" | "g" => 1 << 30,
             "tib" | "t" => 1 << 40,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            "tb" => 1_000_000_000_000,
             _ => return Err(bad()),
         };
         let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
@@ -64,6 +68,31 @@ impl fmt::Display for ByteSize {
             }
         }
         write!(f, "{}B", self.0)
+    }
+}
+
+/// A number of bytes per second: a size, with `/s` or without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteRate(pub u64);
+
+impl FromStr for ByteRate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ByteRate, String> {
+        let text = text.trim();
+        let size = text.strip_suffix("/s").unwrap_or(text);
+        match size.parse() {
+            Ok(ByteSize(bytes)) => Ok(ByteRate(bytes)),
+            Err(_) => Err(format!(
+                "{text:?} is not a rate; write bytes per second, or 64MiB/s, 50MB/s, 1.5GiB/s"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for ByteRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/s", ByteSize(self.0))
     }
 }
 
@@ -112,6 +141,10 @@ mod tests {
             ("0.25KiB", 256),
             ("1.50KiB", 1536),
             ("0.3KiB", 307),
+            ("16KB", 16_000),
+            ("64MB", 64_000_000),
+            ("1gb", 1_000_000_000),
+            ("1.5TB", 1_500_000_000_000),
             ("16777215TiB", 16_777_215 << 40),
             ("1.0000000000000000000000000000000000GiB", 1 << 30),
         ] {
@@ -127,7 +160,8 @@ mod tests {
             "1.GiB",
             "1.2.3GiB",
             "1,5GiB",
-            "16KB",
+            "16KBit",
+            "64MB/s",
             "16777216TiB",
             "99999999999999999999TiB",
             "1.99999999999999999999GiB",
@@ -139,5 +173,23 @@ mod tests {
         assert_eq!(ByteSize(16 << 10).to_string(), "16KiB");
         assert_eq!(ByteSize(1536).to_string(), "1.50KiB");
         assert_eq!(ByteSize(5).to_string(), "5B");
+    }
+
+    #[test]
+    fn rates() {
+        for (text, bytes) in [
+            ("50MB/s", 50_000_000),
+            ("64MiB/s", 64 << 20),
+            ("64MiB", 64 << 20),
+            ("1048576", 1 << 20),
+            ("1.5 GiB/s", 3 << 29),
+        ] {
+            assert_eq!(text.parse::<ByteRate>().unwrap().0, bytes, "{text}");
+        }
+        for text in ["", "/s", "64MiB/min", "64MiBps", "64MiB/s/s", "fast"] {
+            let said = text.parse::<ByteRate>().unwrap_err();
+            assert!(said.contains("50MB/s"), "{text}: {said}");
+        }
+        assert_eq!(ByteRate(1 << 20).to_string(), "1MiB/s");
     }
 }

@@ -32,6 +32,9 @@ use compactor_lab::text_table;
 /// Reads what a node or a snapshot holds, reconciles rows as Cassandra's compaction does, and writes
 /// SSTables that Cassandra opens. Inputs are never modified. Exit codes: 0 done, 1 failed, 2 wrong
 /// usage or not supported, 3 damaged input, 4 refused for safety, 130 interrupted.
+///
+/// Sizes are bytes, or have a unit: 16KiB, 64MiB, 1.5GiB are binary, 64KB, 50MB, 1GB decimal (1MB is
+/// 1,000,000 bytes). Rates are sizes per second: 64MiB/s, 50MB/s.
 #[derive(Debug, Parser)]
 #[command(name = "compactor", version, max_term_width = 100)]
 struct Cli {

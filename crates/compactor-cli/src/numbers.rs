@@ -12,7 +12,7 @@ use std::sync::Arc;
 use compactor::RateLimiter;
 use compactor::sstable::data::deletion_time::MAX_DELETION_TIME;
 
-use crate::flags::ByteSize;
+use crate::flags::{ByteRate, ByteSize};
 
 /// Threads that may be asked for. Beyond some per processor they only take memory, and the system
 /// soon refuses more.
@@ -44,7 +44,7 @@ pub fn beside_program(memory: ByteSize) -> usize {
 pub const READAHEAD: RangeInclusive<ByteSize> = ByteSize(4 << 10)..=ByteSize(1 << 30);
 
 /// Bytes per second that `--throughput` may say. Less than a block would go through in a second below.
-pub const THROUGHPUT: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
+pub const THROUGHPUT: RangeInclusive<ByteRate> = ByteRate(1 << 20)..=ByteRate(1 << 40);
 
 /// Sizes after which another output begins.
 pub const SSTABLE_SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(1 << 50);
@@ -53,7 +53,7 @@ pub const SSTABLE_SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(
 pub const GC_GRACE_SECONDS: RangeInclusive<u32> = 0..=i32::MAX as u32;
 
 /// What `--throughput` asks for.
-pub fn rate_limiter(bytes_per_s: ByteSize) -> Option<Arc<RateLimiter>> {
+pub fn rate_limiter(bytes_per_s: ByteRate) -> Option<Arc<RateLimiter>> {
     NonZeroU64::new(bytes_per_s.0).map(|rate| Arc::new(RateLimiter::new(rate)))
 }
 
@@ -123,12 +123,14 @@ mod tests {
         }
         let memory = within(MEMORY);
         assert_eq!(memory("1MiB"), Ok(ByteSize(1 << 20)));
-        for text in ["0", "1048575", "2TiB", "-1MiB", "99999999999GiB", "1MB"] {
+        for text in ["0", "1048575", "2TiB", "-1MiB", "99999999999GiB", "1MX"] {
             let said = memory(text).unwrap_err();
             assert!(said.starts_with("expected 1MiB to 1TiB"), "{text}: {said}");
         }
         // What is wrong with the form of a value is said, too.
-        assert!(memory("1MB").unwrap_err().contains("512MiB"));
+        assert!(memory("1MX").unwrap_err().contains("512MiB"));
+        assert_eq!(memory("64MB"), Ok(ByteSize(64_000_000)));
+        assert!(memory("1MB").is_err(), "1,000,000 bytes are less than 1MiB");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use compactor::strategy::size_tiered::SizeTiered;
 use compactor::{Error, InputCheck, Scope};
 
 use crate::exit_code::{self, Writes};
-use crate::flags::{ByteSize, Format};
+use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, THROUGHPUT, rate_limiter, within};
@@ -135,11 +135,11 @@ pub struct Args {
     #[command(flatten)]
     io: IoArgs,
 
-    /// Stored bytes of Data.db that all compactions together take per second, 1MiB and more: Cassandra's
-    /// compaction_throughput. Default: no limit.
-    #[arg(long, help_heading = "Input and output", value_name = "SIZE",
+    /// Stored bytes of Data.db that all compactions together take per second, such as 64MiB/s or 50MB/s,
+    /// 1MiB/s and more: Cassandra's compaction_throughput. Default: no limit.
+    #[arg(long, help_heading = "Input and output", value_name = "RATE",
         value_parser = within(THROUGHPUT), allow_hyphen_values = true)]
-    throughput: Option<ByteSize>,
+    throughput: Option<ByteRate>,
 
     /// Verify each output before it is used, as `compactor verify` does.
     #[arg(long, help_heading = "Checking")]

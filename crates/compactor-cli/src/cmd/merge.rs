@@ -11,7 +11,7 @@ use compactor::catalog;
 use compactor::io::{ReadMode, raise_open_files_limit};
 use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope, TombstoneOption};
 
-use crate::flags::{ByteSize, Format};
+use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{SSTABLE_SIZE, SUB_COMPACTIONS, THROUGHPUT, rate_limiter, within};
@@ -103,11 +103,11 @@ pub struct Args {
         value_parser = within(SUB_COMPACTIONS), allow_negative_numbers = true)]
     sub_compactions: Option<usize>,
 
-    /// Stored bytes of Data.db that are taken from the inputs per second, 1MiB and more: what
-    /// compaction_throughput is in Cassandra. Default: no limit.
-    #[arg(long, help_heading = "Input and output", value_name = "SIZE",
+    /// Stored bytes of Data.db that are taken from the inputs per second, such as 64MiB/s or
+    /// 50MB/s, 1MiB/s and more: what compaction_throughput is in Cassandra. Default: no limit.
+    #[arg(long, help_heading = "Input and output", value_name = "RATE",
         value_parser = within(THROUGHPUT), allow_hyphen_values = true)]
-    throughput: Option<ByteSize>,
+    throughput: Option<ByteRate>,
 
     /// Verify the inputs before, and the output before it is published, as `compactor verify` does:
     /// every byte of every component.

@@ -3,7 +3,6 @@
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use compactor::catalog;
 use compactor::generate::Shape;
@@ -13,7 +12,7 @@ use compactor_lab::options::Data;
 use compactor_lab::outcome::Distribution;
 
 use crate::duration::Seconds;
-use crate::flags::{ByteSize, Format};
+use crate::flags::{ByteRate, ByteSize, Format};
 use crate::numbers::{MEMORY, THREADS, THROUGHPUT, within};
 use crate::progress::ProgressMode;
 
@@ -71,16 +70,18 @@ pub struct Common {
         long,
         help_heading = "Memory",
         value_name = "SIZE|none",
+        value_parser = Limit::size,
         allow_hyphen_values = true
     )]
     memory_limit: Option<Limit>,
 
-    /// Stored bytes of Data.db that the compaction takes per second, 1MiB and more, or `none`. Default:
-    /// 64MiB, as Cassandra's compaction_throughput.
+    /// Stored bytes of Data.db that the compaction takes per second, 1MiB/s and more, or `none`.
+    /// Default: 64MiB/s, as Cassandra's compaction_throughput.
     #[arg(
         long,
         help_heading = "Compaction",
-        value_name = "SIZE|none",
+        value_name = "RATE|none",
+        value_parser = Limit::rate,
         allow_hyphen_values = true
     )]
     throughput: Option<Limit>,
@@ -153,19 +154,29 @@ pub struct Common {
     pub progress: ProgressMode,
 }
 
-/// A size, or none.
+/// A size or a rate, or none.
 #[derive(Clone, Copy, Debug)]
 struct Limit(Option<NonZeroU64>);
 
-impl FromStr for Limit {
-    type Err = String;
+impl Limit {
+    fn size(text: &str) -> Result<Limit, String> {
+        Limit::of(text, within(MEMORY), |size: ByteSize| size.0)
+    }
 
-    fn from_str(text: &str) -> Result<Limit, String> {
+    fn rate(text: &str) -> Result<Limit, String> {
+        Limit::of(text, within(THROUGHPUT), |rate: ByteRate| rate.0)
+    }
+
+    fn of<T>(
+        text: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+        bytes: fn(T) -> u64,
+    ) -> Result<Limit, String> {
         if text == "none" {
             return Ok(Limit(None));
         }
-        let size = within(THROUGHPUT)(text).map_err(|reason| format!("{reason}, or none"))?;
-        Ok(Limit(NonZeroU64::new(size.0)))
+        let value = parse(text).map_err(|reason| format!("{reason}, or none"))?;
+        Ok(Limit(NonZeroU64::new(bytes(value))))
     }
 }
 

@@ -10,9 +10,9 @@ use compactor_lab::report::{Report, fio_tables};
 
 use super::report;
 use crate::exit_code::INTERRUPTED;
-use crate::flags::{ByteSize, Format};
+use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;
-use crate::numbers::within;
+use crate::numbers::{THROUGHPUT, within};
 use crate::output::{print, say};
 use crate::result_file::ResultFile;
 
@@ -57,9 +57,9 @@ pub struct Args {
     hot_size: ByteSize,
 
     /// Bytes per second that the compaction reads, and writes.
-    #[arg(long, value_name = "SIZE", default_value = "128MiB",
-        value_parser = within(ByteSize(1 << 20)..=ByteSize(1 << 40)), allow_hyphen_values = true)]
-    rate: ByteSize,
+    #[arg(long, value_name = "RATE", default_value = "128MiB/s",
+        value_parser = within(THROUGHPUT), allow_hyphen_values = true)]
+    rate: ByteRate,
 
     /// Reads per second of each of the bystander's 8 threads.
     #[arg(long, value_name = "N", default_value_t = 250, value_parser = within(1..=1_000_000u32),
