@@ -30,7 +30,8 @@ pub(crate) struct Turn {
     pub(crate) after: DeletionTime,
 }
 
-/// Writes what purging leaves of a marker. The kind of `bound` is yet to be set.
+/// Writes what purging leaves of a marker. The kind of `bound` is yet to be set. A boundary stays one even
+/// if both deletions are equal: writers before 3.11.4 leave such (CASSANDRA-14894).
 pub(crate) fn write_marker<B: BlockOutput, I: SstableIndex>(
     writer: &mut PartitionWriter<B, I>,
     purger: &Purger,
@@ -43,9 +44,6 @@ pub(crate) fn write_marker<B: BlockOutput, I: SstableIndex>(
         before,
         after,
     } = turn;
-    if before == after {
-        return Ok(());
-    }
     let close = purger.purge_deletion(before);
     let open = purger.purge_deletion(after);
     counts.range_bounds += u64::from(close != before) + u64::from(open != after);

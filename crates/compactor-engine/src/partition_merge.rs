@@ -344,7 +344,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             self.inputs[member as usize].cursor.next_unfiltered()?;
         }
         if let [only] = group {
-            self.copy_unfiltereds(*only as usize, deletion, observer)?;
+            self.copy_unfiltereds(*only as usize, observer)?;
         } else {
             self.merge_unfiltereds(group, deletion, observer)?;
         }
@@ -380,12 +380,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     }
 
     /// The unfiltereds of a partition that only one input has.
-    fn copy_unfiltereds(
-        &mut self,
-        only: usize,
-        deletion: DeletionTime,
-        observer: &mut dyn Observer,
-    ) -> Result<()> {
+    fn copy_unfiltereds(&mut self, only: usize, observer: &mut dyn Observer) -> Result<()> {
         loop {
             self.step(observer)?;
             self.copy_run(only, None, DeletionTime::LIVE)?;
@@ -397,11 +392,10 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 self.merge_rows(&[only as u32], DeletionTime::LIVE)?;
             } else if let Some(marker) = input.cursor.marker() {
                 self.counts.markers_read += u64::from(input.origins.is_none());
-                let before = effective(input.open, deletion);
-                self.inputs[only].open = marker.open;
-                let after = effective(marker.open, deletion);
+                // As it is, even if nothing changes there or the partition's deletion is newer.
+                let (close, open) = (marker.close, marker.open);
                 let side = self.note_bound(&[only as u32]);
-                self.add_marker(side, before, after)?;
+                self.add_marker(side, close, open)?;
             } else {
                 return Ok(());
             }
@@ -484,7 +478,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 && !step.iter().any(goes_on)
                 && let Some((before, side)) = pending.take()
             {
-                self.add_marker(side, before, open)?;
+                self.add_turn(side, before, open)?;
             }
             let (inputs, output) = (&self.inputs, &self.output);
             clusterings.replay(places.iter().copied(), |a, b| {
@@ -514,7 +508,28 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         }
     }
 
-    /// Adds the marker that leads from one open deletion to another, at the bound that was noted.
+    /// Adds the marker that leads from one open deletion to another, at the bound that was noted; none
+    /// where they are equal.
+    fn add_turn(
+        &mut self,
+        side: Ordering,
+        before: DeletionTime,
+        after: DeletionTime,
+    ) -> Result<()> {
+        if before != after {
+            return self.add_marker(side, before, after);
+        }
+        let reopened = match &mut self.shadow {
+            Some(shadow) if shadow.is_here() => shadow.over_no_marker(),
+            _ => None,
+        };
+        match reopened {
+            Some(open) => self.write_marker(side, DeletionTime::LIVE, open),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds what is left of a marker with these deletions, at the bound that was noted.
     fn add_marker(
         &mut self,
         side: Ordering,
@@ -524,8 +539,17 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         if let Some(shadow) = &mut self.shadow
             && shadow.is_here()
         {
-            (before, after) = shadow.over_marker(before, after);
+            (before, after) = shadow.over_marker(after);
         }
+        self.write_marker(side, before, after)
+    }
+
+    fn write_marker(
+        &mut self,
+        side: Ordering,
+        before: DeletionTime,
+        after: DeletionTime,
+    ) -> Result<()> {
         let (purger, counts) = (&self.purger, &mut self.counts.purged);
         let (writer, bound) = (&mut self.writer, &mut self.bound);
         let turn = Turn {

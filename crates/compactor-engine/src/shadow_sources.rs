@@ -317,18 +317,10 @@ impl<S: BlockSource> ShadowSources<S> {
         }
     }
 
-    /// What is left of a marker of the merge to which it was advanced: the deletions that it closes and
-    /// opens. Where the merge comes to no marker after all, both are the same.
-    pub fn over_marker(
-        &mut self,
-        before: DeletionTime,
-        after: DeletionTime,
-    ) -> (DeletionTime, DeletionTime) {
-        let has_marker = std::mem::take(&mut self.has_marker_here);
-        if before == after {
-            let open = has_marker.then(|| self.reopened()).flatten();
-            return (DeletionTime::LIVE, open.unwrap_or(DeletionTime::LIVE));
-        }
+    /// What is left of a marker of the merge to which it was advanced, behind which `after` is open: the
+    /// deletions that it closes and opens.
+    pub fn over_marker(&mut self, after: DeletionTime) -> (DeletionTime, DeletionTime) {
+        self.has_marker_here = false;
         self.data_open = after;
         let close = self.issued;
         self.issued = match after.supersedes(&self.active) {
@@ -336,6 +328,13 @@ impl<S: BlockSource> ShadowSources<S> {
             false => DeletionTime::LIVE,
         };
         (close, self.issued)
+    }
+
+    /// Where the merge comes to no marker after all: the range tombstone that begins to show here, if one
+    /// does.
+    pub fn over_no_marker(&mut self) -> Option<DeletionTime> {
+        let has_marker = std::mem::take(&mut self.has_marker_here);
+        has_marker.then(|| self.reopened()).flatten()
     }
 
     /// Nothing lies over the row of the merge to which it was advanced.

@@ -261,6 +261,9 @@ impl Source<'_> {
         for (index, (bound, side)) in places.into_iter().enumerate() {
             let mut open = if index == last {
                 DeletionTime::LIVE
+            } else if self.choices.chance(10) {
+                // Nothing changes here.
+                close
             } else {
                 self.deletion(75)
             };

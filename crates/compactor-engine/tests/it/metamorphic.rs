@@ -257,7 +257,7 @@ fn split_boundary(unfiltered: Unfiltered) -> Vec<Unfiltered> {
     ]
 }
 
-/// Joins a closing and an opening bound at one place, or drops both if nothing changes there.
+/// Joins a closing and an opening bound at one place.
 fn join_bounds(unfiltereds: &mut Vec<Unfiltered>) {
     let mut joined: Vec<Unfiltered> = Vec::new();
     for unfiltered in unfiltereds.drain(..) {
@@ -275,18 +275,16 @@ fn join_bounds(unfiltereds: &mut Vec<Unfiltered>) {
         {
             let (close, open, bound) = (*close, *open, bound.clone());
             joined.pop();
-            if close != open {
-                let kind = match side(*kind) {
-                    -1 => Kind::ExclEndInclStartBoundary,
-                    _ => Kind::InclEndExclStartBoundary,
-                };
-                joined.push(Unfiltered::Marker {
-                    kind,
-                    bound,
-                    close,
-                    open,
-                });
-            }
+            let kind = match side(*kind) {
+                -1 => Kind::ExclEndInclStartBoundary,
+                _ => Kind::InclEndExclStartBoundary,
+            };
+            joined.push(Unfiltered::Marker {
+                kind,
+                bound,
+                close,
+                open,
+            });
             continue;
         }
         joined.push(unfiltered);

@@ -147,7 +147,7 @@ fn merge_partition(schema: &Schema, versions: &[&Partition], purge: &Purge) -> P
     for (values, side) in places {
         // The newest range tombstone open behind this place, if the partition's deletion is older.
         let open = newest(versions.iter().map(|p| open_at(schema, p, (values, side))));
-        let open = if supersedes(open, deletion) {
+        let open = if versions.len() == 1 || supersedes(open, deletion) {
             open
         } else {
             DeletionTime::LIVE
@@ -170,7 +170,7 @@ fn merge_partition(schema: &Schema, versions: &[&Partition], purge: &Purge) -> P
                     row,
                 });
             }
-        } else if open != open_before {
+        } else if versions.len() == 1 || open != open_before {
             let (close, open) = (purge.deletion(open_before), purge.deletion(open));
             if let Some(kind) = marker_kind(side, close, open) {
                 unfiltereds.push(Unfiltered::Marker {

@@ -219,6 +219,53 @@ fn a_row_of_one_input_stays_as_it_was_under_a_range() {
     expect(case, Some(written));
 }
 
+/// Of a single input a boundary whose deletions are equal was dropped, and so was a range tombstone that is no newer than
+/// its partition's deletion. Cassandra passes both on, and drops them where inputs meet.
+#[test]
+fn markers_of_a_single_input_stay() {
+    let schema = Schema {
+        clustering: vec![ClusteringColumn {
+            base: Base::Int,
+            is_reversed: false,
+        }],
+        columns: Vec::new(),
+    };
+    let at = |n: u8| vec![Some(vec![0, 0, 0, n])];
+    let marker = |kind, n, close, open| Unfiltered::Marker {
+        kind,
+        bound: at(n),
+        close,
+        open,
+    };
+    let (early, late) = (deletion(3, NOW_S), deletion(5, NOW_S));
+    let boundary = marker(Kind::InclEndExclStartBoundary, 2, late, late);
+    let ends = [
+        marker(Kind::InclStartBound, 1, DeletionTime::LIVE, late),
+        marker(Kind::InclEndBound, 3, late, DeletionTime::LIVE),
+    ];
+    let hidden = [
+        marker(Kind::InclStartBound, 4, DeletionTime::LIVE, early),
+        marker(Kind::InclEndBound, 5, early, DeletionTime::LIVE),
+    ];
+    let [start, end] = ends.clone();
+    let mut unfiltereds = vec![start, boundary, end];
+    unfiltereds.extend(hidden);
+    let mut written = partition(Row::empty(), unfiltereds);
+    written.deletion = early;
+    let other = Partition {
+        deletion: early,
+        ..partition(Row::empty(), Vec::new())
+    };
+    let one = source(header(&[]), written.clone());
+    expect(case(schema.clone(), vec![one.clone()]), Some(written));
+    let merged = Partition {
+        unfiltereds: ends.to_vec(),
+        ..other.clone()
+    };
+    let two = source(header(&[]), other);
+    expect(case(schema, vec![one, two]), Some(merged));
+}
+
 /// Of bounds that are equal but differ in their bytes the first input's was written, so that the order
 /// of inputs mattered.
 #[test]

@@ -111,6 +111,7 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
             version: version.to_owned(),
             schema,
             opened_early: rng.one_in(2),
+            idle_markers: rng.one_in(3),
             partitions,
         });
     }

@@ -188,6 +188,10 @@ pub struct Input {
     /// chunk.
     #[serde(default)]
     pub opened_early: bool,
+    /// With markers that change nothing: boundaries whose two deletions are equal, and ranges under the partition's
+    /// deletion.
+    #[serde(default)]
+    pub idle_markers: bool,
     /// What is in it.
     pub partitions: Vec<Partition>,
 }

@@ -108,7 +108,7 @@ impl Runner {
             let reply = self.cassandra.request(json!({
                 "op": "offline_write", "keyspace": table.keyspace, "table": table.name, "version": input.version,
                 "schema": input.schema, "partitions": input.partitions,
-                "repaired_at": plan.repaired_at, "opened_early": input.opened_early,
+                "repaired_at": plan.repaired_at, "opened_early": input.opened_early, "idle_markers": input.idle_markers,
                 "out": place.join("inputs").join((n + 1).to_string()), "generation": n + 1,
             }))?;
             let data = reply["data"].as_str();

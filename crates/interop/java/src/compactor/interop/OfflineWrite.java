@@ -88,7 +88,7 @@ final class OfflineWrite
             {
                 try (UnfilteredRowIterator partition = update.unfilteredIterator())
                 {
-                    writer.append(partition);
+                    writer.append(request.get("idle_markers").booleanValue() ? new IdleMarkers(partition) : partition);
                 }
             }
             if (request.get("opened_early").booleanValue())
