@@ -10,6 +10,7 @@
 pub mod cases;
 mod cassandra;
 pub mod compare;
+pub mod daemon;
 pub mod findings;
 pub mod old;
 pub mod ours;

@@ -35,6 +35,7 @@ use compactor::sstable::compression::crc_file::CrcFile;
 use compactor::sstable::compression::info::CompressionInfo;
 use compactor::sstable::statistics::{IntervalSet, Statistics};
 use compactor::sstable::version::Version;
+use serde_json::Value;
 
 use crate::cassandra::{Cassandra, Table};
 use crate::compare;
@@ -56,6 +57,27 @@ pub enum Exception {
     OwnCompression,
 }
 
+/// Who reads what cannot be compared as files are.
+pub(crate) trait Reader {
+    /// The uncompressed content of Data.db.
+    fn content(&mut self, data: &Path) -> Result<Vec<u8>>;
+    /// Every field of Statistics.db, by name.
+    fn metadata(&mut self, data: &Path) -> Result<Value>;
+}
+
+/// A Cassandra that has the table.
+struct Server<'a>(&'a mut Cassandra, &'a Table);
+
+impl Reader for Server<'_> {
+    fn content(&mut self, data: &Path) -> Result<Vec<u8>> {
+        self.0.content(self.1, data)
+    }
+
+    fn metadata(&mut self, data: &Path) -> Result<Value> {
+        self.0.metadata(self.1, data)
+    }
+}
+
 /// Where our SSTable is not Cassandra's.
 ///
 /// # Errors
@@ -67,10 +89,22 @@ pub fn differences(
     ours: &Path,
     granted: &[Exception],
 ) -> Result<Vec<String>> {
+    let version = cassandra.mode().version().parse().map_err(invalid)?;
+    differences_by(&mut Server(cassandra, table), version, theirs, ours, granted)
+}
+
+/// The same, with another reader.
+pub(crate) fn differences_by(
+    reader: &mut impl Reader,
+    version: Version,
+    theirs: &Path,
+    ours: &Path,
+    granted: &[Exception],
+) -> Result<Vec<String>> {
     let both = Both {
         theirs,
         ours,
-        version: cassandra.mode().version().parse().map_err(invalid)?,
+        version,
         any_spelling: granted.contains(&Exception::AnySpelling),
         foreign: granted.contains(&Exception::ForeignInputs),
         own_compression: granted.contains(&Exception::OwnCompression),
@@ -82,10 +116,7 @@ pub fn differences(
         for name in ["Index.db", "Summary.db", "Partitions.db", "Rows.db"] {
             both.same_bytes(name, &mut found)?;
         }
-        let content = (
-            cassandra.content(table, theirs)?,
-            cassandra.content(table, ours)?,
-        );
+        let content = (reader.content(theirs)?, reader.content(ours)?);
         found.extend(bytes("Data.db, uncompressed", &content.0, &content.1));
         if !both.is_compressed() {
             for name in ["Data.db", "Digest.crc32"] {
@@ -97,7 +128,7 @@ pub fn differences(
     if !both.own_compression {
         found.extend(both.compression()?);
     }
-    found.extend(both.statistics(cassandra, table)?);
+    found.extend(both.statistics(reader)?);
     Ok(found)
 }
 
@@ -177,7 +208,7 @@ impl Both<'_> {
         }))
     }
 
-    fn statistics(&self, cassandra: &mut Cassandra, table: &Table) -> Result<Vec<String>> {
+    fn statistics(&self, reader: &mut impl Reader) -> Result<Vec<String>> {
         let (mut expected, mut found) = self.read(STATISTICS)?;
         if self.foreign {
             found = self.without_provenance(&found)?;
@@ -194,11 +225,11 @@ impl Both<'_> {
                 return Ok(differences);
             }
         }
-        // In words, by Cassandra's own reader.
+        // In words.
         let allowed = self.allowed_statistics();
         let mut both = Vec::new();
         for data in [self.theirs, self.ours] {
-            let mut metadata = cassandra.metadata(table, data)?;
+            let mut metadata = reader.metadata(data)?;
             if let Some(stats) = metadata["stats"].as_object_mut() {
                 stats.retain(|name, _| !allowed.contains(&name.as_str()));
             }

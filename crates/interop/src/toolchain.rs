@@ -55,6 +55,16 @@ pub(crate) fn prepare_old(version: &str, fetch: bool) -> Result<Toolchain> {
     )
 }
 
+/// The same of a release that runs as a daemon, with the version of logback that its distribution has.
+pub(crate) fn prepare_daemon(version: &str, logback: &str) -> Result<Toolchain> {
+    build(
+        "java-daemon",
+        &["src"],
+        version,
+        &[&format!("-Dlogback.version={logback}")],
+    )
+}
+
 fn build(directory: &str, sources: &[&str], version: &str, maven: &[&str]) -> Result<Toolchain> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
     let place = target_directory()
@@ -100,7 +110,7 @@ fn java_command(name: &str) -> PathBuf {
 }
 
 /// The cargo target directory: named by the environment, or an ancestor of the running binary that cargo tagged.
-fn target_directory() -> PathBuf {
+pub(crate) fn target_directory() -> PathBuf {
     if let Some(named) = std::env::var_os("CARGO_TARGET_DIR") {
         return PathBuf::from(named);
     }

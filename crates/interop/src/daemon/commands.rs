@@ -1,0 +1,118 @@
+//! The command `compactor`, run on what a node wrote.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use super::snapshot;
+
+/// The command.
+#[derive(Debug, Clone)]
+pub(crate) struct Compactor {
+    binary: PathBuf,
+}
+
+/// What a run printed.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Compactor {
+    /// The one that `COMPACTOR_BIN` names, or that was built with this program.
+    pub(crate) fn find() -> Result<Self> {
+        if let Some(binary) = std::env::var_os("COMPACTOR_BIN") {
+            return Ok(Self {
+                binary: binary.into(),
+            });
+        }
+        let own = std::env::current_exe()?;
+        let mut places = own.ancestors().skip(1).take(2);
+        let found = places.find_map(|place| {
+            let binary = place.join("compactor");
+            binary.is_file().then_some(binary)
+        });
+        let binary = found.with_context(|| {
+            format!(
+                "there is no compactor beside {}: cargo build -p compactor-cli, or name one by COMPACTOR_BIN",
+                own.display()
+            )
+        })?;
+        Ok(Self { binary })
+    }
+
+    /// Runs a command; anything but exit code 0 is an error that has what it printed.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Ran> {
+        let output = Command::new(&self.binary)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("cannot run {}", self.binary.display()))?;
+        let ran = Ran {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        };
+        ensure!(
+            output.status.success(),
+            "compactor {} ended with {}: {}{}",
+            arguments.join(" "),
+            output.status,
+            ran.stderr,
+            ran.stdout.chars().take(2000).collect::<String>()
+        );
+        Ok(ran)
+    }
+
+    /// Rewrites what a directory holds; returns each output's Data.db. Outputs must be sound.
+    pub(crate) fn rewrite(
+        &self,
+        command: &str,
+        input: &Path,
+        output: &Path,
+        options: &[&str],
+    ) -> Result<Vec<PathBuf>> {
+        let (input, place) = (text(input), text(output));
+        let mut arguments = vec![command, &input, "--output", &place, "--progress", "none"];
+        arguments.extend(options);
+        self.run(&arguments)?;
+        let outputs = snapshot::data_files(output)?;
+        for data in &outputs {
+            self.run(&["verify", &text(data)])
+                .with_context(|| format!("output of {command}"))?;
+        }
+        Ok(outputs)
+    }
+
+    /// Everything that is to work on a directory of a node's SSTables; returns what did not.
+    pub(crate) fn try_everything(&self, directory: &Path, place: &Path) -> Result<Vec<String>> {
+        if place.exists() {
+            fs::remove_dir_all(place)?;
+        }
+        let input = text(directory);
+        let mut failures = Vec::new();
+        let mut note = |result: Result<()>| failures.extend(result.err().map(|e| format!("{e:#}")));
+        for command in ["verify", "metadata", "dump"] {
+            note(self.run(&[command, &input]).map(drop));
+        }
+        let rewrites: [(&str, &[&str]); 6] = [
+            ("merge", &["--complete", "--verify"]),
+            ("compact", &["--complete", "--major"]),
+            ("compact", &["--complete", "--strategy", "SizeTieredCompactionStrategy"]),
+            ("upgrade", &["--compression", "lz4", "--chunk-length", "4KiB"]),
+            ("split", &["--size", "16KiB"]),
+            ("scrub", &[]),
+        ];
+        for (n, (command, options)) in rewrites.into_iter().enumerate() {
+            let output = place.join(n.to_string());
+            note(self.rewrite(command, directory, &output, options).map(drop));
+        }
+        Ok(failures)
+    }
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,34 @@
+//! The uncompressed content of a Data.db, chunk by chunk.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use compactor::sstable::compression::chunk::ChunkDecompressor;
+use compactor::sstable::compression::info::CompressionInfo;
+use compactor::sstable::version::Version;
+
+use crate::parity::component;
+
+/// What Data.db holds.
+pub(crate) fn read(data: &Path, version: Version) -> Result<Vec<u8>> {
+    let stored = fs::read(data)?;
+    let file = component(data, "CompressionInfo.db");
+    if !file.exists() {
+        return Ok(stored);
+    }
+    let info = CompressionInfo::parse(&fs::read(file)?, version, stored.len() as u64)?;
+    let mut decompressor = ChunkDecompressor::for_file(&info)?;
+    let mut content = Vec::new();
+    for index in 0..info.chunk_count() {
+        let chunk = info.chunk(index).context("a chunk")?;
+        let from = usize::try_from(chunk.offset)?;
+        let bytes = stored
+            .get(from..from + usize::try_from(chunk.stored_len)?)
+            .context("a chunk beyond the end of Data.db")?;
+        let at = content.len();
+        content.resize(at + chunk.raw_len as usize, 0);
+        decompressor.decompress(bytes, chunk.offset, &mut content[at..])?;
+    }
+    Ok(content)
+}

@@ -1,0 +1,103 @@
+//! The daemons that there are: a release, a storage compatibility mode and a format.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::{Context, Result};
+
+/// A release and what it writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kind {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// `cassandra-all` of this version.
+    pub release: &'static str,
+    /// SSTable version that it writes.
+    pub version: &'static str,
+    settings: &'static [&'static str],
+}
+
+const NONE: &str = "storage_compatibility_mode: NONE";
+const BTI: &str = "sstable: {selected_format: bti}";
+const MASKING: &str = "dynamic_data_masking_enabled: true";
+/// A flush may otherwise use another compressor than the table's.
+const FLUSH: &str = "flush_compression: table";
+
+impl Kind {
+    /// Every kind, oldest release first.
+    pub const ALL: [Self; 8] = [
+        kind("4.1.10", "4.1.10", "nb", &[FLUSH]),
+        kind("5.0.5", "5.0.5", "nb", &[FLUSH, MASKING]),
+        kind("5.0.5-oa", "5.0.5", "oa", &[FLUSH, MASKING, NONE]),
+        kind("5.0.5-da", "5.0.5", "da", &[FLUSH, MASKING, NONE, BTI]),
+        kind("5.0.9", "5.0.9", "nb", &[FLUSH, MASKING]),
+        kind("5.0.9-da", "5.0.9", "da", &[FLUSH, MASKING, NONE, BTI]),
+        kind("6.0-alpha2", "6.0-alpha2", "pa", &[FLUSH, MASKING, NONE]),
+        kind(
+            "6.0-alpha2-ea",
+            "6.0-alpha2",
+            "ea",
+            &[FLUSH, MASKING, NONE, BTI],
+        ),
+    ];
+
+    /// The first number of the release.
+    #[must_use]
+    pub fn major(&self) -> u32 {
+        let first = self.release.split('.').next().unwrap_or_default();
+        first.parse().unwrap_or_default()
+    }
+
+    /// Lines of cassandra.yaml besides those of every daemon.
+    pub(crate) fn settings(&self) -> &'static [&'static str] {
+        self.settings
+    }
+
+    /// The logback of the release's distribution: older ones have bindings that newer slf4j does not see.
+    pub(crate) fn logback(&self) -> &'static str {
+        match self.release {
+            "4.1.10" | "5.0.5" => "1.2.12",
+            _ => "1.5.18",
+        }
+    }
+
+    /// Whether the node's own `nodetool scrub` keeps every row.
+    ///
+    /// That of 5.0.5 loses rows with TTLs, also of SSTables that the node alone has written: a ClassCastException and a
+    /// NullPointerException in SortedTableScrubber.
+    pub(crate) fn scrubs_soundly(&self) -> bool {
+        self.release != "5.0.5"
+    }
+}
+
+const fn kind(
+    name: &'static str,
+    release: &'static str,
+    version: &'static str,
+    settings: &'static [&'static str],
+) -> Kind {
+    Kind {
+        name,
+        release,
+        version,
+        settings,
+    }
+}
+
+impl FromStr for Kind {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name == name);
+        found.with_context(|| {
+            let names = Self::ALL.map(|kind| kind.name);
+            format!("there is no daemon {name}, but {}", names.join(", "))
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}

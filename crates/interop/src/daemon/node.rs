@@ -1,0 +1,246 @@
+//! One `CassandraDaemon`: started, asked, stopped, killed.
+
+use std::fs::{self, OpenOptions};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::client::Client;
+use super::configuration::{self, Ports};
+use super::journal::Journal;
+use super::kind::Kind;
+use super::nodetool::Nodetool;
+use super::process::{Jvm, Killed, give_to_daemon};
+use crate::toolchain;
+
+/// Starting takes 20 seconds of two free cores; they seldom are.
+const START: Duration = Duration::from_secs(400);
+const STOP: Duration = Duration::from_secs(180);
+
+/// A daemon with directories and ports of its own; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Node {
+    kind: Kind,
+    ports: Ports,
+    jvm: Jvm,
+    client: Option<Client>,
+    nodetool: Option<Nodetool>,
+    daemon: Option<Killed>,
+    home: PathBuf,
+    // Dropped last: the daemon writes into it until it is killed.
+    _scratch: TempDir,
+}
+
+impl Node {
+    /// Fetches the release if need be, and starts a daemon with no data.
+    pub(crate) fn start(kind: Kind) -> Result<Self> {
+        let ports = Ports::free()?;
+        Self::join(kind, ports, ports.storage)
+    }
+
+    /// Starts a daemon in the cluster of the one that listens at the storage port `seed`.
+    pub(crate) fn join(kind: Kind, ports: Ports, seed: u16) -> Result<Self> {
+        let toolchain = toolchain::prepare_daemon(kind.release, kind.logback())?;
+        let scratch = tempfile::Builder::new()
+            .prefix("compactor-daemon-")
+            .tempdir()?;
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755))?;
+        let home = scratch.path().join("node");
+        fs::create_dir_all(home.join("tmp"))?;
+        configuration::write(&home, kind, ports, seed)?;
+        give_to_daemon(&home)?;
+        let jvm = Jvm::new(toolchain, &home)?;
+        let mut node = Self {
+            kind,
+            ports,
+            jvm,
+            client: None,
+            nodetool: None,
+            daemon: None,
+            home,
+            _scratch: scratch,
+        };
+        node.start_again()?;
+        Ok(node)
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The storage port, which is what others join by.
+    pub(crate) fn storage_port(&self) -> u16 {
+        self.ports.storage
+    }
+
+    /// Starts the daemon, which is down.
+    pub(crate) fn start_again(&mut self) -> Result<()> {
+        ensure!(self.daemon.is_none(), "the daemon runs");
+        let jmx = format!("-Dcassandra.jmx.local.port={}", self.ports.jmx);
+        let agent = self.jvm.agent();
+        let mut flags = vec![
+            "-Xms256M",
+            "-Xmx896M",
+            "-XX:MaxDirectMemorySize=256M",
+            "-XX:ReservedCodeCacheSize=96M",
+            "-ea",
+            "-Dcassandra.ring_delay_ms=1000",
+            "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+            "-Djava.security.manager=allow",
+            &jmx,
+        ];
+        flags.extend(agent.as_deref());
+        let stdout = self.home.join("logs/stdout.log");
+        let output = OpenOptions::new().create(true).append(true).open(&stdout)?;
+        let class = "org.apache.cassandra.service.CassandraDaemon";
+        let child = self
+            .jvm
+            .command(&flags, "logback.xml", class)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .context("cannot start setpriv, of util-linux")?;
+        self.daemon = Some(Killed(child));
+        self.wait_until_up()
+            .with_context(|| format!("{}\n{}", tail(&stdout), tail(&self.home.join(configuration::LOG))))?;
+        self.client = Some(Client::start(self.ports.native)?);
+        Ok(())
+    }
+
+    fn wait_until_up(&mut self) -> Result<()> {
+        let begin = Instant::now();
+        while begin.elapsed() < START {
+            let Some(Killed(child)) = &mut self.daemon else {
+                bail!("the daemon was not started")
+            };
+            if let Some(status) = child.try_wait()? {
+                bail!("the daemon ended with {status} at its start");
+            }
+            if TcpStream::connect(("127.0.0.1", self.ports.native)).is_ok() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        bail!("the daemon does not listen after {START:?}")
+    }
+
+    /// Stops the daemon as systemd does: with SIGTERM, upon which it drains.
+    pub(crate) fn stop(&mut self) -> Result<()> {
+        self.client = None;
+        self.nodetool = None;
+        let Killed(child) = self.daemon.as_mut().context("the daemon is down")?;
+        let process = Pid::from_child(child);
+        kill_process(process, Signal::TERM)?;
+        let begin = Instant::now();
+        while begin.elapsed() < STOP {
+            if child.try_wait()?.is_some() {
+                self.daemon = None;
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        bail!("the daemon does not end after {STOP:?}")
+    }
+
+    pub(crate) fn client(&mut self) -> Result<&mut Client> {
+        self.client.as_mut().context("the daemon is down")
+    }
+
+    /// Runs a command of nodetool that must succeed; returns what it printed.
+    pub(crate) fn nodetool(&mut self, arguments: &[&str]) -> Result<String> {
+        let nodetool = match &mut self.nodetool {
+            Some(nodetool) => nodetool,
+            none => {
+                let class = "org.apache.cassandra.tools.NodetoolLoop";
+                let command = self.jvm.command(&["-Xmx96M"], "logback-tools.xml", class);
+                let log = self.home.join("logs/nodetool.log");
+                none.insert(Nodetool::start(command, self.ports.jmx, &log)?)
+            }
+        };
+        let (code, printed) = nodetool.run(arguments)?;
+        ensure!(
+            code == 0,
+            "nodetool {} ended with {code}:\n{printed}",
+            arguments.join(" ")
+        );
+        Ok(printed)
+    }
+
+    /// Runs one of Cassandra's offline tools by its class in `org.apache.cassandra.tools`; it must succeed.
+    pub(crate) fn tool(&self, class: &str, arguments: &[&str]) -> Result<String> {
+        let class = format!("org.apache.cassandra.tools.{class}");
+        let output = self
+            .jvm
+            .command(&["-Xmx256M"], "logback-tools.xml", &class)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()?;
+        let printed = [output.stdout, output.stderr].concat();
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        ensure!(
+            output.status.success(),
+            "{class} {} ended with {}:\n{printed}",
+            arguments.join(" "),
+            output.status
+        );
+        Ok(printed)
+    }
+
+    /// The directory that holds the table's SSTables.
+    pub(crate) fn table_directory(&self, keyspace: &str, table: &str) -> Result<PathBuf> {
+        let keyspace = self.home.join("data").join(keyspace);
+        let is_table = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.rsplit_once('-').is_some_and(|(name, _)| name == table)
+        };
+        let entries = fs::read_dir(&keyspace)
+            .with_context(|| format!("cannot list {}", keyspace.display()))?;
+        let found: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(is_table)
+            .collect();
+        let [directory] = &found[..] else {
+            bail!("{} has {} directories of {table}", keyspace.display(), found.len())
+        };
+        Ok(directory.clone())
+    }
+
+    /// A directory of the daemon's home.
+    pub(crate) fn place(&self, name: &str) -> Result<PathBuf> {
+        let place = self.home.join(name);
+        fs::create_dir_all(&place)?;
+        Ok(place)
+    }
+
+    /// What the daemon has logged so far.
+    pub(crate) fn journal(&self) -> Result<Journal> {
+        Journal::read(&self.home.join(configuration::LOG))
+    }
+
+    /// The greatest resident memory that the running daemon has had, in bytes.
+    pub(crate) fn peak_memory(&self) -> Result<u64> {
+        let Killed(child) = self.daemon.as_ref().context("the daemon is down")?;
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib: u64 = line
+            .and_then(|line| line.trim().strip_suffix("kB"))
+            .context("VmHWM in kB")?
+            .trim()
+            .parse()?;
+        Ok(kib * 1024)
+    }
+}
+
+/// The last lines of a file, empty if there is none.
+fn tail(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(30)..].join("\n")
+}

@@ -1,0 +1,178 @@
+//! How the JVMs of a daemon are started: flags, user, and that none outlives the one who started it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use anyhow::{Context, Result};
+
+use crate::toolchain::Toolchain;
+
+/// A user that exists nowhere: a node that runs as root would hide what ownership of files does.
+const USER: u32 = 9042;
+
+const EXPORTS: [&str; 11] = [
+    "java.base/jdk.internal.misc",
+    "java.base/jdk.internal.ref",
+    "java.base/sun.nio.ch",
+    "java.base/java.lang.ref",
+    "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+    "java.rmi/sun.rmi.registry",
+    "java.rmi/sun.rmi.server",
+    "java.sql/java.sql",
+    "jdk.unsupported/sun.misc",
+    "jdk.compiler/com.sun.tools.javac.file",
+    "jdk.attach/sun.tools.attach",
+];
+
+const OPENS: [&str; 18] = [
+    "java.base/java.lang",
+    "java.base/java.lang.module",
+    "java.base/java.lang.reflect",
+    "java.base/java.io",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.loader",
+    "java.base/jdk.internal.math",
+    "java.base/jdk.internal.module",
+    "java.base/jdk.internal.ref",
+    "java.base/jdk.internal.reflect",
+    "java.base/jdk.internal.util.jar",
+    "java.base/sun.nio.ch",
+    "jdk.compiler/com.sun.tools.javac",
+    "jdk.management/com.sun.management.internal",
+];
+
+/// What JVMs of one release have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Jvm {
+    toolchain: Toolchain,
+    home: PathBuf,
+}
+
+impl Jvm {
+    /// With links to the jars in the home: the local repository may be where another user cannot read.
+    pub(crate) fn new(mut toolchain: Toolchain, home: &Path) -> Result<Self> {
+        let library = home.join("lib");
+        let mut linked = Vec::new();
+        for (n, path) in toolchain.class_path.trim().split(':').map(Path::new).enumerate() {
+            let name = path.file_name().context("a jar or a directory of classes")?;
+            let place = library.join(n.to_string());
+            link(path, &place.join(name))?;
+            linked.push(place.join(name).display().to_string());
+        }
+        toolchain.class_path = linked.join(":");
+        Ok(Self {
+            toolchain,
+            home: home.to_owned(),
+        })
+    }
+
+    /// A JVM that runs a class, with everything that Cassandra wants to be told. It is killed when the thread that starts
+    /// it ends, however that happens.
+    pub(crate) fn command(&self, flags: &[&str], logback: &str, class: &str) -> Command {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]);
+        if is_root() {
+            let user = USER.to_string();
+            command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
+        }
+        command.args(["nice", "-n", "5"]).arg(&self.toolchain.java);
+        for (flag, packages) in [("--add-exports", &EXPORTS[..]), ("--add-opens", &OPENS)] {
+            for package in packages {
+                command.args([flag, &format!("{package}=ALL-UNNAMED")]);
+            }
+        }
+        if self.toolchain.feature_release >= 23 {
+            command.args([
+                "--sun-misc-unsafe-memory-access=allow",
+                "--enable-native-access=ALL-UNNAMED",
+            ]);
+        }
+        let home = self.home.display();
+        command
+            .args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
+            .args(["-XX:+PerfDisableSharedMem", "-Djava.awt.headless=true"])
+            .args([
+                "-Djdk.attach.allowAttachSelf=true",
+                "-Dio.netty.tryReflectionSetAccessible=true",
+            ])
+            .arg(format!("-Dcassandra.config=file://{home}/conf/cassandra.yaml"))
+            .arg(format!("-Dcassandra.storagedir={home}"))
+            .arg(format!("-Dcassandra.logdir={home}/logs"))
+            .arg(format!("-Djava.io.tmpdir={home}/tmp"))
+            .arg(format!("-Duser.home={home}"))
+            .arg(format!("-Dlogback.configurationFile={logback}"))
+            .args(flags)
+            .arg("-cp")
+            .arg(format!("{home}/conf:{}", self.toolchain.class_path))
+            .arg(class)
+            .env_clear()
+            .env("HOME", &self.home)
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .current_dir(&self.home);
+        command
+    }
+
+    /// The agent that measures memory, which releases before 5.0 cannot do without.
+    pub(crate) fn agent(&self) -> Option<String> {
+        let is_agent = |jar: &&str| {
+            let name = Path::new(jar).file_name().and_then(OsStr::to_str);
+            name.is_some_and(|name| name.starts_with("jamm-"))
+        };
+        let jar = self.toolchain.class_path.trim().split(':').find(is_agent)?;
+        Some(format!("-javaagent:{jar}"))
+    }
+}
+
+/// Links a file, or everything in a directory; copies what lies on another file system.
+fn link(from: &Path, to: &Path) -> Result<()> {
+    if from.is_dir() {
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            link(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        return Ok(());
+    }
+    fs::create_dir_all(to.parent().context("a directory")?)?;
+    if fs::hard_link(from, to).is_err() {
+        fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
+    }
+    Ok(())
+}
+
+/// Whether processes are started as a user of their own.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Gives a directory and what is in it to the user that daemons run as.
+pub(crate) fn give_to_daemon(path: &Path) -> Result<()> {
+    if !is_root() {
+        return Ok(());
+    }
+    chown(path, Some(USER), Some(USER))
+        .with_context(|| format!("cannot change the owner of {}", path.display()))?;
+    if path.is_dir() && !path.is_symlink() {
+        for entry in fs::read_dir(path)? {
+            give_to_daemon(&entry?.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// A process that is killed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Killed(pub(crate) Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

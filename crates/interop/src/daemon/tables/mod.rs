@@ -1,0 +1,155 @@
+//! Tables of every kind: what is made in a daemon, written in four rounds with a flush after each, and asked for.
+//!
+//! Every write has a timestamp of its own, so that the order in which a client sends the writes of a round does not
+//! matter. Nothing expires while a test runs: TTLs are seconds, which are over before anybody looks, or months.
+
+mod columns;
+mod compression;
+mod indexes;
+mod shapes;
+mod strategies;
+
+use super::kind::Kind;
+use crate::rng::Rng;
+
+/// The keyspace of all of them.
+pub(crate) const KEYSPACE: &str = "rig";
+
+/// Flushes that each table gets.
+pub(crate) const ROUNDS: u32 = 4;
+
+/// A table, what is written to it, and what is asked of it.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// Its name as the schema has it.
+    pub name: &'static str,
+    /// Statements that make it; `$t` stands for its name and `$ks` for the keyspace.
+    pub(crate) schema: Vec<String>,
+    /// What is written before each flush.
+    pub(crate) rounds: Vec<Round>,
+    /// Queries whose answers must stay the same.
+    pub(crate) queries: Vec<String>,
+    /// Materialized views of it.
+    pub(crate) views: Vec<&'static str>,
+    /// The first major release that has it.
+    since: u32,
+}
+
+/// What is written before a flush.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Round {
+    /// Changes of the schema, in this order.
+    pub(crate) changes: Vec<String>,
+    /// Writes, in any order.
+    pub(crate) writes: Vec<String>,
+}
+
+impl Table {
+    /// A table that each round writes to.
+    fn new(
+        name: &'static str,
+        create: impl Into<String>,
+        write: impl Fn(u32, &mut Vec<String>),
+    ) -> Self {
+        let round = |n| {
+            let mut round = Round::default();
+            write(n, &mut round.writes);
+            round
+        };
+        Self {
+            name,
+            schema: vec![create.into()],
+            rounds: (0..ROUNDS).map(round).collect(),
+            queries: Vec::new(),
+            views: Vec::new(),
+            since: 4,
+        }
+    }
+
+    /// A statement in front of the one that makes the table, such as that of a type.
+    fn before(mut self, statement: &str) -> Self {
+        self.schema.insert(self.schema.len() - 1, statement.to_owned());
+        self
+    }
+
+    /// A statement after those that there are.
+    fn after(mut self, statement: &str) -> Self {
+        self.schema.push(statement.to_owned());
+        self
+    }
+
+    /// A change of the schema before what round `n` writes.
+    fn change(mut self, n: usize, statement: &str) -> Self {
+        self.rounds[n].changes.push(statement.to_owned());
+        self
+    }
+
+    fn query(mut self, query: impl Into<String>) -> Self {
+        self.queries.push(query.into());
+        self
+    }
+
+    fn view(mut self, name: &'static str) -> Self {
+        self.views.push(name);
+        self
+    }
+
+    fn since(mut self, major: u32) -> Self {
+        self.since = major;
+        self
+    }
+
+    /// The name as CQL wants it.
+    pub(crate) fn cql_name(&self) -> String {
+        format!("{KEYSPACE}.\"{}\"", self.name)
+    }
+
+    /// A statement with names filled in.
+    pub(crate) fn fill(&self, statement: &str) -> String {
+        statement
+            .replace("$t", &self.cql_name())
+            .replace("$ks", KEYSPACE)
+    }
+}
+
+/// The tables that a daemon can have.
+#[must_use]
+pub fn of(kind: Kind) -> Vec<Table> {
+    let all = [
+        shapes::tables(),
+        columns::tables(),
+        compression::tables(),
+        strategies::tables(),
+        indexes::tables(),
+    ];
+    let mut tables: Vec<Table> = all.into_iter().flatten().collect();
+    tables.retain(|table| table.since <= kind.major());
+    tables
+}
+
+/// Microseconds of the `n`th write of a round: later rounds are newer.
+fn time(round: u32, n: u32) -> i64 {
+    1_700_000_000_000_000 + i64::from(round) * 1_000_000_000 + i64::from(n)
+}
+
+/// Text that compresses about as well as people's do.
+fn text(seed: u32, len: usize) -> String {
+    const WORDS: [&str; 16] = [
+        "token", "ring", "row", "cell", "merge", "flush", "level", "tier", "chunk", "index", "key", "node", "rack",
+        "table", "view", "hint",
+    ];
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
+    let mut text = String::new();
+    while text.len() < len {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        text.push_str(WORDS[(state >> 28) as usize]);
+        text.push_str(&(state >> 8 & 0xfff).to_string());
+    }
+    text.truncate(len);
+    text
+}
+
+/// A blob literal that does not compress.
+fn noise(seed: u32, len: usize) -> String {
+    format!("0x{}", Rng::new(u64::from(seed)).hex(len))
+}
