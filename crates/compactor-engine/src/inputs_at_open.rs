@@ -241,9 +241,11 @@ mod tests {
     fn an_unfinished_transaction_is_refused() {
         let (temp, inputs) = directory();
         let seen = InputsAtOpen::look(&inputs, false);
-        let log = temp
-            .path()
-            .join(transaction_log::file_name(compactor_sstable::Version::Oa, 5, 6));
+        let log = temp.path().join(transaction_log::file_name(
+            compactor_sstable::Version::Oa,
+            5,
+            6,
+        ));
         let add = transaction_log::Record::add("/d/oa-3-big-", 8).line();
         fs::write(&log, &add).unwrap();
         assert_refused(&seen, "a transaction is under way");

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use compactor_io::{remove_if_exists, sync_directory};
 use compactor_sstable::descriptor::Descriptor;
@@ -206,6 +206,8 @@ pub(crate) fn refuse_unfinished(target: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
     use compactor_sstable::sstable_id::SstableId;
 

@@ -31,14 +31,13 @@ use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::{Error, Result};
 use crate::publication::{Publication, refuse_unfinished, undo_unfinished};
-use crate::run_directory::{Found, RunDirectory, find_in};
+use crate::run_directory::{Found, RunDirectory, find_in, is_run_directory};
 
 /// True if the directory is a run's staging directory, or inside one.
 pub(crate) fn is_staging(directory: &Path) -> bool {
-    directory.components().any(|part| {
-        let name = part.as_os_str().to_string_lossy();
-        name.starts_with(PREFIX)
-    })
+    directory
+        .components()
+        .any(|part| is_run_directory(&part.as_os_str().to_string_lossy()))
 }
 
 /// A locked directory for the components of the outputs of one run.

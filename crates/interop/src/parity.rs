@@ -90,7 +90,13 @@ pub fn differences(
     granted: &[Exception],
 ) -> Result<Vec<String>> {
     let version = cassandra.mode().version().parse().map_err(invalid)?;
-    differences_by(&mut Server(cassandra, table), version, theirs, ours, granted)
+    differences_by(
+        &mut Server(cassandra, table),
+        version,
+        theirs,
+        ours,
+        granted,
+    )
 }
 
 /// The same, with another reader.

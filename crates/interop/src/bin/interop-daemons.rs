@@ -18,7 +18,12 @@ use interop::daemon::{Campaign, Kind, Part, skip};
     cargo run -p interop --bin interop-daemons -- --release 5.0.9-da --tables kv,'s*'")]
 struct Arguments {
     /// A daemon: 4.1.10, 5.0.5, 5.0.5-oa, 5.0.5-da, 5.0.9, 5.0.9-da, 6.0-alpha2, 6.0-alpha2-ea. May be repeated
-    #[arg(long = "release", value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    #[arg(
+        long = "release",
+        value_name = "NAME",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
     kinds: Vec<Kind>,
     /// Every daemon
     #[arg(long)]
@@ -47,7 +52,11 @@ fn main() -> Result<()> {
         let campaign = Campaign {
             kind,
             tables: arguments.tables.clone(),
-            part: if arguments.short { Part::Short } else { Part::Whole },
+            part: if arguments.short {
+                Part::Short
+            } else {
+                Part::Whole
+            },
         };
         match campaign.run() {
             Ok(outcome) => {

@@ -127,7 +127,9 @@ impl Run<'_> {
         snapshot::take(&mut self.node, "compacted")?;
         self.look("after the node's compaction")?;
 
-        let scratch = tempfile::Builder::new().prefix("compactor-rig-").tempdir()?;
+        let scratch = tempfile::Builder::new()
+            .prefix("compactor-rig-")
+            .tempdir()?;
         let workflows = Workflows {
             compactor,
             scratch: scratch.path(),
@@ -138,7 +140,9 @@ impl Run<'_> {
         }
         self.log("commands");
 
-        self.each("import beside", |node, table| workflows.import_beside(node, table, "flushed"));
+        self.each("import beside", |node, table| {
+            workflows.import_beside(node, table, "flushed")
+        });
         self.look("after an import beside")?;
         self.each("replace by strategy", |node, table| {
             workflows.replace_by_strategy(node, table, "flushed")
@@ -163,7 +167,9 @@ impl Run<'_> {
 
         let journal = self.node.journal()?;
         for complaint in journal.complaints(seen, KEYSPACE) {
-            self.outcome.failures.push(format!("the node's log: {complaint}"));
+            self.outcome
+                .failures
+                .push(format!("the node's log: {complaint}"));
         }
         Ok(())
     }
@@ -199,7 +205,12 @@ impl Run<'_> {
     }
 
     /// Runs our commands on both snapshots of a table, and compares our merge with the node's.
-    fn commands(&mut self, compactor: &Compactor, table: &Table, scratch: &std::path::Path) -> Result<()> {
+    fn commands(
+        &mut self,
+        compactor: &Compactor,
+        table: &Table,
+        scratch: &std::path::Path,
+    ) -> Result<()> {
         let mut merged = Vec::new();
         for tag in ["flushed", "compacted"] {
             let directory = snapshot::directory(&self.node, table, tag)?;
@@ -227,7 +238,10 @@ impl Run<'_> {
                     self.outcome.equal += 1;
                 }
                 for difference in differences {
-                    self.fail(format!("{}: merge and compaction: {difference}", table.name));
+                    self.fail(format!(
+                        "{}: merge and compaction: {difference}",
+                        table.name
+                    ));
                 }
             }
             (ours, theirs) => self.log(&format!(
@@ -254,7 +268,9 @@ impl Run<'_> {
         }
         for command in commands {
             match self.node.nodetool(command) {
-                Ok(_) if part == Part::Whole => self.look(&format!("after nodetool {command:?}"))?,
+                Ok(_) if part == Part::Whole => {
+                    self.look(&format!("after nodetool {command:?}"))?
+                }
                 Ok(_) => {}
                 Err(error) => self.fail(format!("{error:#}")),
             }
@@ -292,7 +308,9 @@ impl Run<'_> {
             self.outcome.rows = view.rows();
             for name in view.empty() {
                 if name != "gone" {
-                    self.outcome.failures.push(format!("{name}: no rows, which proves nothing"));
+                    self.outcome
+                        .failures
+                        .push(format!("{name}: no rows, which proves nothing"));
                 }
             }
             self.first = Some(view);
@@ -311,7 +329,10 @@ impl Run<'_> {
 
     fn log(&self, what: &str) {
         let kind = self.node.kind();
-        println!("{:6.1} s  {kind}: {what}", self.begin.elapsed().as_secs_f64());
+        println!(
+            "{:6.1} s  {kind}: {what}",
+            self.begin.elapsed().as_secs_f64()
+        );
     }
 }
 

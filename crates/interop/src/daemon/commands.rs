@@ -100,8 +100,14 @@ impl Compactor {
         let rewrites: [(&str, &[&str]); 6] = [
             ("merge", &["--complete", "--verify"]),
             ("compact", &["--complete", "--major"]),
-            ("compact", &["--complete", "--strategy", "SizeTieredCompactionStrategy"]),
-            ("upgrade", &["--compression", "lz4", "--chunk-length", "4KiB"]),
+            (
+                "compact",
+                &["--complete", "--strategy", "SizeTieredCompactionStrategy"],
+            ),
+            (
+                "upgrade",
+                &["--compression", "lz4", "--chunk-length", "4KiB"],
+            ),
             ("split", &["--size", "16KiB"]),
             ("scrub", &[]),
         ];

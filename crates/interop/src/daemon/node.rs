@@ -108,8 +108,13 @@ impl Node {
             .spawn()
             .context("cannot start setpriv, of util-linux")?;
         self.daemon = Some(Killed(child));
-        self.wait_until_up()
-            .with_context(|| format!("{}\n{}", tail(&stdout), tail(&self.home.join(configuration::LOG))))?;
+        self.wait_until_up().with_context(|| {
+            format!(
+                "{}\n{}",
+                tail(&stdout),
+                tail(&self.home.join(configuration::LOG))
+            )
+        })?;
         self.client = Some(Client::start(self.ports.native)?);
         Ok(())
     }
@@ -207,7 +212,11 @@ impl Node {
             .filter(is_table)
             .collect();
         let [directory] = &found[..] else {
-            bail!("{} has {} directories of {table}", keyspace.display(), found.len())
+            bail!(
+                "{} has {} directories of {table}",
+                keyspace.display(),
+                found.len()
+            )
         };
         Ok(directory.clone())
     }

@@ -60,8 +60,16 @@ impl Jvm {
     pub(crate) fn new(mut toolchain: Toolchain, home: &Path) -> Result<Self> {
         let library = home.join("lib");
         let mut linked = Vec::new();
-        for (n, path) in toolchain.class_path.trim().split(':').map(Path::new).enumerate() {
-            let name = path.file_name().context("a jar or a directory of classes")?;
+        for (n, path) in toolchain
+            .class_path
+            .trim()
+            .split(':')
+            .map(Path::new)
+            .enumerate()
+        {
+            let name = path
+                .file_name()
+                .context("a jar or a directory of classes")?;
             let place = library.join(n.to_string());
             link(path, &place.join(name))?;
             linked.push(place.join(name).display().to_string());
@@ -102,7 +110,9 @@ impl Jvm {
                 "-Djdk.attach.allowAttachSelf=true",
                 "-Dio.netty.tryReflectionSetAccessible=true",
             ])
-            .arg(format!("-Dcassandra.config=file://{home}/conf/cassandra.yaml"))
+            .arg(format!(
+                "-Dcassandra.config=file://{home}/conf/cassandra.yaml"
+            ))
             .arg(format!("-Dcassandra.storagedir={home}"))
             .arg(format!("-Dcassandra.logdir={home}/logs"))
             .arg(format!("-Djava.io.tmpdir={home}/tmp"))

@@ -11,7 +11,8 @@ use super::tables::{KEYSPACE, Table};
 
 /// Takes a snapshot of every table.
 pub(crate) fn take(node: &mut Node, tag: &str) -> Result<()> {
-    node.nodetool(&["snapshot", "-t", tag, "--", KEYSPACE]).map(drop)
+    node.nodetool(&["snapshot", "-t", tag, "--", KEYSPACE])
+        .map(drop)
 }
 
 /// The directory of a snapshot of a table.
@@ -70,7 +71,12 @@ pub(crate) fn copy(sstables: &[PathBuf], to: &Path) -> Result<()> {
 }
 
 /// Lets the node import SSTables, from a directory as it wants it. The node must take all of them.
-pub(crate) fn import(node: &mut Node, table: &Table, sstables: &[PathBuf], stage: &str) -> Result<()> {
+pub(crate) fn import(
+    node: &mut Node,
+    table: &Table,
+    sstables: &[PathBuf],
+    stage: &str,
+) -> Result<()> {
     if sstables.is_empty() {
         return Ok(());
     }

@@ -34,7 +34,9 @@ impl View {
                 let query = table.fill(query);
                 let mut found = client.rows(&query).with_context(|| query.clone())?;
                 // An index may come upon its rows in any order.
-                found.rows.sort_by_cached_key(|row| Value::from(row.clone()).to_string());
+                found
+                    .rows
+                    .sort_by_cached_key(|row| Value::from(row.clone()).to_string());
                 answers.insert(query, found);
             }
         }
@@ -61,9 +63,16 @@ impl View {
                 continue;
             };
             if before.columns != after.columns {
-                found.push(format!("{name}: columns {:?}, then {:?}", before.columns, after.columns));
+                found.push(format!(
+                    "{name}: columns {:?}, then {:?}",
+                    before.columns, after.columns
+                ));
             } else if before.rows.len() != after.rows.len() {
-                found.push(format!("{name}: {} rows, then {}", before.rows.len(), after.rows.len()));
+                found.push(format!(
+                    "{name}: {} rows, then {}",
+                    before.rows.len(),
+                    after.rows.len()
+                ));
             }
             let pairs = before.rows.iter().zip(&after.rows);
             let differing: Vec<_> = pairs.filter(|(a, b)| !same_row(a, b)).collect();
@@ -107,8 +116,14 @@ mod tests {
 
     #[test]
     fn expiry_may_move_a_little_and_nothing_else() {
-        assert!(same(&json!([1, {"expires": 500}]), &json!([1, {"expires": 501}])));
-        assert!(!same(&json!([{"expires": 500}]), &json!([{"expires": 50_000}])));
+        assert!(same(
+            &json!([1, {"expires": 500}]),
+            &json!([1, {"expires": 501}])
+        ));
+        assert!(!same(
+            &json!([{"expires": 500}]),
+            &json!([{"expires": 50_000}])
+        ));
         assert!(!same(&json!([{"expires": 500}]), &json!([null])));
         assert!(!same(&json!({"a": 500}), &json!({"a": 501})));
         assert!(!same(&json!([1]), &json!([1, 2])));

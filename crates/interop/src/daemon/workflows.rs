@@ -24,9 +24,9 @@ impl Workflows<'_> {
     pub(crate) fn import_beside(&self, node: &mut Node, table: &Table, tag: &str) -> Result<()> {
         let output = self.output("beside", table);
         let input = snapshot::directory(node, table, tag)?;
-        let outputs = self
-            .compactor
-            .rewrite("merge", &input, &output, &["--complete", "--verify"])?;
+        let outputs =
+            self.compactor
+                .rewrite("merge", &input, &output, &["--complete", "--verify"])?;
         snapshot::import(node, table, &outputs, "beside")
     }
 
@@ -34,15 +34,20 @@ impl Workflows<'_> {
     pub(crate) fn replace_by_major(&self, node: &mut Node, table: &Table, tag: &str) -> Result<()> {
         let output = self.output("major", table);
         let input = snapshot::directory(node, table, tag)?;
-        let outputs = self
-            .compactor
-            .rewrite("compact", &input, &output, &["--complete", "--major"])?;
+        let outputs =
+            self.compactor
+                .rewrite("compact", &input, &output, &["--complete", "--major"])?;
         truncate(node, table)?;
         snapshot::import(node, table, &outputs, "major")
     }
 
     /// Truncates the table and imports what a strategy leaves of a snapshot: its outputs, and the SSTables that stay.
-    pub(crate) fn replace_by_strategy(&self, node: &mut Node, table: &Table, tag: &str) -> Result<()> {
+    pub(crate) fn replace_by_strategy(
+        &self,
+        node: &mut Node,
+        table: &Table,
+        tag: &str,
+    ) -> Result<()> {
         let output = self.output("strategy", table);
         let input = snapshot::directory(node, table, tag)?;
         let (input, place) = (input.display().to_string(), output.display().to_string());

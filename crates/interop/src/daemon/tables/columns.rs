@@ -32,11 +32,17 @@ fn native(n: u32) -> Vec<(&'static str, String)> {
         ("smallint", format!("{}", n % 30_000)),
         ("text", format!("'Größe {n} 漢字'")),
         ("time", format!("'{:02}:59:59.123456789'", n % 24)),
-        ("timestamp", format!("'20{:02}-12-31T23:59:59.999Z'", n % 38)),
+        (
+            "timestamp",
+            format!("'20{:02}-12-31T23:59:59.999Z'", n % 38),
+        ),
         ("timeuuid", format!("{n:08x}-1dd2-11b2-8000-0123456789ab")),
         ("tinyint", format!("-{}", n % 128)),
         ("uuid", format!("{n:08x}-5f2b-4c31-9d52-0123456789ab")),
-        ("varint", format!("-{n}00000000000000000000000000000000000001")),
+        (
+            "varint",
+            format!("-{n}00000000000000000000000000000000000001"),
+        ),
     ]
 }
 
@@ -67,7 +73,11 @@ fn all_types() -> Table {
             }
             for (name, value) in native(row + round) {
                 names.push(format!("v_{name}"));
-                values.push(if row % 7 == 3 { "null".to_owned() } else { value.clone() });
+                values.push(if row % 7 == 3 {
+                    "null".to_owned()
+                } else {
+                    value.clone()
+                });
                 names.push(format!("s_{name}"));
                 values.push(value);
             }
@@ -119,8 +129,13 @@ fn collections() -> Table {
         }
         for n in 0..10 {
             let time = time(round, n + 200);
-            writes.push(format!("DELETE m['x'], s['b'] FROM $t USING TIMESTAMP {time} WHERE k = {n}"));
-            writes.push(format!("DELETE l FROM $t USING TIMESTAMP {time} WHERE k = {}", n + 10));
+            writes.push(format!(
+                "DELETE m['x'], s['b'] FROM $t USING TIMESTAMP {time} WHERE k = {n}"
+            ));
+            writes.push(format!(
+                "DELETE l FROM $t USING TIMESTAMP {time} WHERE k = {}",
+                n + 10
+            ));
             writes.push(format!(
                 "UPDATE $t USING TIMESTAMP {time} AND TTL 8640000 SET m['ttl'] = {n} WHERE k = {}",
                 n + 20

@@ -7,13 +7,22 @@ pub(super) fn tables() -> Vec<Table> {
     let zstd = "'class': 'ZstdCompressor', 'compression_level': 5, 'chunk_length_in_kb': 16";
     let mut tables = vec![
         table("lz4_high", lz4),
-        table("snappy", "'class': 'SnappyCompressor', 'chunk_length_in_kb': 64"),
-        table("deflate", "'class': 'DeflateCompressor', 'chunk_length_in_kb': 8"),
+        table(
+            "snappy",
+            "'class': 'SnappyCompressor', 'chunk_length_in_kb': 64",
+        ),
+        table(
+            "deflate",
+            "'class': 'DeflateCompressor', 'chunk_length_in_kb': 8",
+        ),
         table("zstd", zstd),
         table("noop", "'class': 'NoopCompressor', 'chunk_length_in_kb': 4"),
         table("uncompressed", "'enabled': false"),
         // Chunks that do not shrink enough are stored as they are.
-        table("ratio", "'class': 'LZ4Compressor', 'min_compress_ratio': 1.5, 'chunk_length_in_kb': 4"),
+        table(
+            "ratio",
+            "'class': 'LZ4Compressor', 'min_compress_ratio': 1.5, 'chunk_length_in_kb': 4",
+        ),
     ];
     let dictionary = "'class': 'ZstdDictionaryCompressor', 'chunk_length_in_kb': 4";
     tables.push(table("dictionary", dictionary).since(6));

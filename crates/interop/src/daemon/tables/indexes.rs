@@ -61,9 +61,15 @@ fn sai() -> Table {
         ("v", "v", "WITH OPTIONS = {'case_sensitive': 'false'}"),
         ("n", "n", ""),
         ("tags", "tags", ""),
-        ("e", "e", "WITH OPTIONS = {'similarity_function': 'euclidean'}"),
+        (
+            "e",
+            "e",
+            "WITH OPTIONS = {'similarity_function': 'euclidean'}",
+        ),
     ] {
-        table = table.after(&format!("CREATE INDEX rig_sai_{name} ON $t ({column}) USING 'sai' {options}"));
+        table = table.after(&format!(
+            "CREATE INDEX rig_sai_{name} ON $t ({column}) USING 'sai' {options}"
+        ));
     }
     table
         .query("SELECT k, c, v FROM $t WHERE v = 'v2'")

@@ -68,7 +68,8 @@ impl Table {
 
     /// A statement in front of the one that makes the table, such as that of a type.
     fn before(mut self, statement: &str) -> Self {
-        self.schema.insert(self.schema.len() - 1, statement.to_owned());
+        self.schema
+            .insert(self.schema.len() - 1, statement.to_owned());
         self
     }
 
@@ -135,8 +136,8 @@ fn time(round: u32, n: u32) -> i64 {
 /// Text that compresses about as well as people's do.
 fn text(seed: u32, len: usize) -> String {
     const WORDS: [&str; 16] = [
-        "token", "ring", "row", "cell", "merge", "flush", "level", "tier", "chunk", "index", "key", "node", "rack",
-        "table", "view", "hint",
+        "token", "ring", "row", "cell", "merge", "flush", "level", "tier", "chunk", "index", "key",
+        "node", "rack", "table", "view", "hint",
     ];
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
     let mut text = String::new();

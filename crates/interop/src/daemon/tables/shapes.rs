@@ -19,20 +19,25 @@ pub(super) fn tables() -> Vec<Table> {
 
 /// Half of the keys of a round are those of the one before.
 fn kv() -> Table {
-    Table::new("kv", "CREATE TABLE $t (k text PRIMARY KEY, v text)", |round, writes| {
-        for n in 0..240 {
-            let key = round * 120 + n;
-            let (value, time) = (text(round * 1000 + n, 300), time(round, n));
-            writes.push(format!(
-                "INSERT INTO $t (k, v) VALUES ('key {key}', '{value}') USING TIMESTAMP {time}"
-            ));
-        }
-    })
+    Table::new(
+        "kv",
+        "CREATE TABLE $t (k text PRIMARY KEY, v text)",
+        |round, writes| {
+            for n in 0..240 {
+                let key = round * 120 + n;
+                let (value, time) = (text(round * 1000 + n, 300), time(round, n));
+                writes.push(format!(
+                    "INSERT INTO $t (k, v) VALUES ('key {key}', '{value}') USING TIMESTAMP {time}"
+                ));
+            }
+        },
+    )
 }
 
 /// Partitions beyond the column index, with ranges deleted inside of them, in both directions.
 fn wide() -> Table {
-    let create = "CREATE TABLE $t (k int, a int, b text, v blob, s text STATIC, PRIMARY KEY (k, a, b))
+    let create =
+        "CREATE TABLE $t (k int, a int, b text, v blob, s text STATIC, PRIMARY KEY (k, a, b))
         WITH CLUSTERING ORDER BY (a DESC, b ASC)";
     Table::new("wide", create, |round, writes| {
         for n in 0..120 {
@@ -156,14 +161,19 @@ fn deletions() -> Table {
             format!("k = 10 AND a = {round} AND b = {}", round * 12 + 10),
         ];
         for condition in condition {
-            writes.push(format!("DELETE FROM $t USING TIMESTAMP {time} WHERE {condition}"));
+            writes.push(format!(
+                "DELETE FROM $t USING TIMESTAMP {time} WHERE {condition}"
+            ));
         }
         writes.push(format!(
             "DELETE v, m FROM $t USING TIMESTAMP {time} WHERE k = 11 AND a = {round} AND b = {}",
             round * 12 + 11
         ));
         // A deletion of everything, older than half of what it meets.
-        writes.push(format!("DELETE FROM $t USING TIMESTAMP {} WHERE k = 7", time - 140));
+        writes.push(format!(
+            "DELETE FROM $t USING TIMESTAMP {} WHERE k = 7",
+            time - 140
+        ));
     })
 }
 
@@ -175,7 +185,9 @@ fn gone() -> Table {
             let time = time(round, n);
             writes.push(match round {
                 3 => format!("DELETE FROM $t USING TIMESTAMP {time} WHERE k = {n}"),
-                _ => format!("INSERT INTO $t (k, v) VALUES ({n}, 'v {round}') USING TIMESTAMP {time}"),
+                _ => format!(
+                    "INSERT INTO $t (k, v) VALUES ({n}, 'v {round}') USING TIMESTAMP {time}"
+                ),
             });
         }
     })

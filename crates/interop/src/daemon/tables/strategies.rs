@@ -13,8 +13,9 @@ pub(super) fn tables() -> Vec<Table> {
 }
 
 fn table(name: &'static str, compaction: &str) -> Table {
-    let create =
-        format!("CREATE TABLE $t (k int, c int, v text, PRIMARY KEY (k, c)) WITH compaction = {{{compaction}}}");
+    let create = format!(
+        "CREATE TABLE $t (k int, c int, v text, PRIMARY KEY (k, c)) WITH compaction = {{{compaction}}}"
+    );
     Table::new(name, create, |round, writes| {
         for n in 0..200 {
             writes.push(format!(
@@ -27,7 +28,10 @@ fn table(name: &'static str, compaction: &str) -> Table {
         }
         for n in 0..10 {
             let time = time(round, 300 + n);
-            writes.push(format!("DELETE FROM $t USING TIMESTAMP {time} WHERE k = {} AND c = {round}", n * 5));
+            writes.push(format!(
+                "DELETE FROM $t USING TIMESTAMP {time} WHERE k = {} AND c = {round}",
+                n * 5
+            ));
         }
     })
 }
