@@ -20,6 +20,7 @@ fn layout(types: &[CqlType], version: Version) -> Layout {
         timestamp_deltas: TimestampDeltas::between(1000, 1000, 1100),
         min_local_deletion_time: 50,
         min_ttl: 3,
+        stated: StatedExtremes::ANY,
         clustering: ClusteringComparator::new(&[]).unwrap(),
         static_columns: Vec::new(),
         regular_columns: columns
