@@ -12,6 +12,7 @@ use std::time::Instant;
 use compactor::catalog::{self, Catalog};
 use compactor::concurrent::run_merges;
 use compactor::io::Io;
+use compactor::output_directory::OutputClaim;
 use compactor::report::lossy;
 use compactor::{Error, ErrorKind, InputCheck, MergeReport, MergeRequest, OutputCompression};
 use serde::Serialize;
@@ -133,8 +134,17 @@ impl Rewrite<'_> {
     /// Carries the requests out, of one SSTable each. Errors are said on stderr as they are found.
     ///
     /// # Errors
-    /// If the I/O layer cannot be set up.
-    pub fn run(&self, requests: Vec<MergeRequest>) -> Result<Rewritten, Error> {
+    /// If the output directory cannot be claimed, or the I/O layer cannot be set up.
+    pub fn run(&self, mut requests: Vec<MergeRequest>) -> Result<Rewritten, Error> {
+        // All of them go into one directory, which is this run's until the last is there.
+        if let [first, others @ ..] = &mut requests[..] {
+            let claim = OutputClaim::take(&first.output_directory, first.existing_output)?;
+            for other in others {
+                other.claim = Some(Arc::clone(&claim));
+            }
+            first.claim = Some(claim);
+        }
+        let requests = requests;
         let inputs: Vec<PathBuf> = (requests.iter())
             .flat_map(|request| request.inputs.iter().cloned())
             .collect();

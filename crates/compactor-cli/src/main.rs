@@ -12,7 +12,7 @@ mod interrupt;
 mod io_args;
 mod numbers;
 mod output;
-mod output_directory;
+mod output_args;
 mod output_form;
 mod place;
 mod progress;

@@ -18,6 +18,7 @@ use crate::merge_input::MergeInput;
 use crate::merge_job::MergeJob;
 use crate::observer::{InputRead, Observer};
 use crate::origin_counts::OriginCountsWriter;
+use crate::output_claim::OutputClaim;
 use crate::outputs::{OutputSettings, Outputs};
 use crate::partition_merge::{Merged, PartitionMerger};
 use crate::passes::EarlierPasses;
@@ -61,6 +62,8 @@ pub struct MergeOutcome {
 /// A merge that is done but for the publication of its outputs.
 #[derive(Debug)]
 pub struct StagedMerge {
+    /// `None` of an intermediate SSTable.
+    claim: Option<Arc<OutputClaim>>,
     outputs: Vec<StagedSstable>,
     outcome: MergeOutcome,
     /// What its inputs were before they were opened.
@@ -126,6 +129,7 @@ pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
     let mut outcomes = Vec::with_capacity(merges.len());
     let mut staged = Vec::with_capacity(merges.len());
     let mut looked_at: Option<Arc<InputsAtOpen>> = None;
+    let mut claims: Vec<Arc<OutputClaim>> = Vec::new();
     for merge in merges {
         if let Some(at_open) = merge.at_open {
             if !looked_at.is_some_and(|seen| Arc::ptr_eq(&seen, &at_open)) {
@@ -135,8 +139,13 @@ pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
         }
         outcomes.push((merge.outputs.len(), merge.outcome));
         staged.extend(merge.outputs);
+        claims.extend(merge.claim);
     }
     let mut written = publish_together(staged)?.into_iter();
+    claims.dedup_by(|a, b| Arc::ptr_eq(a, b));
+    for claim in claims {
+        claim.commit()?;
+    }
     let outcomes = outcomes.into_iter().map(|(outputs, outcome)| MergeOutcome {
         outputs: written.by_ref().take(outputs).collect(),
         elapsed: outcome.elapsed + started.elapsed(),
@@ -163,6 +172,7 @@ impl MergeJob {
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
     pub fn stage(mut self, observer: &mut dyn Observer) -> Result<StagedMerge> {
+        self.claim()?;
         let whole = self.whole();
         let at_open = self.at_open.take();
         let earlier = self.earlier_passes(observer)?;
@@ -202,6 +212,25 @@ impl MergeJob {
         Ok((staged, origins, reads))
     }
 
+    /// Claims the output directory, unless that has been done.
+    ///
+    /// # Errors
+    /// As [`OutputClaim::take`].
+    pub fn claim(&mut self) -> Result<Arc<OutputClaim>> {
+        let options = &mut self.options;
+        let claim = match options.claim.take() {
+            Some(claim) => claim,
+            None => OutputClaim::take(&options.output_directory, options.existing_output)?,
+        };
+        options.claim = Some(Arc::clone(&claim));
+        Ok(claim)
+    }
+
+    /// Uses a claim that is shared with other merges into the same directory.
+    pub fn use_claim(&mut self, claim: &Arc<OutputClaim>) {
+        self.options.claim = Some(Arc::clone(claim));
+    }
+
     fn whole(&self) -> Whole {
         let stored_bytes = self.inputs.iter().map(|i| i.data.len()).sum();
         Whole {
@@ -220,7 +249,7 @@ impl MergeJob {
         let cancelled = Arc::new(AtomicBool::new(false));
         let staging = match pass.earlier.work() {
             Some(work) if !pass.is_last => Staging::inside(work)?,
-            _ => Staging::create(&self.options.output_directory)?,
+            _ => Staging::create(&self.claim()?)?,
         };
         let workers = Workers::start(self.options.threads)?;
         let result = self.merge(observer, staging, &workers, &cancelled, pass);
@@ -295,6 +324,7 @@ impl MergeJob {
             observer.before_publish(&output.data_path())?;
         }
         let staged = StagedMerge {
+            claim: self.options.claim.clone().filter(|_| pass.is_last),
             outputs,
             at_open: None,
             outcome: MergeOutcome {

@@ -151,7 +151,7 @@ impl MergeJob {
             ..EarlierPasses::default()
         };
         if self.is_in_passes() {
-            earlier.work = Some(Staging::create(&self.options.output_directory)?);
+            earlier.work = Some(Staging::create(&self.claim()?)?);
             for input in &mut self.inputs {
                 // How many keys there are is decided, and intermediate SSTables have no filter.
                 input.statistics.compaction = None;

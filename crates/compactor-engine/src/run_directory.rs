@@ -132,12 +132,30 @@ pub fn is_run_directory(name: &str) -> bool {
     three() && three() && three() && numbers.next().is_none()
 }
 
-/// The runs' directories in this one. An empty one, left by a run that was killed before it had made a lock
+/// Whether this directory is a run's: it has such a name, and its lock file.
+pub(crate) fn is_of_run(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    // What is no file might be waited for without end.
+    name.is_some_and(is_run_directory)
+        && fs::symlink_metadata(path.join(LOCK)).is_ok_and(|lock| lock.is_file())
+}
+
+/// Whether nothing is in this directory but its lock and, perhaps, a file of this name.
+pub(crate) fn has_only(directory: &Path, file: &str) -> bool {
+    let Ok(mut entries) = fs::read_dir(directory) else {
+        return false;
+    };
+    entries.all(|entry| {
+        entry.is_ok_and(|entry| entry.file_name() == LOCK || entry.file_name() == file)
+    })
+}
+
+/// The wanted ones among the runs' directories in this one. An empty one, left by a run that was killed before it had made a lock
 /// file or after it had removed it, is removed.
 ///
 /// # Errors
 /// The directory cannot be listed.
-pub(crate) fn find_in(directory: &Path) -> Result<Vec<Found>> {
+pub(crate) fn find_in(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<Found>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
         let entry = entry.map_err(Error::file("list", directory))?;
@@ -146,17 +164,15 @@ pub(crate) fn find_in(directory: &Path) -> Result<Vec<Found>> {
             continue;
         }
         let path = entry.path();
-        let lock = path.join(LOCK);
-        // What is no file might be waited for without end.
-        match fs::symlink_metadata(&lock) {
-            Ok(metadata) if metadata.is_file() => {}
-            Err(e) if e.kind() == ErrorKind::NotFound => {
-                let _ = fs::remove_dir(&path);
-                continue;
-            }
-            _ => continue,
+        if !is_of_run(&path) {
+            // Does nothing unless it is empty.
+            let _ = fs::remove_dir(&path);
+            continue;
         }
-        let Ok(lock) = File::open(&lock) else {
+        if !is_wanted(&path) {
+            continue;
+        }
+        let Ok(lock) = File::open(path.join(LOCK)) else {
             continue;
         };
         match lock.try_lock() {
@@ -273,7 +289,7 @@ mod tests {
         fs::create_dir_all(place(".compactor-1-2-6").join(LOCK)).unwrap();
         fs::write(place(".compactor-1-2-7"), "x").unwrap();
         let own = RunDirectory::create(temp.path()).unwrap();
-        let mut found = find_in(temp.path()).unwrap();
+        let mut found = find_in(temp.path(), |_| true).unwrap();
         found.sort_by_key(|found| matches!(found, Found::AtWork(_)));
         let [Found::Left(left), Found::AtWork(at_work)] = &found[..] else {
             panic!("{found:?}");

@@ -18,20 +18,20 @@
 //! staging directories that nobody holds the lock of, and with them what they had moved already.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use compactor_io::{remove_if_exists, rename_no_replace, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::{Error, Result};
-use crate::publication::{Publication, refuse_unfinished, undo_unfinished};
-use crate::run_directory::{Found, RunDirectory, find_in, is_run_directory};
+use crate::output_claim::OutputClaim;
+use crate::publication::{NOTE, Publication};
+use crate::run_directory::is_run_directory;
 
 /// True if the directory is a run's staging directory, or inside one.
 pub(crate) fn is_staging(directory: &Path) -> bool {
@@ -40,7 +40,7 @@ pub(crate) fn is_staging(directory: &Path) -> bool {
         .any(|part| is_run_directory(&part.as_os_str().to_string_lossy()))
 }
 
-/// A locked directory for the components of the outputs of one run.
+/// A directory for the components of outputs, inside that of the run.
 #[derive(Debug)]
 pub struct Staging {
     directory: PathBuf,
@@ -52,60 +52,40 @@ pub struct Staging {
     moved: Mutex<Vec<PathBuf>>,
     /// Something could not be taken back: the staging directory says what, and is not removed.
     stays: AtomicBool,
-    /// Directories that did not exist, the innermost first; removed on drop if nothing is in them.
-    made: Vec<PathBuf>,
-    /// `None` of a directory inside that of another `Staging`, whose lock protects it.
-    run: Option<RunDirectory>,
+    /// `None` of a directory inside that of another `Staging`.
+    claim: Option<Arc<OutputClaim>>,
 }
 
 impl Staging {
-    /// Makes the output directory if it does not exist, and a staging directory in it.
+    /// Makes a staging directory for outputs that go where the claim says.
     ///
     /// # Errors
     /// A failed file operation.
-    pub fn create(target: &Path) -> Result<Staging> {
-        let made = missing_directories(target);
-        let result = fs::create_dir_all(target)
-            .map_err(Error::file("create directory", target))
-            .and_then(|()| lock_directory(target))
-            .and_then(|_guard| {
-                remove_stale(target)?;
-                refuse_unfinished(target)?;
-                RunDirectory::create(target)
-            });
-        if result.is_err() {
-            remove_empty(&made);
-        }
-        let run = result?;
-        Ok(Staging {
-            directory: run.path().to_owned(),
-            target: target.to_owned(),
-            files: Mutex::default(),
-            moved: Mutex::default(),
-            stays: AtomicBool::new(false),
-            made,
-            run: Some(run),
-        })
+    pub fn create(claim: &Arc<OutputClaim>) -> Result<Staging> {
+        let target = claim.directory().to_owned();
+        Staging::make(claim.work()?, target, Some(Arc::clone(claim)))
     }
 
-    /// A directory inside that of `outer`, which must outlive it: there may be hundreds, and each costs no
-    /// descriptor.
+    /// A directory inside that of `outer`, which must outlive it.
     ///
     /// # Errors
     /// A failed file operation.
     pub(crate) fn inside(outer: &Staging) -> Result<Staging> {
+        Staging::make(&outer.directory, outer.directory.clone(), None)
+    }
+
+    fn make(inside: &Path, target: PathBuf, claim: Option<Arc<OutputClaim>>) -> Result<Staging> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let made = MADE.fetch_add(1, Ordering::Relaxed);
-        let directory = outer.directory.join(format!("inside-{made}"));
+        let directory = inside.join(format!("inside-{made}"));
         fs::create_dir(&directory).map_err(Error::file("create directory", &directory))?;
         Ok(Staging {
             directory,
-            target: outer.directory.clone(),
+            target,
             files: Mutex::default(),
             moved: Mutex::default(),
             stays: AtomicBool::new(false),
-            made: Vec::new(),
-            run: None,
+            claim,
         })
     }
 
@@ -135,11 +115,10 @@ impl Staging {
 
     fn sync(&self) -> Result<()> {
         sync_directory(&self.directory)?;
-        for made in &self.made {
-            // The parent of a relative path of one name is the empty path: the current directory.
-            sync_directory(made.parent().unwrap_or(Path::new("")))?;
+        match &self.claim {
+            Some(claim) => claim.sync_made(),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn move_to_target(&self, descriptor: &Descriptor, component: Component) -> Result<()> {
@@ -190,8 +169,6 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
     let Some((first, ..)) = outputs.first() else {
         return Ok(());
     };
-    // Nobody may take what is moved already for what a killed run left.
-    let _guard = lock_directory(&first.target)?;
     let mut publication = match outputs {
         [_] => None,
         several => Some(Publication::begin(
@@ -249,76 +226,22 @@ impl Drop for Staging {
                 let _ = fs::remove_file(path);
             }
         }
-        let stays = *self.stays.get_mut();
-        match self.run.take() {
-            Some(mut run) if stays => run.leave(),
-            Some(run) => drop(run),
-            None => {
-                let _ = fs::remove_dir(&self.directory)
-                    .or_else(|_| fs::remove_dir_all(&self.directory));
+        if *self.stays.get_mut() {
+            if let Some(claim) = &self.claim {
+                claim.leave();
             }
+            return;
         }
-        remove_empty(&self.made);
+        // One that has nothing left in it needs no descriptor for that: a run that failed for want of
+        // descriptors has none.
+        let _ = fs::remove_file(self.directory.join(NOTE));
+        let _ = fs::remove_dir(&self.directory).or_else(|_| fs::remove_dir_all(&self.directory));
     }
-}
-
-/// The directory and those above it that do not exist, the innermost first.
-fn missing_directories(directory: &Path) -> Vec<PathBuf> {
-    directory
-        .ancestors()
-        .take_while(|d| !d.as_os_str().is_empty() && !d.exists())
-        .map(Path::to_owned)
-        .collect()
-}
-
-/// Removes directories, the innermost first, until one has something in it.
-fn remove_empty(directories: &[PathBuf]) {
-    for directory in directories {
-        if fs::remove_dir(directory).is_err() {
-            break;
-        }
-    }
-}
-
-/// Waits until no other run makes, publishes or cleans up in this directory, which none does for long.
-/// The lock goes with the file, or with the process.
-fn lock_directory(directory: &Path) -> Result<File> {
-    const PATIENCE: Duration = Duration::from_secs(30);
-    let file = File::open(directory).map_err(Error::file("open directory", directory))?;
-    let started = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::InvalidInput(format!(
-                    "{}: another program has locked this directory (flock). End it, or choose another \
-                     directory",
-                    directory.display()
-                )));
-            }
-            Err(TryLockError::Error(e)) => return Err(Error::file("lock directory", directory)(e)),
-        }
-    }
-}
-
-/// Removes what killed runs left.
-fn remove_stale(target: &Path) -> Result<()> {
-    for found in find_in(target)? {
-        if let Found::Left(left) = found {
-            undo_unfinished(left.path(), target)?;
-            remove_orphans(target, left.path())?;
-            left.remove()?;
-        }
-    }
-    Ok(())
 }
 
 /// A run that died while renaming left `Data.db` in its staging directory and other components
 /// beside the outputs: without their `Data.db` these are nothing.
-fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
+pub(crate) fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
     let entries = match fs::read_dir(staging) {
         Ok(entries) => entries,
         // Its own run was about to remove it.
@@ -353,6 +276,7 @@ fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output_claim::ExistingOutput;
     use compactor_sstable::Version;
     use compactor_sstable::sstable_id::SstableId;
 
@@ -374,12 +298,16 @@ mod tests {
         fs::write(staging.path(&descriptor(), component), b"x").unwrap();
     }
 
+    fn create(target: &Path) -> Result<Staging> {
+        Staging::create(&OutputClaim::take(target, ExistingOutput::Keep)?)
+    }
+
     #[test]
     fn publishes_all_or_nothing() {
         let temp = tempfile::tempdir().unwrap();
         let parents = temp.path().join("a");
         let target = parents.join("b/out");
-        let staging = Staging::create(&target).unwrap();
+        let staging = create(&target).unwrap();
         write(&staging, Component::Data);
         drop(staging);
         assert!(
@@ -387,19 +315,19 @@ mod tests {
             "directories made for a failed output go with it"
         );
         fs::write(&parents, b"").unwrap();
-        Staging::create(&target).unwrap_err();
+        create(&target).unwrap_err();
         assert_eq!(names(temp.path()), ["a"]);
         fs::remove_file(&parents).unwrap();
 
         let components = [Component::Data, Component::Toc];
-        let staging = Staging::create(&target).unwrap();
+        let staging = create(&target).unwrap();
         components.iter().for_each(|c| write(&staging, *c));
         staging.publish(&descriptor(), &components).unwrap();
         assert_eq!(names(&target), ["oa-7-big-Data.db", "oa-7-big-TOC.txt"]);
 
         // An id that is taken: what was moved goes again, what was there stays.
         fs::remove_file(target.join("oa-7-big-TOC.txt")).unwrap();
-        let staging = Staging::create(&target).unwrap();
+        let staging = create(&target).unwrap();
         components.iter().for_each(|c| write(&staging, *c));
         assert!(staging.publish(&descriptor(), &components).is_err());
         assert_eq!(names(&target), ["oa-7-big-Data.db"]);
@@ -408,76 +336,17 @@ mod tests {
     #[test]
     fn directories_inside_another_share_its_lock() {
         let temp = tempfile::tempdir().unwrap();
-        let outer = Staging::create(&temp.path().join("output")).unwrap();
+        let outer = create(&temp.path().join("output")).unwrap();
         let first = Staging::inside(&outer).unwrap();
         let second = Staging::inside(&outer).unwrap();
         for inside in [&first, &second] {
             assert_eq!(inside.directory().parent(), Some(outer.directory()));
-            std::fs::write(inside.directory().join("file"), "").unwrap();
+            fs::write(inside.directory().join("file"), "").unwrap();
         }
         let directory = first.directory().to_owned();
         drop(first);
         assert!(!directory.exists() && second.directory().exists());
         drop((second, outer));
         assert!(!temp.path().join("output").exists());
-    }
-
-    #[test]
-    fn killed_runs_are_cleaned_up_and_live_ones_left_alone() {
-        let temp = tempfile::tempdir().unwrap();
-        let target = temp.path();
-        let dead = target.join(".compactor-1-1-0");
-        fs::create_dir(&dead).unwrap();
-        fs::write(dead.join("lock"), b"").unwrap();
-        fs::write(dead.join("oa-7-big-Data.db"), b"x").unwrap();
-        fs::write(target.join("oa-7-big-Filter.db"), b"x").unwrap();
-        fs::write(target.join("oa-8-big-Filter.db"), b"x").unwrap();
-        let live = Staging::create(target).unwrap();
-        let second = Staging::create(target).unwrap();
-        assert!(!dead.exists() && live.directory.exists() && second.directory.exists());
-        assert!(!target.join("oa-7-big-Filter.db").exists());
-        assert!(target.join("oa-8-big-Filter.db").exists());
-    }
-
-    /// Of a run that was killed while it made or removed its directory, and what looks like it.
-    #[test]
-    fn only_what_a_run_left_is_removed() {
-        let temp = tempfile::tempdir().unwrap();
-        let target = temp.path();
-        for (name, file) in [
-            (".starting-compactor-1-1-0", None),
-            (".starting-compactor-1-1-1", Some("lock")),
-            (".compactor-1-1-2", None),
-            (".compactor-1-1-3", Some("oa-7-big-Data.db")),
-            (".compactor-notes", Some("lock")),
-        ] {
-            fs::create_dir(target.join(name)).unwrap();
-            if let Some(file) = file {
-                fs::write(target.join(name).join(file), b"x").unwrap();
-            }
-        }
-        fs::write(target.join("oa-7-big-Filter.db"), b"x").unwrap();
-        drop(Staging::create(target).unwrap());
-        let left = [".compactor-1-1-3", ".compactor-notes", "oa-7-big-Filter.db"];
-        assert_eq!(names(target), left);
-        assert!(target.join(".compactor-notes/lock").exists());
-    }
-
-    #[test]
-    fn directories_made_at_the_same_time() {
-        let temp = tempfile::tempdir().unwrap();
-        let target = temp.path();
-        std::thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    for _ in 0..50 {
-                        let staging = Staging::create(target).unwrap();
-                        write(&staging, Component::Data);
-                        assert!(staging.path(&descriptor(), Component::Data).exists());
-                    }
-                });
-            }
-        });
-        assert!(names(target).is_empty(), "{:?}", names(target));
     }
 }

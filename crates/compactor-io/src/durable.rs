@@ -70,6 +70,17 @@ pub fn rename_no_replace(from: &Path, to: &Path) -> Result<(), IoError> {
     }
 }
 
+/// Exchanges two directories, or files, of one file system in one step: whoever looks sees both names, each
+/// with its old content or each with its new one. Durable after the sync of both parents.
+///
+/// # Errors
+///
+/// The system's, also if the file system or the kernel cannot do that; nothing has changed then.
+pub fn exchange(one: &Path, other: &Path) -> Result<(), IoError> {
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)
+        .map_err(|errno| IoError::system(IoOperation::Exchange, other, errno.into()))
+}
+
 /// Removes a file; one that does not exist is no error. Durable after the directory's sync.
 ///
 /// # Errors

@@ -39,6 +39,8 @@ pub enum IoOperation {
     SyncDirectory,
     /// Renaming a file.
     Rename,
+    /// Exchanging two directories.
+    Exchange,
     /// Removing a file.
     Remove,
     /// Observing the page cache (`cachestat`, `mincore`).
@@ -62,6 +64,7 @@ impl fmt::Display for IoOperation {
             IoOperation::Evict => "drop cached pages of",
             IoOperation::SyncDirectory => "sync directory",
             IoOperation::Rename => "rename",
+            IoOperation::Exchange => "exchange with another in one step",
             IoOperation::Remove => "remove",
             IoOperation::Residency => "observe the page cache of",
             IoOperation::StartBackend => "start I/O backend",

@@ -87,7 +87,7 @@ mod writer;
 pub use align::{Alignment, DEFAULT_ALIGNMENT};
 pub use backend::{BlockingCall, Completion, IoBackend, Operation, Outcome, ReadTarget, Request};
 pub use buffer::AlignedBuffer;
-pub use durable::{remove_if_exists, rename, rename_no_replace, sync_directory};
+pub use durable::{exchange, remove_if_exists, rename, rename_no_replace, sync_directory};
 pub use error::{IoError, IoErrorKind, IoOperation};
 pub use extent::Extent;
 pub use file::{FileHandle, open_regular};

@@ -18,6 +18,7 @@ use std::time::Instant;
 use compactor_engine::component_list::ComponentList;
 use compactor_engine::input::InputSstable;
 use compactor_engine::merge_job::Scope;
+use compactor_engine::output_claim::OutputClaim;
 use compactor_engine::output_id::next_id;
 use compactor_engine::staging::{Staging, publish_all};
 use compactor_io::Io;
@@ -117,21 +118,30 @@ impl Compaction {
     /// after the merges under way.
     pub fn run(mut self, observer: &dyn SharedObserver) -> Result<Compacted> {
         let started = Instant::now();
+        let merges = &mut self.request.merges;
+        let output = merges.output_directory.clone();
+        let claim = match merges.claim.take() {
+            Some(claim) => claim,
+            None => OutputClaim::take(&output, merges.existing_output)?,
+        };
         let mut jobs = self.table.next_round(&self.request.plan);
         let mut error = self.table.take_error();
         if jobs.is_empty() {
+            if error.is_none() {
+                claim.commit()?;
+            }
             let report = self.table.report(&self.request.plan, started.elapsed());
             return Ok(Compacted { report, error });
         }
-        let output = self.request.merges.output_directory.clone();
-        let work = Staging::create(&output)?;
+        let work = Arc::new(Staging::create(&claim)?);
+        let inside = OutputClaim::inside(&work);
         let mut next = self.first_id()?;
         let known = match &self.request.merges.scope {
             Scope::Overlapping(known) => known.clone(),
             _ => Vec::new(),
         };
         while !jobs.is_empty() {
-            let results = self.round(&work, &jobs, &mut next, observer)?;
+            let results = self.round(&inside, &jobs, &mut next, observer)?;
             let mut goes_on = true;
             for (job, result) in jobs.iter().zip(results) {
                 match result {
@@ -161,15 +171,17 @@ impl Compaction {
                 break;
             }
         }
-        publish(&mut self.table, &output)?;
-        drop(work);
+        let is_any = self.table.outputs().next().is_some();
+        if is_any || error.is_none() {
+            publish(&mut self.table, &claim, &output)?;
+        }
         let report = self.table.report(&self.request.plan, started.elapsed());
         Ok(Compacted { report, error })
     }
 
     fn round(
         &self,
-        work: &Staging,
+        work: &Arc<OutputClaim>,
         jobs: &[Job],
         next: &mut Option<SstableId>,
         observer: &dyn SharedObserver,
@@ -202,6 +214,7 @@ impl Compaction {
         let request_of = |number: usize| MergeRequest {
             inputs: self.table.paths(&jobs[number]),
             output_directory: work.directory().to_owned(),
+            claim: Some(Arc::clone(work)),
             scope: self.scope(&jobs[number]),
             id: ids[number],
             threads: (merges.threads / concurrent).max(1),
@@ -276,9 +289,9 @@ impl Compaction {
 }
 
 /// Moves what is left from the staging directory to where it belongs, all or nothing.
-fn publish(table: &mut TableState, output: &Path) -> Result<()> {
+fn publish(table: &mut TableState, claim: &Arc<OutputClaim>, output: &Path) -> Result<()> {
     let finals: Vec<Descriptor> = table.outputs().filter_map(descriptor_of).collect();
-    let staging = Arc::new(Staging::create(output)?);
+    let staging = Arc::new(Staging::create(claim)?);
     let mut moved = Vec::with_capacity(finals.len());
     for descriptor in &finals {
         let components: Vec<Component> = ComponentList::read(descriptor)?
@@ -300,6 +313,7 @@ fn publish(table: &mut TableState, output: &Path) -> Result<()> {
         .map(|(descriptor, components)| (Arc::clone(&staging), *descriptor, &components[..]))
         .collect();
     publish_all(&outputs)?;
+    claim.commit()?;
     table.moved_to(output);
     Ok(())
 }

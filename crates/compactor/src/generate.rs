@@ -28,6 +28,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use compactor_engine::Error as EngineError;
 use compactor_engine::budget::Budget;
 use compactor_engine::observer::Observer;
+use compactor_engine::output_claim::{ExistingOutput, OutputClaim};
 use compactor_engine::partition_writer::BlockOutput;
 use compactor_engine::sstable_index::{SstableIndex, default_column_index_size};
 use compactor_engine::sstable_writer::{SstableSettings, SstableWriter, WriteSettings};
@@ -277,7 +278,10 @@ pub fn generate(
     created.write("schema.cql", cql.as_bytes())?;
     let mut report = GenerateReport::new(&options, &directory);
     // One for all: whoever makes one lists the directory, which may hold tens of thousands of SSTables.
-    let staging = Arc::new(Staging::create(&directory)?);
+    let staging = Arc::new(Staging::create(&OutputClaim::take(
+        &directory,
+        ExistingOutput::Keep,
+    )?)?);
     for sstable in 0..options.sstables {
         let content = Content::new(&options, sstable, timeline);
         let settings = SstableSettings {

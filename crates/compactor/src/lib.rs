@@ -26,6 +26,7 @@ pub mod error;
 pub mod generate;
 pub mod merge;
 pub mod metadata;
+pub mod output_directory;
 pub mod process;
 pub mod report;
 pub mod scrub;

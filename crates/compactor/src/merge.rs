@@ -110,10 +110,14 @@ pub fn run_merge(
 /// # Errors
 /// As [`merge`], from any of them.
 pub fn run_merges_together(
-    jobs: Vec<MergeJob>,
+    mut jobs: Vec<MergeJob>,
     check: InputCheck,
     observer: &mut dyn Observer,
 ) -> Result<Vec<MergeReport>> {
+    if let [first, others @ ..] = &mut jobs[..] {
+        let claim = first.claim()?;
+        others.iter_mut().for_each(|job| job.use_claim(&claim));
+    }
     let mut reports = Vec::with_capacity(jobs.len());
     let mut staged = Vec::with_capacity(jobs.len());
     let mut done = Progressed::default();

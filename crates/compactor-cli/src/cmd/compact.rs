@@ -11,6 +11,7 @@ use anyhow::Context;
 use compactor::catalog::{self, Catalog};
 use compactor::compact::{CompactRequest, Compacted, Compaction, Plan};
 use compactor::io::{Io, raise_open_files_limit};
+use compactor::output_directory;
 use compactor::strategy::size_tiered::SizeTiered;
 use compactor::{Error, InputCheck, Scope};
 
@@ -20,7 +21,7 @@ use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, THROUGHPUT, rate_limiter, within};
 use crate::output::{print, print_of, say};
-use crate::output_directory;
+use crate::output_args::OutputArgs;
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
@@ -56,9 +57,8 @@ pub struct Args {
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     inputs: Vec<PathBuf>,
 
-    /// Directory of the outputs; made if missing. Not one that holds inputs.
-    #[arg(long, value_name = "DIR")]
-    output: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// Compactions at a time, 1 to 256, but no more than --threads; they share those and --memory, which
     /// allows one for each 8MiB beyond 16MiB. Default: one per thread.
@@ -170,11 +170,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for note in &catalog.notes {
         say(format_args!("note: {note}"));
     }
-    output_directory::check(&args.output, &catalog)?;
+    output_directory::check(&args.output.output, &catalog)?;
     let plan = plan(&args, &catalog)?;
     let (mut merges, mut notes) =
         args.purge
-            .request(&catalog, &args.output, &args.output_form, &args.io)?;
+            .request(&catalog, &args.output.output, &args.output_form, &args.io)?;
     merges.rate_limiter = args.throughput.and_then(rate_limiter);
     let table = merges.table.as_ref();
     let provides = table.and_then(|t| t.compaction_option("provide_overlapping_tombstones"));
@@ -192,6 +192,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(doubt) = catalog::doubt_one_table(&sstables) {
         say(format_args!("note: {doubt}"));
     }
+    merges.existing_output = args.output.existing();
+    output_directory::claim(&mut merges, args.dry_run)?;
     let io = Io::new(args.io.options()).map_err(Error::from)?;
     let request = CompactRequest {
         merges,

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::catalog;
 use compactor::io::{ReadMode, raise_open_files_limit};
+use compactor::output_directory;
 use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope, TombstoneOption};
 
 use crate::flags::{ByteRate, ByteSize, Format};
@@ -16,7 +17,7 @@ use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{SSTABLE_SIZE, SUB_COMPACTIONS, THROUGHPUT, rate_limiter, within};
 use crate::output::{print, print_of, say};
-use crate::output_directory;
+use crate::output_args::OutputArgs;
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
@@ -51,9 +52,8 @@ pub struct Args {
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     inputs: Vec<PathBuf>,
 
-    /// Directory of the output; made if missing. Not one that holds inputs.
-    #[arg(long, value_name = "DIR")]
-    output: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
 
     /// The table's schema as CQL: types, dropped columns and options. Default: schema.cql beside the
     /// inputs.
@@ -172,10 +172,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for note in &catalog.notes {
         say(format_args!("note: {note}"));
     }
-    output_directory::check(&args.output, &catalog)?;
+    output_directory::check(&args.output.output, &catalog)?;
     let (mut request, mut notes) =
         args.purge
-            .request(&catalog, &args.output, &args.output_form, &args.io)?;
+            .request(&catalog, &args.output.output, &args.output_form, &args.io)?;
     request.rate_limiter = args.throughput.and_then(rate_limiter);
     request.sub_compactions = args.sub_compactions.and_then(NonZeroUsize::new);
     request.output_per_range = args.output_per_range;
@@ -186,6 +186,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         sstables.extend_from_slice(others);
     }
     catalog::refuse_two_tables(&sstables)?;
+    request.existing_output = args.output.existing();
+    output_directory::claim(&mut request, args.dry_run)?;
     let jobs = compactor::open_merge_groups(args.io.options(), request)?;
     if let Some(doubt) = catalog::doubt_one_table(&sstables) {
         say(format_args!("note: {doubt}"));

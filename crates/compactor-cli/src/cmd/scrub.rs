@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::catalog::{self, Catalog};
 use compactor::io::{Io, ReadMode, raise_open_files_limit};
+use compactor::output_directory::{self, ExistingOutput, OutputClaim};
 use compactor::report::lossy;
 use compactor::scrub::{ScrubOptions, ScrubReport, scrub};
 use compactor::{EngineResult, Error, ErrorKind, Observer};
@@ -17,7 +18,6 @@ use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::output::{print_of, say};
-use crate::output_directory;
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
 use crate::text_table::{count, counted};
@@ -56,7 +56,7 @@ pub struct Args {
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     inputs: Vec<PathBuf>,
 
-    /// Directory of the outputs; made if missing. Not one that holds inputs.
+    /// Directory of the outputs; made if missing. Not one that holds SSTables.
     #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
 
@@ -124,7 +124,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(output) = &args.output {
         output_directory::check(output, &catalog)?;
     }
-    let options = options(&args, &catalog)?;
+    let mut options = options(&args, &catalog)?;
+    if let Some(output) = args.output.as_ref().filter(|_| !args.dry_run) {
+        options.output.claim =
+            Some(OutputClaim::take(output, ExistingOutput::Refuse).map_err(Error::from)?);
+    }
     let io = Io::new(args.io.options()).map_err(Error::from)?;
     // Each is read twice.
     let total = catalog.sstables.iter();

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::catalog::{self, Catalog};
 use compactor::io::raise_open_files_limit;
+use compactor::output_directory::{self, ExistingOutput, OutputClaim};
 use compactor::report::{SstableReport, lossy};
 use compactor::{Error, MergeRequest};
 use serde::Serialize;
@@ -17,7 +18,6 @@ use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{SSTABLE_SIZE, within};
 use crate::output::{print, print_of, say};
-use crate::output_directory;
 use crate::output_form::OutputForm;
 use crate::progress::ProgressMode;
 use crate::text_table::counted;
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     inputs: Vec<PathBuf>,
 
-    /// Directory of the outputs; made if missing. Not one that holds inputs.
+    /// Directory of the outputs; made if missing. Not one that holds SSTables.
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
 
@@ -89,6 +89,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (large, skipped) = by_size(&catalog, args.size.0)?;
     let requests = requests(&args, &catalog, &large)?;
     if args.dry_run {
+        OutputClaim::check(&args.output, ExistingOutput::Refuse).map_err(Error::from)?;
         return print(&plan(&args, &requests, &skipped)?);
     }
     let rewrite = Rewrite {

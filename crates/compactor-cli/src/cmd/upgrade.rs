@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use compactor::catalog::{self, Catalog};
 use compactor::concurrent::{files_of_each, free_files, merges_at_once};
 use compactor::io::raise_open_files_limit;
+use compactor::output_directory;
 use compactor::report::SstableReport;
 use compactor::sstable::descriptor::Descriptor;
 use compactor::{Error, MergeRequest};
@@ -20,7 +21,6 @@ use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, within};
 use crate::output::{print_of, say};
-use crate::output_directory;
 use crate::output_form::OutputForm;
 use crate::progress::ProgressMode;
 
@@ -29,7 +29,7 @@ use crate::progress::ProgressMode;
 /// What `nodetool upgradesstables -a` and `sstableupgrade` do, outside the node: rows, tombstones,
 /// repair state, level and id stay as they are; nothing is purged, and what has expired becomes a
 /// tombstone. Inputs are only read. Each output appears whole or not at all, in a directory that must
-/// not hold SSTables of the same ids.
+/// not hold SSTables yet.
 ///
 /// An SSTable that is damaged is named and left out; the others are written, and the exit code is 3.
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     inputs: Vec<PathBuf>,
 
-    /// Directory of the outputs; made if missing. Not one that holds inputs.
+    /// Directory of the outputs; made if missing. Not one that holds SSTables.
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
 
@@ -122,7 +122,6 @@ fn requests(
     open_files: u64,
 ) -> anyhow::Result<Vec<MergeRequest>> {
     let compression = args.output_form.compression(catalog)?;
-    let taken = ids_in(&args.output);
     let mut ids = BTreeSet::new();
     let mut requests = Vec::with_capacity(catalog.sstables.len());
     for path in &catalog.sstables {
@@ -130,13 +129,6 @@ fn requests(
             .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?
             .descriptor
             .id;
-        if taken.contains(&id.to_string()) {
-            return Err(Error::refused(format!(
-                "{} has an SSTable {id} already; name another --output directory",
-                args.output.display()
-            ))
-            .into());
-        }
         if !ids.insert(id.to_string()) {
             return Err(Error::invalid(format!(
                 "two SSTables have the id {id}; upgrade one directory at a time",
@@ -157,17 +149,6 @@ fn requests(
         requests.push(request);
     }
     Ok(requests)
-}
-
-/// Ids of the SSTables in a directory, if there is one.
-fn ids_in(directory: &Path) -> BTreeSet<String> {
-    std::fs::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| Descriptor::parse(&entry.path()).ok())
-        .map(|file| file.descriptor.id.to_string())
-        .collect()
 }
 
 /// What was rewritten.

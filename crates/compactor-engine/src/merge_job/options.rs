@@ -12,6 +12,7 @@ use compactor_sstable::schema::Table;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::{Format, Version};
 
+use crate::output_claim::{ExistingOutput, OutputClaim};
 use crate::overlapping::OverlappingSet;
 use crate::rate_limiter::RateLimiter;
 use crate::tombstone_option::TombstoneOption;
@@ -57,6 +58,11 @@ pub struct MergeOptions {
     pub inputs: Vec<PathBuf>,
     /// Where the output goes; made if it does not exist.
     pub output_directory: PathBuf,
+    /// What is to become of SSTables that are there already.
+    pub existing_output: ExistingOutput,
+    /// That directory, claimed by whoever merges into it more than once, or has something else to do before
+    /// the first merge. `None`: the merge claims it.
+    pub claim: Option<Arc<OutputClaim>>,
     /// What else the table has.
     pub scope: Scope,
     /// Where SSTables of `scope` are opened: to be shared by merges of one table.
@@ -135,6 +141,8 @@ impl MergeOptions {
         MergeOptions {
             inputs,
             output_directory: output_directory.into(),
+            existing_output: ExistingOutput::Refuse,
+            claim: None,
             scope: Scope::Unknown,
             overlapping: OverlappingSet::default(),
             now_s: unix_now().as_secs() as i64,

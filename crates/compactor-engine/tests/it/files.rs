@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use compactor_engine::merge_job::{MergeJob, MergeOptions};
 use compactor_engine::merge_run::MergeOutcome;
+use compactor_engine::output_claim::{ExistingOutput, OutputClaim};
 use compactor_engine::scan::Scan;
 use compactor_engine::sstable_writer::{SstableSettings, SstableWriter, WriteSettings};
 use compactor_engine::staging::Staging;
@@ -75,7 +76,7 @@ pub fn write_sstable(
     let workers = Workers::start(1).unwrap();
     let (sstable, writer) = SstableWriter::create(
         &io(),
-        Staging::create(directory).unwrap(),
+        Staging::create(&OutputClaim::take(directory, ExistingOutput::Keep).unwrap()).unwrap(),
         settings,
         &write,
         workers.queue(),

@@ -1,6 +1,6 @@
 //! Merges that are killed: at any moment, and at each of the calls that publication consists of. The
 //! output directory holds nothing or all of the output, in one SSTable or several, and the next merge
-//! cleans up.
+//! cleans up. Where the output replaces an older one, it holds all of the old or all of the new.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use compactor_engine::merge_job::MergeOptions;
+use compactor_engine::output_claim::ExistingOutput;
 use compactor_sstable::transaction_log::{self, TransactionLog};
 
 use crate::choices::{Choices, first_seed, scaled};
@@ -22,6 +23,8 @@ const CHILD: &str = "COMPACTOR_TEST_MERGE_IN";
 const CHILD_LIMIT: &str = "COMPACTOR_TEST_MERGE_LIMIT";
 /// Names how many ranges get an output each, if they do.
 const CHILD_RANGES: &str = "COMPACTOR_TEST_MERGE_RANGES";
+/// Is there if the output replaces what is there.
+const CHILD_REPLACES: &str = "COMPACTOR_TEST_MERGE_REPLACES";
 
 /// What a merge is to write.
 #[derive(Clone, Copy, Debug)]
@@ -46,12 +49,26 @@ fn child() {
         (None, Some(ranges)) => Outputs::PerRange(ranges.parse().unwrap()),
         (None, None) => Outputs::One,
     };
-    merge_files(&io(), merge_of(&directory, outputs)).unwrap();
+    let options = match variable(CHILD_REPLACES) {
+        Some(_) => replacing_merge_of(&directory, outputs),
+        None => merge_of(&directory, outputs),
+    };
+    merge_files(&io(), options).unwrap();
+}
+
+/// Its outputs have the same names each time.
+fn replacing_merge_of(directory: &Path, outputs: Outputs) -> MergeOptions {
+    let mut options = merge_of(directory, outputs);
+    options.existing_output = ExistingOutput::Replace;
+    options.id = Some("100".parse().unwrap());
+    options
 }
 
 fn merge_of(directory: &Path, outputs: Outputs) -> MergeOptions {
     let inputs = sstables(&directory.join("inputs"));
     let mut options = options(&inputs, &directory.join("output"));
+    // Those of the merge before, to count what is left of each.
+    options.existing_output = ExistingOutput::Keep;
     match outputs {
         Outputs::One => {}
         Outputs::OfSize(limit) => options.max_sstable_size = Some(limit),
@@ -319,4 +336,124 @@ fn kill_and_fail_each_call(setting: &Setting, calls: &[&str], faults: &[&str]) {
         }
     }
     eprintln!("{injections} calls killed or failed");
+}
+
+/// What a new output takes the place of: other SSTables, and a file that stays.
+struct Replaced {
+    setting: Setting,
+    old: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    new: BTreeMap<PathBuf, Option<Vec<u8>>>,
+}
+
+const NOTES: &str = "notes.txt";
+
+impl Replaced {
+    fn new(outputs: Outputs) -> Replaced {
+        let setting = Setting::new(60, 300, outputs);
+        let output = setting.output();
+        let merge = replacing_merge_of(setting.directory.path(), outputs);
+        merge_files(&io(), merge).unwrap();
+        let new = contents(&output);
+        std::fs::remove_dir_all(&output).unwrap();
+        key_value_sstables(&output, 20, 100);
+        std::fs::write(output.join(NOTES), "mine").unwrap();
+        let old = contents(&output);
+        Replaced { setting, old, new }
+    }
+
+    /// The files of SSTables that whoever lists the directory sees.
+    fn visible(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+        let mut found = contents(&self.setting.output());
+        found.retain(|name, _| {
+            let name = name.to_string_lossy();
+            !name.starts_with(".compactor-") && !name.starts_with(".starting-") && name != NOTES
+        });
+        found
+    }
+
+    /// All old or all new; returns whether it is the new.
+    fn assert_one_of_them(&self, what: &str) -> bool {
+        let mut old = self.old.clone();
+        old.remove(Path::new(NOTES));
+        let found = self.visible();
+        assert!(
+            found == old || found == self.new,
+            "{what}: {:?}",
+            found.keys()
+        );
+        found == self.new
+    }
+
+    /// The next run leaves the new output and the file that stays, and nothing else anywhere.
+    fn replace_again(&self, what: &str) {
+        let merge = replacing_merge_of(self.setting.directory.path(), self.setting.outputs);
+        merge_files(&io(), merge).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert!(self.assert_one_of_them(what), "{what}: it is the old one");
+        let mut found = contents(&self.setting.output());
+        let notes = found.remove(Path::new(NOTES)).flatten();
+        assert_eq!(notes.as_deref(), Some(&b"mine"[..]), "{what}");
+        assert!(found == self.new, "{what} leaves {:?}", found.keys());
+        let mut around: Vec<_> = std::fs::read_dir(self.setting.directory.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        around.sort();
+        assert_eq!(around, ["inputs", "output"], "{what}");
+        let inputs = contents(&self.setting.directory.path().join("inputs"));
+        assert!(inputs == self.setting.inputs, "{what}: inputs have changed");
+    }
+
+    fn put_old_back(&self) {
+        let output = self.setting.output();
+        std::fs::remove_dir_all(&output).unwrap();
+        std::fs::create_dir(&output).unwrap();
+        for (name, bytes) in &self.old {
+            std::fs::write(output.join(name), bytes.as_ref().unwrap()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_output_that_is_there_is_replaced_in_one_step() {
+    if !strace_works() {
+        return;
+    }
+    let calls = [
+        "mkdir",
+        "rename,renameat,renameat2",
+        "fsync",
+        "unlinkat,unlink,rmdir",
+    ];
+    let several = Outputs::OfSize(14 << 10);
+    let (mut injections, mut replaced_then) = (0, 0);
+    for (outputs, calls) in [(Outputs::One, &calls[..]), (several, &calls[1..2])] {
+        let replaced = Replaced::new(outputs);
+        for call in calls {
+            for fault in ["signal=SIGKILL", "error=EIO"] {
+                for number in 1.. {
+                    let inject = format!("inject={call}:{fault}:when={number}");
+                    let trace = replaced.setting.directory.path().join("trace");
+                    let tracer = ["strace", "-f", "-o", trace.to_str().unwrap(), "-e", &inject];
+                    let mut child = replaced.setting.merge_in_a_child(&tracer);
+                    wait(child.env(CHILD_REPLACES, "").spawn().unwrap());
+                    let happened = std::fs::read_to_string(&trace).unwrap();
+                    let injected =
+                        happened.contains("(INJECTED)") || happened.contains("killed by SIGKILL");
+                    std::fs::remove_file(&trace).unwrap();
+                    let is_new = replaced.assert_one_of_them(&inject);
+                    if !injected {
+                        assert!(number > 1 && is_new, "{inject}");
+                        replaced.put_old_back();
+                        break;
+                    }
+                    injections += 1;
+                    replaced_then += usize::from(is_new);
+                    replaced.replace_again(&inject);
+                    replaced.put_old_back();
+                }
+            }
+        }
+    }
+    assert!(replaced_then > 0 && replaced_then < injections);
+    eprintln!("{injections} calls killed or failed, {replaced_then} after the exchange");
 }

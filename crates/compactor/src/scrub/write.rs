@@ -10,6 +10,7 @@ use compactor_engine::header_union::column_map;
 use compactor_engine::merge_input::MergeInput;
 use compactor_engine::merge_job::decide_settings;
 use compactor_engine::observer::Observer;
+use compactor_engine::output_claim::OutputClaim;
 use compactor_engine::overlapping::Surroundings;
 use compactor_engine::partition_merge::PartitionMerger;
 use compactor_engine::sstable_writer::{
@@ -111,7 +112,11 @@ impl Writing<'_> {
             max_blocks: budget.output_blocks,
             expected_len: Some(self.stored.file.len()),
         };
-        let staging = Staging::create(&output.output_directory)?;
+        let claim = match &output.claim {
+            Some(claim) => Arc::clone(claim),
+            None => OutputClaim::take(&output.output_directory, output.existing_output)?,
+        };
+        let staging = Staging::create(&claim)?;
         let (sstable, partitions) = SstableWriter::create(
             self.io,
             staging,
@@ -135,6 +140,8 @@ impl Writing<'_> {
         }
         let merger = PartitionMerger::new(inputs, partitions, layout, NEVER, NEVER);
         let (partitions, _) = merger.run(&Surroundings::Unknown, observer)?;
-        sstable.finish(partitions, |path| observer.before_publish(path))
+        let written = sstable.finish(partitions, |path| observer.before_publish(path))?;
+        claim.commit()?;
+        Ok(written)
     }
 }

@@ -1,19 +1,53 @@
-//! Where outputs may go: not where a node would load them beside what they were made from.
+//! Where outputs may go: not where a node would load them beside what they were made from, nor where other
+//! SSTables are.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use compactor::Error;
-use compactor::catalog::{self, Catalog};
+pub use compactor_engine::output_claim::{ExistingOutput, OutputClaim};
+
+use crate::catalog::{self, Catalog};
+use crate::error::{Error, Result};
+use crate::merge::MergeRequest;
+
+/// Claims a request's output directory before anything else is done, so that a run that cannot have it ends at
+/// its start. A dry run is refused alike, and changes nothing.
+///
+/// # Errors
+/// As [`OutputClaim::take`]; or what is to be replaced are SSTables that the request needs.
+pub fn claim(request: &mut MergeRequest, dry_run: bool) -> Result<()> {
+    let (directory, existing) = (&request.output_directory, request.existing_output);
+    let own = directory.canonicalize();
+    let lies_there = |path: &&PathBuf| {
+        let (own, path) = (own.as_deref().ok(), path.canonicalize());
+        own.is_some() && path.is_ok_and(|path| path.parent() == own)
+    };
+    let needed = request.inputs.iter().chain(request.scope.named());
+    if let Some(needed) = needed.into_iter().find(lies_there)
+        && existing == ExistingOutput::Replace
+    {
+        return Err(Error::refused(format!(
+            "{} holds {}, which is an input or named as overlapping: it cannot be replaced. Choose another \
+             directory",
+            directory.display(),
+            needed.display()
+        )));
+    }
+    match dry_run {
+        true => OutputClaim::check(directory, existing)?,
+        false => request.claim = Some(OutputClaim::take(directory, existing)?),
+    }
+    Ok(())
+}
 
 /// Refuses an output beside its inputs, under whatever name they lie there, or in the table that they
 /// are a snapshot of.
 ///
 /// # Errors
 /// A refusal that says where else it could go.
-pub fn check(output: &Path, catalog: &Catalog) -> anyhow::Result<()> {
+pub fn check(output: &Path, catalog: &Catalog) -> Result<()> {
     let Ok(output) = output.canonicalize() else {
         return refuse_a_way_back(output);
     };
@@ -23,8 +57,7 @@ pub fn check(output: &Path, catalog: &Catalog) -> anyhow::Result<()> {
                 "--output {} is where inputs lie: a node would load both. Choose another directory, \
                  and put the output in the place of the inputs while the node is stopped",
                 output.display()
-            ))
-            .into());
+            )));
         }
         if catalog::table_directory_above(&directory) == Some(output.as_path()) {
             return Err(Error::refused(format!(
@@ -32,8 +65,7 @@ pub fn check(output: &Path, catalog: &Catalog) -> anyhow::Result<()> {
                  of it: a node would load the output beside what it was made from. Choose another \
                  directory, and bring the output in with `nodetool import`",
                 output.display()
-            ))
-            .into());
+            )));
         }
     }
     if let Some((there, input)) = input_linked_in(&output, &catalog.sstables) {
@@ -43,15 +75,14 @@ pub fn check(output: &Path, catalog: &Catalog) -> anyhow::Result<()> {
             output.display(),
             there.display(),
             input.display()
-        ))
-        .into());
+        )));
     }
     Ok(())
 }
 
 /// Refuses a path that goes back up from what is still to be made: where it leads is known only when it
 /// has been made, and it may be where the inputs lie.
-fn refuse_a_way_back(output: &Path) -> anyhow::Result<()> {
+fn refuse_a_way_back(output: &Path) -> Result<()> {
     let missing = output.ancestors().take_while(|ancestor| {
         !ancestor.as_os_str().is_empty() && ancestor.canonicalize().is_err()
     });
@@ -61,8 +92,7 @@ fn refuse_a_way_back(output: &Path) -> anyhow::Result<()> {
                 "--output {} goes back up from a directory that does not exist. Name the directory \
                  itself, without `..`",
                 output.display()
-            ))
-            .into());
+            )));
         }
     }
     Ok(())

@@ -1,0 +1,552 @@
+//! The output directory of a run: nobody else's while the run is at work, and never with SSTables of two
+//! generations in it.
+//!
+//! An SSTable that was made yesterday may hold rows that were deleted since. Beside what is made today it
+//! would bring them back to whoever loads the directory. So a directory that holds SSTables is refused, or
+//! they are [replaced](crate::replacement) as a whole.
+
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use compactor_io::sync_directory;
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::{Descriptor, DirectoryKind, NameError, TableDirectory};
+
+use crate::error::{Error, Result};
+use crate::publication::{refuse_unfinished, undo_unfinished};
+use crate::replacement::{Replacement, finish_replacements};
+use crate::run_directory::{Found, RunDirectory, find_in};
+use crate::staging::{Staging, remove_orphans};
+
+/// What is to become of SSTables that the output directory holds already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExistingOutput {
+    /// Such a directory is refused.
+    #[default]
+    Refuse,
+    /// They go when the outputs are complete, in one step: all old or all new, whenever a run is killed.
+    Replace,
+    /// They stay: the caller knows that they and the outputs belong together.
+    Keep,
+}
+
+/// An output directory that no other run writes into meanwhile.
+#[derive(Debug)]
+pub struct OutputClaim {
+    /// Where outputs are published.
+    target: PathBuf,
+    /// Where stagings are made.
+    work: PathBuf,
+    /// Its lock tells other runs that this one is at work. `None` inside a staging directory.
+    run: Option<RunDirectory>,
+    /// The staging directory that this is, if it is one.
+    _outer: Option<Arc<Staging>>,
+    replacement: Option<Replacement>,
+    /// Directories that did not exist, the innermost first; removed on drop if nothing is in them.
+    made: Vec<PathBuf>,
+    /// Something could not be taken back: the run's directory says what, and stays.
+    stays: AtomicBool,
+}
+
+impl OutputClaim {
+    /// Makes the directory if it does not exist, cleans up what killed runs left there, and keeps other runs
+    /// out for as long as this lives.
+    ///
+    /// # Errors
+    /// A refusal: another run is at work there, or was cut off in a way that only a node can clean up;
+    /// it holds SSTables that are neither to stay nor can be replaced; or it is a node's. Or a failed file
+    /// operation.
+    pub fn take(directory: &Path, existing: ExistingOutput) -> Result<Arc<OutputClaim>> {
+        refuse_directory_of_node(directory)?;
+        let made = missing_directories(directory);
+        let result = claim(directory, existing);
+        if result.is_err() {
+            remove_empty(&made);
+        }
+        let (run, replacement) = result?;
+        let (target, work) = match &replacement {
+            None => (directory.to_owned(), run.path().to_owned()),
+            Some(replacement) => (replacement.new_directory(), replacement.work().to_owned()),
+        };
+        Ok(Arc::new(OutputClaim {
+            target,
+            work,
+            run: Some(run),
+            _outer: None,
+            replacement,
+            made,
+            stays: AtomicBool::new(false),
+        }))
+    }
+
+    /// A staging directory as an output directory: the lock of its run protects it.
+    pub fn inside(outer: &Arc<Staging>) -> Arc<OutputClaim> {
+        let directory = outer.directory().to_owned();
+        Arc::new(OutputClaim {
+            target: directory.clone(),
+            work: directory,
+            run: None,
+            _outer: Some(Arc::clone(outer)),
+            replacement: None,
+            made: Vec::new(),
+            stays: AtomicBool::new(false),
+        })
+    }
+
+    /// Refuses what [`OutputClaim::take`] would refuse now, and changes nothing.
+    ///
+    /// # Errors
+    /// The refusal, or a failed read.
+    pub fn check(directory: &Path, existing: ExistingOutput) -> Result<()> {
+        refuse_directory_of_node(directory)?;
+        match directory.is_dir() {
+            false => Ok(()),
+            true => refuse_existing(directory, existing),
+        }
+    }
+
+    /// Where outputs are published. If they replace others, they appear under the directory's own name when
+    /// this is [committed](OutputClaim::commit).
+    pub fn directory(&self) -> &Path {
+        &self.target
+    }
+
+    /// Where stagings are made.
+    ///
+    /// # Errors
+    /// What was to be replaced has been: there is no place for more.
+    pub(crate) fn work(&self) -> Result<&Path> {
+        match &self.replacement {
+            Some(replacement) if replacement.is_committed() => Err(Error::Internal(
+                "a second publication into a directory that has been replaced".to_owned(),
+            )),
+            _ => Ok(&self.work),
+        }
+    }
+
+    /// All outputs have been published: where they replace others, these go now.
+    ///
+    /// # Errors
+    /// A failed exchange or sync.
+    pub fn commit(&self) -> Result<()> {
+        match &self.replacement {
+            None => Ok(()),
+            Some(replacement) => replacement.commit(),
+        }
+    }
+
+    /// The run's directory is to stay: it says what is to be taken back.
+    pub(crate) fn leave(&self) {
+        self.stays.store(true, Ordering::Relaxed);
+    }
+
+    /// Syncs the names of directories that were made.
+    pub(crate) fn sync_made(&self) -> Result<()> {
+        for made in &self.made {
+            // The parent of a relative path of one name is the empty path: the current directory.
+            sync_directory(made.parent().unwrap_or(Path::new("")))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for OutputClaim {
+    fn drop(&mut self) {
+        if let Some(mut run) = self.run.take()
+            && *self.stays.get_mut()
+        {
+            run.leave();
+        }
+        // With what was not to replace anything in the end.
+        drop(self.replacement.take());
+        remove_empty(&self.made);
+    }
+}
+
+fn claim(
+    directory: &Path,
+    existing: ExistingOutput,
+) -> Result<(RunDirectory, Option<Replacement>)> {
+    // A run that fails removes directories that it has made, also while others are about to use them.
+    const ATTEMPTS: usize = 100;
+    for _ in 0..ATTEMPTS {
+        match fs::create_dir_all(directory) {
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            made => made.map_err(Error::file("create directory", directory))?,
+        }
+        match claim_existing(directory, existing) {
+            Ok(Some(claimed)) => return Ok(claimed),
+            Ok(None) => {}
+            Err(Error::File { cause, .. }) if cause.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::InvalidInput(format!(
+        "{}: it is removed whenever it is made; choose another directory",
+        directory.display()
+    )))
+}
+
+/// `None` if the directory has been removed or exchanged meanwhile.
+fn claim_existing(
+    directory: &Path,
+    existing: ExistingOutput,
+) -> Result<Option<(RunDirectory, Option<Replacement>)>> {
+    let Some(_guard) = lock_directory(directory)? else {
+        return Ok(None);
+    };
+    clean_up(directory)?;
+    refuse_existing(directory, existing)?;
+    let run = RunDirectory::create(directory)?;
+    let replacement = match existing {
+        ExistingOutput::Replace if first_sstable(directory)?.is_some() => {
+            Some(Replacement::begin(directory)?)
+        }
+        _ => None,
+    };
+    Ok(Some((run, replacement)))
+}
+
+/// Removes what killed runs left in the directory, and refuses one where a run is at work.
+fn clean_up(directory: &Path) -> Result<()> {
+    for found in find_in(directory, |_| true)? {
+        match found {
+            Found::AtWork(path) => {
+                return Err(Error::Refused(format!(
+                    "another run is writing into {} ({}): wait until it has ended, or choose another \
+                     directory",
+                    directory.display(),
+                    path.display()
+                )));
+            }
+            Found::Left(left) => {
+                for part in parts(left.path())? {
+                    undo_unfinished(&part, directory)?;
+                    remove_orphans(directory, &part)?;
+                }
+                left.remove()?;
+            }
+        }
+    }
+    finish_replacements(directory)
+}
+
+/// A run's directory and the staging directories in it.
+fn parts(run: &Path) -> Result<Vec<PathBuf>> {
+    let mut parts = vec![run.to_owned()];
+    for entry in fs::read_dir(run).map_err(Error::file("list", run))? {
+        let entry = entry.map_err(Error::file("list", run))?;
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            parts.push(entry.path());
+        }
+    }
+    Ok(parts)
+}
+
+fn refuse_existing(directory: &Path, existing: ExistingOutput) -> Result<()> {
+    refuse_unfinished(directory)?;
+    if existing != ExistingOutput::Refuse {
+        return Ok(());
+    }
+    match first_sstable(directory)? {
+        None => Ok(()),
+        Some((first, others)) => Err(Error::Refused(format!(
+            "{} holds SSTables already ({}{}): what is made now must not be loaded with those, which may \
+             hold rows that were deleted since. Choose an empty directory, move them away, or have merge or \
+             compact replace them with --replace-output",
+            directory.display(),
+            first.file_name().unwrap_or_default().to_string_lossy(),
+            match others {
+                0 => String::new(),
+                others => format!(" and {others} more"),
+            }
+        ))),
+    }
+}
+
+/// The first SSTable of a directory, also one of a version that is not known, and how many there are besides.
+pub(crate) fn first_sstable(directory: &Path) -> Result<Option<(PathBuf, usize)>> {
+    let mut first: Option<PathBuf> = None;
+    let mut others = 0;
+    for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
+        let path = entry.map_err(Error::file("list", directory))?.path();
+        if !is_data(&path) {
+            continue;
+        }
+        match &mut first {
+            Some(known) => {
+                others += 1;
+                if path < *known {
+                    *known = path;
+                }
+            }
+            None => first = Some(path),
+        }
+    }
+    Ok(first.map(|first| (first, others)))
+}
+
+fn is_data(path: &Path) -> bool {
+    match Descriptor::parse(path) {
+        Ok(file) => file.component == Some(Component::Data),
+        Err(NameError::NotAnSstable(_)) => false,
+        Err(_) => path
+            .to_str()
+            .is_some_and(|name| name.ends_with(&format!("-{}", Component::Data.file_suffix()))),
+    }
+}
+
+/// Snapshots and backups are what a node lists, restores and clears. And a directory `TABLE` beside
+/// `TABLE-<id>` is what a node reads *instead* of that (`Directories`).
+fn refuse_directory_of_node(directory: &Path) -> Result<()> {
+    let named = std::path::absolute(directory).map_err(Error::file("look up", directory))?;
+    let own = directory.canonicalize().unwrap_or(named);
+    let Some(table) = TableDirectory::parse(&own) else {
+        return Ok(());
+    };
+    if table.table_id.is_some() && table.kind != DirectoryKind::Live {
+        return Err(Error::Refused(format!(
+            "{} is for a node's own snapshots and backups: choose another directory",
+            directory.display()
+        )));
+    }
+    let Some(parent) = own.parent().filter(|_| table.table_id.is_none()) else {
+        return Ok(());
+    };
+    let of_node = fs::read_dir(parent).into_iter().flatten().flatten();
+    let of_node = of_node.map(|entry| entry.path()).find(|path| {
+        TableDirectory::parse(path)
+            .is_some_and(|other| other.table_id.is_some() && other.table == table.table)
+    });
+    match of_node {
+        None => Ok(()),
+        Some(of_node) => Err(Error::Refused(format!(
+            "{} lies beside {}: a node that has these in its data directory reads the one without an id \
+             instead of its own. Choose another directory",
+            directory.display(),
+            of_node.display()
+        ))),
+    }
+}
+
+/// The directory and those above it that do not exist, the innermost first.
+fn missing_directories(directory: &Path) -> Vec<PathBuf> {
+    directory
+        .ancestors()
+        .take_while(|d| !d.as_os_str().is_empty() && !d.exists())
+        .map(Path::to_owned)
+        .collect()
+}
+
+/// Removes directories, the innermost first, until one has something in it.
+fn remove_empty(directories: &[PathBuf]) {
+    for directory in directories {
+        if fs::remove_dir(directory).is_err() {
+            break;
+        }
+    }
+}
+
+/// Waits until no other run claims or cleans up this directory, which none does for long. The lock goes
+/// with the file, or with the process. `None` if the directory has been removed or exchanged meanwhile.
+fn lock_directory(directory: &Path) -> Result<Option<File>> {
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let file = match File::open(directory) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::file("open directory", directory)(e)),
+    };
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::InvalidInput(format!(
+                    "{}: another program has locked this directory (flock). End it, or choose another \
+                     directory",
+                    directory.display()
+                )));
+            }
+            Err(TryLockError::Error(e)) => return Err(Error::file("lock directory", directory)(e)),
+        }
+    }
+    let own = file.metadata().map_err(Error::file("look up", directory))?;
+    let is_same = fs::metadata(directory)
+        .is_ok_and(|named| (named.dev(), named.ino()) == (own.dev(), own.ino()));
+    Ok(is_same.then_some(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn make(directory: &Path, files: &[&str]) {
+        fs::create_dir_all(directory).unwrap();
+        for file in files {
+            fs::write(directory.join(file), file).unwrap();
+        }
+    }
+
+    fn take(directory: &Path) -> Result<Arc<OutputClaim>> {
+        OutputClaim::take(directory, ExistingOutput::Refuse)
+    }
+
+    fn assert_refused<T: std::fmt::Debug>(result: Result<T>, why: &str) {
+        match result {
+            Err(Error::Refused(message)) => assert!(message.contains(why), "{message}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn killed_runs_are_cleaned_up_and_a_second_one_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path();
+        let dead = target.join(".compactor-1-1-0");
+        make(&dead, &["lock"]);
+        make(&dead.join("inside-0"), &["oa-7-big-Data.db"]);
+        make(target, &["oa-7-big-Filter.db", "oa-8-big-Filter.db"]);
+        let claim = take(target).unwrap();
+        assert!(!dead.exists());
+        assert!(!target.join("oa-7-big-Filter.db").exists());
+        assert!(target.join("oa-8-big-Filter.db").exists());
+        for existing in [
+            ExistingOutput::Refuse,
+            ExistingOutput::Replace,
+            ExistingOutput::Keep,
+        ] {
+            assert_refused(OutputClaim::take(target, existing), "another run");
+        }
+        drop(claim);
+        drop(take(target).unwrap());
+        assert_eq!(names(target), ["oa-8-big-Filter.db"]);
+    }
+
+    /// Of a run that was killed while it made or removed its directory, and what looks like it.
+    #[test]
+    fn only_what_a_run_left_is_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path();
+        make(&target.join(".starting-compactor-1-1-0"), &[]);
+        make(&target.join(".starting-compactor-1-1-1"), &["lock"]);
+        make(&target.join(".compactor-1-1-2"), &[]);
+        make(&target.join(".compactor-1-1-3"), &["oa-7-big-Data.db"]);
+        make(&target.join(".compactor-notes"), &["lock"]);
+        make(target, &["oa-7-big-Filter.db"]);
+        drop(take(target).unwrap());
+        let left = [".compactor-1-1-3", ".compactor-notes", "oa-7-big-Filter.db"];
+        assert_eq!(names(target), left);
+        assert!(target.join(".compactor-notes/lock").exists());
+    }
+
+    #[test]
+    fn claimed_at_the_same_time_by_one_only() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path().join("new/out");
+        let at_work = std::sync::atomic::AtomicUsize::new(0);
+        let taken = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        match take(&target) {
+                            Ok(claim) => {
+                                assert_eq!(at_work.fetch_add(1, Ordering::SeqCst), 0);
+                                let staging = Staging::create(&claim).unwrap();
+                                assert!(staging.directory().is_dir());
+                                taken.fetch_add(1, Ordering::SeqCst);
+                                at_work.fetch_sub(1, Ordering::SeqCst);
+                            }
+                            Err(Error::Refused(message)) => {
+                                assert!(message.contains("another run"), "{message}");
+                            }
+                            Err(other) => panic!("{other}"),
+                        }
+                    }
+                });
+            }
+        });
+        assert!(taken.into_inner() > 0);
+        // Whoever found the directory there leaves it.
+        assert!(!target.exists() || names(&target).is_empty());
+    }
+
+    #[test]
+    fn sstables_that_are_there_are_refused_or_replaced() {
+        let temp = tempfile::tempdir().unwrap();
+        for name in ["oa-1-big-Data.db", "la-1-big-Data.db", "ks-t-jb-1-Data.db"] {
+            let target = temp.path().join(name).join("out");
+            make(&target, &[name, "oa-2-big-Data.db", "notes"]);
+            assert_refused(take(&target), "and 1 more");
+            assert_refused(
+                OutputClaim::check(&target, ExistingOutput::Refuse),
+                "holds SSTables",
+            );
+            assert_eq!(names(&target).len(), 3);
+        }
+        let parent = temp.path().join("oa-1-big-Data.db");
+        let target = parent.join("out");
+        make(&target.join("mine"), &["file"]);
+        let replace = || OutputClaim::take(&target, ExistingOutput::Replace).unwrap();
+        let before = names(&target);
+        let claim = replace();
+        fs::write(claim.directory().join("oa-3-big-Data.db"), "x").unwrap();
+        drop(claim);
+        assert_eq!(names(&target), before, "not committed");
+
+        let claim = replace();
+        let components = [Component::Data, Component::Toc];
+        let descriptor = Descriptor::new("", compactor_sstable::Version::Oa, "3".parse().unwrap());
+        let staging = Staging::create(&claim).unwrap();
+        for component in components {
+            fs::write(staging.path(&descriptor, component), "new").unwrap();
+        }
+        staging.publish(&descriptor, &components).unwrap();
+        assert_eq!(names(&target).len(), before.len() + 1, "and the lock");
+        claim.commit().unwrap();
+        claim.commit().unwrap();
+        let sstables = |name: &String| name.starts_with("oa-");
+        let new = ["oa-3-big-Data.db", "oa-3-big-TOC.txt"];
+        let found: Vec<String> = names(&target).into_iter().filter(sstables).collect();
+        assert_eq!(found, new);
+        assert!(Staging::create(&claim).is_err(), "it has been replaced");
+        drop(claim);
+        assert_eq!(names(&target), ["mine", "notes", new[0], new[1]]);
+        assert!(target.join("mine/file").exists());
+        assert_eq!(names(&parent), ["out"]);
+    }
+
+    #[test]
+    fn directories_that_are_a_nodes() {
+        let temp = tempfile::tempdir().unwrap();
+        let id = "0123456789abcdef0123456789abcdef";
+        let live = temp.path().join(format!("ks/t-{id}"));
+        make(&live, &["oa-1-big-Data.db"]);
+        for inside in ["backups", "snapshots/before"] {
+            assert_refused(take(&live.join(inside)), "snapshots and backups");
+        }
+        assert_refused(take(&temp.path().join("ks/t")), "instead of its own");
+        drop(take(&temp.path().join("ks/other")).unwrap());
+        let replaced = OutputClaim::take(&live, ExistingOutput::Replace);
+        assert_refused(replaced, "a node's own directory");
+        assert_eq!(names(temp.path()), ["ks"]);
+        assert_eq!(names(&live), ["oa-1-big-Data.db"]);
+    }
+}
