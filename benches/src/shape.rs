@@ -8,6 +8,7 @@ use compactor_sstable::data::cell::{CellView, Liveness};
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
+use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::types::CqlType;
 
 use crate::random::Random;
@@ -130,6 +131,7 @@ impl Shape {
             } else {
                 0
             },
+            stated: StatedExtremes::ANY,
             clustering: ClusteringComparator::new(clustering).expect("types that have an order"),
             static_columns: Vec::new(),
             regular_columns: columns

@@ -34,7 +34,15 @@ fn table(directory: &Path, name: &str, seed: &str) -> PathBuf {
     let made = compactor(
         directory,
         &[
-            "generate", "--output", name, "--rows", "2000", "--sstables", "3", "--seed", seed,
+            "generate",
+            "--output",
+            name,
+            "--rows",
+            "2000",
+            "--sstables",
+            "3",
+            "--seed",
+            seed,
         ],
     );
     assert_done(&made);
@@ -121,7 +129,12 @@ fn an_output_of_nothing_replaces_too() {
     let compacted = ["compact", "apart", "--output", "out", "--replace-output"];
     assert_done(&compactor(here, &compacted));
     assert!(data_files(&here.join("out")).len() <= 1);
-    let nothing = ["compact", "apart", "--output", one.parent().unwrap().to_str().unwrap()];
+    let nothing = [
+        "compact",
+        "apart",
+        "--output",
+        one.parent().unwrap().to_str().unwrap(),
+    ];
     let nothing = [&nothing[..], &["--replace-output"]].concat();
     assert_done(&compactor(here, &nothing));
     assert!(data_files(&here.join("out")).is_empty());
@@ -196,7 +209,11 @@ fn a_second_run_into_the_same_directory_is_refused_at_once() {
         assert!(first.try_wait().unwrap().is_none(), "it has ended");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    for more in [&["merge"][..], &["compact", "--major"], &["merge", "--verify"]] {
+    for more in [
+        &["merge"][..],
+        &["compact", "--major"],
+        &["merge", "--verify"],
+    ] {
         let rest = [table.to_str().unwrap(), "--output", "out"];
         let out = compactor(here, &[more, &rest].concat());
         assert_refused(&out, "another run");
@@ -209,7 +226,12 @@ fn a_second_run_into_the_same_directory_is_refused_at_once() {
     assert_done(&compactor(here, &again));
     assert_eq!(data_files(&here.join("out")).len(), 1);
     let hidden = files(&here.join("out"));
-    assert!(hidden.iter().all(|path| !path.to_str().unwrap().contains("/.")), "{hidden:?}");
+    assert!(
+        hidden
+            .iter()
+            .all(|path| !path.to_str().unwrap().contains("/.")),
+        "{hidden:?}"
+    );
 }
 
 #[test]
