@@ -1,6 +1,7 @@
 //! All of it on one daemon: tables, flushes, the node's compaction, our commands, and the ways back.
 
 use std::fmt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -8,10 +9,10 @@ use anyhow::{Context, Result};
 use super::commands::Compactor;
 use super::kind::Kind;
 use super::node::Node;
-use super::tables::{self, KEYSPACE, Table};
+use super::tables::{self, CHUNK_END, DICTIONARY, KEYSPACE, Table};
 use super::view::View;
 use super::workflows::{Workflows, live};
-use super::{parity, snapshot};
+use super::{parity, snapshot, tools};
 
 /// Steps that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,12 @@ pub struct Outcome {
     pub views: usize,
     /// SSTables of the node that our commands were run on.
     pub sstables: usize,
+    /// Those of them that end in an empty chunk, as a node's own compaction leaves them.
+    pub empty_ends: usize,
+    /// Those of these whose content ends where a chunk does.
+    pub chunk_ends: usize,
+    /// Those of them that are compressed with a dictionary.
+    pub dictionaries: usize,
     /// Tables whose merge is the node's compaction to the byte.
     pub equal: usize,
     /// Resident memory of the daemon at its greatest, in bytes.
@@ -57,11 +64,13 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} tables, {} rows seen {} times, commands on {} SSTables, {} merges equal to the byte, {} MiB, {} failures, {:.0} s",
+            "{} tables, {} rows seen {} times, commands on {} SSTables ({} end in an empty chunk, {} have a dictionary), {} merges equal to the byte, {} MiB, {} failures, {:.0} s",
             self.tables,
             self.rows,
             self.views,
             self.sstables,
+            self.empty_ends,
+            self.dictionaries,
             self.equal,
             self.peak_memory >> 20,
             self.failures.len(),
@@ -100,6 +109,9 @@ impl Campaign {
                 rows: 0,
                 views: 0,
                 sstables: 0,
+                empty_ends: 0,
+                chunk_ends: 0,
+                dictionaries: 0,
                 equal: 0,
                 peak_memory: 0,
                 failures: Vec::new(),
@@ -110,7 +122,10 @@ impl Campaign {
         };
         anyhow::ensure!(!run.tables.is_empty(), "no table of that name");
         run.log("is up");
-        run.all(&compactor, self.part)?;
+        if let Err(error) = run.all(&compactor, self.part) {
+            let journal = run.node.journal()?;
+            return Err(error.context(journal.complaints(0, KEYSPACE).join("\n")));
+        }
         run.outcome.elapsed = begin.elapsed();
         Ok(run.outcome)
     }
@@ -139,9 +154,13 @@ impl Run<'_> {
                 .with_context(|| table.name)?;
         }
         self.log("commands");
+        self.check_marks();
+        if part == Part::Whole {
+            self.offline_writer(compactor, scratch.path())?;
+        }
 
         self.each("import beside", |node, table| {
-            workflows.import_beside(node, table, "flushed")
+            workflows.import_beside(node, table, "flushed", "beside")
         });
         self.look("after an import beside")?;
         self.each("replace by strategy", |node, table| {
@@ -152,10 +171,17 @@ impl Run<'_> {
             workflows.replace_by_major(node, table, "compacted")
         });
         self.look("after truncation and import of a major compaction's")?;
-        self.maintain(part)?;
+        self.maintain(compactor, scratch.path(), part)?;
 
+        // What is swapped is several SSTables, some of which are repaired where a tool says so.
+        self.each("import beside again", |node, table| {
+            workflows.import_beside(node, table, "flushed", "again")
+        });
         self.outcome.peak_memory = self.node.peak_memory()?;
         self.node.stop()?;
+        if part == Part::Whole {
+            self.tools(compactor, scratch.path());
+        }
         self.each("swap", |node, table| workflows.swap(node, table));
         self.verify_offline(part);
         self.node.start_again()?;
@@ -197,6 +223,15 @@ impl Run<'_> {
                     .with_context(|| table.name)?;
             }
             self.node.nodetool(&["flush", KEYSPACE])?;
+            if round == 1 {
+                let told = self
+                    .tables
+                    .iter()
+                    .filter(|table| !table.nodetool.is_empty());
+                for table in told {
+                    self.node.nodetool(&table.nodetool)?;
+                }
+            }
         }
         // What is to be over in a second is over.
         std::thread::sleep(Duration::from_secs(3));
@@ -205,19 +240,20 @@ impl Run<'_> {
     }
 
     /// Runs our commands on both snapshots of a table, and compares our merge with the node's.
-    fn commands(
-        &mut self,
-        compactor: &Compactor,
-        table: &Table,
-        scratch: &std::path::Path,
-    ) -> Result<()> {
+    fn commands(&mut self, compactor: &Compactor, table: &Table, scratch: &Path) -> Result<()> {
         let mut merged = Vec::new();
         for tag in ["flushed", "compacted"] {
             let directory = snapshot::directory(&self.node, table, tag)?;
             let sstables = snapshot::data_files(&directory)?;
-            self.outcome.sstables += sstables.len();
             if sstables.is_empty() {
                 continue;
+            }
+            for data in &sstables {
+                let marks = parity::marks(data)?;
+                self.outcome.sstables += 1;
+                self.outcome.dictionaries += usize::from(marks.dictionary);
+                self.outcome.empty_ends += usize::from(marks.empty_end);
+                self.outcome.chunk_ends += usize::from(marks.empty_end && marks.chunk_end);
             }
             let place = scratch.join("commands").join(tag).join(table.name);
             for failure in compactor.try_everything(&directory, &place)? {
@@ -229,53 +265,159 @@ impl Run<'_> {
             self.fail(format!("{}: nothing was flushed", table.name));
             return Ok(());
         };
-        let theirs = merged.get(1).map_or(&[][..], |(sstables, _)| sstables);
-        match (ours.as_slice(), theirs) {
-            ([], []) => self.outcome.equal += 1,
-            ([ours], [theirs]) => {
-                let differences = parity::differences(theirs, ours)?;
-                if differences.is_empty() {
-                    self.outcome.equal += 1;
-                }
-                for difference in differences {
-                    self.fail(format!(
-                        "{}: merge and compaction: {difference}",
-                        table.name
-                    ));
-                }
+        if self.node.kind().has_cursors() {
+            return Ok(());
+        }
+        // What is left of the node's compaction, and our merge of that.
+        let (theirs, again) = match merged.get(1) {
+            Some((sstables, again)) => (&sstables[..], &again[..]),
+            None => (&[][..], &[][..]),
+        };
+        let differences = match (&ours[..], theirs, again) {
+            ([], [], _) => Vec::new(),
+            ([ours], [theirs], _) => parity::differences(self.node.kind(), theirs, ours)?,
+            // By ranges, windows or shards; rows are the same all the same.
+            ([ours], _, [again]) if parity::is_same_content(ours, again)? => {
+                self.log(&format!(
+                    "{}: {} SSTables of the node's",
+                    table.name,
+                    theirs.len()
+                ));
+                return Ok(());
             }
-            (ours, theirs) => self.log(&format!(
-                "{}: {} SSTables of ours and {} of the node's",
-                table.name,
+            _ => vec![format!(
+                "other rows in {} SSTables of ours and {} of the node's",
                 ours.len(),
                 theirs.len()
-            )),
+            )],
+        };
+        if differences.is_empty() {
+            self.outcome.equal += 1;
+        }
+        for difference in differences {
+            self.fail(format!(
+                "{}: merge and compaction: {difference}",
+                table.name
+            ));
         }
         Ok(())
     }
 
-    /// What operators let a node do to its SSTables.
-    fn maintain(&mut self, part: Part) -> Result<()> {
+    /// Files without what only real nodes leave in them would prove nothing.
+    fn check_marks(&mut self) {
+        if self.outcome.empty_ends == 0 {
+            self.fail("no SSTable ends in an empty chunk".to_owned());
+        }
+        let has = |name| self.tables.iter().any(|table| table.name == name);
+        let (trained, exact) = (has(DICTIONARY), has(CHUNK_END));
+        if trained && self.outcome.dictionaries == 0 {
+            self.fail("no SSTable is compressed with a dictionary".to_owned());
+        }
+        if exact && self.outcome.chunk_ends == 0 {
+            self.fail("no content ends where a chunk does".to_owned());
+        }
+    }
+
+    /// What CQLSSTableWriter writes, and what sstableloader makes of it in the node.
+    fn offline_writer(&mut self, compactor: &Compactor, scratch: &Path) -> Result<()> {
+        let written = tools::write_offline(&self.node)?;
+        for failure in tools::examine(compactor, &written, &scratch.join("CQLSSTableWriter")) {
+            self.fail(format!("CQLSSTableWriter: {failure}"));
+        }
+        self.log("CQLSSTableWriter");
+        // It is not among the jars of later releases.
+        if self.node.kind().major() < 6 {
+            self.node.client()?.run(&[tools::loaded_table()])?;
+            for data in &written {
+                self.node.load(data.parent().context("a directory")?)?;
+            }
+            let directory = self.node.table_directory(KEYSPACE, tools::LOADED)?;
+            let loaded = live(&directory)?;
+            anyhow::ensure!(!loaded.is_empty(), "sstableloader brought nothing");
+            for failure in tools::examine(compactor, &loaded, &scratch.join("sstableloader")) {
+                self.fail(format!("sstableloader: {failure}"));
+            }
+            self.log("sstableloader");
+        }
+        Ok(())
+    }
+
+    /// Each offline tool on one table, and our commands on what it leaves.
+    fn tools(&mut self, compactor: &Compactor, scratch: &Path) {
+        let Some(table) = self.tables.first().map(|table| table.name) else {
+            return;
+        };
+        let is_sound = self.node.kind().scrubs_soundly(table);
+        let scrub = is_sound.then_some(tools::SCRUB);
+        for tool in scrub.into_iter().chain(tools::TOOLS) {
+            let left = tool.run(&self.node, table).and_then(|()| {
+                let sstables = live(&self.node.table_directory(KEYSPACE, table)?)?;
+                Ok(tools::examine(
+                    compactor,
+                    &sstables,
+                    &scratch.join(tool.name),
+                ))
+            });
+            match left {
+                Ok(failures) => {
+                    for failure in failures {
+                        self.fail(format!("{}: {failure}", tool.name));
+                    }
+                }
+                Err(error) => self.fail(format!("{}: {error:#}", tool.name)),
+            }
+            self.log(tool.name);
+        }
+    }
+
+    /// What operators let a node do to its SSTables, and what our commands make of what that leaves.
+    fn maintain(&mut self, compactor: &Compactor, scratch: &Path, part: Part) -> Result<()> {
         let mut commands: Vec<&[&str]> = vec![
             &["verify", "-e", "-f", KEYSPACE],
             &["compact", KEYSPACE],
             &["repair", "-full", KEYSPACE],
             &["garbagecollect", "-g", "CELL", KEYSPACE],
+            &["relocatesstables", KEYSPACE],
             &["upgradesstables", "-a", KEYSPACE],
         ];
-        if self.node.kind().scrubs_soundly() {
-            commands.push(&["scrub", "-ns", KEYSPACE]);
+        let kind = self.node.kind();
+        let scrubbed = self.tables.iter().map(|table| table.name);
+        let scrubbed = scrubbed.filter(|table| kind.scrubs_soundly(table));
+        let scrub: Vec<&str> = ["scrub", "-ns", KEYSPACE]
+            .into_iter()
+            .chain(scrubbed)
+            .collect();
+        // With no table named it would scrub all.
+        if scrub.len() > 3 {
+            commands.push(&scrub);
         }
         for command in commands {
-            match self.node.nodetool(command) {
-                Ok(_) if part == Part::Whole => {
-                    self.look(&format!("after nodetool {command:?}"))?
-                }
-                Ok(_) => {}
-                Err(error) => self.fail(format!("{error:#}")),
+            if let Err(error) = self.node.nodetool(command) {
+                self.fail(format!("{error:#}"));
+            }
+            if part == Part::Whole {
+                let name = format!("after nodetool {}", command[0]);
+                self.look(&name)?;
+                self.examine_all(compactor, &scratch.join(command[0]), command[0])?;
             }
         }
         self.look("after the node's maintenance")
+    }
+
+    /// Our commands on everything that the node has now.
+    fn examine_all(&mut self, compactor: &Compactor, scratch: &Path, tag: &str) -> Result<()> {
+        snapshot::take(&mut self.node, tag)?;
+        for table in self.tables.clone() {
+            let sstables = snapshot::data_files(&snapshot::directory(&self.node, table, tag)?)?;
+            if sstables.is_empty() {
+                continue;
+            }
+            self.outcome.sstables += sstables.len();
+            for failure in tools::examine(compactor, &sstables, &scratch.join(table.name)) {
+                self.fail(format!("{} after {tag}: {failure}", table.name));
+            }
+        }
+        Ok(())
     }
 
     /// What sstableverify says of tables that were swapped in; of some, since each takes a JVM.
@@ -334,10 +476,4 @@ impl Run<'_> {
             self.begin.elapsed().as_secs_f64()
         );
     }
-}
-
-/// Data.db files that a node has of a table now.
-#[expect(dead_code, reason = "tools.rs will")]
-fn sstables(node: &Node, table: &Table) -> Result<usize> {
-    Ok(live(&node.table_directory(KEYSPACE, table.name)?)?.len())
 }

@@ -74,8 +74,25 @@ impl Compactor {
         output: &Path,
         options: &[&str],
     ) -> Result<Vec<PathBuf>> {
-        let (input, place) = (text(input), text(output));
-        let mut arguments = vec![command, &input, "--output", &place, "--progress", "none"];
+        self.rewrite_all(command, &[&text(input)], output, options)
+    }
+
+    /// Merges SSTables, some or all of a table; the output must be sound.
+    pub(crate) fn merge(&self, inputs: &[&str], output: &Path) -> Result<Vec<PathBuf>> {
+        self.rewrite_all("merge", inputs, output, &["--complete", "--verify"])
+    }
+
+    fn rewrite_all(
+        &self,
+        command: &str,
+        inputs: &[&str],
+        output: &Path,
+        options: &[&str],
+    ) -> Result<Vec<PathBuf>> {
+        let place = text(output);
+        let mut arguments = vec![command];
+        arguments.extend(inputs);
+        arguments.extend(["--output", &place, "--progress", "none"]);
         arguments.extend(options);
         self.run(&arguments)?;
         let outputs = snapshot::data_files(output)?;

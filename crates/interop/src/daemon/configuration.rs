@@ -89,6 +89,7 @@ commitlog_segment_size: 8MiB
 commitlog_total_space: 128MiB
 compaction_throughput: 0MiB/s
 concurrent_compactors: 1
+native_transport_max_threads: 8
 concurrent_reads: 8
 concurrent_writes: 8
 concurrent_counter_writes: 8

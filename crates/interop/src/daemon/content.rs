@@ -13,11 +13,9 @@ use crate::parity::component;
 /// What Data.db holds.
 pub(crate) fn read(data: &Path, version: Version) -> Result<Vec<u8>> {
     let stored = fs::read(data)?;
-    let file = component(data, "CompressionInfo.db");
-    if !file.exists() {
+    let Some(info) = compression(data, version)? else {
         return Ok(stored);
-    }
-    let info = CompressionInfo::parse(&fs::read(file)?, version, stored.len() as u64)?;
+    };
     let mut decompressor = ChunkDecompressor::for_file(&info)?;
     let mut content = Vec::new();
     for index in 0..info.chunk_count() {
@@ -31,4 +29,18 @@ pub(crate) fn read(data: &Path, version: Version) -> Result<Vec<u8>> {
         decompressor.decompress(bytes, chunk.offset, &mut content[at..])?;
     }
     Ok(content)
+}
+
+/// How Data.db is compressed, if it is.
+pub(crate) fn compression(data: &Path, version: Version) -> Result<Option<CompressionInfo>> {
+    let file = component(data, "CompressionInfo.db");
+    if !file.exists() {
+        return Ok(None);
+    }
+    let length = fs::metadata(data)?.len();
+    Ok(Some(CompressionInfo::parse(
+        &fs::read(file)?,
+        version,
+        length,
+    )?))
 }

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result};
 
+use super::tables::WIDE;
+
 /// A release and what it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
@@ -23,16 +25,27 @@ const MASKING: &str = "dynamic_data_masking_enabled: true";
 /// A flush may otherwise use another compressor than the table's.
 const FLUSH: &str = "flush_compression: table";
 
+/// The pipeline whose compaction ours is to the byte.
+const ITERATORS: &str = "cursor_compaction_enabled: false";
+/// The daemon whose compactions of BIG are those of the other pipeline, as they are by default.
+const CURSORS: &str = "6.0-alpha2-cursors";
+
 impl Kind {
     /// Every kind, oldest release first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         kind("4.1.10", "4.1.10", "nb", &[FLUSH]),
         kind("5.0.5", "5.0.5", "nb", &[FLUSH, MASKING]),
         kind("5.0.5-oa", "5.0.5", "oa", &[FLUSH, MASKING, NONE]),
         kind("5.0.5-da", "5.0.5", "da", &[FLUSH, MASKING, NONE, BTI]),
         kind("5.0.9", "5.0.9", "nb", &[FLUSH, MASKING]),
         kind("5.0.9-da", "5.0.9", "da", &[FLUSH, MASKING, NONE, BTI]),
-        kind("6.0-alpha2", "6.0-alpha2", "pa", &[FLUSH, MASKING, NONE]),
+        kind(
+            "6.0-alpha2",
+            "6.0-alpha2",
+            "pa",
+            &[FLUSH, MASKING, NONE, ITERATORS],
+        ),
+        kind(CURSORS, "6.0-alpha2", "pa", &[FLUSH, MASKING, NONE]),
         kind(
             "6.0-alpha2-ea",
             "6.0-alpha2",
@@ -61,12 +74,22 @@ impl Kind {
         }
     }
 
-    /// Whether the node's own `nodetool scrub` keeps every row.
+    /// Whether the node compacts by cursors, which decide ties otherwise and write some fields otherwise.
+    pub(crate) fn has_cursors(&self) -> bool {
+        self.name == CURSORS
+    }
+
+    /// Whether the node's own scrub keeps every row of a table.
     ///
-    /// That of 5.0.5 loses rows with TTLs, also of SSTables that the node alone has written: a ClassCastException and a
-    /// NullPointerException in SortedTableScrubber.
-    pub(crate) fn scrubs_soundly(&self) -> bool {
-        self.release != "5.0.5"
+    /// That of 5.0.5 and 5.0.9 loses rows with TTLs and range tombstones, also of SSTables that the node alone has
+    /// written, and leaves a digest that its own verifier refuses: a ClassCastException and a NullPointerException in
+    /// SortedTableScrubber. That of 6.0-alpha2 does so to a wide partition with range tombstones.
+    pub(crate) fn scrubs_soundly(&self, table: &str) -> bool {
+        match self.major() {
+            5 => false,
+            6 => table != WIDE,
+            _ => true,
+        }
     }
 }
 

@@ -13,13 +13,16 @@ mod journal;
 mod kind;
 mod node;
 mod nodetool;
+mod pair;
 mod parity;
 mod process;
 pub mod skip;
 mod snapshot;
 pub mod tables;
+mod tools;
 mod view;
 mod workflows;
 
 pub use campaign::{Campaign, Outcome, Part};
 pub use kind::Kind;
+pub use pair::Pair;

@@ -83,19 +83,19 @@ impl Node {
     pub(crate) fn start_again(&mut self) -> Result<()> {
         ensure!(self.daemon.is_none(), "the daemon runs");
         let jmx = format!("-Dcassandra.jmx.local.port={}", self.ports.jmx);
-        let agent = self.jvm.agent();
-        let mut flags = vec![
+        let flags = [
             "-Xms256M",
             "-Xmx896M",
             "-XX:MaxDirectMemorySize=256M",
             "-XX:ReservedCodeCacheSize=96M",
             "-ea",
+            // An index of vectors is built by no more threads than there are processors, and one, or writes fail.
+            "-XX:ActiveProcessorCount=32",
             "-Dcassandra.ring_delay_ms=1000",
             "-Dcassandra.skip_wait_for_gossip_to_settle=0",
             "-Djava.security.manager=allow",
             &jmx,
         ];
-        flags.extend(agent.as_deref());
         let stdout = self.home.join("logs/stdout.log");
         let output = OpenOptions::new().create(true).append(true).open(&stdout)?;
         let class = "org.apache.cassandra.service.CassandraDaemon";
@@ -180,10 +180,14 @@ impl Node {
 
     /// Runs one of Cassandra's offline tools by its class in `org.apache.cassandra.tools`; it must succeed.
     pub(crate) fn tool(&self, class: &str, arguments: &[&str]) -> Result<String> {
-        let class = format!("org.apache.cassandra.tools.{class}");
+        self.java(&format!("org.apache.cassandra.tools.{class}"), arguments)
+    }
+
+    /// Runs a class with the release's jars and the daemon's configuration; it must succeed.
+    pub(crate) fn java(&self, class: &str, arguments: &[&str]) -> Result<String> {
         let output = self
             .jvm
-            .command(&["-Xmx256M"], "logback-tools.xml", &class)
+            .command(&["-Xmx256M"], "logback-tools.xml", class)
             .args(arguments)
             .stdin(Stdio::null())
             .output()?;
@@ -196,6 +200,24 @@ impl Node {
             output.status
         );
         Ok(printed)
+    }
+
+    /// Brings SSTables into the node by sstableloader, which streams them.
+    pub(crate) fn load(&self, directory: &Path) -> Result<()> {
+        let [storage, native] =
+            [self.ports.storage, self.ports.native].map(|port| port.to_string());
+        let directory = directory.display().to_string();
+        let arguments = [
+            "--no-progress",
+            "-d",
+            "127.0.0.1",
+            "-p",
+            &native,
+            "-sp",
+            &storage,
+            &directory,
+        ];
+        self.tool("BulkLoader", &arguments).map(drop)
     }
 
     /// The directory that holds the table's SSTables.

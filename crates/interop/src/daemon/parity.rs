@@ -9,7 +9,21 @@ use compactor::sstable::version::Version;
 use serde_json::Value;
 
 use super::content;
-use crate::parity::{Reader, differences_by};
+use super::kind::Kind;
+use crate::parity::{Exception, Reader, differences_by};
+
+/// What is true of the files and not of what they hold; a level is the node's own.
+const OF_THE_FILE: [&str; 9] = [
+    "components",
+    "compression",
+    "id",
+    "keyspace",
+    "recorded_compression_ratio",
+    "sstable",
+    "sstable_level",
+    "table",
+    "total_bytes",
+];
 
 /// Reads with our own library: the node may be down, and it has moved on.
 struct Library(Version);
@@ -22,16 +36,55 @@ impl Reader for Library {
     fn metadata(&mut self, data: &Path) -> Result<Value> {
         let io = Io::new(IoOptions::default())?;
         let metadata = compactor::metadata::read(&io, data, &MetadataOptions::new(0))?;
-        Ok(serde_json::json!({ "stats": serde_json::to_value(metadata)? }))
+        let mut stats = serde_json::to_value(metadata)?;
+        if let Some(stats) = stats.as_object_mut() {
+            stats.retain(|name, _| !OF_THE_FILE.contains(&name.as_str()));
+        }
+        Ok(serde_json::json!({ "stats": stats }))
     }
 }
 
-/// Where the two are not the same, to the byte.
-pub(crate) fn differences(theirs: &Path, ours: &Path) -> Result<Vec<String>> {
-    let name = theirs.file_name().unwrap_or_default().to_string_lossy();
+/// Whether two SSTables hold the same rows, to the byte.
+pub(crate) fn is_same_content(one: &Path, other: &Path) -> Result<bool> {
+    Ok(content::read(one, version(one)?)? == content::read(other, version(other)?)?)
+}
+
+/// Where our SSTable is not the node's, to the byte.
+pub(crate) fn differences(kind: Kind, theirs: &Path, ours: &Path) -> Result<Vec<String>> {
+    let version = version(theirs)?;
+    let mut granted = vec![Exception::NodesOwn];
+    granted.extend((kind.major() < 5).then_some(Exception::OtherBuckets));
+    differences_by(&mut Library(version), version, theirs, ours, &granted)
+}
+
+/// What is not in every file.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Marks {
+    /// Chunks are compressed with a dictionary.
+    pub(crate) dictionary: bool,
+    /// The last chunk has no bytes.
+    pub(crate) empty_end: bool,
+    /// The last byte of the content is the last of a chunk.
+    pub(crate) chunk_end: bool,
+}
+
+/// What is special about an SSTable's compression.
+pub(crate) fn marks(data: &Path) -> Result<Marks> {
+    let info = content::compression(data, version(data)?)?;
+    Ok(info.map_or_else(Marks::default, |info| Marks {
+        dictionary: info.dictionary.is_some(),
+        empty_end: info.empty_chunk_count() > 0,
+        chunk_end: info
+            .data_len
+            .is_multiple_of(u64::from(info.params.chunk_len)),
+    }))
+}
+
+/// The version that a file's name begins with.
+fn version(data: &Path) -> Result<Version> {
+    let name = data.file_name().unwrap_or_default().to_string_lossy();
     let version = name.get(..2).context("a version")?;
-    let version = version
+    version
         .parse()
-        .map_err(|error| anyhow::anyhow!("{version}: {error}"))?;
-    differences_by(&mut Library(version), version, theirs, ours, &[])
+        .map_err(|error| anyhow::anyhow!("{version}: {error}"))
 }

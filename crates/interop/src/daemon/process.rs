@@ -118,6 +118,7 @@ impl Jvm {
             .arg(format!("-Djava.io.tmpdir={home}/tmp"))
             .arg(format!("-Duser.home={home}"))
             .arg(format!("-Dlogback.configurationFile={logback}"))
+            .args(self.agent())
             .args(flags)
             .arg("-cp")
             .arg(format!("{home}/conf:{}", self.toolchain.class_path))
@@ -130,7 +131,7 @@ impl Jvm {
     }
 
     /// The agent that measures memory, which releases before 5.0 cannot do without.
-    pub(crate) fn agent(&self) -> Option<String> {
+    fn agent(&self) -> Option<String> {
         let is_agent = |jar: &&str| {
             let name = Path::new(jar).file_name().and_then(OsStr::to_str);
             name.is_some_and(|name| name.starts_with("jamm-"))

@@ -3,6 +3,7 @@
 mod cassandra_5;
 mod compact;
 mod compression;
+mod daemons;
 mod damage;
 mod generated;
 mod mixed;

@@ -1,8 +1,9 @@
 //! One table of each compressor.
 
-use super::{Table, noise, text, time};
+use super::super::kind::Kind;
+use super::{CHUNK_END, DICTIONARY, KEYSPACE, Table, noise, text, time};
 
-pub(super) fn tables() -> Vec<Table> {
+pub(super) fn tables(kind: Kind) -> Vec<Table> {
     let lz4 = "'class': 'LZ4Compressor', 'lz4_compressor_type': 'high', 'chunk_length_in_kb': 4";
     let zstd = "'class': 'ZstdCompressor', 'compression_level': 5, 'chunk_length_in_kb': 16";
     let mut tables = vec![
@@ -25,8 +26,39 @@ pub(super) fn tables() -> Vec<Table> {
         ),
     ];
     let dictionary = "'class': 'ZstdDictionaryCompressor', 'chunk_length_in_kb': 4";
-    tables.push(table("dictionary", dictionary).since(6));
+    // Until there is a dictionary, chunks are compressed without one.
+    let train = [
+        "compressiondictionary",
+        "train",
+        "--force",
+        "--max-dict-size",
+        "4KiB",
+        "--max-total-sample-size",
+        "400KiB",
+        KEYSPACE,
+        DICTIONARY,
+    ];
+    tables.push(chunk_end(kind));
+    tables.push(table(DICTIONARY, dictionary).nodetool(&train).since(6));
     tables
+}
+
+/// A partition of one row, whose content is two chunks to the byte.
+fn chunk_end(kind: Kind) -> Table {
+    const CHUNK: usize = 4096;
+    let create = "CREATE TABLE $t (k int PRIMARY KEY, v blob) WITH compression =
+        {'class': 'LZ4Compressor', 'chunk_length_in_kb': 4}";
+    // A key with its length and its time of deletion; of the row flags, two sizes and the time; flags and length of the
+    // cell; the end of the partition.
+    let deletion = if kind.version == "nb" { 12 } else { 1 };
+    let rest = 2 + 4 + deletion + (1 + 2 + 1 + 1) + (1 + 2) + 1;
+    Table::new(CHUNK_END, create, |round, writes| {
+        writes.push(format!(
+            "INSERT INTO $t (k, v) VALUES (1, {}) USING TIMESTAMP {}",
+            noise(round, 2 * CHUNK - rest),
+            time(round, 0)
+        ));
+    })
 }
 
 fn table(name: &'static str, compression: &str) -> Table {

@@ -15,6 +15,15 @@ use crate::rng::Rng;
 /// The keyspace of all of them.
 pub(crate) const KEYSPACE: &str = "rig";
 
+/// The table whose later files are compressed with a dictionary.
+pub(crate) const DICTIONARY: &str = "dictionary";
+
+/// The table of wide partitions.
+pub(crate) const WIDE: &str = "wide";
+
+/// The table whose content ends where a chunk does.
+pub(crate) const CHUNK_END: &str = "chunk_end";
+
 /// Flushes that each table gets.
 pub(crate) const ROUNDS: u32 = 4;
 
@@ -29,8 +38,10 @@ pub struct Table {
     pub(crate) rounds: Vec<Round>,
     /// Queries whose answers must stay the same.
     pub(crate) queries: Vec<String>,
-    /// Materialized views of it.
-    pub(crate) views: Vec<&'static str>,
+    /// Materialized views of it: names, and the statements that make them.
+    pub(crate) views: Vec<(&'static str, &'static str)>,
+    /// What nodetool is told after the second flush.
+    pub(crate) nodetool: Vec<&'static str>,
     /// The first major release that has it.
     since: u32,
 }
@@ -62,6 +73,7 @@ impl Table {
             rounds: (0..ROUNDS).map(round).collect(),
             queries: Vec::new(),
             views: Vec::new(),
+            nodetool: Vec::new(),
             since: 4,
         }
     }
@@ -90,8 +102,14 @@ impl Table {
         self
     }
 
-    fn view(mut self, name: &'static str) -> Self {
-        self.views.push(name);
+    /// A materialized view, by its name and statement.
+    fn view(mut self, name: &'static str, create: &'static str) -> Self {
+        self.views.push((name, create));
+        self.after(create)
+    }
+
+    fn nodetool(mut self, arguments: &[&'static str]) -> Self {
+        self.nodetool = arguments.to_vec();
         self
     }
 
@@ -119,12 +137,14 @@ pub fn of(kind: Kind) -> Vec<Table> {
     let all = [
         shapes::tables(),
         columns::tables(),
-        compression::tables(),
+        compression::tables(kind),
         strategies::tables(),
         indexes::tables(),
     ];
     let mut tables: Vec<Table> = all.into_iter().flatten().collect();
     tables.retain(|table| table.since <= kind.major());
+    // Its cursors take static rows for damage once the table has no static column any more.
+    tables.retain(|table| !(kind.has_cursors() && table.name == "dropped"));
     tables
 }
 

@@ -1,6 +1,6 @@
 //! Shapes of partitions: narrow, wide, static, counted, expiring, deleted.
 
-use super::{Table, noise, text, time};
+use super::{Table, WIDE, noise, text, time};
 
 pub(super) fn tables() -> Vec<Table> {
     vec![
@@ -39,7 +39,7 @@ fn wide() -> Table {
     let create =
         "CREATE TABLE $t (k int, a int, b text, v blob, s text STATIC, PRIMARY KEY (k, a, b))
         WITH CLUSTERING ORDER BY (a DESC, b ASC)";
-    Table::new("wide", create, |round, writes| {
+    Table::new(WIDE, create, |round, writes| {
         for n in 0..120 {
             let (key, a, time) = (n % 2, n / 2 + round * 20, time(round, n));
             let (b, value) = (text(n, 20), noise(round * 500 + n, 900));

@@ -1,0 +1,34 @@
+package compactor.interop.daemon;
+
+import java.util.Map;
+import java.util.Set;
+
+import org.apache.cassandra.io.sstable.CQLSSTableWriter;
+
+/** CQLSSTableWriter, which writes SSTables without a node: DIRECTORY KEYSPACE.TABLE ROWS [sorted]. */
+public final class OfflineWriter
+{
+    private OfflineWriter() {}
+
+    public static void main(String[] arguments) throws Exception
+    {
+        String table = arguments[1];
+        int rows = Integer.parseInt(arguments[2]);
+        CQLSSTableWriter.Builder builder =
+            CQLSSTableWriter.builder()
+                            .inDirectory(arguments[0])
+                            .forTable("CREATE TABLE " + table + " (k int, c int, v text, m map<int, text>, s set<int>, PRIMARY KEY (k, c))")
+                            .using("INSERT INTO " + table + " (k, c, v, m, s) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?");
+        // Keys have to come in the order of their tokens then: one key does.
+        boolean sorted = arguments.length > 3;
+        if (sorted)
+            builder.sorted();
+        try (CQLSSTableWriter writer = builder.build())
+        {
+            for (int n = 0; n < rows; n++)
+                writer.addRow(sorted ? 1 : n % 97, n, "value " + n, Map.of(n, "m"), Set.of(n), 1_700_000_000_000_000L + n,
+                              n % 5 == 0 ? 8_640_000 : 0);
+        }
+        System.exit(0);
+    }
+}

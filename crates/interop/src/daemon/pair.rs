@@ -1,0 +1,207 @@
+//! Two daemons: what streaming, repair and anticompaction leave in files.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::commands::Compactor;
+use super::configuration::Ports;
+use super::kind::Kind;
+use super::node::Node;
+use super::tables::{self, KEYSPACE, Table};
+use super::view::View;
+use super::workflows::{Workflows, live};
+use super::{snapshot, tools};
+
+/// Tables that are streamed: with and without compression, counters, statics, deletions and TTLs among them.
+const TABLES: [&str; 9] = [
+    "kv",
+    "wide",
+    "statics",
+    "counters",
+    "ttl",
+    "deletions",
+    "collections",
+    "uncompressed",
+    "zstd",
+];
+
+/// Two daemons of a kind.
+#[derive(Debug, Clone, Copy)]
+pub struct Pair {
+    /// Both are of it.
+    pub kind: Kind,
+}
+
+impl Pair {
+    /// Lets a second daemon join a first one, repairs both, and examines what lies in each after every step. Returns what
+    /// is not as it should be.
+    ///
+    /// # Errors
+    /// A daemon that does not start, say.
+    pub fn run(&self) -> Result<Vec<String>> {
+        let compactor = Compactor::find()?;
+        let tables: Vec<Table> = tables::of(self.kind);
+        let tables: Vec<&Table> = tables
+            .iter()
+            .filter(|table| TABLES.contains(&table.name))
+            .collect();
+        let scratch = tempfile::Builder::new()
+            .prefix("compactor-pair-")
+            .tempdir()?;
+        let mut run = Run {
+            kind: self.kind,
+            compactor: &compactor,
+            tables,
+            scratch: scratch.path(),
+            failures: Vec::new(),
+            begin: Instant::now(),
+        };
+        run.all()?;
+        Ok(run.failures)
+    }
+}
+
+struct Run<'a> {
+    kind: Kind,
+    compactor: &'a Compactor,
+    tables: Vec<&'a Table>,
+    scratch: &'a Path,
+    failures: Vec<String>,
+    begin: Instant,
+}
+
+impl Run<'_> {
+    fn all(&mut self) -> Result<()> {
+        let mut first = Node::start(self.kind)?;
+        let mut schema = vec![format!(
+            "CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+        )];
+        for table in &self.tables {
+            schema.extend(table.schema.iter().map(|statement| table.fill(statement)));
+        }
+        first.client()?.run(&schema)?;
+        first.nodetool(&["disableautocompaction", KEYSPACE])?;
+        self.write(&mut first, 0)?;
+        self.write(&mut first, 1)?;
+        // The tables of a node that has been here for a while are compacted.
+        first.nodetool(&["compact", KEYSPACE])?;
+        self.write(&mut first, 2)?;
+
+        let mut second = Node::join(self.kind, Ports::free()?, first.storage_port())?;
+        self.examine(&mut second, "bootstrap")?;
+        first.nodetool(&["cleanup", KEYSPACE])?;
+        self.examine(&mut first, "cleanup")?;
+
+        let replication = format!(
+            "ALTER KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 2}}"
+        );
+        first.client()?.run(&[replication])?;
+        second.nodetool(&["repair", "-full", KEYSPACE])?;
+        self.examine(&mut second, "repair -full")?;
+        self.examine(&mut first, "repair -full")?;
+
+        self.write(&mut first, 3)?;
+        second.nodetool(&["flush", KEYSPACE])?;
+        first.nodetool(&["repair", KEYSPACE])?;
+        for node in [&mut first, &mut second] {
+            self.examine(node, "incremental repair")?;
+            self.count_repaired(node)?;
+        }
+
+        // What one node has is what the other one has, also after all of it is merged.
+        let expected = View::of(&mut first, &self.tables)?;
+        self.compare(&expected, &mut second, "on the second node")?;
+        second.stop()?;
+        let workflows = Workflows {
+            compactor: self.compactor,
+            scratch: self.scratch,
+        };
+        for table in self.tables.clone() {
+            if let Err(error) = workflows.swap(&second, table) {
+                self.failures
+                    .push(format!("{}: swap: {error:#}", table.name));
+            }
+        }
+        second.start_again()?;
+        // Alone it answers for itself.
+        first.stop()?;
+        self.compare(
+            &expected,
+            &mut second,
+            "on the second node, swapped in place",
+        )
+    }
+
+    fn write(&mut self, node: &mut Node, round: usize) -> Result<()> {
+        for table in &self.tables {
+            let fill = |list: &[String]| list.iter().map(|s| table.fill(s)).collect::<Vec<_>>();
+            let client = node.client()?;
+            client
+                .run_concurrently(&fill(&table.rounds[round].writes))
+                .with_context(|| table.name)?;
+        }
+        node.nodetool(&["flush", KEYSPACE])?;
+        // What is to be over in a second is over.
+        std::thread::sleep(Duration::from_secs(3));
+        Ok(())
+    }
+
+    /// Our commands on everything that a node has.
+    fn examine(&mut self, node: &mut Node, what: &str) -> Result<()> {
+        let tag = what.replace([' ', '-'], "_");
+        snapshot::take(node, &tag)?;
+        let mut count = 0;
+        for table in self.tables.clone() {
+            let sstables = snapshot::data_files(&snapshot::directory(node, table, &tag)?)?;
+            count += sstables.len();
+            if sstables.is_empty() {
+                continue;
+            }
+            let output = tempfile::Builder::new().tempdir_in(self.scratch)?;
+            for failure in tools::examine(self.compactor, &sstables, output.path()) {
+                self.failures
+                    .push(format!("{} after {what}: {failure}", table.name));
+            }
+        }
+        ensure!(count > 0, "{what} left no SSTables");
+        self.log(&format!("{count} SSTables after {what}"));
+        Ok(())
+    }
+
+    /// Incremental repair must have left repaired SSTables, or nothing was tried.
+    fn count_repaired(&mut self, node: &mut Node) -> Result<()> {
+        let mut repaired = 0;
+        for table in &self.tables {
+            for data in live(&node.table_directory(KEYSPACE, table.name)?)? {
+                let path = data.display().to_string();
+                let metadata = self.compactor.run(&["metadata", &path])?.stdout;
+                let line = metadata
+                    .lines()
+                    .find_map(|line| line.strip_prefix("Repaired at: "));
+                repaired += usize::from(line.is_some_and(|at| !at.starts_with('0')));
+            }
+        }
+        ensure!(repaired > 0, "nothing is repaired");
+        self.log(&format!("{repaired} SSTables are repaired"));
+        Ok(())
+    }
+
+    fn compare(&mut self, expected: &View, node: &mut Node, when: &str) -> Result<()> {
+        let found = View::of(node, &self.tables)?;
+        for difference in expected.differences(&found) {
+            self.failures.push(format!("{when}: {difference}"));
+        }
+        self.log(when);
+        Ok(())
+    }
+
+    fn log(&self, what: &str) {
+        println!(
+            "{:6.1} s  {} twice: {what}",
+            self.begin.elapsed().as_secs_f64(),
+            self.kind
+        );
+    }
+}
