@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use compactor::{ErrorKind, InputCheck, MergeRequest, Observer, Scope, catalog};
+use compactor::{ErrorKind, InputCheck, Observer, Scope, catalog};
 use compactor_examples::{directory_on_disk, sample_table};
 
 /// Prints progress and passes on that somebody wants the merge to end: a signal handler, another
@@ -54,13 +54,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let found = catalog::find(&[table])?;
 
     for stop_at_percent in [50, u64::MAX] {
-        let mut request = MergeRequest::new(found.sstables.clone(), &output);
+        // The schema beside the SSTables says how long tombstones must live.
+        let mut request = found.merge_request(&output);
         // All that the table has on this node: deletions past their grace can go.
         request.scope = Scope::Complete;
-        if let Some((_, table)) = &found.schema {
-            let grace_s = i64::from(table.options.gc_grace_seconds.unwrap_or(864_000));
-            request.gc_before_s = Some(request.now_s - grace_s);
-        }
         let job = compactor::open_merge(compactor::io::IoOptions::default(), request)?;
         let mut watcher = Watcher {
             total_bytes: job.uncompressed_bytes(),

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor::catalog::{self, Catalog};
-use compactor::sstable::schema::Table;
 use compactor::{Error, MergeRequest, Scope};
 
 use crate::io_args::IoArgs;
@@ -79,7 +78,7 @@ impl PurgeArgs {
         io: &IoArgs,
     ) -> anyhow::Result<(MergeRequest, Vec<String>)> {
         let mut notes = Vec::new();
-        let mut request = MergeRequest::new(catalog.sstables.clone(), output);
+        let mut request = catalog.merge_request(output);
         let table = catalog.schema.as_ref().map(|(_, table)| table);
         request.now_s = self.now.unwrap_or_else(now_s);
         request.scope = self.scope(catalog, &mut notes)?;
@@ -94,15 +93,8 @@ impl PurgeArgs {
         request.version = form.sstable_version;
         request.format = form.sstable_format();
         request.compression = form.compression(catalog)?;
-        request.only_purge_repaired = self
-            .only_purge_repaired_tombstones
-            .unwrap_or_else(|| table.is_some_and(Table::only_purge_repaired_tombstones));
-        request.table = table.cloned();
-        if let Some(options) = table.map(|t| &t.options) {
-            request.bloom_filter_fp_chance = options.bloom_filter_fp_chance;
-            if let Some(interval) = options.min_index_interval {
-                request.min_index_interval = interval.max(1);
-            }
+        if let Some(only_repaired) = self.only_purge_repaired_tombstones {
+            request.only_purge_repaired = only_repaired;
         }
         if let Some(table) = table.filter(|t| !t.indexes.is_empty()) {
             notes.push(format!(

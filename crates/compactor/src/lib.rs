@@ -1,13 +1,13 @@
 //! Merge Apache Cassandra SSTables outside the JVM.
 //!
 //! ```no_run
-//! use compactor::{MergeRequest, catalog};
+//! use compactor::catalog;
 //!
 //! # fn main() -> Result<(), compactor::Error> {
-//! let inputs = catalog::find(&["snapshot".into()])?;
-//! let mut request = MergeRequest::new(inputs.sstables, "merged");
+//! let found = catalog::find(&["snapshot".into()])?;
+//! // The schema beside them says how long tombstones must live.
+//! let mut request = found.merge_request("merged");
 //! request.scope = compactor::Scope::Complete;
-//! request.gc_before_s = Some(request.now_s - 864_000);
 //! let report = compactor::merge(request, &mut compactor::NoObserver)?;
 //! println!("{} partitions", report.partitions_written);
 //! # Ok(())
@@ -29,6 +29,7 @@ pub mod metadata;
 pub mod output_directory;
 pub mod process;
 pub mod report;
+mod request;
 pub mod scrub;
 pub mod verify;
 
