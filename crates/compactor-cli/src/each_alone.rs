@@ -136,18 +136,22 @@ impl Rewrite<'_> {
     /// # Errors
     /// If the output directory cannot be claimed, or the I/O layer cannot be set up.
     pub fn run(&self, mut requests: Vec<MergeRequest>) -> Result<Rewritten, Error> {
+        let inputs: Vec<PathBuf> = (requests.iter())
+            .flat_map(|request| request.inputs.iter().cloned())
+            .collect();
         // All of them go into one directory, which is this run's until the last is there.
         if let [first, others @ ..] = &mut requests[..] {
-            let claim = OutputClaim::take(&first.output_directory, first.existing_output)?;
+            let claim = OutputClaim::take(
+                &first.output_directory,
+                first.existing_output,
+                inputs.first().map(PathBuf::as_path),
+            )?;
             for other in others {
                 other.claim = Some(Arc::clone(&claim));
             }
             first.claim = Some(claim);
         }
         let requests = requests;
-        let inputs: Vec<PathBuf> = (requests.iter())
-            .flat_map(|request| request.inputs.iter().cloned())
-            .collect();
         let sizes = inputs.iter();
         let total_bytes = sizes.map(|p| catalog::roughly_uncompressed_bytes(p)).sum();
         let io = Io::new(self.io.options()).map_err(Error::from)?;

@@ -77,7 +77,7 @@ const PURGE: [&str; 4] = [
 fn merged(directory: &Path, inputs: &[PathBuf], output: &str, options: &[&str]) -> String {
     let mut arguments = vec!["merge"];
     arguments.extend(inputs.iter().map(|path| path.to_str().unwrap()));
-    arguments.extend(["--output", output]);
+    arguments.extend(["--flat", "--output", output]);
     arguments.extend(options);
     let out = compactor(directory, &arguments);
     assert!(out.status.success(), "{}", text(&out.stderr));
@@ -109,6 +109,7 @@ fn what_is_left_is_what_one_merge_leaves_whatever_runs_at_once() {
             let output = format!("out-{purging}-{concurrent}");
             let mut arguments = vec![
                 "compact",
+                "--flat",
                 table.to_str().unwrap(),
                 "--output",
                 &output,
@@ -176,6 +177,7 @@ fn a_major_compaction_is_one_merge() {
     let table = generated(temp.path(), "5");
     let mut arguments = vec![
         "compact",
+        "--flat",
         table.to_str().unwrap(),
         "--output",
         "out",
@@ -286,6 +288,7 @@ fn a_damaged_one_is_left_out_and_the_others_are_compacted() {
     fs::write(&damaged, bytes).unwrap();
     let arguments = [
         "compact",
+        "--flat",
         table.to_str().unwrap(),
         "--output",
         "out",

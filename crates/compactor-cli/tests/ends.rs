@@ -131,7 +131,7 @@ fn an_upgrade_that_is_interrupted_says_once_how_far_it_came() {
 fn a_file_that_appears_where_the_output_belongs_stays() {
     let directory = disk_directory();
     let script = "COMPACTOR generate --output data --size 1MiB >/dev/null 2>&1 || exit 9; \
-         COMPACTOR merge data/generated/kv-* --output new --throughput 1MiB & \
+         COMPACTOR merge data/generated/kv-* --flat --output new --throughput 1MiB & \
          while ! ls new/.compactor-* >/dev/null 2>&1; do sleep 0.01; done; \
          echo foreign > new/oa-4-big-Filter.db; wait $!";
     let (output, stderr) = shell(&directory, script);
@@ -204,7 +204,7 @@ fn a_report_on_a_full_disk_tells_that_the_outputs_are_in_place() {
         ),
         (
             format!("merge {data} --output merged"),
-            "the output is in place: merged/oa-",
+            "the output is in place: merged/generated/kv/oa-",
         ),
         (
             format!("scrub {data} --output scrubbed"),
@@ -236,7 +236,8 @@ fn a_limit_of_open_files_leaves_nothing() {
         let (output, stderr) = shell(&directory, &script);
         if output.status.success() {
             let hidden = |name: &String| name.starts_with('.');
-            assert!(!names(&directory.path().join("merged")).iter().any(hidden));
+            let merged = directory.path().join("merged/generated/kv");
+            assert!(!names(&merged).iter().any(hidden));
             std::fs::remove_dir_all(directory.path().join("merged")).unwrap();
             done += 1;
         } else {

@@ -1,4 +1,4 @@
-//! What lies in the output directory: SSTables of one generation, and of one run.
+//! What lies in the output directory: SSTables of one generation, and of one run, where a node imports them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -246,5 +246,155 @@ fn what_is_not_ours_stays() {
     assert_done(&compactor(here, &merge));
     for name in [".compactor-notes", ".compactor-1-2-3"] {
         assert!(here.join("out").join(name).join("mine").exists(), "{name}");
+    }
+}
+
+fn json(out: &Output) -> serde_json::Value {
+    assert_done(out);
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+#[test]
+fn outputs_are_laid_out_for_import_and_the_commands_say_so() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path().canonicalize().unwrap();
+    let own = table(&here, "own", "1");
+    let own = own.to_str().unwrap();
+    let odd = "it's a directory";
+    for command in [&["merge"][..], &["compact", "--major"]] {
+        for (output, flat, directory) in [
+            ("out", false, "out/generated/kv"),
+            ("flat", true, "flat"),
+            ("x/generated/kv", false, "x/generated/kv"),
+            (odd, false, "it's a directory/generated/kv"),
+        ] {
+            let run = |more: &[&str]| {
+                let flat: &[&str] = if flat { &["--flat"] } else { &[] };
+                let rest = [own, "--output", output];
+                compactor(&here, &[command, &rest, flat, more].concat())
+            };
+            let report = json(&run(&["--format", "json"]));
+            let path = Path::new(report["outputs"][0]["data_path"].as_str().unwrap());
+            assert_eq!(path.parent().unwrap(), Path::new(directory));
+            assert!(here.join(path).exists());
+            let absolute = here.join(directory);
+            let commands = &report["commands"];
+            match flat {
+                true => assert_eq!(*commands, serde_json::json!([])),
+                false => assert_eq!(
+                    *commands,
+                    serde_json::json!([
+                        {"purpose": "import", "argv": ["nodetool", "import", "--keep-repaired",
+                            "--extended-verify", "generated", "kv", absolute]},
+                        {"purpose": "verify",
+                            "argv": ["sstableverify", "-f", "-e", "generated", "kv"]},
+                    ])
+                ),
+            }
+            let again = run(&["--replace-output"]);
+            assert_done(&again);
+            let printed = text(&again.stdout);
+            assert_eq!(printed.contains("nodetool import"), !flat, "{printed}");
+            if output == odd {
+                assert!(
+                    printed.contains("'\\''s a directory/generated/kv'\n"),
+                    "{printed}"
+                );
+            }
+            let nested = fs::read_dir(here.join(directory)).unwrap();
+            assert!(nested.flatten().all(|entry| entry.path().is_file()));
+        }
+        for output in ["out", "flat", "x", odd] {
+            fs::remove_dir_all(here.join(output)).unwrap();
+        }
+    }
+}
+
+/// Without a directory's name or a schema; and with a schema alone.
+#[test]
+fn a_table_that_is_not_known_is_not_guessed() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let own = table(here, "own", "1");
+    let apart = here.join("apart");
+    fs::create_dir(&apart).unwrap();
+    for file in files(&own) {
+        fs::copy(&file, apart.join(file.file_name().unwrap())).unwrap();
+    }
+    let merge = |output: &str| {
+        let merge = ["merge", "apart", "--output", output, "--format", "json"];
+        let report = json(&compactor(here, &merge));
+        let path = report["outputs"][0]["data_path"].as_str().unwrap();
+        Path::new(path).parent().unwrap().to_owned()
+    };
+    assert_eq!(merge("known"), Path::new("known/generated/kv"));
+    fs::remove_file(apart.join("schema.cql")).unwrap();
+    assert_eq!(merge("unknown"), Path::new("unknown"));
+    let out = compactor(here, &["merge", "apart", "--output", "again"]);
+    assert!(
+        text(&out.stdout).contains("--schema"),
+        "{}",
+        text(&out.stdout)
+    );
+}
+
+/// A node that has the directory of a table without an id reads that instead of its own.
+#[test]
+fn a_nodes_data_directory_is_no_output_directory() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let own = table(here, "data", "1");
+    for command in [&["merge"][..], &["compact", "--major"]] {
+        let rest = [own.to_str().unwrap(), "--output", "data"];
+        let out = compactor(here, &[command, &rest].concat());
+        assert_refused(&out, "instead of its own");
+    }
+    assert!(!here.join("data/generated/kv").exists());
+}
+
+/// Needs root, as tests in a container have.
+#[test]
+fn what_root_writes_belongs_to_the_inputs_owner() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    if fs::metadata(here).unwrap().uid() != 0 {
+        eprintln!("SKIPPED: only root gives files away");
+        return;
+    }
+    let own = table(here, "own", "1");
+    for file in files(&own) {
+        chown(&file, Some(1234), Some(5678)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    }
+    chown(&own, Some(1234), Some(5678)).unwrap();
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o750)).unwrap();
+    let of = |path: &Path| {
+        let metadata = fs::metadata(path).unwrap();
+        (metadata.uid(), metadata.gid(), metadata.mode() & 0o777)
+    };
+    for command in [
+        &["merge"][..],
+        &["compact", "--major"],
+        &["upgrade", "--sstable-version", "nb"],
+        &["split", "--size", "20KiB"],
+        &["scrub"],
+    ] {
+        let rest = [own.to_str().unwrap(), "--output", "out"];
+        assert_done(&compactor(here, &[command, &rest].concat()));
+        let written = data_files(&here.join("out"));
+        assert!(!written.is_empty());
+        for data in &written {
+            assert_eq!(
+                of(data.parent().unwrap()),
+                (1234, 5678, 0o750),
+                "{command:?}"
+            );
+        }
+        for file in files(&here.join("out")) {
+            assert_eq!(of(&file), (1234, 5678, 0o640), "{}", file.display());
+        }
+        assert_eq!(of(&here.join("out")), (1234, 5678, 0o750), "{command:?}");
+        fs::remove_dir_all(here.join("out")).unwrap();
     }
 }

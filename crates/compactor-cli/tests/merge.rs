@@ -106,6 +106,7 @@ fn merges_and_reports() {
         &dir.path("out"),
         &[
             "--complete",
+            "--replace-output",
             "--format",
             "json",
             "--progress",
@@ -122,7 +123,8 @@ fn merges_and_reports() {
     );
     let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(report["output_version"], "nb");
-    // The id goes on behind what is there.
+    // The id goes on behind what is there, which is replaced.
+    assert_eq!(dir.names("out").len(), 8, "{:?}", dir.names("out"));
     assert!(dir.names("out").contains(&"nb-5-big-Data.db".to_owned()));
 
     let dry = merge(&inputs, &dir.path("dry"), &["--complete", "--dry-run"]);
@@ -407,7 +409,8 @@ fn output_where_a_node_would_load_it_is_refused() {
             assert_eq!(refused.status.code(), Some(4), "{stderr}");
             assert!(stderr.contains("--output"), "{stderr}");
         }
-        let merged = merge(&[&held], &dir.path("elsewhere"), &[]);
+        let elsewhere = dir.path(&format!("elsewhere-{}", below.len()));
+        let merged = merge(&[&held], &elsewhere, &[]);
         assert_eq!(merged.status.code(), Some(0), "{}", text(&merged.stderr));
     }
 }

@@ -53,6 +53,7 @@ fn few_descriptors_are_enough_for_many_sstables() {
     for (output, limit, passes) in [("one", 1024, 1), ("several", 160, 2), ("many", 64, 7)] {
         let arguments = [
             "merge",
+            "--flat",
             table,
             "--output",
             output,

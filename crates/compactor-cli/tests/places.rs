@@ -167,9 +167,11 @@ fn an_output_beside_hard_links_of_its_inputs_is_refused() {
     });
     let out = merge(here, &["real", "--output", "live"]);
     assert_refused(&out, "under another name");
-    // A copy of an input is another file: whoever put it there has a reason.
+    // A copy of an input is another file: it may be replaced, but not stay.
     table(here, "copies");
     let out = merge(here, &["real", "--output", "copies"]);
+    assert_refused(&out, "holds SSTables already");
+    let out = merge(here, &["real", "--output", "copies", "--replace-output"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
 }
 
@@ -238,6 +240,7 @@ fn a_complete_snapshot_is_not_the_complete_table() {
             snapshot.to_str().unwrap(),
             "--output",
             "later",
+            "--replace-output",
             "--complete",
         ];
         let out = merge(here, &arguments);

@@ -43,7 +43,9 @@ fn one_output_or_one_for_each_range() {
     let table = Path::new(data).parent().unwrap().to_str().unwrap();
     let merge = |output: &str, more: &[&str]| {
         let output = path(output);
-        let mut args = vec!["merge", table, "--output", &output, "--memory", "4MiB"];
+        let mut args = vec![
+            "merge", table, "--flat", "--output", &output, "--memory", "4MiB",
+        ];
         args.extend(more);
         compactor(&args)
     };

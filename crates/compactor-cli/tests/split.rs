@@ -234,7 +234,8 @@ fn a_merge_makes_outputs_of_a_size() {
     assert!(one.len() == 1 && many.len() > 3, "{many:?}");
     let rows = many.iter().map(|path| dump(&temp.path().join(path)));
     assert!(rows.collect::<String>() == dump(&temp.path().join(&one[0])));
-    let said = compactor(temp.path(), &arguments);
+    let again = [&arguments[..], &["--replace-output"]].concat();
+    let said = compactor(temp.path(), &again);
     assert!(
         text(&said.stdout).contains("merged 3 SSTables into"),
         "{}",

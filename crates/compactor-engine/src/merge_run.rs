@@ -11,6 +11,7 @@ use crate::budget::Budget;
 use crate::decode::Encoding;
 use crate::error::{Error, Result};
 use crate::header_union::column_map;
+use crate::input::InputSstable;
 use crate::inputs_at_open::InputsAtOpen;
 use crate::key_estimate::keys_per_sstable;
 use crate::merge_counts::MergeCounts;
@@ -217,12 +218,17 @@ impl MergeJob {
     /// # Errors
     /// As [`OutputClaim::take`].
     pub fn claim(&mut self) -> Result<Arc<OutputClaim>> {
-        let options = &mut self.options;
-        let claim = match options.claim.take() {
+        let claim = match self.options.claim.take() {
             Some(claim) => claim,
-            None => OutputClaim::take(&options.output_directory, options.existing_output)?,
+            None => {
+                let newest = self.inputs.first().or(self.fully_expired().first());
+                let like = newest.map(InputSstable::data_path);
+                let options = &self.options;
+                let directory = &options.output_directory;
+                OutputClaim::take(directory, options.existing_output, like.as_deref())?
+            }
         };
-        options.claim = Some(Arc::clone(&claim));
+        self.options.claim = Some(Arc::clone(&claim));
         Ok(claim)
     }
 

@@ -9,11 +9,11 @@ use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use compactor_io::sync_directory;
+use compactor_io::{Ownership, is_root, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::{Descriptor, DirectoryKind, NameError, TableDirectory};
 
@@ -51,17 +51,28 @@ pub struct OutputClaim {
     made: Vec<PathBuf>,
     /// Something could not be taken back: the run's directory says what, and stays.
     stays: AtomicBool,
+    /// For files, if they are somebody else's.
+    ownership: Option<Ownership>,
+    /// What a person should know.
+    note: Mutex<Option<String>>,
 }
 
 impl OutputClaim {
     /// Makes the directory if it does not exist, cleans up what killed runs left there, and keeps other runs
     /// out for as long as this lives.
     ///
+    /// `like` is the `Data.db` of an input: where this process is root, outputs get its owner, group and
+    /// mode, and directories that are made those of its directory. A node must own what it imports.
+    ///
     /// # Errors
     /// A refusal: another run is at work there, or was cut off in a way that only a node can clean up;
     /// it holds SSTables that are neither to stay nor can be replaced; or it is a node's. Or a failed file
     /// operation.
-    pub fn take(directory: &Path, existing: ExistingOutput) -> Result<Arc<OutputClaim>> {
+    pub fn take(
+        directory: &Path,
+        existing: ExistingOutput,
+        like: Option<&Path>,
+    ) -> Result<Arc<OutputClaim>> {
         refuse_directory_of_node(directory)?;
         let made = missing_directories(directory);
         let result = claim(directory, existing);
@@ -73,7 +84,8 @@ impl OutputClaim {
             None => (directory.to_owned(), run.path().to_owned()),
             Some(replacement) => (replacement.new_directory(), replacement.work().to_owned()),
         };
-        Ok(Arc::new(OutputClaim {
+        let owners = like.filter(|_| is_root()).and_then(Owners::of);
+        let claim = OutputClaim {
             target,
             work,
             run: Some(run),
@@ -81,7 +93,15 @@ impl OutputClaim {
             replacement,
             made,
             stays: AtomicBool::new(false),
-        }))
+            ownership: owners.as_ref().map(|owners| owners.of_files),
+            note: Mutex::new(None),
+        };
+        if let Some(owners) = owners {
+            for made in &claim.made {
+                claim.give(made, owners.of_directories);
+            }
+        }
+        Ok(Arc::new(claim))
     }
 
     /// A staging directory as an output directory: the lock of its run protects it.
@@ -95,6 +115,8 @@ impl OutputClaim {
             replacement: None,
             made: Vec::new(),
             stays: AtomicBool::new(false),
+            ownership: None,
+            note: Mutex::new(None),
         })
     }
 
@@ -140,6 +162,39 @@ impl OutputClaim {
         }
     }
 
+    /// What a person should know: that files could not be given to their owner.
+    pub fn note(&self) -> Option<String> {
+        self.note.lock().ok().and_then(|note| note.clone())
+    }
+
+    /// Gives a file that is about to be published to its owner.
+    ///
+    /// # Errors
+    /// A failed sync.
+    pub(crate) fn give_file(&self, path: &Path) -> Result<()> {
+        if let Some(ownership) = self.ownership
+            && self.give(path, ownership)
+        {
+            File::open(path)
+                .and_then(|file| file.sync_all())
+                .map_err(Error::file("sync", path))?;
+        }
+        Ok(())
+    }
+
+    fn give(&self, path: &Path, ownership: Ownership) -> bool {
+        let given = ownership.give_to(path);
+        if let Err(error) = &given
+            && let Ok(mut note) = self.note.lock()
+        {
+            let target = self.target.display();
+            note.get_or_insert_with(|| {
+                format!("outputs in {target} could not be given the owner of the inputs: {error}")
+            });
+        }
+        given.is_ok()
+    }
+
     /// The run's directory is to stay: it says what is to be taken back.
     pub(crate) fn leave(&self) {
         self.stays.store(true, Ordering::Relaxed);
@@ -165,6 +220,23 @@ impl Drop for OutputClaim {
         // With what was not to replace anything in the end.
         drop(self.replacement.take());
         remove_empty(&self.made);
+    }
+}
+
+/// Whom files and directories are for.
+struct Owners {
+    of_files: Ownership,
+    of_directories: Ownership,
+}
+
+impl Owners {
+    fn of(data: &Path) -> Option<Owners> {
+        let data = data.canonicalize().ok()?;
+        let directory = fs::metadata(data.parent()?).ok()?;
+        Some(Owners {
+            of_files: Ownership::of(&fs::metadata(&data).ok()?),
+            of_directories: Ownership::of(&directory).writable(),
+        })
     }
 }
 
@@ -306,15 +378,21 @@ fn is_data(path: &Path) -> bool {
 fn refuse_directory_of_node(directory: &Path) -> Result<()> {
     let named = std::path::absolute(directory).map_err(Error::file("look up", directory))?;
     let own = directory.canonicalize().unwrap_or(named);
-    let Some(table) = TableDirectory::parse(&own) else {
-        return Ok(());
-    };
-    if table.table_id.is_some() && table.kind != DirectoryKind::Live {
+    let is_copy =
+        |table: TableDirectory| table.table_id.is_some() && table.kind != DirectoryKind::Live;
+    if own
+        .ancestors()
+        .filter_map(TableDirectory::parse)
+        .any(is_copy)
+    {
         return Err(Error::Refused(format!(
             "{} is for a node's own snapshots and backups: choose another directory",
             directory.display()
         )));
     }
+    let Some(table) = TableDirectory::parse(&own) else {
+        return Ok(());
+    };
     let Some(parent) = own.parent().filter(|_| table.table_id.is_none()) else {
         return Ok(());
     };
@@ -405,7 +483,7 @@ mod tests {
     }
 
     fn take(directory: &Path) -> Result<Arc<OutputClaim>> {
-        OutputClaim::take(directory, ExistingOutput::Refuse)
+        OutputClaim::take(directory, ExistingOutput::Refuse, None)
     }
 
     fn assert_refused<T: std::fmt::Debug>(result: Result<T>, why: &str) {
@@ -432,7 +510,7 @@ mod tests {
             ExistingOutput::Replace,
             ExistingOutput::Keep,
         ] {
-            assert_refused(OutputClaim::take(target, existing), "another run");
+            assert_refused(OutputClaim::take(target, existing, None), "another run");
         }
         drop(claim);
         drop(take(target).unwrap());
@@ -504,7 +582,7 @@ mod tests {
         let parent = temp.path().join("oa-1-big-Data.db");
         let target = parent.join("out");
         make(&target.join("mine"), &["file"]);
-        let replace = || OutputClaim::take(&target, ExistingOutput::Replace).unwrap();
+        let replace = || OutputClaim::take(&target, ExistingOutput::Replace, None).unwrap();
         let before = names(&target);
         let claim = replace();
         fs::write(claim.directory().join("oa-3-big-Data.db"), "x").unwrap();
@@ -533,18 +611,68 @@ mod tests {
         assert_eq!(names(&parent), ["out"]);
     }
 
+    /// Needs root, which tests in a container are.
+    #[test]
+    fn what_root_makes_is_the_inputs_owners() {
+        if !is_root() {
+            eprintln!("SKIPPED: only root gives files away");
+            return;
+        }
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let temp = tempfile::tempdir().unwrap();
+        let input = temp.path().join("in/oa-1-big-Data.db");
+        make(&temp.path().join("in"), &["oa-1-big-Data.db"]);
+        let set = |path: &Path, uid, mode| {
+            chown(path, Some(uid), Some(uid + 1)).unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(input.parent().unwrap(), 4321, 0o550);
+        set(&input, 1234, 0o640);
+        let of = |path: &Path| {
+            let metadata = fs::metadata(path).unwrap();
+            (metadata.uid(), metadata.gid(), metadata.mode() & 0o7777)
+        };
+        let root = of(temp.path());
+        let target = temp.path().join("out/ks/t");
+        let components = [Component::Data, Component::Toc];
+        let descriptor = Descriptor::new("", compactor_sstable::Version::Oa, "3".parse().unwrap());
+        for existing in [ExistingOutput::Refuse, ExistingOutput::Replace] {
+            let claim = OutputClaim::take(&target, existing, Some(&input)).unwrap();
+            let staging = Staging::create(&claim).unwrap();
+            for component in components {
+                fs::write(staging.path(&descriptor, component), "new").unwrap();
+            }
+            staging.publish(&descriptor, &components).unwrap();
+            claim.commit().unwrap();
+            assert_eq!(claim.note(), None);
+            drop(claim);
+            for component in components {
+                let path = target.join(descriptor.file_name(component));
+                assert_eq!(of(&path), (1234, 1235, 0o640));
+            }
+            for made in [
+                &target,
+                &temp.path().join("out/ks"),
+                &temp.path().join("out"),
+            ] {
+                assert_eq!(of(made), (4321, 4322, 0o750), "{}", made.display());
+            }
+        }
+        assert_eq!(of(temp.path()), root);
+    }
+
     #[test]
     fn directories_that_are_a_nodes() {
         let temp = tempfile::tempdir().unwrap();
         let id = "0123456789abcdef0123456789abcdef";
         let live = temp.path().join(format!("ks/t-{id}"));
         make(&live, &["oa-1-big-Data.db"]);
-        for inside in ["backups", "snapshots/before"] {
+        for inside in ["backups", "snapshots/before", "backups/ks/t"] {
             assert_refused(take(&live.join(inside)), "snapshots and backups");
         }
         assert_refused(take(&temp.path().join("ks/t")), "instead of its own");
         drop(take(&temp.path().join("ks/other")).unwrap());
-        let replaced = OutputClaim::take(&live, ExistingOutput::Replace);
+        let replaced = OutputClaim::take(&live, ExistingOutput::Replace, None);
         assert_refused(replaced, "a node's own directory");
         assert_eq!(names(temp.path()), ["ks"]);
         assert_eq!(names(&live), ["oa-1-big-Data.db"]);

@@ -18,7 +18,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use compactor_io::{exchange, rename_no_replace, sync_directory};
+use compactor_io::{Ownership, exchange, is_root, rename_no_replace, sync_directory};
 use compactor_sstable::descriptor::{Descriptor, TableDirectory};
 use compactor_sstable::transaction_log;
 
@@ -83,10 +83,13 @@ impl Replacement {
         }
         exchange(&new, &other).map_err(|e| refused(e.to_string()))?;
         fs::remove_dir(&other).map_err(Error::file("remove", &other))?;
-        let permissions = fs::metadata(&target)
-            .map_err(Error::file("look up", &target))?
-            .permissions();
-        fs::set_permissions(&new, permissions).map_err(Error::file("set the mode of", &new))?;
+        let metadata = fs::metadata(&target).map_err(Error::file("look up", &target))?;
+        if is_root() {
+            let given = Ownership::of(&metadata).give_to(&new);
+            given.map_err(Error::file("set the owner of", &new))?;
+        }
+        fs::set_permissions(&new, metadata.permissions())
+            .map_err(Error::file("set the mode of", &new))?;
         Ok(replacement)
     }
 

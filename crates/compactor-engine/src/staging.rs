@@ -1,6 +1,7 @@
 //! Outputs appear whole or not at all.
 //!
-//! 1. A staging directory is made inside the output directory and locked.
+//! 1. A run [claims](crate::output_claim) its output directory: its own directory is made inside that and locked,
+//!    and staging directories inside that one.
 //! 2. Components are written there and synced one by one.
 //! 3. The staging directory is synced, and the parents of directories that were made.
 //! 4. Components are renamed into the output directory, all but `Data.db`, and that is synced: a
@@ -13,9 +14,9 @@
 //! Several outputs appear all or none: their `publication` begins before step 4
 //! and is committed after step 5.
 //!
-//! A run that is killed leaves at most a staging directory and, inside steps 4 and 5, components
-//! without their `Data.db`, or a transaction log and outputs that it names. The next run removes
-//! staging directories that nobody holds the lock of, and with them what they had moved already.
+//! A run that is killed leaves at most its directory and, inside steps 4 and 5, components without their
+//! `Data.db`, or a transaction log and outputs that it names. The next run removes directories of runs that
+//! nobody holds the lock of, and with them what they had moved already.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -113,6 +114,17 @@ impl Staging {
         Ok(data)
     }
 
+    /// Gives complete components to whom they are for.
+    fn give(&self, descriptor: &Descriptor, components: &[Component]) -> Result<()> {
+        let Some(claim) = &self.claim else {
+            return Ok(());
+        };
+        for component in components {
+            claim.give_file(&self.directory.join(descriptor.file_name(*component)))?;
+        }
+        Ok(())
+    }
+
     fn sync(&self) -> Result<()> {
         sync_directory(&self.directory)?;
         match &self.claim {
@@ -159,6 +171,9 @@ impl Staging {
 /// # Errors
 /// A failed sync or rename, or a file that is there already. Nothing of any output stays.
 pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Result<()> {
+    for (staging, descriptor, components) in outputs {
+        staging.give(descriptor, components)?;
+    }
     let mut synced: Option<&Arc<Staging>> = None;
     for (staging, ..) in outputs {
         if synced.is_none_or(|synced| !Arc::ptr_eq(synced, staging)) {
@@ -299,7 +314,7 @@ mod tests {
     }
 
     fn create(target: &Path) -> Result<Staging> {
-        Staging::create(&OutputClaim::take(target, ExistingOutput::Keep)?)
+        Staging::create(&OutputClaim::take(target, ExistingOutput::Keep, None)?)
     }
 
     #[test]

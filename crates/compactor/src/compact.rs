@@ -122,7 +122,10 @@ impl Compaction {
         let output = merges.output_directory.clone();
         let claim = match merges.claim.take() {
             Some(claim) => claim,
-            None => OutputClaim::take(&output, merges.existing_output)?,
+            None => {
+                let like = merges.inputs.last().map(PathBuf::as_path);
+                OutputClaim::take(&output, merges.existing_output, like)?
+            }
         };
         let mut jobs = self.table.next_round(&self.request.plan);
         let mut error = self.table.take_error();
@@ -175,7 +178,8 @@ impl Compaction {
         if is_any || error.is_none() {
             publish(&mut self.table, &claim, &output)?;
         }
-        let report = self.table.report(&self.request.plan, started.elapsed());
+        let mut report = self.table.report(&self.request.plan, started.elapsed());
+        report.warnings.extend(claim.note());
         Ok(Compacted { report, error })
     }
 

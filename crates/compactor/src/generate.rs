@@ -281,6 +281,7 @@ pub fn generate(
     let staging = Arc::new(Staging::create(&OutputClaim::take(
         &directory,
         ExistingOutput::Keep,
+        None,
     )?)?);
     for sstable in 0..options.sstables {
         let content = Content::new(&options, sstable, timeline);

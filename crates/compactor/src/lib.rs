@@ -26,7 +26,9 @@ pub mod error;
 pub mod generate;
 pub mod merge;
 pub mod metadata;
+pub mod node_command;
 pub mod output_directory;
+pub mod output_layout;
 pub mod process;
 pub mod report;
 mod request;
@@ -48,6 +50,9 @@ pub use merge::{
     InputCheck, MergeRequest, NoObserver, merge, open_merge, open_merge_groups, run_merge,
     run_merges_together,
 };
+pub use node_command::NodeCommand;
+pub use output_directory::{ExistingOutput, OutputClaim};
+pub use output_layout::{OutputLayout, TableName};
 pub use report::{CompressionReport, MergeReport};
 
 /// The examples of README.md, compiled.

@@ -114,9 +114,11 @@ pub fn run_merges_together(
     check: InputCheck,
     observer: &mut dyn Observer,
 ) -> Result<Vec<MergeReport>> {
+    let mut claimed = None;
     if let [first, others @ ..] = &mut jobs[..] {
         let claim = first.claim()?;
         others.iter_mut().for_each(|job| job.use_claim(&claim));
+        claimed = Some(claim);
     }
     let mut reports = Vec::with_capacity(jobs.len());
     let mut staged = Vec::with_capacity(jobs.len());
@@ -138,11 +140,13 @@ pub fn run_merges_together(
         reports.push((report, io, Usage::now().since(&before)));
     }
     let outcomes = merge_run::publish(staged)?;
+    let mut note = claimed.and_then(|claim| claim.note());
     let reports = reports.into_iter().zip(outcomes);
     Ok(reports
         .map(|((mut report, io, usage), outcome)| {
             let elapsed = outcome.elapsed;
             report.complete(&io, outcome, usage, elapsed);
+            report.warnings.extend(note.take());
             report
         })
         .collect())

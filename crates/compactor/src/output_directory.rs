@@ -10,37 +10,6 @@ pub use compactor_engine::output_claim::{ExistingOutput, OutputClaim};
 
 use crate::catalog::{self, Catalog};
 use crate::error::{Error, Result};
-use crate::merge::MergeRequest;
-
-/// Claims a request's output directory before anything else is done, so that a run that cannot have it ends at
-/// its start. A dry run is refused alike, and changes nothing.
-///
-/// # Errors
-/// As [`OutputClaim::take`]; or what is to be replaced are SSTables that the request needs.
-pub fn claim(request: &mut MergeRequest, dry_run: bool) -> Result<()> {
-    let (directory, existing) = (&request.output_directory, request.existing_output);
-    let own = directory.canonicalize();
-    let lies_there = |path: &&PathBuf| {
-        let (own, path) = (own.as_deref().ok(), path.canonicalize());
-        own.is_some() && path.is_ok_and(|path| path.parent() == own)
-    };
-    let needed = request.inputs.iter().chain(request.scope.named());
-    if let Some(needed) = needed.into_iter().find(lies_there)
-        && existing == ExistingOutput::Replace
-    {
-        return Err(Error::refused(format!(
-            "{} holds {}, which is an input or named as overlapping: it cannot be replaced. Choose another \
-             directory",
-            directory.display(),
-            needed.display()
-        )));
-    }
-    match dry_run {
-        true => OutputClaim::check(directory, existing)?,
-        false => request.claim = Some(OutputClaim::take(directory, existing)?),
-    }
-    Ok(())
-}
 
 /// Refuses an output beside its inputs, under whatever name they lie there, or in the table that they
 /// are a snapshot of.

@@ -75,7 +75,7 @@ pub fn merge_to_size(
     match std::env::var_os("COMPACTOR_BIN") {
         Some(binary) => {
             let mut command = Command::new(binary);
-            command.arg("merge");
+            command.args(["merge", "--flat"]);
             if let Some(size) = max_sstable_size {
                 command.args(["--max-sstable-size", &size.to_string()]);
             }

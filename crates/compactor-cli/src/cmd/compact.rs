@@ -11,7 +11,6 @@ use anyhow::Context;
 use compactor::catalog::{self, Catalog};
 use compactor::compact::{CompactRequest, Compacted, Compaction, Plan};
 use compactor::io::{Io, raise_open_files_limit};
-use compactor::output_directory;
 use compactor::strategy::size_tiered::SizeTiered;
 use compactor::{Error, InputCheck, Scope};
 
@@ -21,7 +20,7 @@ use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, THROUGHPUT, rate_limiter, within};
 use crate::output::{print, print_of, say};
-use crate::output_args::OutputArgs;
+use crate::output_args::{OutputArgs, WayBack};
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
@@ -170,11 +169,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for note in &catalog.notes {
         say(format_args!("note: {note}"));
     }
-    output_directory::check(&args.output.output, &catalog)?;
+    let layout = args.output.layout(&catalog)?;
     let plan = plan(&args, &catalog)?;
     let (mut merges, mut notes) =
         args.purge
-            .request(&catalog, &args.output.output, &args.output_form, &args.io)?;
+            .request(&catalog, layout.directory(), &args.output_form, &args.io)?;
     merges.rate_limiter = args.throughput.and_then(rate_limiter);
     let table = merges.table.as_ref();
     let provides = table.and_then(|t| t.compaction_option("provide_overlapping_tombstones"));
@@ -193,7 +192,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         say(format_args!("note: {doubt}"));
     }
     merges.existing_output = args.output.existing();
-    output_directory::claim(&mut merges, args.dry_run)?;
+    layout.claim(&mut merges, args.dry_run)?;
     let io = Io::new(args.io.options()).map_err(Error::from)?;
     let request = CompactRequest {
         merges,
@@ -246,7 +245,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|output| output.sstable.data_path.as_path())
         .collect();
-    print_of(&summary::report(&report, args.format)?, &outputs)?;
+    let way_back = WayBack::of(&layout, !outputs.is_empty());
+    let summary = summary::report(&report, &way_back, args.format)?;
+    print_of(&summary, &outputs)?;
     Ok(match error {
         _ if report.interrupted => ExitCode::from(exit_code::INTERRUPTED),
         Some(error) => ExitCode::from(exit_code::of(&error)),

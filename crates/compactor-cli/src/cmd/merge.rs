@@ -9,7 +9,6 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::catalog;
 use compactor::io::{ReadMode, raise_open_files_limit};
-use compactor::output_directory;
 use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope, TombstoneOption};
 
 use crate::flags::{ByteRate, ByteSize, Format};
@@ -17,7 +16,7 @@ use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{SSTABLE_SIZE, SUB_COMPACTIONS, THROUGHPUT, rate_limiter, within};
 use crate::output::{print, print_of, say};
-use crate::output_args::OutputArgs;
+use crate::output_args::{OutputArgs, WayBack};
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
@@ -25,7 +24,7 @@ use crate::verify_step;
 
 /// Merge SSTables of one table into one, as Cassandra's compaction would.
 ///
-/// Inputs are only read. The output appears whole or not at all. Repaired, unrepaired and pending
+/// Inputs are only read. The output appears whole or not at all, in a directory that holds no SSTables. Repaired, unrepaired and pending
 /// inputs are not mixed: each kind gets an output of its own, and they appear all or none. Tombstones
 /// and expired data past gc_grace_seconds are purged only where that is safe: with --complete, or where
 /// --overlapping names what else the table has; otherwise every tombstone is kept.
@@ -172,10 +171,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for note in &catalog.notes {
         say(format_args!("note: {note}"));
     }
-    output_directory::check(&args.output.output, &catalog)?;
+    let layout = args.output.layout(&catalog)?;
     let (mut request, mut notes) =
         args.purge
-            .request(&catalog, &args.output.output, &args.output_form, &args.io)?;
+            .request(&catalog, layout.directory(), &args.output_form, &args.io)?;
     request.rate_limiter = args.throughput.and_then(rate_limiter);
     request.sub_compactions = args.sub_compactions.and_then(NonZeroUsize::new);
     request.output_per_range = args.output_per_range;
@@ -187,7 +186,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     catalog::refuse_two_tables(&sstables)?;
     request.existing_output = args.output.existing();
-    output_directory::claim(&mut request, args.dry_run)?;
+    layout.claim(&mut request, args.dry_run)?;
     let jobs = compactor::open_merge_groups(args.io.options(), request)?;
     if let Some(doubt) = catalog::doubt_one_table(&sstables) {
         say(format_args!("note: {doubt}"));
@@ -228,7 +227,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let outputs = reports.iter().flat_map(|report| &report.outputs);
     let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
-    print_of(&summary::reports(&reports, args.format)?, &outputs)
+    let way_back = WayBack::of(&layout, !outputs.is_empty());
+    let summary = summary::reports(&reports, &way_back, args.format)?;
+    print_of(&summary, &outputs)
 }
 
 /// Progress, and a check of the output before it is published.

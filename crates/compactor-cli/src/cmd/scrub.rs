@@ -126,8 +126,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let mut options = options(&args, &catalog)?;
     if let Some(output) = args.output.as_ref().filter(|_| !args.dry_run) {
+        let like = catalog.sstables.first().map(PathBuf::as_path);
         options.output.claim =
-            Some(OutputClaim::take(output, ExistingOutput::Refuse).map_err(Error::from)?);
+            Some(OutputClaim::take(output, ExistingOutput::Refuse, like).map_err(Error::from)?);
     }
     let io = Io::new(args.io.options()).map_err(Error::from)?;
     // Each is read twice.

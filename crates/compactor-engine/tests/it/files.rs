@@ -76,7 +76,8 @@ pub fn write_sstable(
     let workers = Workers::start(1).unwrap();
     let (sstable, writer) = SstableWriter::create(
         &io(),
-        Staging::create(&OutputClaim::take(directory, ExistingOutput::Keep).unwrap()).unwrap(),
+        Staging::create(&OutputClaim::take(directory, ExistingOutput::Keep, None).unwrap())
+            .unwrap(),
         settings,
         &write,
         workers.queue(),

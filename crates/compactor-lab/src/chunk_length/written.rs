@@ -6,7 +6,8 @@ use std::time::Instant;
 use compactor::io::{Io, IoOptions};
 use compactor::sstable::descriptor::Descriptor;
 use compactor::{
-    EngineError, Error, InputCheck, MergeRequest, Observer, OutputCompression, Result,
+    EngineError, Error, ExistingOutput, InputCheck, MergeRequest, Observer, OutputCompression,
+    Result,
 };
 
 use super::outcome::VariantRecord;
@@ -45,6 +46,8 @@ fn rewrite(
         let file = parsed.map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
         let mut request = MergeRequest::new(vec![path.clone()], output);
         request.id = Some(file.descriptor.id);
+        // They are of one table, and belong together.
+        request.existing_output = ExistingOutput::Keep;
         request.compression = compression.clone();
         let job = compactor::open_merge(IoOptions::default(), request)?;
         let mut observer = Onward {

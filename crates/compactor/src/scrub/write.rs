@@ -114,7 +114,14 @@ impl Writing<'_> {
         };
         let claim = match &output.claim {
             Some(claim) => Arc::clone(claim),
-            None => OutputClaim::take(&output.output_directory, output.existing_output)?,
+            None => {
+                let like = self.stored.descriptor.path(Component::Data);
+                OutputClaim::take(
+                    &output.output_directory,
+                    output.existing_output,
+                    Some(&like),
+                )?
+            }
         };
         let staging = Staging::create(&claim)?;
         let (sstable, partitions) = SstableWriter::create(

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use compactor::compact::{CompactReport, PlannedCompaction, PlannedInput};
 
 use crate::flags::{ByteSize, Format};
+use crate::output_args::WayBack;
 use crate::text_table::{count, counted};
 
 /// What would be compacted.
@@ -56,9 +57,13 @@ pub fn plan(
 }
 
 /// What was compacted.
-pub fn report(report: &CompactReport, format: Format) -> anyhow::Result<String> {
+pub fn report(
+    report: &CompactReport,
+    way_back: &WayBack,
+    format: Format,
+) -> anyhow::Result<String> {
     if format == Format::Json {
-        return Ok(serde_json::to_string_pretty(report)?);
+        return way_back.json(report);
     }
     let mut text = String::new();
     let r = report;
@@ -125,6 +130,7 @@ pub fn report(report: &CompactReport, format: Format) -> anyhow::Result<String> 
     for note in &r.warnings {
         writeln!(text, "note: {note}")?;
     }
+    way_back.show(&mut text)?;
     Ok(text)
 }
 

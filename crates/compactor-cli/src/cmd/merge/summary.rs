@@ -5,39 +5,44 @@ use std::fmt::Write;
 use compactor::{CompressionReport, MergeJob, MergeReport, Scope};
 
 use crate::flags::{ByteSize, Format};
+use crate::output_args::WayBack;
 use crate::text_table::{count, counted, known};
 
 /// Width of the labels.
 const LABEL: usize = 12;
 
 /// The summary of a merge: one report, or one for each repair state of the inputs.
-pub fn reports(reports: &[MergeReport], format: Format) -> anyhow::Result<String> {
-    if let [only] = reports {
-        return report(only, format);
-    }
+pub fn reports(
+    reports: &[MergeReport],
+    way_back: &WayBack,
+    format: Format,
+) -> anyhow::Result<String> {
     if format == Format::Json {
+        if let [only] = reports {
+            return way_back.json(only);
+        }
         let total = |of: fn(&MergeReport) -> u64| -> u64 { reports.iter().map(of).sum() };
-        return Ok(serde_json::to_string_pretty(&serde_json::json!({
+        return way_back.json(&serde_json::json!({
             "groups": reports,
             "input_bytes": total(|r| r.input_bytes),
             "output_bytes": total(|r| r.output_bytes),
             "rows_read": total(|r| r.rows_read),
             "rows_written": total(|r| r.rows_written),
             "elapsed_s": reports.iter().map(|r| r.elapsed_s).sum::<f64>(),
-        }))?);
+        }));
     }
     let mut text = String::new();
     for group in reports {
-        writeln!(text, "{}:", group.repair.state)?;
-        text.push_str(&report(group, format)?);
+        if reports.len() > 1 {
+            writeln!(text, "{}:", group.repair.state)?;
+        }
+        text.push_str(&report(group)?);
     }
+    way_back.show(&mut text)?;
     Ok(text)
 }
 
-fn report(report: &MergeReport, format: Format) -> anyhow::Result<String> {
-    if format == Format::Json {
-        return Ok(serde_json::to_string_pretty(report)?);
-    }
+fn report(report: &MergeReport) -> anyhow::Result<String> {
     let mut text = String::new();
     let r = report;
     match &r.outputs[..] {

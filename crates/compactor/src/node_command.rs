@@ -1,0 +1,112 @@
+//! The commands that bring outputs back to a node, ready to be run there.
+
+use serde::Serialize;
+
+use crate::output_layout::OutputLayout;
+
+/// A command of Cassandra's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct NodeCommand {
+    /// `import` or `verify`.
+    pub purpose: &'static str,
+    /// The program and its arguments. Bytes of paths that are not UTF-8 are replaced.
+    pub argv: Vec<String>,
+}
+
+impl NodeCommand {
+    /// Those for outputs that have been laid out so: none where the table is not known, or its directory
+    /// is not one that a node imports from.
+    pub fn for_outputs(layout: &OutputLayout) -> Vec<NodeCommand> {
+        let Some(table) = layout.table() else {
+            return Vec::new();
+        };
+        // The node has another working directory.
+        let Ok(directory) = std::path::absolute(layout.directory()) else {
+            return Vec::new();
+        };
+        if !table.is_directory(&directory) {
+            return Vec::new();
+        }
+        let name = [table.keyspace.as_str(), table.table.as_str()];
+        let directory = directory.to_string_lossy();
+        let command = |purpose, program: &[&str], last: &[&str]| NodeCommand {
+            purpose,
+            argv: [program, &name, last]
+                .concat()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+        };
+        vec![
+            command(
+                "import",
+                &["nodetool", "import", "--keep-repaired", "--extended-verify"],
+                &[&directory],
+            ),
+            // Without -f it does nothing (CASSANDRA-17017), in 4.1 to 6.0.
+            command("verify", &["sstableverify", "-f", "-e"], &[]),
+        ]
+    }
+
+    /// As a line for a shell.
+    pub fn shell_line(&self) -> String {
+        let words: Vec<String> = self.argv.iter().map(|word| quoted(word)).collect();
+        words.join(" ")
+    }
+}
+
+/// A word that a shell takes for itself.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output_layout::TableName;
+
+    fn commands(top: &str, flat: bool) -> Vec<NodeCommand> {
+        let table = TableName {
+            keyspace: "ks".to_owned(),
+            table: "T_1".to_owned(),
+        };
+        NodeCommand::for_outputs(&OutputLayout::new(top, Some(table), flat))
+    }
+
+    #[test]
+    fn lines_are_what_a_shell_takes_apart_again() {
+        for top in ["/scratch/out", "/a b/it's $HOME", "/ü/\"x\"\n"] {
+            let [import, verify] = &commands(top, false)[..] else {
+                panic!();
+            };
+            let directory = format!("{top}/ks/T_1");
+            assert_eq!(import.argv[..2], ["nodetool", "import"]);
+            assert_eq!(import.argv[4..], ["ks", "T_1", &directory]);
+            assert_eq!(verify.argv, ["sstableverify", "-f", "-e", "ks", "T_1"]);
+            let script = format!("printf '%s\\0' {}", import.shell_line());
+            let out = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .output();
+            let words = String::from_utf8(out.unwrap().stdout).unwrap();
+            let words: Vec<&str> = words.split_terminator('\0').collect();
+            assert_eq!(words, import.argv, "{top}");
+        }
+        assert_eq!(
+            commands("/scratch/out", false)[0].shell_line(),
+            "nodetool import --keep-repaired --extended-verify ks T_1 /scratch/out/ks/T_1"
+        );
+    }
+
+    #[test]
+    fn where_a_node_would_find_nothing_there_is_no_command() {
+        assert_eq!(commands("/scratch/out", true), []);
+        assert_eq!(commands("/scratch/ks/T_1", true).len(), 2);
+        let unknown = OutputLayout::new("/scratch/out", None, false);
+        assert_eq!(NodeCommand::for_outputs(&unknown), []);
+    }
+}
