@@ -12,6 +12,7 @@ mod merge;
 mod metadata;
 mod scrub;
 mod split;
+mod swap;
 mod upgrade;
 mod verify;
 
@@ -29,6 +30,7 @@ pub enum Command {
     Compact(compact::Args),
     Upgrade(upgrade::Args),
     Split(split::Args),
+    Swap(swap::Args),
     Dump(dump::Args),
     Metadata(metadata::Args),
     Verify(verify::Args),
@@ -56,9 +58,11 @@ impl Command {
             | Command::Bench(_)
             | Command::BenchArm(_)
             | Command::Lab(_) => Writes::Generated,
-            Command::Dump(_) | Command::Metadata(_) | Command::Verify(_) | Command::Doctor(_) => {
-                Writes::Nothing
-            }
+            Command::Dump(_)
+            | Command::Metadata(_)
+            | Command::Verify(_)
+            | Command::Doctor(_)
+            | Command::Swap(_) => Writes::Nothing,
         }
     }
 
@@ -69,6 +73,7 @@ impl Command {
             Command::Compact(args) => args.format,
             Command::Upgrade(args) => args.format,
             Command::Split(args) => args.format,
+            Command::Swap(args) => args.format,
             Command::Metadata(args) => args.format,
             Command::Verify(args) => args.format,
             Command::Scrub(args) => args.format,
@@ -90,6 +95,7 @@ impl Command {
             Command::Compact(args) => compact::run(args),
             Command::Upgrade(args) => upgrade::run(args),
             Command::Split(args) => split::run(args),
+            Command::Swap(args) => swap::run(args),
             Command::Dump(args) => dump::run(args),
             Command::Metadata(args) => metadata::run(args),
             Command::Verify(args) => verify::run(args),

@@ -432,7 +432,10 @@ fn remove_empty(directories: &[PathBuf]) {
 
 /// Waits until no other run claims or cleans up this directory, which none does for long. The lock goes
 /// with the file, or with the process. `None` if the directory has been removed or exchanged meanwhile.
-fn lock_directory(directory: &Path) -> Result<Option<File>> {
+///
+/// # Errors
+/// A directory that cannot be opened, or that another program keeps locked.
+pub fn lock_directory(directory: &Path) -> Result<Option<File>> {
     const PATIENCE: Duration = Duration::from_secs(30);
     let file = match File::open(directory) {
         Ok(file) => file,

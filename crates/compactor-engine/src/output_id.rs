@@ -69,7 +69,11 @@ fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
     Ok(ids)
 }
 
-fn new_uuid_id() -> Result<SstableId> {
+/// An id from a new UUID.
+///
+/// # Errors
+/// A clock that is set beyond the year 6181.
+pub fn new_uuid_id() -> Result<SstableId> {
     let (ticks, lsb) = new_time_uuid();
     SstableId::from_uuid_parts(ticks, lsb)
         .map_err(|e| Error::Internal(format!("make an SSTable id: {e}")))
@@ -77,7 +81,7 @@ fn new_uuid_id() -> Result<SstableId> {
 
 /// A version-1 UUID from the clock, as ticks and low half; node and sequence are random, as RFC 4122
 /// allows.
-pub(crate) fn new_time_uuid() -> (i64, i64) {
+pub fn new_time_uuid() -> (i64, i64) {
     use std::hash::{BuildHasher, Hasher, RandomState};
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -186,7 +186,10 @@ pub fn is_harmless_log(path: &Path) -> Result<bool> {
 
 /// Refuses a directory with a log that asks for something to be deleted: whoever acts on it might delete
 /// what is put here now.
-pub(crate) fn refuse_unfinished(target: &Path) -> Result<()> {
+///
+/// # Errors
+/// [`Error::Refused`] naming the log; or a directory that cannot be listed.
+pub fn refuse_unfinished(target: &Path) -> Result<()> {
     for entry in fs::read_dir(target).map_err(Error::file("list", target))? {
         let entry = entry.map_err(Error::file("list", target))?;
         let name = entry.file_name();

@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use compactor_engine::component_list::ComponentList;
 use compactor_engine::input::InputSstable;
+use compactor_engine::inputs_at_open::InputsAtOpen;
 use compactor_engine::merge_job::Scope;
 use compactor_engine::output_claim::OutputClaim;
 use compactor_engine::output_id::next_id;
@@ -30,6 +31,7 @@ use compactor_strategy::size_tiered::SizeTiered;
 use crate::concurrent::{SharedObserver, files_of_each, free_files, merges_at_once, run_merges};
 use crate::error::{Error, ErrorKind, Result};
 use crate::merge::{InputCheck, MergeRequest};
+use crate::run_record::Recorder;
 
 pub use report::{
     CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput,
@@ -58,6 +60,8 @@ pub struct CompactRequest {
     pub concurrent: usize,
     /// What of the inputs is checked while they are merged.
     pub check: InputCheck,
+    /// Leaves a record of what was read and written, which [`swap`](crate::swap) needs.
+    pub recorder: Option<Recorder>,
 }
 
 /// A table whose SSTables were looked at, and what to do with them.
@@ -66,6 +70,7 @@ pub struct Compaction {
     io: Io,
     request: CompactRequest,
     table: TableState,
+    at_open: InputsAtOpen,
 }
 
 /// What a compaction came to.
@@ -90,8 +95,14 @@ impl Compaction {
                 "a compaction makes one SSTable of those that it takes: name no greatest size",
             ));
         }
+        let at_open = InputsAtOpen::look(&request.merges.inputs, request.merges.may_purge());
         let table = TableState::open(&io, &request.merges)?;
-        Ok(Compaction { io, request, table })
+        Ok(Compaction {
+            io,
+            request,
+            table,
+            at_open,
+        })
     }
 
     /// What will be compacted. The first round is exact; the sizes of later ones, and so what they take,
@@ -112,7 +123,8 @@ impl Compaction {
     /// numbers over all rounds.
     ///
     /// # Errors
-    /// A failure before the first merge, or one to publish: then there is no output. What goes wrong
+    /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish: then
+    /// there is no output. What goes wrong
     /// with merges is in the outcome: those that have ended count, and the others' SSTables stay as they
     /// are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all
     /// after the merges under way.
@@ -174,9 +186,10 @@ impl Compaction {
                 break;
             }
         }
+        self.at_open.look_again()?;
         let is_any = self.table.outputs().next().is_some();
         if is_any || error.is_none() {
-            publish(&mut self.table, &claim, &output)?;
+            self.publish(&claim, &output)?;
         }
         let mut report = self.table.report(&self.request.plan, started.elapsed());
         report.warnings.extend(claim.note());
@@ -261,6 +274,53 @@ impl Compaction {
         }
     }
 
+    /// Moves what is left from the staging directory to where it belongs, all or nothing.
+    fn publish(&mut self, claim: &Arc<OutputClaim>, output: &Path) -> Result<()> {
+        let finals: Vec<Descriptor> = self.table.outputs().filter_map(descriptor_of).collect();
+        let staging = Arc::new(Staging::create(claim)?);
+        let mut moved = Vec::with_capacity(finals.len());
+        let mut staged = Vec::with_capacity(finals.len());
+        for descriptor in &finals {
+            let components: Vec<Component> = ComponentList::read(descriptor)?
+                .present
+                .into_iter()
+                .map(|(component, _)| component)
+                .collect();
+            for component in &components {
+                let (from, to) = (
+                    descriptor.path(*component),
+                    staging.path(descriptor, *component),
+                );
+                std::fs::rename(&from, &to).map_err(Error::file("rename", &from))?;
+            }
+            staged.push(staging.path(descriptor, Component::Data));
+            moved.push((descriptor, components));
+        }
+        let outputs: Vec<_> = moved
+            .iter()
+            .map(|(descriptor, components)| (Arc::clone(&staging), *descriptor, &components[..]))
+            .collect();
+        let replaced = self.table.replaced();
+        let record = match &self.request.recorder {
+            Some(recorder) if !replaced.is_empty() => Some(recorder.write(
+                &staged,
+                &self.at_open,
+                &|input| replaced.contains(input),
+                &self.table.untouched(),
+            )?),
+            _ => None,
+        };
+        let published = publish_all(&outputs).and_then(|()| claim.commit());
+        if let Err(error) = published {
+            if let Some(record) = record {
+                record.undo();
+            }
+            return Err(error.into());
+        }
+        self.table.moved_to(output);
+        Ok(())
+    }
+
     /// Behind everything that lies around the inputs. `None` where ids are UUIDs, which every merge
     /// makes for itself.
     fn first_id(&self) -> Result<Option<SstableId>> {
@@ -290,36 +350,6 @@ impl Compaction {
             self.request.merges.scope.named(),
         )?))
     }
-}
-
-/// Moves what is left from the staging directory to where it belongs, all or nothing.
-fn publish(table: &mut TableState, claim: &Arc<OutputClaim>, output: &Path) -> Result<()> {
-    let finals: Vec<Descriptor> = table.outputs().filter_map(descriptor_of).collect();
-    let staging = Arc::new(Staging::create(claim)?);
-    let mut moved = Vec::with_capacity(finals.len());
-    for descriptor in &finals {
-        let components: Vec<Component> = ComponentList::read(descriptor)?
-            .present
-            .into_iter()
-            .map(|(component, _)| component)
-            .collect();
-        for component in &components {
-            let (from, to) = (
-                descriptor.path(*component),
-                staging.path(descriptor, *component),
-            );
-            std::fs::rename(&from, &to).map_err(Error::file("rename", &from))?;
-        }
-        moved.push((descriptor, components));
-    }
-    let outputs: Vec<_> = moved
-        .iter()
-        .map(|(descriptor, components)| (Arc::clone(&staging), *descriptor, &components[..]))
-        .collect();
-    publish_all(&outputs)?;
-    claim.commit()?;
-    table.moved_to(output);
-    Ok(())
 }
 
 fn descriptor_of(path: &Path) -> Option<Descriptor> {

@@ -27,12 +27,15 @@ pub mod generate;
 pub mod merge;
 pub mod metadata;
 pub mod node_command;
+pub mod node_processes;
 pub mod output_directory;
 pub mod output_layout;
 pub mod process;
 pub mod report;
 mod request;
+pub mod run_record;
 pub mod scrub;
+pub mod swap;
 pub mod verify;
 
 pub use compactor_engine::merge_counts::MergeCounts;
@@ -48,7 +51,7 @@ pub use compactor_strategy as strategy;
 pub use error::{Error, ErrorKind, Result};
 pub use merge::{
     InputCheck, MergeRequest, NoObserver, merge, open_merge, open_merge_groups, run_merge,
-    run_merges_together,
+    run_merges_recorded, run_merges_together,
 };
 pub use node_command::NodeCommand;
 pub use output_directory::{ExistingOutput, OutputClaim};

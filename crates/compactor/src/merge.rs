@@ -23,6 +23,7 @@ use compactor_sstable::{Component, Error as FormatError, Format};
 use crate::error::{ErrorKind, Result};
 use crate::process::Usage;
 use crate::report::MergeReport;
+use crate::run_record::Recorder;
 use crate::verify::binding::{self, RowsSeen};
 use crate::verify::bti_companions::{self, TrieBatches, TrieFeed, TrieInput};
 use crate::verify::companions::{self, Companions};
@@ -110,10 +111,25 @@ pub fn run_merge(
 /// # Errors
 /// As [`merge`], from any of them.
 pub fn run_merges_together(
-    mut jobs: Vec<MergeJob>,
+    jobs: Vec<MergeJob>,
     check: InputCheck,
     observer: &mut dyn Observer,
 ) -> Result<Vec<MergeReport>> {
+    run_merges_recorded(jobs, check, None, observer)
+}
+
+/// As [`run_merges_together`], of the jobs that [`open_merge_groups`] made of one request, and leaves a
+/// record of what was read and written, which [`swap`](crate::swap) needs.
+///
+/// # Errors
+/// As [`run_merges_together`], or a failed write of the record.
+pub fn run_merges_recorded(
+    mut jobs: Vec<MergeJob>,
+    check: InputCheck,
+    recorder: Option<&Recorder>,
+    observer: &mut dyn Observer,
+) -> Result<Vec<MergeReport>> {
+    let inputs = jobs.first().and_then(MergeJob::inputs_at_open).cloned();
     let mut claimed = None;
     if let [first, others @ ..] = &mut jobs[..] {
         let claim = first.claim()?;
@@ -139,7 +155,22 @@ pub fn run_merges_together(
         report.warnings.extend(ignored);
         reports.push((report, io, Usage::now().since(&before)));
     }
-    let outcomes = merge_run::publish(staged)?;
+    let record = match (recorder, inputs) {
+        (Some(recorder), Some(inputs)) => {
+            let staged: Vec<PathBuf> = staged.iter().flat_map(StagedMerge::data_paths).collect();
+            Some(recorder.write(&staged, &inputs, &|_| true, &[])?)
+        }
+        _ => None,
+    };
+    let outcomes = match merge_run::publish(staged) {
+        Ok(outcomes) => outcomes,
+        Err(error) => {
+            if let Some(record) = record {
+                record.undo();
+            }
+            return Err(error.into());
+        }
+    };
     let mut note = claimed.and_then(|claim| claim.note());
     let reports = reports.into_iter().zip(outcomes);
     Ok(reports

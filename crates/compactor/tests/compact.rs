@@ -53,6 +53,7 @@ fn merges_at_a_time_share_one_rate() {
         plan: Plan::SizeTiered(strategy),
         concurrent: 2,
         check: InputCheck::AllComponents,
+        recorder: None,
     };
     let io = Io::new(IoOptions::default()).unwrap();
     let compaction = Compaction::open(io, request).unwrap();
@@ -92,6 +93,7 @@ fn an_interruption_is_one_where_something_is_left_to_do() {
             plan: Plan::SizeTiered(strategy),
             concurrent: 1,
             check: InputCheck::AllComponents,
+            recorder: None,
         };
         let io = Io::new(IoOptions::default()).unwrap();
         let compaction = Compaction::open(io, request).unwrap();
@@ -115,6 +117,7 @@ fn several_outputs_of_a_merge_are_refused() {
         plan: Plan::Major,
         concurrent: 1,
         check: InputCheck::AllComponents,
+        recorder: None,
     };
     let io = Io::new(IoOptions::default()).unwrap();
     let error = Compaction::open(io, request).unwrap_err();

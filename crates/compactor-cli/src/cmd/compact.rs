@@ -11,6 +11,7 @@ use anyhow::Context;
 use compactor::catalog::{self, Catalog};
 use compactor::compact::{CompactRequest, Compacted, Compaction, Plan};
 use compactor::io::{Io, raise_open_files_limit};
+use compactor::run_record::Recorder;
 use compactor::strategy::size_tiered::SizeTiered;
 use compactor::{Error, InputCheck, Scope};
 
@@ -192,9 +193,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         say(format_args!("note: {doubt}"));
     }
     merges.existing_output = args.output.existing();
+    let recorder = Some(Recorder::new(layout.top(), "compact", &merges));
     layout.claim(&mut merges, args.dry_run)?;
     let io = Io::new(args.io.options()).map_err(Error::from)?;
     let request = CompactRequest {
+        recorder,
         merges,
         plan,
         concurrent: args.concurrent_compactors.unwrap_or(args.io.threads()),

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::catalog;
 use compactor::io::{ReadMode, raise_open_files_limit};
+use compactor::run_record::Recorder;
 use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope, TombstoneOption};
 
 use crate::flags::{ByteRate, ByteSize, Format};
@@ -185,6 +186,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         sstables.extend_from_slice(others);
     }
     catalog::refuse_two_tables(&sstables)?;
+    let recorder = Recorder::new(layout.top(), "merge", &request);
     request.existing_output = args.output.existing();
     layout.claim(&mut request, args.dry_run)?;
     let jobs = compactor::open_merge_groups(args.io.options(), request)?;
@@ -219,7 +221,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Check::All => InputCheck::AllComponents,
         Check::Data => InputCheck::DataOnly,
     };
-    let result = compactor::run_merges_together(jobs, check, &mut observer);
+    let result = compactor::run_merges_recorded(jobs, check, Some(&recorder), &mut observer);
     progress.finish();
     let mut reports = result?;
     if let Some(first) = reports.first_mut() {

@@ -264,6 +264,18 @@ impl TableState {
         made.map(|sstable| sstable.data_path.as_path())
     }
 
+    /// `Data.db` of each SSTable that an output replaces, or of which nothing is left.
+    pub(super) fn replaced(&self) -> BTreeSet<PathBuf> {
+        let by_outputs = self.live.iter().flat_map(|sstable| &sstable.replaces);
+        by_outputs.chain(&self.report.gone).cloned().collect()
+    }
+
+    /// `Data.db` of each SSTable that stays as it is.
+    pub(super) fn untouched(&self) -> Vec<PathBuf> {
+        let untouched = self.live.iter().filter(|sstable| sstable.output.is_none());
+        untouched.map(|sstable| sstable.data_path.clone()).collect()
+    }
+
     /// The outputs are there now.
     pub(super) fn moved_to(&mut self, directory: &Path) {
         for sstable in &mut self.live {
@@ -340,15 +352,15 @@ impl TableState {
         }
         .to_owned();
         for sstable in &self.live {
-            match &sstable.output {
-                Some(output) => report.outputs.push(CompactedSstable {
+            if let Some(output) = &sstable.output {
+                report.outputs.push(CompactedSstable {
                     sstable: output.clone(),
                     repair: sstable.group.to_string(),
                     replaces: sstable.replaces.clone(),
-                }),
-                None => report.untouched.push(sstable.data_path.clone()),
+                });
             }
         }
+        report.untouched = self.untouched();
         report.sstables_after = self.live.len();
         report.output_bytes = report.outputs.iter().map(|o| o.sstable.bytes).sum();
         report.elapsed_s = elapsed.as_secs_f64();

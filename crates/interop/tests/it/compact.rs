@@ -93,6 +93,7 @@ fn run(cassandra: &mut Cassandra, purge: bool) -> Result<()> {
         }),
         concurrent: 3,
         check: InputCheck::AllComponents,
+        recorder: None,
     };
     let compaction = Compaction::open(Io::new(IoOptions::default())?, request)?;
     let Compacted { report, error } = compaction.run(&Quiet)?;

@@ -1,0 +1,203 @@
+//! Finds processes that have the SSTables of a directory open, as a running node has.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use compactor_sstable::descriptor::Descriptor;
+
+use crate::error::{Error, Result};
+
+/// Processes that use a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Users {
+    /// Those with an SSTable of the directory open or mapped, this process left out.
+    pub processes: Vec<User>,
+    /// Processes that look like a Cassandra node by their command line, and whose files may not be looked
+    /// at.
+    pub hidden_nodes: Vec<User>,
+    /// Other processes whose files may not be looked at.
+    pub hidden: usize,
+}
+
+/// A process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, such as `java`.
+    pub name: String,
+    /// A file of the directory that it has open; none where that may not be looked at.
+    pub file: Option<PathBuf>,
+}
+
+impl std::fmt::Display for User {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "process {} ({})", self.pid, self.name)
+    }
+}
+
+impl Users {
+    /// Looks through `/proc`. Files are taken for the directory's by the directory that they were opened
+    /// in, as the process itself sees it: whoever reads a snapshot, a hard link to the same file, is none.
+    /// Processes of other machines and containers are not seen.
+    ///
+    /// # Errors
+    /// A directory that cannot be looked up, or a `/proc` that cannot be listed.
+    pub fn of(directory: &Path) -> Result<Users> {
+        let metadata = fs::metadata(directory).map_err(Error::file("look up", directory))?;
+        let directory = (metadata.dev(), metadata.ino());
+        let mut users = Users::default();
+        let proc = Path::new("/proc");
+        for entry in fs::read_dir(proc).map_err(Error::file("list", proc))? {
+            let Ok(entry) = entry else { continue };
+            let pid = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
+            let Some(pid) = pid.filter(|pid| *pid != std::process::id()) else {
+                continue;
+            };
+            users.add(pid, &entry.path(), directory);
+        }
+        Ok(users)
+    }
+
+    fn add(&mut self, pid: u32, process: &Path, directory: (u64, u64)) {
+        let user = |file| User {
+            pid,
+            name: fs::read_to_string(process.join("comm"))
+                .map_or_else(|_| "?".to_owned(), |name| name.trim_end().to_owned()),
+            file,
+        };
+        match sstable_open_in(process, directory) {
+            Ok(None) => {}
+            Ok(Some(file)) => self.processes.push(user(Some(file))),
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+                let command = fs::read(process.join("cmdline")).unwrap_or_default();
+                let command = String::from_utf8_lossy(&command).to_lowercase();
+                if ["cassandra", "scylla"]
+                    .iter()
+                    .any(|name| command.contains(name))
+                {
+                    self.hidden_nodes.push(user(None));
+                } else if !command.is_empty() {
+                    // Threads of the kernel and processes that have ended have no command line.
+                    self.hidden += 1;
+                }
+            }
+            // It has ended meanwhile.
+            Err(_) => {}
+        }
+    }
+}
+
+/// A file of an SSTable in this directory that the process has open or mapped.
+fn sstable_open_in(process: &Path, directory: (u64, u64)) -> std::io::Result<Option<PathBuf>> {
+    let mut parents: HashMap<PathBuf, bool> = HashMap::new();
+    let mut is_in = |file: &Path| {
+        let Some(parent) = file.parent() else {
+            return false;
+        };
+        if let Some(known) = parents.get(parent) {
+            return *known;
+        }
+        // As the process sees it, which may have another root.
+        let seen = parent.strip_prefix("/").unwrap_or(parent);
+        let metadata = fs::metadata(process.join("root").join(seen));
+        let found = metadata.is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == directory);
+        parents.insert(parent.to_owned(), found);
+        found
+    };
+    for entry in fs::read_dir(process.join("fd"))? {
+        let Ok(target) = entry.and_then(|entry| fs::read_link(entry.path())) else {
+            continue;
+        };
+        if let Some(file) = sstable_file(&target).filter(|file| is_in(file)) {
+            return Ok(Some(file));
+        }
+    }
+    let maps = fs::read(process.join("maps"))?;
+    for line in String::from_utf8_lossy(&maps).lines() {
+        // address, rights, offset, device, inode, path.
+        let Some(at) = line.find('/') else { continue };
+        if let Some(file) = sstable_file(Path::new(&line[at..])).filter(|file| is_in(file)) {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
+
+/// The path, if it is that of a file of an SSTable; without what the kernel appends to those that are
+/// removed.
+fn sstable_file(path: &Path) -> Option<PathBuf> {
+    let text = path.to_str()?;
+    let path = Path::new(text.strip_suffix(" (deleted)").unwrap_or(text));
+    (path.is_absolute() && Descriptor::parse(path).is_ok()).then(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::process::{Child, Command, Stdio};
+
+    /// Holds a file open as its standard input.
+    struct Holder(Child);
+
+    impl Holder {
+        fn of(path: &Path) -> Holder {
+            let file = File::open(path).unwrap();
+            let child = Command::new("sleep")
+                .arg("600")
+                .stdin(Stdio::from(file))
+                .spawn()
+                .unwrap();
+            Holder(child)
+        }
+    }
+
+    impl Drop for Holder {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn who_has_an_sstable_open_is_found_by_the_directory_it_was_opened_in() {
+        let temp = tempfile::tempdir().unwrap();
+        let (live, snapshot) = (temp.path().join("t"), temp.path().join("t/snapshots/s"));
+        fs::create_dir_all(&snapshot).unwrap();
+        let data = live.join("nb-1-big-Data.db");
+        fs::write(&data, "x").unwrap();
+        fs::write(live.join("notes"), "x").unwrap();
+        fs::hard_link(&data, snapshot.join("nb-1-big-Data.db")).unwrap();
+        let ours = File::open(&data).unwrap();
+
+        let _reader = Holder::of(&snapshot.join("nb-1-big-Data.db"));
+        let _other = Holder::of(&live.join("notes"));
+        assert_eq!(Users::of(&live).unwrap().processes, []);
+        let node = Holder::of(&data);
+        let users = Users::of(&live).unwrap().processes;
+        assert_eq!(users.len(), 1, "{users:?}");
+        assert_eq!(
+            (users[0].pid, users[0].name.as_str()),
+            (node.0.id(), "sleep")
+        );
+        assert_eq!(
+            users[0].file.as_deref(),
+            Some(&*data.canonicalize().unwrap())
+        );
+
+        // A node goes on reading what it has removed.
+        fs::remove_file(&data).unwrap();
+        assert_eq!(Users::of(&live).unwrap().processes.len(), 1);
+        drop(node);
+        assert_eq!(Users::of(&live).unwrap().processes, []);
+        drop(ours);
+    }
+}

@@ -1,0 +1,438 @@
+//! The record of a run: what it read and what it wrote, as `compactor-run.json` in the directory that the
+//! output was asked for in.
+//!
+//! [`swap`](crate::swap) reads it to put exactly these outputs into the place of exactly these inputs. It is
+//! written before the outputs are published, so that there are no outputs without it. A record whose run did
+//! not finish names outputs that are not there, or other files of their names: nobody acts on it.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Component as PathPart, Path, PathBuf};
+
+use compactor_engine::component_list::ComponentList;
+use compactor_engine::inputs_at_open::{FileIdentity, InputsAtOpen};
+use compactor_io::{remove_if_exists, rename, sync_directory};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::merge::MergeRequest;
+use crate::{Scope, TombstoneOption};
+
+/// Name of the record's file.
+pub const FILE_NAME: &str = "compactor-run.json";
+/// Its name while it is written.
+const TMP_NAME: &str = "compactor-run.json.tmp";
+/// Version of the format.
+const FORMAT: u32 = 1;
+/// Longest record that is read: room for two hundred thousand SSTables.
+const MAX_BYTES: u64 = 128 << 20;
+
+/// What a run read and wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// Version of this format.
+    pub format: u32,
+    /// Version of the program.
+    pub compactor: String,
+    /// `merge` or `compact`.
+    pub command: String,
+    /// True if tombstones or expired data may have been purged because the inputs and `overlapping` were
+    /// said to be all that the table has.
+    pub may_have_purged: bool,
+    /// True if `overlapping` removed what it shadows: it must stay in the table as long as the outputs.
+    pub overlapping_removed_data: bool,
+    /// File name of the `Data.db` of each SSTable that the table was said to have besides the inputs.
+    pub overlapping: Vec<String>,
+    /// File name of the `Data.db` of each SSTable that was looked at and stays as it is.
+    pub untouched: Vec<String>,
+    /// SSTables that the outputs replace.
+    pub inputs: Vec<RecordedInput>,
+    /// SSTables that were written; none if nothing was left.
+    pub outputs: Vec<RecordedOutput>,
+}
+
+/// An input as it was before it was opened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedInput {
+    /// Its `Data.db` as it was named. Bytes that are not UTF-8 are replaced.
+    pub data_path: String,
+    /// Identity of `Data.db`.
+    pub data: RecordedFile,
+    /// Identity of `Statistics.db`.
+    pub statistics: Option<RecordedFile>,
+}
+
+/// What tells a file from another one of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedFile {
+    /// Device that held it.
+    pub device: u64,
+    /// Inode on that device.
+    pub inode: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Last modification, nanoseconds since 1970.
+    pub modified_ns: i64,
+}
+
+/// An output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedOutput {
+    /// Its `Data.db`, relative to the record's directory.
+    pub data_path: String,
+    /// CRC-32 of `Data.db` as `Digest.crc32` has it.
+    pub digest: Option<String>,
+    /// Its files.
+    pub files: Vec<OutputFile>,
+}
+
+/// A file of an output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutputFile {
+    /// Last part of its name, such as `Data.db`.
+    pub component: String,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+impl RecordedFile {
+    /// True if a file is this one: the same inode, or a copy that kept the time of its last change, as
+    /// `cp -p` and `rsync -t` make them.
+    pub fn is(&self, file: &FileIdentity) -> bool {
+        let is_inode = (self.device, self.inode) == (file.device, file.inode);
+        self.bytes == file.bytes && (is_inode || self.modified_ns == file.modified_ns)
+    }
+}
+
+impl From<&FileIdentity> for RecordedFile {
+    fn from(file: &FileIdentity) -> RecordedFile {
+        RecordedFile {
+            device: file.device,
+            inode: file.inode,
+            bytes: file.bytes,
+            modified_ns: file.modified_ns,
+        }
+    }
+}
+
+impl RecordedInput {
+    /// File name of its `Data.db`.
+    pub fn file_name(&self) -> &str {
+        self.data_path.rsplit('/').next().unwrap_or_default()
+    }
+}
+
+impl RecordedOutput {
+    fn of(staged: &Path, to: &Path) -> Result<RecordedOutput> {
+        let descriptor = parse(staged)?;
+        let present = ComponentList::known(&descriptor)?.present;
+        let digest = descriptor.path(Component::Digest);
+        let digest = match fs::read_to_string(&digest) {
+            Ok(text) => Some(text.trim().to_owned()),
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            Err(e) => return Err(Error::file("read", digest)(e)),
+        };
+        let data_path = to.join(descriptor.file_name(Component::Data));
+        let files = present.into_iter().map(|(component, bytes)| OutputFile {
+            component: component.file_suffix().to_owned(),
+            bytes,
+        });
+        Ok(RecordedOutput {
+            data_path: data_path.to_string_lossy().into_owned(),
+            digest,
+            files: files.collect(),
+        })
+    }
+}
+
+fn parse(data_path: &Path) -> Result<Descriptor> {
+    let file = Descriptor::parse(data_path).map_err(compactor_sstable::Error::from)?;
+    Ok(file.descriptor)
+}
+
+/// File name of each path.
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    let name = |path: &PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
+    paths.iter().filter_map(name).collect()
+}
+
+/// Writes the record of a run when its outputs are complete.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    directory: PathBuf,
+    /// The directory did not exist when the run began.
+    is_new: bool,
+    output_directory: PathBuf,
+    command: &'static str,
+    may_have_purged: bool,
+    overlapping_removed_data: bool,
+    overlapping: Vec<String>,
+}
+
+impl Recorder {
+    /// For a run of `command` that is asked for `request`; the record goes into `directory`, in or below
+    /// which the outputs are published.
+    pub fn new(directory: &Path, command: &'static str, request: &MergeRequest) -> Recorder {
+        let provides = request.overlapping_tombstones != TombstoneOption::None;
+        Recorder {
+            directory: directory.to_owned(),
+            is_new: !directory.exists(),
+            output_directory: request.output_directory.clone(),
+            command,
+            may_have_purged: request.may_purge(),
+            overlapping_removed_data: provides && matches!(request.scope, Scope::Overlapping(_)),
+            overlapping: names(request.scope.named()),
+        }
+    }
+
+    /// Writes the record. It is durable when this returns.
+    ///
+    /// `staged` are the `Data.db` of the outputs where they are now, `replaced` tells which inputs they
+    /// replace.
+    pub(crate) fn write(
+        &self,
+        staged: &[PathBuf],
+        inputs: &InputsAtOpen,
+        replaced: &dyn Fn(&Path) -> bool,
+        untouched: &[PathBuf],
+    ) -> Result<WrittenRecord> {
+        let relative = self
+            .output_directory
+            .strip_prefix(&self.directory)
+            .map_err(|_| {
+                Error::invalid(format!(
+                    "the record of a run cannot be in {}, which does not contain the outputs' \
+                     directory {}",
+                    self.directory.display(),
+                    self.output_directory.display()
+                ))
+            })?;
+        let outputs = staged
+            .iter()
+            .map(|data_path| RecordedOutput::of(data_path, relative));
+        let inputs = inputs.inputs().iter();
+        let replaced = inputs.filter(|input| replaced(&input.data_path));
+        let record = RunRecord {
+            format: FORMAT,
+            compactor: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.command.to_owned(),
+            may_have_purged: self.may_have_purged,
+            overlapping_removed_data: self.overlapping_removed_data,
+            overlapping: self.overlapping.clone(),
+            untouched: names(untouched),
+            inputs: replaced
+                .map(|input| RecordedInput {
+                    data_path: input.data_path.to_string_lossy().into_owned(),
+                    data: RecordedFile::from(&input.data),
+                    statistics: input.statistics.as_ref().map(RecordedFile::from),
+                })
+                .collect(),
+            outputs: outputs.collect::<Result<_>>()?,
+        };
+        let path = self.directory.join(FILE_NAME);
+        let previous = read_small(&path, MAX_BYTES).ok().flatten();
+        let written = WrittenRecord {
+            path,
+            previous,
+            is_directory_new: self.is_new,
+        };
+        match write_json(&self.directory, FILE_NAME, TMP_NAME, &record) {
+            Ok(()) => Ok(written),
+            Err(error) => {
+                written.undo();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A record whose outputs are not published yet.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct WrittenRecord {
+    path: PathBuf,
+    previous: Option<Vec<u8>>,
+    is_directory_new: bool,
+}
+
+impl WrittenRecord {
+    /// The outputs were not published: puts back what was there before.
+    pub(crate) fn undo(self) {
+        let _ = fs::remove_file(self.path.with_file_name(TMP_NAME));
+        // What cannot be put back is a record of outputs that are not there, which harms nobody.
+        let _ = match self.previous {
+            Some(previous) => fs::write(&self.path, previous),
+            None => fs::remove_file(&self.path),
+        };
+        if let Some(directory) = self.path.parent().filter(|_| self.is_directory_new) {
+            let _ = fs::remove_dir(directory);
+        }
+    }
+}
+
+/// Writes a JSON file, replacing what has its name. It is durable, and never there in part.
+pub(crate) fn write_json(
+    directory: &Path,
+    name: &str,
+    tmp_name: &str,
+    value: &impl Serialize,
+) -> Result<()> {
+    let (tmp, path) = (directory.join(tmp_name), directory.join(name));
+    let mut json = serde_json::to_vec_pretty(value)
+        .map_err(|e| Error::file("write", &path)(std::io::Error::other(e)))?;
+    json.push(b'\n');
+    let written = File::create(&tmp).and_then(|mut file| {
+        file.write_all(&json)?;
+        file.sync_all()
+    });
+    written.map_err(Error::file("write", &tmp))?;
+    if let Err(error) = rename(&tmp, &path) {
+        let _ = remove_if_exists(&tmp);
+        return Err(error.into());
+    }
+    Ok(sync_directory(directory)?)
+}
+
+/// Bytes of a regular file of at most `max` bytes; `None` if there is none.
+pub(crate) fn read_small(path: &Path, max: u64) -> Result<Option<Vec<u8>>> {
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::file("look up", path)(e)),
+    };
+    if !metadata.is_file() || metadata.len() > max {
+        return Err(Error::invalid(format!(
+            "{}: not a regular file of at most {max} bytes",
+            path.display()
+        )));
+    }
+    fs::read(path).map(Some).map_err(Error::file("read", path))
+}
+
+impl RunRecord {
+    /// Reads the record of a directory; `None` if it has none.
+    ///
+    /// # Errors
+    /// A file that cannot be read, that is no record, or one of a later format.
+    pub fn read(directory: &Path) -> Result<Option<RunRecord>> {
+        let path = directory.join(FILE_NAME);
+        let Some(bytes) = read_small(&path, MAX_BYTES)? else {
+            return Ok(None);
+        };
+        let record = RunRecord::parse(&bytes)
+            .map_err(|why| Error::invalid(format!("{}: {why}", path.display())))?;
+        Ok(Some(record))
+    }
+
+    fn parse(bytes: &[u8]) -> Result<RunRecord, String> {
+        #[derive(Deserialize)]
+        struct OfFormat {
+            format: u32,
+        }
+        let of: OfFormat =
+            serde_json::from_slice(bytes).map_err(|e| format!("no record of a run: {e}"))?;
+        if of.format != FORMAT {
+            return Err(format!(
+                "a record of format {}, which another version of this program wrote; this one reads \
+                 format {FORMAT}",
+                of.format
+            ));
+        }
+        let record: RunRecord =
+            serde_json::from_slice(bytes).map_err(|e| format!("no record of a run: {e}"))?;
+        for output in &record.outputs {
+            let path = Path::new(&output.data_path);
+            let is_below = path
+                .components()
+                .all(|part| matches!(part, PathPart::Normal(_)));
+            if !is_below || !is_data(path) {
+                return Err(format!("{:?} is no output of a run", output.data_path));
+            }
+            let is_known = |file: &OutputFile| Component::from_file_suffix(&file.component);
+            if output.files.iter().any(|file| is_known(file).is_none()) {
+                return Err(format!(
+                    "{:?} has a file that no output has",
+                    output.data_path
+                ));
+            }
+        }
+        let inputs = record.inputs.iter().map(RecordedInput::file_name);
+        if let Some(name) = inputs.filter(|name| !is_data(Path::new(name))).last() {
+            return Err(format!("{name:?} is no input of a run"));
+        }
+        Ok(record)
+    }
+}
+
+fn is_data(path: &Path) -> bool {
+    Descriptor::parse(path).is_ok_and(|file| file.component == Some(Component::Data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(data_path: &str, input: &str, component: &str) -> String {
+        format!(
+            r#"{{"format": 1, "compactor": "1", "command": "merge", "may_have_purged": true,
+                "overlapping_removed_data": false, "overlapping": [], "untouched": [],
+                "inputs": [{{"data_path": "{input}", "statistics": null,
+                    "data": {{"device": 1, "inode": 2, "bytes": 3, "modified_ns": 4}}}}],
+                "outputs": [{{"data_path": "{data_path}", "digest": "7",
+                    "files": [{{"component": "{component}", "bytes": 1}}]}}], "later": 1}}"#
+        )
+    }
+
+    #[test]
+    fn a_record_names_sstables_below_its_directory_and_nothing_else() {
+        let parse = |text: &str| RunRecord::parse(text.as_bytes());
+        let good = (
+            "ks/t/nb-3-big-Data.db",
+            "/d/ks/t/nb-1-big-Data.db",
+            "Data.db",
+        );
+        let read = parse(&record(good.0, good.1, good.2)).unwrap();
+        assert_eq!(read.inputs[0].file_name(), "nb-1-big-Data.db");
+        assert!(read.may_have_purged);
+        for (output, input, component) in [
+            ("/ks/t/nb-3-big-Data.db", good.1, good.2),
+            ("../nb-3-big-Data.db", good.1, good.2),
+            ("ks/t/nb-3-big-Index.db", good.1, good.2),
+            ("ks/t/passwd", good.1, good.2),
+            (good.0, "/d/ks/t/passwd", good.2),
+            (good.0, "", good.2),
+            (good.0, good.1, "../Data.db"),
+        ] {
+            let text = record(output, input, component);
+            parse(&text).unwrap_err();
+        }
+        let later = record(good.0, good.1, good.2).replace("\"format\": 1", "\"format\": 2");
+        assert!(parse(&later).unwrap_err().contains("another version"));
+        for text in ["", "{}", "[1]", "{\"format\": 1}", "\u{0}"] {
+            parse(text).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_file_is_known_by_its_inode_or_its_time() {
+        let recorded = RecordedFile {
+            device: 1,
+            inode: 2,
+            bytes: 3,
+            modified_ns: 4,
+        };
+        let file = |device, inode, bytes, modified_ns| FileIdentity {
+            device,
+            inode,
+            bytes,
+            modified_ns,
+        };
+        assert!(recorded.is(&file(1, 2, 3, 5)));
+        assert!(recorded.is(&file(9, 9, 3, 4)));
+        assert!(!recorded.is(&file(9, 9, 3, 5)));
+        assert!(!recorded.is(&file(1, 2, 4, 4)));
+    }
+}

@@ -1,0 +1,348 @@
+//! Swaps the outputs of a run into the place of exactly the inputs that it read, in the directory of a
+//! table whose node is stopped.
+//!
+//! All old or all new at any crash. Cassandra's own transaction log is what makes it so: a node that starts
+//! acts on it as it does on those of its compactions, and so does the next [`swap()`] of the same output.
+//!
+//! 1. A note in the output's directory names the log, and where everything goes ([`unfinished`]).
+//! 2. The inputs are linked, or copied, to a directory that the caller names.
+//! 3. The log is written with an ADD record for each output.
+//! 4. The outputs are linked, or copied, into the table's directory.
+//! 5. The log gets a REMOVE record for each input, and COMMIT. Without it, the outputs are deleted by
+//!    whoever finds the log; with it, the inputs are.
+//! 6. The inputs are removed from the table's directory, and the log after them.
+//!
+//! Source: `LogTransaction`, `LogFile`.
+
+mod index_advice;
+mod new_names;
+mod place;
+mod plan;
+mod unfinished;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use compactor_engine::inputs_at_open::FileIdentity;
+use compactor_engine::output_claim::lock_directory;
+use compactor_engine::output_id::new_time_uuid;
+use compactor_engine::transaction_file::TransactionFile;
+use compactor_io::{Io, IoOptions, remove_if_exists, sync_directory};
+use compactor_sstable::transaction_log::{self, Record};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::node_processes::Users;
+use crate::report::lossy;
+use place::{Placing, Way};
+use plan::Plan;
+use unfinished::{Note, Unfinished};
+
+/// What to swap.
+#[derive(Clone, Debug)]
+pub struct SwapRequest {
+    /// Directory that a run was asked to write to, with its record.
+    pub output: PathBuf,
+    /// The table's own directory, of a node that is stopped.
+    pub table_directory: PathBuf,
+    /// Where the inputs go; made if missing.
+    pub inputs_to: PathBuf,
+}
+
+/// A step of a swap that is done and durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// What is about to be done is noted in the output's directory.
+    Noted,
+    /// The inputs are in their new directory as well.
+    InputsKept,
+    /// The transaction log names the outputs.
+    Begun,
+    /// One of the outputs is in place.
+    OutputPlaced,
+    /// All outputs are in place.
+    OutputsPlaced,
+    /// The transaction log names the inputs.
+    RemovalsLogged,
+    /// The transaction log is complete: from here on everything is new.
+    Committed,
+    /// A file of an input is removed from the table's directory.
+    FileRemoved,
+    /// The inputs are removed from the table's directory.
+    InputsRemoved,
+}
+
+/// What a swap did, or would do.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct SwapReport {
+    /// The table's directory.
+    #[serde(serialize_with = "lossy")]
+    pub table_directory: PathBuf,
+    /// Where the inputs are.
+    #[serde(serialize_with = "lossy")]
+    pub inputs_directory: PathBuf,
+    /// File names of the `Data.db` of the inputs, which are no longer in the table's directory.
+    pub inputs: Vec<String>,
+    /// The outputs.
+    pub outputs: Vec<SwappedOutput>,
+    /// What was there to do.
+    pub state: SwapState,
+    /// What an operator should know besides.
+    pub notes: Vec<String>,
+}
+
+/// What a swap found to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwapState {
+    /// It would be done: nothing was changed.
+    Planned,
+    /// It was done.
+    Done,
+    /// One that was cut off after its COMMIT was finished.
+    Finished,
+    /// It had been done before.
+    AlreadyDone,
+}
+
+/// An output of a swap.
+#[derive(Clone, Debug, Serialize)]
+pub struct SwappedOutput {
+    /// Its `Data.db` in the output's directory.
+    #[serde(serialize_with = "lossy")]
+    pub from: PathBuf,
+    /// Its `Data.db` in the table's directory.
+    #[serde(serialize_with = "lossy")]
+    pub to: PathBuf,
+}
+
+/// Reports what [`swap()`] would do, and refuses what it would refuse. Nothing is changed.
+///
+/// # Errors
+/// As [`swap()`].
+pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
+    let table = plan::table_directory(request)?;
+    if let Some(unfinished) = Unfinished::find(&request.output, &table)? {
+        let will = if unfinished.is_committed() {
+            "finish"
+        } else {
+            "undo, and then repeat,"
+        };
+        let mut report = unfinished.report(&table, SwapState::Planned);
+        report.notes.push(format!(
+            "a swap was cut off here: running this without --dry-run will {will} it"
+        ));
+        return Ok(report);
+    }
+    match done_before(request, &table)? {
+        Some(report) => Ok(report),
+        None => Ok(Plan::make(request, &table)?.report(SwapState::Planned)),
+    }
+}
+
+/// Puts the outputs of a run in the place of its inputs. `reached` is called after each step; an error of
+/// its before [`Step::Committed`] undoes everything, later ones leave the rest to the next swap or to the
+/// node's start.
+///
+/// # Errors
+/// [`Refused`](crate::ErrorKind::Refused) if the table's directory has other SSTables than the run knew,
+/// inputs are gone, a process has files of the directory open, a transaction is under way, or names are
+/// taken; or a failed file operation. The table is as it was before then, unless the message says otherwise.
+pub fn swap(
+    request: &SwapRequest,
+    reached: &mut dyn FnMut(Step) -> Result<()>,
+) -> Result<SwapReport> {
+    let table = plan::table_directory(request)?;
+    // Two swaps at once, or a run that publishes here.
+    let _guard = lock_directory(&table)?;
+    if let Some(unfinished) = Unfinished::find(&request.output, &table)? {
+        let processes = refuse_node(&table)?;
+        if unfinished.is_committed() {
+            unfinished.finish(&table, reached)?;
+            let mut report = unfinished.report(&table, SwapState::Finished);
+            report.notes.extend(processes);
+            return Ok(report);
+        }
+        unfinished.undo(&table)?;
+    }
+    if let Some(report) = done_before(request, &table)? {
+        return Ok(report);
+    }
+    let plan = Plan::make(request, &table)?;
+    run(&plan, reached)?;
+    Ok(plan.report(SwapState::Done))
+}
+
+fn done_before(request: &SwapRequest, table: &Path) -> Result<Option<SwapReport>> {
+    let note = Note::read(&request.output)?.filter(|note| note.is_of(table));
+    let note = note.filter(|note| note.is_done(&request.output, table));
+    Ok(note.map(|note| note.report(table, SwapState::AlreadyDone)))
+}
+
+/// Refuses a directory that a running node may use. Returns what could not be looked at, in a sentence.
+pub(crate) fn refuse_node(table: &Path) -> Result<Option<String>> {
+    let users = Users::of(table)?;
+    if let Some(user) = users.processes.first() {
+        let file = user.file.as_deref().unwrap_or(table);
+        return Err(Error::refused(format!(
+            "{user} has {} open: stop the node first (`nodetool drain`, then stop it), or wait until that \
+             process ends",
+            file.display()
+        )));
+    }
+    if let Some(user) = users.hidden_nodes.first() {
+        return Err(Error::refused(format!(
+            "{user} looks like a Cassandra node, and its files may not be looked at: run this as root or \
+             as the node's user, with the node stopped"
+        )));
+    }
+    Ok((users.hidden > 0).then(|| {
+        format!(
+            "{} processes of other users could not be looked at: make sure that none of them uses {}",
+            users.hidden,
+            table.display()
+        )
+    }))
+}
+
+/// What has to be taken back if a swap fails before its COMMIT.
+#[derive(Default)]
+struct Taken {
+    kept: Vec<PathBuf>,
+    placed: Vec<PathBuf>,
+    log: Option<TransactionFile>,
+}
+
+fn run(plan: &Plan, reached: &mut dyn FnMut(Step) -> Result<()>) -> Result<()> {
+    let mut taken = Taken::default();
+    let log = match commit(plan, &mut taken, reached) {
+        Ok(log) => log,
+        Err(error) => {
+            return Err(match take_back(plan, &taken) {
+                Ok(()) => error,
+                Err(_) => Error::refused(format!(
+                    "{error}. What was put into {} could not be removed: run the same command again, or \
+                     start the node, and it is",
+                    plan.table.display()
+                )),
+            });
+        }
+    };
+    let removed = reached(Step::Committed)
+        .and_then(|()| remove_inputs(&plan.table, log.path(), plan.old_files(), reached));
+    removed.map_err(|error| {
+        Error::refused(format!(
+            "{error}. The outputs are in place, but not all inputs are removed from {}: run the same \
+             command again, or start the node, and they are",
+            plan.table.display()
+        ))
+    })
+}
+
+/// Everything up to the COMMIT, which is durable when this returns.
+fn commit(
+    plan: &Plan,
+    taken: &mut Taken,
+    reached: &mut dyn FnMut(Step) -> Result<()>,
+) -> Result<TransactionFile> {
+    let io = Io::new(IoOptions::default())?;
+    let (ticks, lsb) = new_time_uuid();
+    let name = transaction_log::file_name(plan.version, ticks, lsb);
+    plan.note(&name).write(&plan.output)?;
+    reached(Step::Noted)?;
+
+    place::make_directory(&plan.inputs_to)?;
+    let keeping = Placing::new(&io, Way::Keeping);
+    for old in &plan.inputs {
+        for file in &old.files {
+            let (from, to) = (plan.table.join(&file.name), plan.inputs_to.join(&file.name));
+            if keeping.place(&from, &to)? {
+                taken.kept.push(to);
+            }
+        }
+    }
+    sync_directory(&plan.inputs_to)?;
+    reached(Step::InputsKept)?;
+
+    let path = |prefix: &str| plan.table.join(prefix).to_string_lossy().into_owned();
+    let adds = plan
+        .outputs
+        .iter()
+        .map(|new| Record::add(&path(&new.prefix()), new.components.len()).line());
+    let adds: String = adds.collect();
+    taken.log = Some(TransactionFile::create(&plan.table, &name, &adds)?);
+    reached(Step::Begun)?;
+
+    let placing = Placing::new(&io, Way::As(plan.owner));
+    for new in &plan.outputs {
+        for component in &new.components {
+            let to = plan.table.join(new.to.file_name(*component));
+            // Known before it is there: a copy may be cut off in its middle.
+            taken.placed.push(to.clone());
+            placing.place(&new.from.path(*component), &to)?;
+        }
+        reached(Step::OutputPlaced)?;
+    }
+    sync_directory(&plan.table)?;
+    reached(Step::OutputsPlaced)?;
+
+    let removes = plan
+        .inputs
+        .iter()
+        .map(|old| Record::remove(&path(&old.prefix), old.update_time_ms(), old.files.len()));
+    let removes: String = removes.map(|record| record.line()).collect();
+    let no_log = || Error::refused("the transaction log is gone");
+    let log = taken.log.as_mut().ok_or_else(no_log)?;
+    log.append(&removes)?;
+    reached(Step::RemovalsLogged)?;
+
+    // A node may have been started meanwhile.
+    refuse_node(&plan.table)?;
+    plan.look_again()?;
+    log.append(&Record::commit().line())?;
+    taken.log.take().ok_or_else(no_log)
+}
+
+/// Removes what a swap that failed had put anywhere; the log last.
+fn take_back(plan: &Plan, taken: &Taken) -> Result<()> {
+    if let Some(log) = &taken.log {
+        for path in &taken.placed {
+            remove_if_exists(path)?;
+        }
+        sync_directory(&plan.table)?;
+        log.remove();
+        sync_directory(&plan.table)?;
+    }
+    for path in &taken.kept {
+        let _ = fs::remove_file(path);
+    }
+    let _ = fs::remove_dir(&plan.inputs_to);
+    let _ = Note::remove(&plan.output);
+    Ok(())
+}
+
+/// Removes the files of inputs, the one that was changed last at the end, as Cassandra does: it compares
+/// that time with the log's, also of what a crash left (`LogFile.deleteRecordFiles`).
+fn remove_inputs(
+    table: &Path,
+    log: &Path,
+    mut files: Vec<(FileIdentity, PathBuf)>,
+    reached: &mut dyn FnMut(Step) -> Result<()>,
+) -> Result<()> {
+    // A node that was started in between may have found the log without its COMMIT, and removed the
+    // outputs.
+    refuse_node(table)?;
+    if !log.exists() {
+        return Err(Error::refused(format!("{} is gone", log.display())));
+    }
+    files.sort_by_key(|(file, _)| file.modified_ns);
+    for (_, path) in files {
+        remove_if_exists(&path)?;
+        reached(Step::FileRemoved)?;
+    }
+    sync_directory(table)?;
+    reached(Step::InputsRemoved)?;
+    remove_if_exists(log)?;
+    Ok(sync_directory(table)?)
+}

@@ -1,0 +1,120 @@
+//! Names for outputs that no other SSTable of the table has, had, or will get.
+//!
+//! A node that starts counts on from the greatest id in the table's directory and its backups
+//! (`Directories.getUIDGenerator`, `SequenceBasedSSTableId`); ids of UUIDs are unique by themselves. Ids of
+//! snapshots are left alone too, so that nothing is overwritten when one is restored.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use compactor_engine::output_id::new_uuid_id;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::sstable_id::SstableId;
+
+use crate::error::{Error, Result};
+
+/// Where an output goes: its own id if that is behind all of the table's, otherwise the next.
+pub(super) fn new_names(table: &Path, outputs: &[Descriptor]) -> Result<Vec<Descriptor>> {
+    let mut taken = ids_of_table(table)?;
+    let mut names = Vec::with_capacity(outputs.len());
+    for output in outputs {
+        let id = match output.id {
+            SstableId::Uuid { .. } if taken.contains(&output.id) => new_uuid_id()?,
+            SstableId::Uuid { .. } => output.id,
+            SstableId::Sequence(_) => {
+                let next = SstableId::next_sequence(taken.iter().copied())
+                    .ok_or_else(|| Error::invalid("no SSTable id is left"))?;
+                output.id.max(next)
+            }
+        };
+        taken.insert(id);
+        names.push(Descriptor::new(table, output.version, id));
+    }
+    Ok(names)
+}
+
+/// Ids in the table's directory, its backups and its snapshots.
+fn ids_of_table(table: &Path) -> Result<BTreeSet<SstableId>> {
+    let mut ids = BTreeSet::new();
+    add_ids(table, &mut ids)?;
+    add_ids(&table.join("backups"), &mut ids)?;
+    let snapshots = table.join("snapshots");
+    for snapshot in entries(&snapshots)? {
+        if snapshot.is_dir() {
+            add_ids(&snapshot, &mut ids)?;
+        }
+    }
+    Ok(ids)
+}
+
+fn add_ids(directory: &Path, ids: &mut BTreeSet<SstableId>) -> Result<()> {
+    let files = entries(directory)?;
+    let parsed = files.iter().filter_map(|path| Descriptor::parse(path).ok());
+    ids.extend(parsed.map(|file| file.descriptor.id));
+    Ok(())
+}
+
+/// Paths in a directory; none if there is none.
+pub(super) fn entries(directory: &Path) -> Result<Vec<std::path::PathBuf>> {
+    let list = || Error::file("list", directory);
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(list()(e)),
+    };
+    entries
+        .map(|entry| entry.map(|entry| entry.path()).map_err(list()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use compactor_sstable::Version;
+
+    #[test]
+    fn sequence_ids_are_behind_all_that_the_table_has() {
+        let temp = tempfile::tempdir().unwrap();
+        let output = |id: &str| Descriptor::new("out", Version::Nb, id.parse().unwrap());
+        let names = |outputs: &[Descriptor]| -> Vec<String> {
+            let names = new_names(temp.path(), outputs).unwrap();
+            names.iter().map(Descriptor::base_name).collect()
+        };
+        let make = |name: &str| {
+            let path = temp.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        };
+        make("nb-3-big-Data.db");
+        assert_eq!(names(&[output("4")]), ["nb-4-big"]);
+        assert_eq!(
+            names(&[output("9"), output("9")]),
+            ["nb-9-big", "nb-10-big"]
+        );
+        assert_eq!(names(&[output("2"), output("3")]), ["nb-4-big", "nb-5-big"]);
+        make("oa-4-big-TOC.txt");
+        assert_eq!(names(&[output("4")]), ["nb-5-big"]);
+        make("backups/nb-6-big-Data.db");
+        make("snapshots/before/nb-8-big-Data.db");
+        make(".by_a/nb-70-big-Data.db");
+        assert_eq!(
+            names(&[output("4"), output("5")]),
+            ["nb-9-big", "nb-10-big"]
+        );
+    }
+
+    #[test]
+    fn ids_of_uuids_stay_unless_taken() {
+        let temp = tempfile::tempdir().unwrap();
+        let id: SstableId = "3g7k_098r_4iud828utjt3hwnh1v".parse().unwrap();
+        let output = Descriptor::new("out", Version::Nb, id);
+        let of = |names: Vec<Descriptor>| names[0].id;
+        let free = new_names(temp.path(), std::slice::from_ref(&output)).unwrap();
+        assert_eq!(of(free), id);
+        fs::write(temp.path().join(format!("nb-{id}-big-Data.db")), "x").unwrap();
+        let other = of(new_names(temp.path(), &[output]).unwrap());
+        assert!(other != id && matches!(other, SstableId::Uuid { .. }));
+    }
+}

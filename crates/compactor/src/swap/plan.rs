@@ -1,0 +1,493 @@
+//! What a swap is to do, and why it must not be done.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use compactor_engine::inputs_at_open::FileIdentity;
+use compactor_engine::publication::refuse_unfinished;
+use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX};
+use compactor_sstable::{Component, Version};
+
+use super::index_advice::index_advice;
+use super::new_names::{entries, new_names};
+use super::place::Owner;
+use super::unfinished::{Note, NotedOutput};
+use super::{SwapReport, SwapRequest, SwapState, SwappedOutput, refuse_node};
+use crate::catalog::table_directory_above;
+use crate::error::{Error, Result};
+use crate::run_record::{RecordedInput, RecordedOutput, RunRecord};
+
+/// An SSTable that is replaced.
+#[derive(Debug)]
+pub(super) struct OldSstable {
+    /// How the names of its files begin, up to and with the last `-`.
+    pub(super) prefix: String,
+    /// All of its files, those of indexes included.
+    pub(super) files: Vec<OldFile>,
+}
+
+/// A file of an SSTable that is replaced.
+#[derive(Debug)]
+pub(super) struct OldFile {
+    pub(super) name: String,
+    pub(super) identity: FileIdentity,
+}
+
+/// An SSTable that takes the place of others.
+#[derive(Debug)]
+pub(super) struct NewSstable {
+    pub(super) from: Descriptor,
+    pub(super) to: Descriptor,
+    pub(super) components: Vec<Component>,
+    data_bytes: u64,
+}
+
+/// What a swap is to do.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) table: PathBuf,
+    pub(super) output: PathBuf,
+    pub(super) inputs_to: PathBuf,
+    pub(super) inputs: Vec<OldSstable>,
+    pub(super) outputs: Vec<NewSstable>,
+    /// Of the files that are replaced.
+    pub(super) owner: Owner,
+    /// Named in the name of the transaction log.
+    pub(super) version: Version,
+    notes: Vec<String>,
+    /// `Data.db` names that the table's directory had.
+    data_before: BTreeSet<String>,
+    /// CRC-32 of the record that this follows.
+    record_crc: u32,
+}
+
+/// The table's directory without symbolic links.
+pub(super) fn table_directory(request: &SwapRequest) -> Result<PathBuf> {
+    let named = &request.table_directory;
+    let table = named
+        .canonicalize()
+        .map_err(Error::file("look up", named))?;
+    if !table.is_dir() {
+        return Err(Error::invalid(format!(
+            "{}: not a directory; name the table's own directory",
+            named.display()
+        )));
+    }
+    if let Some(own) = table_directory_above(&table) {
+        return Err(Error::invalid(format!(
+            "{} is a snapshot or backup; name the table's own directory, {}",
+            named.display(),
+            own.display()
+        )));
+    }
+    // Cassandra's reader of transaction logs takes no other paths.
+    let is_plain = |path: &str| !path.contains(',') && !path.contains(char::is_control);
+    if !table.to_str().is_some_and(is_plain) {
+        return Err(Error::invalid(format!(
+            "{}: a path with a comma, a control character or bytes that are not UTF-8 cannot be written \
+             into a transaction log of Cassandra's",
+            table.display()
+        )));
+    }
+    Ok(table)
+}
+
+impl Plan {
+    /// Looks at everything that a swap rests on.
+    pub(super) fn make(request: &SwapRequest, table: &Path) -> Result<Plan> {
+        let record = RunRecord::read(&request.output)?.ok_or_else(|| {
+            Error::invalid(format!(
+                "{}: no {} here; name the directory that a merge or compact was given as --output",
+                request.output.display(),
+                crate::run_record::FILE_NAME
+            ))
+        })?;
+        let mut notes: Vec<String> = refuse_node(table)?.into_iter().collect();
+        refuse_unfinished(table)?;
+        let files = TableFiles::list(table)?;
+        let inputs = files.inputs(&record)?;
+        files.refuse_unknown(&record)?;
+        let sources = record
+            .outputs
+            .iter()
+            .map(|output| source(&request.output, output));
+        let sources: Vec<(Descriptor, Vec<Component>, u64)> = sources.collect::<Result<_>>()?;
+        let descriptors: Vec<Descriptor> = sources.iter().map(|(from, ..)| from.clone()).collect();
+        let names = new_names(table, &descriptors)?;
+        let outputs: Vec<NewSstable> = sources
+            .into_iter()
+            .zip(names)
+            .map(|((from, components, data_bytes), to)| NewSstable {
+                from,
+                to,
+                components,
+                data_bytes,
+            })
+            .collect();
+        let inputs_to = inputs_directory(&request.inputs_to, table, &inputs)?;
+        let first = &record.inputs[0];
+        let data = table.join(first.file_name());
+        let owner = fs::metadata(&data).map_err(Error::file("look up", &data))?;
+        let owner = Owner::of(&owner);
+        let us = rustix::process::geteuid();
+        if !us.is_root() && us.as_raw() != owner.user {
+            return Err(Error::refused(format!(
+                "{} belongs to user {}, as the outputs must then: run this as root or as that user",
+                data.display(),
+                owner.user
+            )));
+        }
+        let version = match outputs.first() {
+            Some(output) => output.to.version,
+            None => parse(&data)?.version,
+        };
+        let replaced = inputs.iter().flat_map(|old| &old.files);
+        notes.extend(index_advice(
+            table,
+            replaced.map(|file| file.name.as_str()),
+        )?);
+        Ok(Plan {
+            table: table.to_owned(),
+            output: request.output.clone(),
+            inputs_to,
+            inputs,
+            outputs,
+            owner,
+            version,
+            notes,
+            data_before: files.data,
+            record_crc: Note::crc_of_record(&request.output)?,
+        })
+    }
+
+    /// Files that are to be removed from the table's directory.
+    pub(super) fn old_files(&self) -> Vec<(FileIdentity, PathBuf)> {
+        let files = self.inputs.iter().flat_map(|old| &old.files);
+        files
+            .map(|file| (file.identity, self.table.join(&file.name)))
+            .collect()
+    }
+
+    /// What the note of this swap says.
+    pub(super) fn note(&self, log: &str) -> Note {
+        let outputs = self.outputs.iter().map(|new| NotedOutput {
+            from: new
+                .from
+                .path(Component::Data)
+                .to_string_lossy()
+                .into_owned(),
+            to: new.to.file_name(Component::Data),
+            bytes: new.data_bytes,
+        });
+        Note::new(
+            &self.table,
+            &self.inputs_to,
+            log,
+            self.inputs.iter().map(OldSstable::data_name).collect(),
+            outputs.collect(),
+            self.record_crc,
+        )
+    }
+
+    /// Compares the inputs, and what else the table's directory has, with what they were.
+    pub(super) fn look_again(&self) -> Result<()> {
+        let changed = |what: &Path| {
+            Error::refused(format!(
+                "{} has changed meanwhile: is the node running? Stop it, and run the same command again",
+                what.display()
+            ))
+        };
+        for (identity, path) in self.old_files() {
+            let now = FileIdentity::of(&path).map_err(Error::file("look up", &path))?;
+            if !now.is_same_file(&identity) {
+                return Err(changed(&path));
+            }
+        }
+        let outputs: BTreeSet<String> = self
+            .outputs
+            .iter()
+            .map(|new| new.to.file_name(Component::Data))
+            .collect();
+        let now = TableFiles::list(&self.table)?.data;
+        let is_new = |name: &&String| !outputs.contains(*name) && !self.data_before.contains(*name);
+        match now.iter().find(is_new) {
+            Some(new) => Err(changed(&self.table.join(new))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn report(&self, state: SwapState) -> SwapReport {
+        let outputs = self.outputs.iter().map(|new| SwappedOutput {
+            from: new.from.path(Component::Data),
+            to: new.to.path(Component::Data),
+        });
+        SwapReport {
+            table_directory: self.table.clone(),
+            inputs_directory: self.inputs_to.clone(),
+            inputs: self.inputs.iter().map(OldSstable::data_name).collect(),
+            outputs: outputs.collect(),
+            state,
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+impl OldSstable {
+    /// File name of its `Data.db`.
+    fn data_name(&self) -> String {
+        format!("{}{}", self.prefix, Component::Data.file_suffix())
+    }
+
+    /// When the newest of its files was last changed, as Cassandra reckons: milliseconds, and without
+    /// `Statistics.db` (`LogRecord.make`).
+    pub(super) fn update_time_ms(&self) -> i64 {
+        update_time_ms(self.files.iter().map(|f| (f.name.as_str(), &f.identity)))
+    }
+}
+
+/// As [`OldSstable::update_time_ms`], of these files; 0 for none.
+pub(super) fn update_time_ms<'a>(files: impl Iterator<Item = (&'a str, &'a FileIdentity)>) -> i64 {
+    files
+        .filter(|(name, _)| !name.ends_with(Component::Statistics.file_suffix()))
+        .map(|(_, file)| file.modified_ns.div_euclid(1_000_000))
+        .max()
+        .unwrap_or(0)
+}
+
+impl NewSstable {
+    /// How the names of its files begin, up to and with the last `-`.
+    pub(super) fn prefix(&self) -> String {
+        format!("{}-", self.to.base_name())
+    }
+}
+
+/// The files of a table's directory.
+struct TableFiles<'a> {
+    table: &'a Path,
+    names: Vec<String>,
+    /// `Data.db` names.
+    data: BTreeSet<String>,
+}
+
+impl<'a> TableFiles<'a> {
+    fn list(table: &'a Path) -> Result<TableFiles<'a>> {
+        let (mut names, mut data) = (Vec::new(), BTreeSet::new());
+        for path in entries(table)? {
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+                continue;
+            };
+            // Also of a version that is not known here.
+            if name.ends_with(&format!("-{}", Component::Data.file_suffix())) {
+                data.insert(name.to_owned());
+            }
+            names.push(name.to_owned());
+        }
+        names.sort();
+        Ok(TableFiles { table, names, data })
+    }
+
+    /// The inputs of a run, with all their files.
+    fn inputs(&self, record: &RunRecord) -> Result<Vec<OldSstable>> {
+        if record.inputs.is_empty() {
+            return Err(Error::invalid(
+                "the run replaced no SSTable: there is nothing to swap",
+            ));
+        }
+        let (mut missing, mut changed) = (Vec::new(), None);
+        let mut inputs = Vec::with_capacity(record.inputs.len());
+        for input in &record.inputs {
+            match self.input(input)? {
+                Found::Same(old) => inputs.push(old),
+                Found::Missing => missing.push(input.file_name()),
+                Found::Changed(why) => changed = changed.or(Some(why)),
+            }
+        }
+        if let [first, ..] = missing[..] {
+            return Err(Error::refused(format!(
+                "{} of the {} SSTables that the run read are not in {}, such as {first}: they have been \
+                 compacted since, a swap of this output was done before, or this is not the table's (only) \
+                 data directory. With the node stopped, merge what is there now, and swap that",
+                missing.len(),
+                record.inputs.len(),
+                self.table.display()
+            )));
+        }
+        match changed {
+            Some(why) => Err(Error::refused(why)),
+            None => Ok(inputs),
+        }
+    }
+
+    fn input(&self, input: &RecordedInput) -> Result<Found> {
+        let name = input.file_name();
+        if !self.data.contains(name) {
+            return Ok(Found::Missing);
+        }
+        let data = self.table.join(name);
+        let descriptor = parse(&data)?;
+        let look = |path: &Path| FileIdentity::of(path).map_err(Error::file("look up", path));
+        if !input.data.is(&look(&data)?) {
+            return Ok(Found::Changed(format!(
+                "{} is not the file that the run read: neither the same inode nor a copy of the same length \
+                 and time. With the node stopped, merge what is there now, and swap that",
+                data.display()
+            )));
+        }
+        let statistics = descriptor.path(Component::Statistics);
+        if let Some(before) = &input.statistics
+            && !before.is(&look(&statistics)?)
+        {
+            return Ok(Found::Changed(format!(
+                "{} has been rewritten since the run read it: the repair state or the level of the SSTable \
+                 has changed. With the node stopped, merge what is there now, and swap that",
+                statistics.display()
+            )));
+        }
+        let prefix = format!("{}-", descriptor.base_name());
+        let mut files = Vec::new();
+        for name in self.names.iter().filter(|name| name.starts_with(&prefix)) {
+            let path = self.table.join(name);
+            let metadata = fs::symlink_metadata(&path).map_err(Error::file("look up", &path))?;
+            if !metadata.is_file() {
+                return Ok(Found::Changed(format!(
+                    "{} is not a regular file",
+                    path.display()
+                )));
+            }
+            if !name.ends_with(TMP_SUFFIX) {
+                files.push(OldFile {
+                    name: name.clone(),
+                    identity: FileIdentity::from(&metadata),
+                });
+            }
+        }
+        Ok(Found::Same(OldSstable { prefix, files }))
+    }
+
+    /// Refuses SSTables that the run did not know, where it may have purged what they need.
+    fn refuse_unknown(&self, record: &RunRecord) -> Result<()> {
+        let inputs = record.inputs.iter().map(RecordedInput::file_name);
+        let known = record.overlapping.iter().chain(&record.untouched);
+        let known: BTreeSet<&str> = inputs.chain(known.map(String::as_str)).collect();
+        let gone = record.overlapping.iter().find(|o| !self.data.contains(*o));
+        if let Some(gone) = gone.filter(|_| record.overlapping_removed_data) {
+            return Err(Error::refused(format!(
+                "{gone} is no longer in {}: the run left out what it shadows, which nothing would shadow \
+                 then. With the node stopped, merge what is there now, and swap that",
+                self.table.display()
+            )));
+        }
+        let unknown: Vec<&String> = self
+            .data
+            .iter()
+            .filter(|name| !known.contains(name.as_str()))
+            .collect();
+        match unknown[..] {
+            [first, ..] if record.may_have_purged => Err(Error::refused(format!(
+                "{} has {} SSTables that the run did not know, such as {first}: they may hold rows that \
+                 only the tombstones shadow that the run purged. Bring the outputs in beside the inputs \
+                 with `nodetool import` on the running node; or merge what is there now, with the node \
+                 stopped, and swap that",
+                self.table.display(),
+                unknown.len()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// An input in the table's directory.
+enum Found {
+    /// The same file.
+    Same(OldSstable),
+    /// None of its name.
+    Missing,
+    /// Another one, and why it is taken for that.
+    Changed(String),
+}
+
+/// An output where the run left it, its components, and the length of its `Data.db`.
+fn source(directory: &Path, output: &RecordedOutput) -> Result<(Descriptor, Vec<Component>, u64)> {
+    let data = directory.join(&output.data_path);
+    let descriptor = parse(&data)?;
+    let other = |path: &Path, what: String| {
+        Error::refused(format!(
+            "{} {what}: this is not what the run wrote. Run it again into another directory",
+            path.display()
+        ))
+    };
+    let (mut components, mut data_bytes) = (Vec::new(), 0);
+    for file in &output.files {
+        let Some(component) = Component::from_file_suffix(&file.component) else {
+            continue;
+        };
+        let path = descriptor.path(component);
+        match fs::symlink_metadata(&path) {
+            Ok(metadata) if metadata.is_file() && metadata.len() == file.bytes => {}
+            Ok(_) => return Err(other(&path, format!("does not have {} bytes", file.bytes))),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                return Err(other(&path, "is not there".to_owned()));
+            }
+            Err(e) => return Err(Error::file("look up", path)(e)),
+        }
+        match component {
+            Component::Data => data_bytes = file.bytes,
+            Component::Digest => {
+                let digest = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
+                if output.digest.as_deref() != Some(digest.trim()) {
+                    return Err(other(&path, "holds another digest".to_owned()));
+                }
+            }
+            _ => {}
+        }
+        components.push(component);
+    }
+    // What makes it an SSTable comes last.
+    components.sort_by_key(|component| *component == Component::Data);
+    if components.last() != Some(&Component::Data) {
+        return Err(other(&data, "is not in the record".to_owned()));
+    }
+    Ok((descriptor, components, data_bytes))
+}
+
+/// Where the inputs go: a directory that has no other SSTables.
+fn inputs_directory(named: &Path, table: &Path, inputs: &[OldSstable]) -> Result<PathBuf> {
+    let refuse = |why: &str| {
+        Err(Error::invalid(format!(
+            "--inputs-to {}: {why}; name a directory that is empty, or that does not exist",
+            named.display()
+        )))
+    };
+    let absolute = std::path::absolute(named).map_err(Error::file("look up", named))?;
+    let directory = absolute.canonicalize().unwrap_or(absolute);
+    if directory
+        .components()
+        .any(|part| part == std::path::Component::ParentDir)
+    {
+        return refuse("a path that goes back up from a directory that does not exist");
+    }
+    if directory == table {
+        return refuse("this is the table's own directory");
+    }
+    if directory.exists() && !directory.is_dir() {
+        return refuse("not a directory");
+    }
+    if directory.to_str().is_none() {
+        return refuse("bytes that are not UTF-8");
+    }
+    for path in entries(&directory)? {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        let name = name.unwrap_or_default();
+        let is_ours = inputs.iter().any(|old| name.starts_with(&old.prefix));
+        if !is_ours && Descriptor::parse(&path).is_ok() {
+            return refuse(&format!("it has other SSTables, such as {name}"));
+        }
+    }
+    Ok(directory)
+}
+
+fn parse(path: &Path) -> Result<Descriptor> {
+    let file = Descriptor::parse(path).map_err(compactor_sstable::Error::from)?;
+    Ok(file.descriptor)
+}

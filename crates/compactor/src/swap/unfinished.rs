@@ -1,0 +1,281 @@
+//! A swap that was cut off: what its note and its transaction log say, and how it is undone or finished.
+//!
+//! The note is `compactor-swap.json` beside the record of the run. It stays when the swap is done, so that
+//! doing it again is no error.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use compactor_engine::inputs_at_open::FileIdentity;
+use compactor_io::{remove_if_exists, sync_directory};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::transaction_log::{self, Record, RecordKind, TransactionLog};
+use serde::{Deserialize, Serialize};
+
+use super::new_names::entries;
+use super::plan::update_time_ms;
+use super::{Step, SwapReport, SwapState, SwappedOutput, remove_inputs};
+use crate::error::{Error, Result};
+use crate::run_record::{self, read_small, write_json};
+
+/// Name of the note's file.
+const FILE_NAME: &str = "compactor-swap.json";
+/// Its name while it is written.
+const TMP_NAME: &str = "compactor-swap.json.tmp";
+/// Longest note or log that is read: room for two hundred thousand SSTables.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// What a swap is about to do, or has done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Note {
+    table_directory: String,
+    inputs_directory: String,
+    /// File name of the transaction log in the table's directory.
+    transaction_log: String,
+    /// File name of the `Data.db` of each input.
+    inputs: Vec<String>,
+    outputs: Vec<NotedOutput>,
+    /// CRC-32 of the record whose outputs they are.
+    record_crc: u32,
+}
+
+/// An output of a swap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct NotedOutput {
+    /// Its `Data.db`.
+    pub(super) from: String,
+    /// File name of its `Data.db` in the table's directory.
+    pub(super) to: String,
+    /// Length of its `Data.db`.
+    pub(super) bytes: u64,
+}
+
+impl Note {
+    pub(super) fn new(
+        table: &Path,
+        inputs_to: &Path,
+        log: &str,
+        inputs: Vec<String>,
+        outputs: Vec<NotedOutput>,
+        record_crc: u32,
+    ) -> Note {
+        Note {
+            table_directory: table.to_string_lossy().into_owned(),
+            inputs_directory: inputs_to.to_string_lossy().into_owned(),
+            transaction_log: log.to_owned(),
+            inputs,
+            outputs,
+            record_crc,
+        }
+    }
+
+    /// CRC-32 of the record of a directory.
+    pub(super) fn crc_of_record(output: &Path) -> Result<u32> {
+        let path = output.join(run_record::FILE_NAME);
+        let bytes = fs::read(&path).map_err(Error::file("read", path))?;
+        Ok(crc32fast::hash(&bytes))
+    }
+
+    pub(super) fn write(&self, output: &Path) -> Result<()> {
+        write_json(output, FILE_NAME, TMP_NAME, self)
+    }
+
+    pub(super) fn remove(output: &Path) -> Result<()> {
+        Ok(remove_if_exists(&output.join(FILE_NAME))?)
+    }
+
+    /// The note of a directory, if it has one.
+    pub(super) fn read(output: &Path) -> Result<Option<Note>> {
+        let path = output.join(FILE_NAME);
+        let Some(bytes) = read_small(&path, MAX_BYTES)? else {
+            return Ok(None);
+        };
+        let not_one = |why: String| Error::invalid(format!("{}: {why}", path.display()));
+        let note: Note = serde_json::from_slice(&bytes)
+            .map_err(|e| not_one(format!("not the note of a swap: {e}")))?;
+        let is_name =
+            |name: &str| !name.contains('/') && Descriptor::parse(Path::new(name)).is_ok();
+        let log = &note.transaction_log;
+        let outputs = note.outputs.iter().map(|output| output.to.as_str());
+        let mut names = outputs.chain(note.inputs.iter().map(String::as_str));
+        if log.contains('/') || !transaction_log::is_file_name(log) || !names.all(is_name) {
+            return Err(not_one("not the note of a swap".to_owned()));
+        }
+        Ok(Some(note))
+    }
+
+    /// True if it is about this table's directory.
+    pub(super) fn is_of(&self, table: &Path) -> bool {
+        Path::new(&self.table_directory) == table
+    }
+
+    /// True if all is as it is to be: the outputs of the record that `output` has now are there, and the
+    /// inputs are not.
+    pub(super) fn is_done(&self, output: &Path, table: &Path) -> bool {
+        let has = |output: &NotedOutput| {
+            fs::metadata(table.join(&output.to)).is_ok_and(|m| m.len() == output.bytes)
+        };
+        Note::crc_of_record(output).is_ok_and(|crc| crc == self.record_crc)
+            && self.outputs.iter().all(has)
+            && !self.inputs.iter().any(|name| table.join(name).exists())
+    }
+
+    pub(super) fn report(&self, table: &Path, state: SwapState) -> SwapReport {
+        let outputs = self.outputs.iter().map(|output| SwappedOutput {
+            from: PathBuf::from(&output.from),
+            to: table.join(&output.to),
+        });
+        SwapReport {
+            table_directory: table.to_owned(),
+            inputs_directory: PathBuf::from(&self.inputs_directory),
+            inputs: self.inputs.clone(),
+            outputs: outputs.collect(),
+            state,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// A swap whose transaction log is still there.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    note: Note,
+    log_path: PathBuf,
+    log: TransactionLog,
+}
+
+impl Unfinished {
+    /// Finds the log that the note of `output` names.
+    pub(super) fn find(output: &Path, table: &Path) -> Result<Option<Unfinished>> {
+        let Some(note) = Note::read(output)? else {
+            return Ok(None);
+        };
+        let of_note = Path::new(&note.table_directory);
+        let log_path = of_note.join(&note.transaction_log);
+        let Some(bytes) = read_small(&log_path, MAX_BYTES)? else {
+            return Ok(None);
+        };
+        if !note.is_of(table) {
+            return Err(Error::refused(format!(
+                "{}: a swap of this output into {} was cut off. Run that again first, or start the node \
+                 that has this directory",
+                log_path.display(),
+                note.table_directory
+            )));
+        }
+        let log = TransactionLog::parse(&bytes).map_err(|e| {
+            Error::refused(format!(
+                "{}: {e}. Start the node: it checks this log against the files, and says what to do",
+                log_path.display()
+            ))
+        })?;
+        let unfinished = Unfinished {
+            note,
+            log_path,
+            log,
+        };
+        unfinished.check_records()?;
+        Ok(Some(unfinished))
+    }
+
+    /// The log is to be about what the note is about.
+    fn check_records(&self) -> Result<()> {
+        let prefix = |name: &str| {
+            name.trim_end_matches(Component::Data.file_suffix())
+                .to_owned()
+        };
+        let outputs = self.note.outputs.iter().map(|output| prefix(&output.to));
+        let outputs: BTreeSet<String> = outputs.collect();
+        let inputs: BTreeSet<String> = self.note.inputs.iter().map(|name| prefix(name)).collect();
+        for record in &self.log.records {
+            let is_known = match record.kind {
+                RecordKind::Add => outputs.contains(record.file_prefix()),
+                RecordKind::Remove => inputs.contains(record.file_prefix()),
+                RecordKind::Commit | RecordKind::Abort => true,
+            };
+            if !is_known {
+                return Err(Error::refused(format!(
+                    "{} names {}, which the note of the swap does not: start the node so that it cleans up",
+                    self.log_path.display(),
+                    record.file_prefix()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_committed(&self) -> bool {
+        self.log.is_committed()
+    }
+
+    pub(super) fn report(&self, table: &Path, state: SwapState) -> SwapReport {
+        self.note.report(table, state)
+    }
+
+    /// Files of an SSTable that are in the table's directory.
+    fn files_of(record: &Record, table: &[PathBuf]) -> Vec<PathBuf> {
+        let is_of = |path: &&PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| name.starts_with(record.file_prefix()))
+        };
+        table.iter().filter(is_of).cloned().collect()
+    }
+
+    /// Removes outputs, in whole or in part, and then the log.
+    pub(super) fn undo(&self, table: &Path) -> Result<()> {
+        let files = entries(table)?;
+        for record in self.log.leftovers() {
+            for path in Unfinished::files_of(record, &files) {
+                remove_if_exists(&path)?;
+            }
+        }
+        sync_directory(table)?;
+        remove_if_exists(&self.log_path)?;
+        Ok(sync_directory(table)?)
+    }
+
+    /// Removes inputs, and then the log.
+    pub(super) fn finish(
+        &self,
+        table: &Path,
+        reached: &mut dyn FnMut(Step) -> Result<()>,
+    ) -> Result<()> {
+        let kept = Path::new(&self.note.inputs_directory);
+        let all = entries(table)?;
+        let mut files = Vec::new();
+        for record in self.log.leftovers() {
+            let mut of_record = Vec::new();
+            for path in Unfinished::files_of(record, &all) {
+                let identity = FileIdentity::of(&path).map_err(Error::file("look up", &path))?;
+                let name = path.file_name().unwrap_or_default();
+                let copy = kept.join(name);
+                if !FileIdentity::of(&copy).is_ok_and(|copy| copy.bytes == identity.bytes) {
+                    return Err(Error::refused(format!(
+                        "{} is not in {}: the swap that was cut off can only be finished by starting the \
+                         node, which removes it",
+                        path.display(),
+                        kept.display()
+                    )));
+                }
+                of_record.push((name.to_string_lossy().into_owned(), identity, path));
+            }
+            let named = of_record
+                .iter()
+                .map(|(name, file, _)| (name.as_str(), file));
+            let seconds = |ms: i64| ms.div_euclid(1000);
+            let now_ms = update_time_ms(named);
+            if now_ms != 0 && seconds(now_ms) != seconds(record.update_time_ms) {
+                return Err(Error::refused(format!(
+                    "{}: files of {} have changed since the swap that was cut off. Restore them, or \
+                     remove the log if the outputs are not wanted",
+                    self.log_path.display(),
+                    record.file_prefix()
+                )));
+            }
+            files.extend(of_record.into_iter().map(|(_, file, path)| (file, path)));
+        }
+        remove_inputs(table, &self.log_path, files, reached)
+    }
+}
