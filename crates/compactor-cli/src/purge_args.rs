@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor::catalog::{self, Catalog};
-use compactor::{Error, MergeRequest, Scope};
+use compactor::{Error, MergeRequest, Scope, live_directory};
 
 use crate::io_args::IoArgs;
 use crate::numbers::{GC_GRACE_SECONDS, moment, moment_or_before_1970, within};
@@ -17,7 +17,9 @@ const DEFAULT_GC_GRACE_SECONDS: i64 = 864_000;
 /// What may be purged.
 #[derive(Debug, clap::Args)]
 pub struct PurgeArgs {
-    /// The inputs are all that the table has on this node, so tombstones may be purged.
+    /// The inputs are all that the table has on this node, so tombstones may be purged: a snapshot, which
+    /// is flushed first, or the directory of a node that was drained and stopped. Refused where a running
+    /// process has SSTables of the directory open.
     #[arg(long, help_heading = "Purging", conflicts_with = "overlapping")]
     complete: bool,
 
@@ -82,6 +84,9 @@ impl PurgeArgs {
         let table = catalog.schema.as_ref().map(|(_, table)| table);
         request.now_s = self.now.unwrap_or_else(now_s);
         request.scope = self.scope(catalog, &mut notes)?;
+        if request.scope != Scope::Unknown && !self.no_purge {
+            notes.extend(live_directory::refuse_purge_while_live(&catalog.sstables)?);
+        }
         request.gc_before_s = self.gc_before_s(catalog, request.now_s, &mut notes);
         if request.scope == Scope::Unknown && !self.no_purge {
             notes.push(

@@ -98,8 +98,10 @@ fn merges_and_reports() {
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let summary = text(&out.stdout);
     assert!(summary.starts_with("merged 3 SSTables into "), "{summary}");
-    assert_eq!(dir.names("out").len(), 8, "{:?}", dir.names("out"));
+    // The components, and the record of the run.
+    assert_eq!(dir.names("out").len(), 9, "{:?}", dir.names("out"));
     assert!(dir.names("out").contains(&"oa-4-big-Data.db".to_owned()));
+    assert!(dir.names("out").contains(&"compactor-run.json".to_owned()));
 
     let json = merge(
         &inputs,

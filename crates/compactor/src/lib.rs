@@ -24,6 +24,7 @@ pub mod concurrent;
 pub mod dump;
 pub mod error;
 pub mod generate;
+pub mod live_directory;
 pub mod merge;
 pub mod metadata;
 pub mod node_command;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use compactor_engine::cursor::DataTrace;
 use compactor_engine::each_of_many::each_of_many;
 use compactor_engine::input::InputSstable;
+use compactor_engine::inputs_at_open::InputsAtOpen;
 use compactor_engine::merge_job::{MergeJob, MergeOptions};
 use compactor_engine::merge_run::{self, StagedMerge};
 use compactor_engine::observer::{InputRead, Observer};
@@ -20,7 +21,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
 use compactor_sstable::{Component, Error as FormatError, Format};
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::process::Usage;
 use crate::report::MergeReport;
 use crate::run_record::Recorder;
@@ -148,7 +149,9 @@ pub fn run_merges_recorded(
             done,
             reached: done,
         };
-        let (merge, ignored) = stage(job, check, &mut observer)?;
+        let merged = stage(job, check, &mut observer);
+        let (merge, ignored) =
+            merged.map_err(|error| because_replaced(error, inputs.as_deref()))?;
         staged.push(merge);
         done = observer.reached;
         let mut report = report;
@@ -181,6 +184,17 @@ pub fn run_merges_recorded(
             report
         })
         .collect())
+}
+
+/// The reason why a merge failed, if that is that its inputs were replaced while it read them.
+fn because_replaced(error: Error, inputs: Option<&InputsAtOpen>) -> Error {
+    let looked = inputs.map_or(Ok(()), InputsAtOpen::look_again);
+    match looked {
+        Err(replaced @ EngineError::Refused(_)) if error.kind() != ErrorKind::Cancelled => {
+            Error::from(replaced)
+        }
+        _ => error,
+    }
 }
 
 /// What merges have come to together.

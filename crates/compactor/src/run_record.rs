@@ -232,6 +232,8 @@ impl Recorder {
                 .collect(),
             outputs: outputs.collect::<Result<_>>()?,
         };
+        // Where nothing was left to write there is no directory yet.
+        make_directory(&self.directory)?;
         let path = self.directory.join(FILE_NAME);
         let previous = read_small(&path, MAX_BYTES).ok().flatten();
         let written = WrittenRecord {
@@ -271,6 +273,19 @@ impl WrittenRecord {
             let _ = fs::remove_dir(directory);
         }
     }
+}
+
+/// Makes a directory and what is missing above it, durably.
+pub(crate) fn make_directory(directory: &Path) -> Result<()> {
+    let missing: Vec<&Path> = directory
+        .ancestors()
+        .take_while(|ancestor| !ancestor.exists())
+        .collect();
+    fs::create_dir_all(directory).map_err(Error::file("create directory", directory))?;
+    for made in missing {
+        sync_directory(made.parent().unwrap_or(Path::new("")))?;
+    }
+    Ok(())
 }
 
 /// Writes a JSON file, replacing what has its name. It is durable, and never there in part.

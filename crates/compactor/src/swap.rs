@@ -34,6 +34,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::node_processes::Users;
 use crate::report::lossy;
+use crate::run_record::make_directory;
 use place::{Placing, Way};
 use plan::Plan;
 use unfinished::{Note, Unfinished};
@@ -199,7 +200,7 @@ pub(crate) fn refuse_node(table: &Path) -> Result<Option<String>> {
     }
     Ok((users.hidden > 0).then(|| {
         format!(
-            "{} processes of other users could not be looked at: make sure that none of them uses {}",
+            "the files of some processes ({}) may not be looked at: make sure that none of them uses {}",
             users.hidden,
             table.display()
         )
@@ -252,7 +253,7 @@ fn commit(
     plan.note(&name).write(&plan.output)?;
     reached(Step::Noted)?;
 
-    place::make_directory(&plan.inputs_to)?;
+    make_directory(&plan.inputs_to)?;
     let keeping = Placing::new(&io, Way::Keeping);
     for old in &plan.inputs {
         for file in &old.files {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use compactor_engine::inputs_at_open::FileIdentity;
 use compactor_io::{
     Io, ReadMode, ReadaheadOptions, SequentialReader, WriteMode, WriterOptions, remove_if_exists,
-    rename_no_replace, sync_directory,
+    rename_no_replace,
 };
 use compactor_sstable::descriptor::TMP_SUFFIX;
 
@@ -144,19 +144,6 @@ impl Placing<'_> {
         });
         result.map_err(Error::file("set owner and mode of", to))
     }
-}
-
-/// Makes a directory and what is missing above it, durably.
-pub(super) fn make_directory(directory: &Path) -> Result<()> {
-    let missing: Vec<&Path> = directory
-        .ancestors()
-        .take_while(|ancestor| !ancestor.exists())
-        .collect();
-    fs::create_dir_all(directory).map_err(Error::file("create directory", directory))?;
-    for made in missing {
-        sync_directory(made.parent().unwrap_or(Path::new("")))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -19,4 +19,5 @@ mod shared_list;
 mod size_tiered;
 mod split;
 mod support;
+mod swap;
 mod transaction_log;

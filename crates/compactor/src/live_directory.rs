@@ -1,0 +1,61 @@
+//! Whether a running node works in the inputs' directory, whose memtables no SSTable shows.
+//!
+//! What a purge rests on is that nothing older than a purged tombstone is anywhere but in the SSTables that
+//! were looked at. A node asks its memtables as well when it compacts. They cannot be asked from here, so
+//! they have to be empty at the moment that the inputs are from: `nodetool snapshot` flushes them first, and
+//! so does `nodetool drain`. What is written after that moment is newer than the tombstones, or reaches this
+//! node late: by a hint, by repair, or with a timestamp of the past. To be shadowed by a purged tombstone it
+//! has to be late by more than `gc_grace_seconds`, within which hints end and repair has to run, less the
+//! time between snapshot and merge: the same risk that a node's own compaction takes when it purges.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::catalog::table_directory_above;
+use crate::error::{Error, Result};
+use crate::node_processes::Users;
+
+/// Refuses to purge in the directory of a table that a running process has open. Returns what a person
+/// should know where that could not be found out. Snapshots and backups are nobody's live directory.
+///
+/// # Errors
+/// A refusal that says what to merge instead.
+pub fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<Vec<String>> {
+    let directories: BTreeSet<PathBuf> = sstables
+        .iter()
+        .filter_map(|path| path.canonicalize().ok()?.parent().map(Path::to_owned))
+        .filter(|directory| table_directory_above(directory).is_none())
+        .collect();
+    let mut notes = Vec::new();
+    for directory in directories {
+        let users = match Users::of(&directory) {
+            Ok(users) => users,
+            Err(error) => {
+                notes.push(format!(
+                    "whether a running node has {} open could not be found out ({error}); its memtables \
+                     would have rows that no input has",
+                    directory.display()
+                ));
+                continue;
+            }
+        };
+        if let Some(user) = users.processes.first() {
+            let file = user.file.as_deref().unwrap_or(&directory);
+            return Err(Error::refused(format!(
+                "--complete and --overlapping are to name all that the table has, but {user} has {} open: \
+                 the memtables of a running node have rows that no SSTable has, which purged tombstones may \
+                 shadow. Merge a snapshot (`nodetool snapshot` flushes first), or stop the node after \
+                 `nodetool drain`; --no-purge keeps every tombstone",
+                file.display()
+            )));
+        }
+        if let Some(user) = users.hidden_nodes.first() {
+            notes.push(format!(
+                "{user} looks like a Cassandra node, and its files may not be looked at: if it has {} open, \
+                 its memtables have rows that no input has, which purged tombstones may shadow",
+                directory.display()
+            ));
+        }
+    }
+    Ok(notes)
+}
