@@ -171,9 +171,9 @@ fn run(cassandra: &mut Cassandra) -> Result<()> {
         );
         swap(&request(place.path(), &directory), &mut |_| Ok(()))?;
         ensure!(live(cassandra, &table)? == new, "{after}: swapped");
-        for name in &new {
-            let findings = cassandra.verify(&table, &directory.join(name))?;
-            ensure!(findings.is_empty(), "{after}: {name}: {findings:?}");
+        for name in new.difference(&old) {
+            let (placed, written) = (directory.join(name), place.path().join("out").join(name));
+            ensure!(fs::read(placed)? == fs::read(written)?, "{after}: {name}");
         }
     }
     Ok(())
