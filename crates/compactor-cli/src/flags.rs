@@ -117,10 +117,12 @@ pub fn refuse_uring_with_dontcache(
 ) -> Result<(), Error> {
     let dontcache = modes.iter().find(|(_, is_dontcache)| *is_dontcache);
     match (backend, dontcache) {
-        (BackendKind::Uring, Some((option, _))) => Err(Error::invalid(format!(
-            "{option}: dontcache does not go with --backend uring, which cannot pass RWF_DONTCACHE; \
+        (BackendKind::Uring | BackendKind::TokioUring, Some((option, _))) => {
+            Err(Error::invalid(format!(
+                "{option}: dontcache does not go with --backend {backend}, which cannot pass RWF_DONTCACHE; \
              say --backend auto or threads, or choose dontneed"
-        ))),
+            )))
+        }
         _ => Ok(()),
     }
 }

@@ -19,12 +19,13 @@ mod progress;
 mod purge_args;
 mod result_file;
 mod shared_progress;
+mod stalled;
 mod verify_step;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use compactor::io::share_arenas;
+use compactor::io::{ExitingAllocator, set_stall_hook, share_arenas};
 use compactor_lab::text_table;
 
 /// Merge Apache Cassandra SSTables outside the JVM.
@@ -42,8 +43,17 @@ struct Cli {
     command: cmd::Command,
 }
 
+/// What is refused for want of memory ends the process in order, with exit code 1.
+#[global_allocator]
+static ALLOCATOR: ExitingAllocator = ExitingAllocator::new(
+    "compactor: out of memory. Lower --memory or --threads, or raise the limit (`ulimit -v`, or the memory \
+     of the container); what was being written is in a hidden directory, which the next run removes\n",
+    1,
+);
+
 fn main() -> ExitCode {
     share_arenas();
+    set_stall_hook(stalled::say_stalled);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return exit_code::of_usage(&error),

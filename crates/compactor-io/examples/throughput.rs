@@ -30,13 +30,17 @@ fn main() {
         "{:8} {:6} {:10} {:>7} {:>9} {:>8}",
         "backend", "", "mode", "MiB/s", "cpu ms", "pages"
     );
-    for backend in [BackendKind::Uring, BackendKind::Threads] {
+    for backend in [
+        BackendKind::Uring,
+        BackendKind::TokioUring,
+        BackendKind::Threads,
+    ] {
         let options = |backend| IoOptions {
             backend,
             ..IoOptions::default()
         };
         for &mode in &WriteMode::ALL[1..] {
-            let dontcache = mode == WriteMode::DontCache && backend == BackendKind::Uring;
+            let dontcache = mode == WriteMode::DontCache && backend != BackendKind::Threads;
             let io = Io::new(options(if dontcache {
                 BackendKind::Auto
             } else {
@@ -57,7 +61,7 @@ fn main() {
             });
         }
         for &mode in &ReadMode::ALL[1..] {
-            let dontcache = mode == ReadMode::DontCache && backend == BackendKind::Uring;
+            let dontcache = mode == ReadMode::DontCache && backend != BackendKind::Threads;
             let io = Io::new(options(if dontcache {
                 BackendKind::Auto
             } else {

@@ -19,7 +19,13 @@ use crate::mode::BackendKind;
 use crate::pool::BufferPool;
 
 pub(crate) mod threads;
+pub(crate) mod tokio_uring;
 pub(crate) mod uring;
+pub(crate) mod watched;
+
+/// The most operations in flight per ring, whose completion queue has room for twice as many. The
+/// kernel's own limit on entries is 32768.
+pub(crate) const QUEUE_DEPTH_MAX: usize = 1024;
 
 /// Something that carries out operations on its own threads.
 pub trait IoBackend: Send + Sync + fmt::Debug {

@@ -98,7 +98,7 @@ impl AsFd for FileHandle {
 impl Drop for FileHandle {
     fn drop(&mut self) {
         // Of a small file that was read by who waited for it no ring knows: none is woken for it.
-        if *self.is_queued.get_mut() || self.backend.kind() != BackendKind::Uring {
+        if *self.is_queued.get_mut() || self.backend.kind() != BackendKind::TokioUring {
             self.backend.forget(self.id);
         }
     }

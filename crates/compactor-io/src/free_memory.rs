@@ -27,7 +27,7 @@ pub fn share_arenas() {
     #[cfg(target_env = "gnu")]
     {
         let is_chosen = |name| std::env::var_os(name).is_some();
-        let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+        let threads = crate::read_dir("/proc/self/task").map_or(0, Iterator::count);
         if threads != 1 || is_chosen("MALLOC_ARENA_MAX") || is_chosen("GLIBC_TUNABLES") {
             return;
         }

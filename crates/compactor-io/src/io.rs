@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +11,9 @@ use rustix::io::ReadWriteFlags;
 
 use crate::backend::IoBackend;
 use crate::backend::threads::ThreadsBackend;
+use crate::backend::tokio_uring::TokioUringBackend;
 use crate::backend::uring::UringBackend;
+use crate::backend::watched::Watchdog;
 use crate::dio;
 use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::evict::ReadEvictor;
@@ -19,6 +22,7 @@ use crate::input::{InputFile, InputShared};
 use crate::lock;
 use crate::mode::{BackendKind, Mode, ReadMode, WriteMode};
 use crate::pool::BufferPool;
+use crate::process_limits::THREAD_REMEDY;
 use crate::sys::RWF_DONTCACHE;
 use crate::writer::{SequentialWriter, WriterOptions};
 
@@ -123,28 +127,37 @@ impl Io {
     /// [`Unsupported`](IoErrorKind::Unsupported) if [`BackendKind::Uring`] was asked for and does
     /// not work here; else what the system says when it cannot start a thread.
     pub fn new(options: IoOptions) -> Result<Io, IoError> {
-        let threads: Arc<dyn IoBackend> = Arc::new(
-            ThreadsBackend::start(options.worker_threads).map_err(|error| {
-                IoError::system(IoOperation::StartBackend, Path::new("threads"), error)
-            })?,
-        );
-        let uring = match options.backend {
-            BackendKind::Threads => None,
-            BackendKind::Uring | BackendKind::Auto => Some(UringBackend::start(
-                options.io_threads,
-                options.queue_depth,
-                Arc::clone(&threads),
-            )),
+        let no_thread = |name: &'static str| {
+            move |error| {
+                let path = Path::new(name);
+                IoError::system(IoOperation::StartBackend, path, error).remedy(THREAD_REMEDY)
+            }
         };
-        let (backend, fallback_reason): (Arc<dyn IoBackend>, _) = match uring {
-            Some(Ok(uring)) => (Arc::new(uring), None),
-            Some(Err(error)) if options.backend == BackendKind::Uring => {
+        let threads =
+            ThreadsBackend::start(options.worker_threads).map_err(no_thread("threads"))?;
+        let threads: Arc<dyn IoBackend> = Arc::new(threads);
+        let (io_threads, depth) = (options.io_threads, options.queue_depth);
+        let blocking = Arc::clone(&threads);
+        let uring: Option<io::Result<Arc<dyn IoBackend>>> = match options.backend {
+            BackendKind::Threads => None,
+            BackendKind::Uring | BackendKind::Auto => {
+                let started = UringBackend::start(io_threads, depth, blocking);
+                Some(started.map(|uring| Arc::new(uring) as _))
+            }
+            BackendKind::TokioUring => {
+                let started = TokioUringBackend::start(io_threads, depth, blocking);
+                Some(started.map(|uring| Arc::new(uring) as _))
+            }
+        };
+        let (backend, fallback_reason) = match uring {
+            Some(Ok(uring)) => (uring, None),
+            Some(Err(error)) if options.backend != BackendKind::Auto => {
                 let reason = format!("io_uring does not work here: {error}");
                 let kind = IoErrorKind::Unsupported;
                 return Err(IoError::found(
                     IoOperation::StartBackend,
                     kind,
-                    Path::new("uring"),
+                    Path::new(options.backend.name()),
                     reason,
                 )
                 .remedy(URING_REMEDY));
@@ -159,6 +172,8 @@ impl Io {
             kind: backend.kind(),
             fallback_reason,
         };
+        let watchdog = Watchdog::start().map_err(no_thread("watchdog"))?;
+        let (backend, threads) = (watchdog.watch(backend), watchdog.watch(threads));
         Ok(Io::assemble(options, used, backend, threads))
     }
 
@@ -297,8 +312,9 @@ impl Io {
         if !needs_flags {
             return Ok(Arc::clone(&self.shared.backend));
         }
-        if self.shared.asked_backend == BackendKind::Uring {
-            let reason = "the uring backend cannot pass RWF_DONTCACHE".to_owned();
+        let asked_backend = self.shared.asked_backend;
+        if !matches!(asked_backend, BackendKind::Auto | BackendKind::Threads) {
+            let reason = format!("the {asked_backend} backend cannot pass RWF_DONTCACHE");
             let kind = IoErrorKind::Unsupported;
             return Err(IoError::found(operation, kind, path, reason)
                 .in_mode(asked)

@@ -59,9 +59,11 @@ mod align;
 mod backend;
 mod buffer;
 mod dio;
+mod directory;
 mod durable;
 mod error;
 mod evict;
+mod exiting_allocator;
 mod extent;
 mod file;
 mod free_memory;
@@ -86,10 +88,13 @@ mod writeback;
 mod writer;
 
 pub use align::{Alignment, DEFAULT_ALIGNMENT};
+pub use backend::watched::{Stall, set_stall_hook};
 pub use backend::{BlockingCall, Completion, IoBackend, Operation, Outcome, ReadTarget, Request};
 pub use buffer::AlignedBuffer;
+pub use directory::{DirectoryEntry, Entries, read_dir, remove_dir_all};
 pub use durable::{exchange, remove_if_exists, rename, rename_no_replace, sync_directory};
 pub use error::{IoError, IoErrorKind, IoOperation};
+pub use exiting_allocator::ExitingAllocator;
 pub use extent::Extent;
 pub use file::{FileHandle, open_regular};
 pub use free_memory::{give_back_free_memory, share_arenas};
@@ -103,7 +108,7 @@ pub use pool::{BufferPool, MemoryGauge};
 pub use prefetch::prefetch;
 pub use probe::{BlockDevice, Choice, MountPoint, Probe, Support, probe};
 pub use process_limits::{
-    ProcessLimit, locked_memory_limit, open_files_limit, raise_open_files_limit,
+    ProcessLimit, THREAD_REMEDY, locked_memory_limit, open_files_limit, raise_open_files_limit,
 };
 pub use read_transfer::ReadDone;
 pub use reader::{ReadaheadOptions, SequentialReader};

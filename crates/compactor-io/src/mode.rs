@@ -49,8 +49,12 @@ pub enum BackendKind {
     /// [`Threads`](Self::Threads).
     #[default]
     Auto,
-    /// `io_uring` through `tokio-uring`, one runtime per I/O thread.
+    /// `io_uring`, one ring per I/O thread.
     Uring,
+    /// `io_uring` through `tokio-uring`, one runtime per I/O thread. Never chosen by `auto`: what the
+    /// system answers to `io_uring_enter` is lost in it, so a run may take minutes to find out that it
+    /// cannot go on.
+    TokioUring,
     /// A pool of threads that call `preadv2` and `pwritev2`.
     Threads,
 }
@@ -118,7 +122,8 @@ names!(ReadMode, "read mode",
 names!(WriteMode, "write mode",
     Auto => "auto", Direct => "direct", Buffered => "buffered", Trickle => "trickle",
     DontNeed => "dontneed", DontCache => "dontcache");
-names!(BackendKind, "backend", Auto => "auto", Uring => "uring", Threads => "threads");
+names!(BackendKind, "backend",
+    Auto => "auto", Uring => "uring", TokioUring => "tokio-uring", Threads => "threads");
 
 /// A mode with its direction, for errors and reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

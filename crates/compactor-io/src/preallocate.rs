@@ -10,9 +10,10 @@ use std::os::fd::AsFd;
 
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::Resource;
 
 use crate::align::{DEFAULT_ALIGNMENT_U64, round_down, round_up};
+use crate::sys::limit::limit_of;
 
 /// The least and the most that is reserved at once when the final length is unknown. In between, a
 /// file doubles.
@@ -39,7 +40,7 @@ pub(crate) struct Preallocation {
 
 impl Preallocation {
     pub(crate) fn new(expected_len: Option<u64>, keep_size: bool) -> Preallocation {
-        let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
+        let limit = limit_of(Resource::Fsize).current.unwrap_or(u64::MAX);
         let limit = round_down(limit, DEFAULT_ALIGNMENT_U64);
         Preallocation {
             reserved: 0,

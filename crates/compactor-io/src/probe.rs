@@ -257,7 +257,7 @@ fn create_unnamed(directory: &Path) -> io::Result<File> {
 }
 
 fn first_regular_file(directory: &Path) -> Option<(PathBuf, File)> {
-    fs::read_dir(directory)
+    crate::read_dir(directory)
         .ok()?
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))

@@ -1,6 +1,7 @@
 //! System calls that `rustix` does not have, and flags that it does not name.
 
 pub(crate) mod cachestat;
+pub(crate) mod limit;
 pub(crate) mod mincore;
 pub(crate) mod sync_file_range;
 pub(crate) mod uring_trial;

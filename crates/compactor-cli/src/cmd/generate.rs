@@ -288,7 +288,7 @@ pub struct Args {
     )]
     write_io: WriteMode,
 
-    /// What carries writes out: auto, uring, threads.
+    /// What carries writes out: auto, uring, tokio-uring, threads.
     #[arg(
         long,
         help_heading = "Input and output",

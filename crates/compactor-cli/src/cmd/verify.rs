@@ -61,7 +61,7 @@ pub struct Args {
     #[arg(long, value_name = "MODE", default_value = "auto")]
     read_io: ReadMode,
 
-    /// What carries reads out: auto, uring, threads.
+    /// What carries reads out: auto, uring, tokio-uring, threads.
     #[arg(long, value_name = "BACKEND", default_value = "auto")]
     backend: BackendKind,
 

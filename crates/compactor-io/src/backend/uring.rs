@@ -1,58 +1,70 @@
-//! `io_uring` through `tokio-uring`: one current-thread runtime per I/O thread.
+//! `io_uring`: one ring and one thread per `io_threads`.
 //!
-//! - Requests come over a tokio channel, whose waker unparks the runtime from any thread; nothing
-//!   on the runtime's thread ever blocks in a receive.
-//! - As many tasks as the queue depth take turns at the channel. A task carries one operation at a
-//!   time to its end, so the cap on operations in flight is the number of tasks, and an operation
-//!   allocates no task of its own. The cap stays below the completion queue's size: a burst beyond
-//!   it has hung tokio-uring.
-//! - A file belongs to one I/O thread, by its id, and has a duplicate descriptor there from its
-//!   first operation until it is forgotten: tokio-uring owns and closes the descriptors it is
-//!   given, and its files cannot leave their thread.
-//! - tokio-uring keeps a buffer in flight alive until its completion, even if the task that waits
-//!   for it were dropped.
-#![expect(
-    unsafe_code,
-    reason = "tokio-uring's buffer traits are unsafe to implement"
-)]
+//! - Only a ring's own thread submits to it and takes its completions: the kernel cancels what a
+//!   thread has submitted when that thread ends.
+//! - With nothing in flight the thread sleeps on a condition variable. Otherwise it sleeps in
+//!   `io_uring_enter`, from which a read of an eventfd in the same ring wakes it for new
+//!   operations. Should that write fail, they start when the next operation completes.
+//! - `io_uring_enter` that fails for now (`EAGAIN`, `EBUSY`, `ENOMEM`, `EINTR`) is called again after
+//!   a pause: what it has not taken is still in the queue. Any other failure, and one that lasts,
+//!   ends all operations with that error, and every later one as well.
+//! - A buffer is in its slot until the kernel has completed the operation. Those of operations
+//!   without a completion are never freed, as the kernel may still write to them.
+#![expect(unsafe_code, reason = "submitting to a raw ring")]
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::io;
-use std::rc::Rc;
-use std::sync::Arc;
-use std::sync::mpsc as ready;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
+use io_uring::{IoUring, opcode, types};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
-use tokio::sync::Mutex;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio_uring::buf::{BoundedBuf, IoBuf, IoBufMut};
 
-use super::{IoBackend, Operation, Outcome, Request, enter_io_thread};
+use super::{Completion, IoBackend, Operation, Outcome, QUEUE_DEPTH_MAX, Request, enter_io_thread};
 use crate::buffer::AlignedBuffer;
 use crate::file::FileHandle;
+use crate::lock;
 use crate::mode::BackendKind;
-use crate::sys::uring_trial::try_ring;
+use crate::sys::uring_trial::{named, try_ring};
 
-/// The most operations in flight per I/O thread: the ring gets as many entries, its completion
-/// queue twice that. The kernel's own limit on entries is 32768.
-pub(crate) const QUEUE_DEPTH_MAX: usize = 1024;
+/// How often in a row `io_uring_enter` may return without any completion, with a pause of
+/// [`PAUSE`] each: ten seconds and more.
+const FUTILE_ENTERS_MAX: u32 = 1000;
+const PAUSE: Duration = Duration::from_millis(10);
+/// Marks the completion of the read that wakes the thread.
+const WAKE: u64 = u64::MAX;
 
-/// The backend: a sender per I/O thread.
+/// The backend.
 #[derive(Debug)]
 pub(crate) struct UringBackend {
-    /// Empty once closing.
-    senders: Vec<UnboundedSender<Message>>,
-    threads: Vec<JoinHandle<()>>,
-    /// Carries out what tokio-uring cannot: calls that block.
+    rings: Vec<Ring>,
+    /// Carries out calls that block.
     blocking: Arc<dyn IoBackend>,
 }
 
 #[derive(Debug)]
-enum Message {
-    Run(Operation),
-    Forget(u64),
+struct Ring {
+    shared: Arc<RingShared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct RingShared {
+    queue: Mutex<Queue>,
+    /// Something was queued while the thread slept on it.
+    arrived: Condvar,
+    wake: OwnedFd,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    operations: VecDeque<Operation>,
+    /// The thread sleeps in the ring, or will before it looks here again, and has room for more.
+    is_in_ring: bool,
+    is_closing: bool,
 }
 
 impl UringBackend {
@@ -66,245 +78,354 @@ impl UringBackend {
         queue_depth: usize,
         blocking: Arc<dyn IoBackend>,
     ) -> io::Result<UringBackend> {
-        // A runtime whose ring does not work waits for ever.
         try_ring()?;
-        let mut backend = UringBackend {
-            senders: Vec::new(),
-            threads: Vec::new(),
-            blocking,
-        };
+        let mut rings = Vec::new();
         for index in 0..io_threads.max(1) {
-            let (sender, receiver) = unbounded_channel();
-            let (report, started) = ready::sync_channel(1);
-            let thread = thread::Builder::new()
-                .name(format!("io-uring-{index}"))
-                .spawn(move || run_thread(receiver, queue_depth, &report))?;
-            backend.senders.push(sender);
-            backend.threads.push(thread);
-            match started.recv() {
-                Ok(result) => result?,
-                Err(_) => return Err(io::Error::other("the I/O thread panicked as it started")),
-            }
+            rings.push(Ring::start(index, queue_depth.clamp(1, QUEUE_DEPTH_MAX))?);
         }
-        Ok(backend)
-    }
-
-    fn sender(&self, file_id: u64) -> Option<&UnboundedSender<Message>> {
-        let count = self.senders.len() as u64;
-        // The remainder is below a usize that became a u64.
-        self.senders.get(file_id.checked_rem(count)? as usize)
+        Ok(UringBackend { rings, blocking })
     }
 }
 
 impl IoBackend for UringBackend {
-    fn submit_awaited(&self, operation: Operation) {
-        super::threads::perform(operation);
-    }
-
     fn kind(&self) -> BackendKind {
         BackendKind::Uring
     }
 
     fn submit(&self, operation: Operation) {
-        match &operation.request {
-            Request::Call(_) => self.blocking.submit(operation),
-            // On a failed send (the thread is gone) the operation drops with the message, and its
-            // completion reports that. Likewise without a sender.
-            _ => {
-                if let Some(sender) = self.sender(operation.file.id()) {
-                    operation.file.set_queued();
-                    drop(sender.send(Message::Run(operation)));
-                }
-            }
+        // The remainder is below a usize that became a u64.
+        let count = self.rings.len() as u64;
+        let ring = operation.file.id().checked_rem(count);
+        match (&operation.request, ring) {
+            (Request::Call(_), _) => self.blocking.submit(operation),
+            (_, Some(ring)) => self.rings[ring as usize].submit(operation),
+            // Dropped, and its completion reports that.
+            (_, None) => {}
         }
     }
 
-    fn forget(&self, file_id: u64) {
-        if let Some(sender) = self.sender(file_id) {
-            drop(sender.send(Message::Forget(file_id)));
+    fn submit_awaited(&self, operation: Operation) {
+        super::threads::perform(operation);
+    }
+}
+
+impl Ring {
+    fn start(index: usize, depth: usize) -> io::Result<Ring> {
+        // One entry more, for the read that wakes. The completion queue has twice as many.
+        let entries = u32::try_from((depth + 1).next_power_of_two()).unwrap_or(2);
+        let ring = IoUring::new(entries).map_err(|error| named("io_uring_setup", &error))?;
+        let wake =
+            eventfd(0, EventfdFlags::CLOEXEC).map_err(|errno| named("eventfd", &errno.into()))?;
+        let shared = Arc::new(RingShared {
+            queue: Mutex::default(),
+            arrived: Condvar::new(),
+            wake,
+        });
+        let mut driver = Driver {
+            shared: Arc::clone(&shared),
+            ring,
+            slots: (0..depth).map(|_| None).collect(),
+            free: (0..depth).rev().collect(),
+            wake_count: Box::new(0),
+            is_wake_armed: false,
+        };
+        let thread = thread::Builder::new()
+            .name(format!("io-uring-{index}"))
+            .spawn(move || {
+                enter_io_thread();
+                driver.serve();
+            })
+            .map_err(|error| named("start a thread", &error))?;
+        Ok(Ring {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    fn submit(&self, operation: Operation) {
+        self.tell(|queue| queue.operations.push_back(operation));
+    }
+
+    /// Changes the queue and sees to it that the thread looks at it.
+    fn tell(&self, change: impl FnOnce(&mut Queue)) {
+        let is_in_ring = {
+            let mut queue = lock(&self.shared.queue);
+            change(&mut queue);
+            std::mem::take(&mut queue.is_in_ring)
+        };
+        match is_in_ring {
+            // See the top for what happens if it fails.
+            true => drop(rustix::io::write(&self.shared.wake, &1u64.to_ne_bytes())),
+            false => self.shared.arrived.notify_one(),
         }
     }
 }
 
-impl Drop for UringBackend {
-    /// Ends the I/O threads after the operations that are queued. The last owner may be a
-    /// completion: an I/O thread then does not wait for itself.
+impl Drop for Ring {
+    /// Ends the thread after the operations that are queued. The last owner may be a completion: the
+    /// thread then does not wait for itself.
     fn drop(&mut self) {
-        self.senders.clear();
-        let current = thread::current().id();
-        for thread in self.threads.drain(..) {
-            if thread.thread().id() != current {
-                // A thread that panicked has said so; there is nothing left to clean up.
-                drop(thread.join());
-            }
+        self.tell(|queue| queue.is_closing = true);
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != thread::current().id()
+        {
+            // A thread that panicked has said so; there is nothing left to clean up.
+            drop(thread.join());
         }
     }
 }
 
-/// An I/O thread: makes the ring, reports whether that worked, serves until the channel closes.
-fn run_thread(
-    receiver: UnboundedReceiver<Message>,
-    queue_depth: usize,
-    report: &ready::SyncSender<io::Result<()>>,
-) {
-    enter_io_thread();
-    let depth = queue_depth.clamp(1, QUEUE_DEPTH_MAX);
-    let mut builder = tokio_uring::builder();
-    builder.entries(u32::try_from(depth.next_power_of_two()).unwrap_or(1));
-    let runtime = match tokio_uring::Runtime::new(&builder) {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            drop(report.send(Err(error)));
+/// An operation that the kernel has, or will have with the next `io_uring_enter`.
+struct InFlight {
+    file: Arc<FileHandle>,
+    buffer: Option<AlignedBuffer>,
+    completion: Completion,
+}
+
+/// What a ring's thread works with.
+struct Driver {
+    shared: Arc<RingShared>,
+    ring: IoUring,
+    /// By the number that the kernel returns with a completion.
+    slots: Vec<Option<InFlight>>,
+    free: Vec<usize>,
+    /// Where the read of the eventfd goes to.
+    wake_count: Box<u64>,
+    is_wake_armed: bool,
+}
+
+impl Driver {
+    /// Serves until the backend closes and nothing is left.
+    fn serve(&mut self) {
+        let mut futile_enters = 0;
+        while let Some(operations) = self.next_operations() {
+            for operation in operations {
+                self.start(operation);
+            }
+            if self.in_flight() == 0 {
+                continue;
+            }
+            self.arm_wake();
+            let entered = self.ring.submit_and_wait(1);
+            if self.complete() > 0 {
+                futile_enters = 0;
+                continue;
+            }
+            futile_enters += 1;
+            let is_lasting = futile_enters >= FUTILE_ENTERS_MAX;
+            match entered {
+                Ok(_) if is_lasting => {
+                    let message = "io_uring_enter returns without a completion, again and again";
+                    return self.fail(&io::Error::other(message));
+                }
+                Err(error) if is_lasting || !is_for_now(&error) => {
+                    return self.fail(&named("io_uring_enter", &error));
+                }
+                _ => thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Waits for operations, unless some are in flight, and takes as many as there is room for. `None`
+    /// when there will be none.
+    fn next_operations(&mut self) -> Option<VecDeque<Operation>> {
+        let mut queue = lock(&self.shared.queue);
+        queue.is_in_ring = false;
+        loop {
+            let count = queue.operations.len().min(self.free.len());
+            if count > 0 || self.in_flight() > 0 {
+                queue.is_in_ring = count < self.free.len();
+                let rest = queue.operations.split_off(count);
+                return Some(std::mem::replace(&mut queue.operations, rest));
+            }
+            if queue.is_closing {
+                return None;
+            }
+            queue = self
+                .shared
+                .arrived
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Puts an operation into the submission queue.
+    fn start(&mut self, operation: Operation) {
+        let Operation {
+            file,
+            request,
+            completion,
+        } = operation;
+        let fd = types::Fd(file.file().as_raw_fd());
+        let (entry, buffer) = match request {
+            Request::Read {
+                target,
+                offset,
+                flags,
+            } => {
+                let (mut buffer, start, end) = target.into_buffer();
+                let part = &mut buffer[start..end];
+                // At most OPERATION_BYTES_MAX.
+                let read = opcode::Read::new(fd, part.as_mut_ptr(), part.len() as u32);
+                // The kernel's bits, in a type of the same width.
+                let read = read.offset(offset).rw_flags(flags.bits() as i32);
+                (read.build(), Some(buffer))
+            }
+            Request::Write {
+                source,
+                start,
+                end,
+                offset,
+                flags,
+            } => {
+                let part = &source[start..end];
+                let write = opcode::Write::new(fd, part.as_ptr(), part.len() as u32);
+                let write = write.offset(offset).rw_flags(flags.bits() as i32);
+                (write.build(), Some(source))
+            }
+            Request::SyncData => {
+                let sync = opcode::Fsync::new(fd).flags(types::FsyncFlags::DATASYNC);
+                (sync.build(), None)
+            }
+            // `submit` sends calls to the blocking backend.
+            Request::Nothing | Request::Call(_) => (opcode::Nop::new().build(), None),
+        };
+        let in_flight = InFlight {
+            file,
+            buffer,
+            completion,
+        };
+        // There is room: at most as many operations are taken as slots are free, and the ring has
+        // more entries than there are slots.
+        let Some(slot) = self.free.pop() else {
+            return finish(in_flight, Err(Errno::AGAIN.into()));
+        };
+        // SAFETY: the buffer is part of a heap allocation that does not move with its owner. It stays in
+        // the slot until its completion has been taken, or is never freed. The file is open as long.
+        let pushed = unsafe { self.ring.submission().push(&entry.user_data(slot as u64)) };
+        match pushed {
+            Ok(()) => self.slots[slot] = Some(in_flight),
+            Err(_) => {
+                self.free.push(slot);
+                finish(in_flight, Err(Errno::AGAIN.into()));
+            }
+        }
+    }
+
+    /// Sees to it that a write to the eventfd ends `io_uring_enter`.
+    fn arm_wake(&mut self) {
+        if self.is_wake_armed {
             return;
         }
-    };
-    drop(report.send(Ok(())));
-    runtime.block_on(serve(receiver, depth));
-}
+        let target = std::ptr::from_mut(&mut *self.wake_count).cast();
+        let read = opcode::Read::new(types::Fd(self.shared.wake.as_raw_fd()), target, 8);
+        // SAFETY: the eight bytes are on the heap and are freed only while no read is armed; the
+        // eventfd is open as long as the driver has its share of it.
+        let pushed = unsafe { self.ring.submission().push(&read.build().user_data(WAKE)) };
+        self.is_wake_armed = pushed.is_ok();
+    }
 
-type Files = RefCell<HashMap<u64, Rc<tokio_uring::fs::File>>>;
+    /// Takes all completions there are, and returns their number.
+    fn complete(&mut self) -> usize {
+        let mut count = 0;
+        // One by one: what a completion calls may take its time.
+        while let Some(entry) = self.ring.completion().next() {
+            count += 1;
+            if entry.user_data() == WAKE {
+                self.is_wake_armed = false;
+                continue;
+            }
+            let slot = usize::try_from(entry.user_data()).unwrap_or(usize::MAX);
+            let Some(in_flight) = self.slots.get_mut(slot).and_then(Option::take) else {
+                continue;
+            };
+            self.free.push(slot);
+            let result = match usize::try_from(entry.result()) {
+                Ok(bytes) => Ok(bytes),
+                Err(_) => Err(io::Error::from_raw_os_error(
+                    entry.result().saturating_neg(),
+                )),
+            };
+            finish(in_flight, result);
+        }
+        count
+    }
 
-async fn serve(receiver: UnboundedReceiver<Message>, depth: usize) {
-    let receiver = Rc::new(Mutex::new(receiver));
-    let files = Rc::new(Files::default());
-    let tasks: Vec<_> = (0..depth)
-        .map(|_| {
-            let (receiver, files) = (Rc::clone(&receiver), Rc::clone(&files));
-            tokio_uring::spawn(async move {
-                loop {
-                    // The guard goes at the end of this statement, before the operation starts.
-                    let message = receiver.lock().await.recv().await;
-                    match message {
-                        Some(Message::Run(operation)) => perform(operation, &files).await,
-                        Some(Message::Forget(id)) => drop(files.borrow_mut().remove(&id)),
-                        None => break,
-                    }
+    /// Ends what is in flight with an error, and everything that comes after it.
+    fn fail(&mut self, error: &io::Error) {
+        let error = io::Error::new(
+            error.kind(),
+            format!("{error}; the backend `threads` does without io_uring"),
+        );
+        self.abandon(&error);
+        loop {
+            let operation = {
+                let mut queue = lock(&self.shared.queue);
+                queue.is_in_ring = false;
+                while queue.operations.is_empty() && !queue.is_closing {
+                    queue = self
+                        .shared
+                        .arrived
+                        .wait(queue)
+                        .unwrap_or_else(PoisonError::into_inner);
                 }
-            })
-        })
-        .collect();
-    for task in tasks {
-        // A task that panicked lost its operation, whose completion has reported that.
-        drop(task.await);
-    }
-}
-
-async fn perform(operation: Operation, files: &Files) {
-    let Operation {
-        file,
-        request,
-        completion,
-    } = operation;
-    let outcome = match ring_file(&file, files) {
-        Ok(ring_file) => perform_on(&ring_file, request).await,
-        Err(error) => Outcome {
-            result: Err(error),
-            buffer: None,
-        },
-    };
-    drop(file);
-    completion.run(outcome);
-}
-
-async fn perform_on(file: &tokio_uring::fs::File, request: Request) -> Outcome {
-    match request {
-        Request::Read { flags, .. } | Request::Write { flags, .. } if !flags.is_empty() => {
-            // Files whose mode needs flags are given the other backend when they are opened.
-            Outcome {
-                result: Err(Errno::OPNOTSUPP.into()),
+                queue.operations.pop_front()
+            };
+            let Some(operation) = operation else { return };
+            drop(operation.file);
+            operation.completion.run(Outcome {
+                result: Err(copy_of(&error)),
                 buffer: None,
-            }
+            });
         }
-        Request::Read { target, offset, .. } => {
-            let (buffer, start, end) = target.into_buffer();
-            if start >= end {
-                return Outcome {
-                    result: Ok(0),
-                    buffer: Some(buffer),
-                };
-            }
-            let (result, slice) = file
-                .read_at(RingBuffer(buffer).slice(start..end), offset)
-                .await;
-            Outcome {
-                result,
-                buffer: Some(slice.into_inner().0),
-            }
+    }
+
+    /// Ends what is in flight with an error. Its buffers are never freed.
+    fn abandon(&mut self, error: &io::Error) {
+        for in_flight in self.slots.iter_mut().filter_map(Option::take) {
+            std::mem::forget(in_flight.buffer);
+            drop(in_flight.file);
+            in_flight.completion.run(Outcome {
+                result: Err(copy_of(error)),
+                buffer: None,
+            });
         }
-        Request::Write {
-            source,
-            start,
-            end,
-            offset,
-            ..
-        } => {
-            if start >= end {
-                return Outcome {
-                    result: Ok(0),
-                    buffer: Some(source),
-                };
-            }
-            let write = file.write_at(RingBuffer(source).slice(start..end), offset);
-            let (result, slice) = write.submit().await;
-            Outcome {
-                result,
-                buffer: Some(slice.into_inner().0),
-            }
-        }
-        Request::SyncData => Outcome {
-            result: file.sync_data().await.map(|()| 0),
-            buffer: None,
-        },
-        Request::Nothing => Outcome {
-            result: Ok(0),
-            buffer: None,
-        },
-        // `submit` sends these to the blocking backend.
-        Request::Call(_) => Outcome {
-            result: Err(Errno::OPNOTSUPP.into()),
-            buffer: None,
-        },
     }
 }
 
-/// This thread's own descriptor of a file.
-fn ring_file(file: &FileHandle, files: &Files) -> io::Result<Rc<tokio_uring::fs::File>> {
-    if let Some(known) = files.borrow().get(&file.id()) {
-        return Ok(Rc::clone(known));
-    }
-    let duplicate = Rc::new(tokio_uring::fs::File::from_std(file.file().try_clone()?));
-    files.borrow_mut().insert(file.id(), Rc::clone(&duplicate));
-    Ok(duplicate)
-}
-
-/// An aligned buffer as tokio-uring wants it: all of it is initialised, always.
-struct RingBuffer(AlignedBuffer);
-
-// SAFETY: `stable_ptr` is the address of a heap allocation that the buffer owns and never moves
-// or replaces while it lives, and that stays the same when the `RingBuffer` value moves. All
-// `capacity` bytes are initialised from allocation on, so `bytes_init` is the whole capacity.
-unsafe impl IoBuf for RingBuffer {
-    fn stable_ptr(&self) -> *const u8 {
-        self.0.as_ptr()
-    }
-
-    fn bytes_init(&self) -> usize {
-        self.0.capacity()
-    }
-
-    fn bytes_total(&self) -> usize {
-        self.0.capacity()
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.abandon(&io::Error::other(
+            "the I/O thread ended before the operation did",
+        ));
+        if self.is_wake_armed {
+            std::mem::forget(std::mem::take(&mut self.wake_count));
+        }
     }
 }
 
-// SAFETY: `stable_mut_ptr` is the same stable address as `stable_ptr`, obtained through exclusive
-// access, and valid for writes of `capacity` bytes.
-unsafe impl IoBufMut for RingBuffer {
-    fn stable_mut_ptr(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr()
-    }
+fn finish(in_flight: InFlight, result: io::Result<usize>) {
+    // The file goes first: whoever hears of the completion may expect it to be closed.
+    drop(in_flight.file);
+    in_flight.completion.run(Outcome {
+        result,
+        buffer: in_flight.buffer,
+    });
+}
 
-    unsafe fn set_init(&mut self, _pos: usize) {
-        // Every byte is initialised already.
-    }
+/// Whether `io_uring_enter` may do better when it is called again.
+fn is_for_now(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw_os_error);
+    matches!(
+        errno,
+        Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM | Errno::INTR)
+    )
+}
+
+fn copy_of(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), error.to_string())
 }

@@ -73,7 +73,7 @@ fn read(path: &PathBuf) -> Option<String> {
 }
 
 fn names_in(directory: &Path) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(directory) else {
+    let Ok(entries) = crate::read_dir(directory) else {
         return Vec::new();
     };
     let mut names: Vec<_> = entries

@@ -54,6 +54,7 @@ pub(crate) fn try_ring() -> io::Result<()> {
     ))
 }
 
-fn named(call: &str, error: &io::Error) -> io::Error {
+/// Names the call that failed.
+pub(crate) fn named(call: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{call}: {error}"))
 }

@@ -30,7 +30,7 @@ const LENGTHS: [usize; 12] = [
 /// `dontcache` is carried out by the threads backend whatever `auto` prefers; `uring` refuses it,
 /// which another test shows.
 fn backend_for(backend: BackendKind, dontcache: bool) -> BackendKind {
-    if dontcache && backend == BackendKind::Uring {
+    if dontcache && backend != BackendKind::Threads {
         BackendKind::Auto
     } else {
         backend

@@ -12,7 +12,7 @@ const MIB: usize = 1 << 20;
 /// Writes until the file system is full: every mode must say so, and where.
 fn fill(directory: &Path, backend: BackendKind, mode: WriteMode) {
     let backend = match (backend, mode) {
-        (BackendKind::Uring, WriteMode::DontCache) => BackendKind::Auto,
+        (BackendKind::Uring | BackendKind::TokioUring, WriteMode::DontCache) => BackendKind::Auto,
         _ => backend,
     };
     let Some(io) = io_on(backend) else { return };

@@ -11,7 +11,11 @@ use compactor_io::{
 use tempfile::TempDir;
 
 /// Both backends.
-pub const BACKENDS: [BackendKind; 2] = [BackendKind::Uring, BackendKind::Threads];
+pub const BACKENDS: [BackendKind; 3] = [
+    BackendKind::Uring,
+    BackendKind::Threads,
+    BackendKind::TokioUring,
+];
 
 /// A temporary directory on a disk.
 pub fn disk_directory() -> TempDir {
@@ -28,8 +32,8 @@ pub fn io_on(backend: BackendKind) -> Option<Io> {
         ..IoOptions::default()
     }) {
         Ok(io) => Some(io),
-        Err(error) if backend == BackendKind::Uring => {
-            eprintln!("SKIPPED (uring): {error}");
+        Err(error) if matches!(backend, BackendKind::Uring | BackendKind::TokioUring) => {
+            eprintln!("SKIPPED ({backend}): {error}");
             None
         }
         Err(error) => panic!("{error}"),

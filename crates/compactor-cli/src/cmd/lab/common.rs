@@ -96,7 +96,7 @@ pub struct Common {
         value_parser = within(MEMORY), allow_hyphen_values = true)]
     memory: ByteSize,
 
-    /// What carries the compaction's reads and writes out: auto, uring, threads. Mode dontcache is
+    /// What carries the compaction's reads and writes out: auto, uring, tokio-uring, threads. Mode dontcache is
     /// always carried by threads.
     #[arg(
         long,

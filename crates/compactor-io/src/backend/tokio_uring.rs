@@ -1,0 +1,326 @@
+//! `io_uring` through `tokio-uring`: one current-thread runtime per I/O thread.
+//!
+//! - Requests come over a tokio channel, whose waker unparks the runtime from any thread; nothing
+//!   on the runtime's thread ever blocks in a receive.
+//! - As many tasks as the queue depth take turns at the channel. A task carries one operation at a
+//!   time to its end, so the cap on operations in flight is the number of tasks, and an operation
+//!   allocates no task of its own. The cap stays below the completion queue's size: a burst beyond
+//!   it has hung tokio-uring.
+//! - A file belongs to one I/O thread, by its id, and has a duplicate descriptor there from its
+//!   first operation until it is forgotten: tokio-uring owns and closes the descriptors it is
+//!   given, and its files cannot leave their thread.
+//! - A runtime that is alone parks for ever after an `io_uring_enter` that failed, so it is woken from
+//!   time to time. What else may go wrong in it is left to the watchdog of all backends.
+//! - tokio-uring keeps a buffer in flight alive until its completion, even if the task that waits
+//!   for it were dropped.
+#![expect(
+    unsafe_code,
+    reason = "tokio-uring's buffer traits are unsafe to implement"
+)]
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc as ready;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_uring::buf::{BoundedBuf, IoBuf, IoBufMut};
+
+use super::{IoBackend, Operation, Outcome, QUEUE_DEPTH_MAX, Request, enter_io_thread};
+use crate::buffer::AlignedBuffer;
+use crate::file::FileHandle;
+use crate::mode::BackendKind;
+use crate::sys::uring_trial::try_ring;
+
+/// The longest time that a runtime sleeps.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The backend: a sender per I/O thread.
+#[derive(Debug)]
+pub(crate) struct TokioUringBackend {
+    /// Empty once closing.
+    senders: Vec<UnboundedSender<Message>>,
+    threads: Vec<JoinHandle<()>>,
+    /// Carries out what tokio-uring cannot: calls that block.
+    blocking: Arc<dyn IoBackend>,
+}
+
+#[derive(Debug)]
+enum Message {
+    Run(Operation),
+    Forget(u64),
+}
+
+impl TokioUringBackend {
+    /// Starts `io_threads` rings, each with at most `queue_depth` operations in flight.
+    ///
+    /// # Errors
+    ///
+    /// The system's, where it has no `io_uring` or forbids it, after which nothing is left running.
+    pub(crate) fn start(
+        io_threads: usize,
+        queue_depth: usize,
+        blocking: Arc<dyn IoBackend>,
+    ) -> io::Result<TokioUringBackend> {
+        // A runtime whose ring does not work waits for ever.
+        try_ring()?;
+        let mut backend = TokioUringBackend {
+            senders: Vec::new(),
+            threads: Vec::new(),
+            blocking,
+        };
+        for index in 0..io_threads.max(1) {
+            let (sender, receiver) = unbounded_channel();
+            let (report, started) = ready::sync_channel(1);
+            let thread = thread::Builder::new()
+                .name(format!("io-uring-{index}"))
+                .spawn(move || run_thread(receiver, queue_depth, &report))?;
+            backend.senders.push(sender);
+            backend.threads.push(thread);
+            match started.recv() {
+                Ok(result) => result?,
+                Err(_) => return Err(io::Error::other("the I/O thread panicked as it started")),
+            }
+        }
+        Ok(backend)
+    }
+
+    fn sender(&self, file_id: u64) -> Option<&UnboundedSender<Message>> {
+        let count = self.senders.len() as u64;
+        // The remainder is below a usize that became a u64.
+        self.senders.get(file_id.checked_rem(count)? as usize)
+    }
+}
+
+impl IoBackend for TokioUringBackend {
+    fn submit_awaited(&self, operation: Operation) {
+        super::threads::perform(operation);
+    }
+
+    fn kind(&self) -> BackendKind {
+        BackendKind::TokioUring
+    }
+
+    fn submit(&self, operation: Operation) {
+        match &operation.request {
+            Request::Call(_) => self.blocking.submit(operation),
+            // On a failed send (the thread is gone) the operation drops with the message, and its
+            // completion reports that. Likewise without a sender.
+            _ => {
+                if let Some(sender) = self.sender(operation.file.id()) {
+                    operation.file.set_queued();
+                    send(sender, Message::Run(operation));
+                }
+            }
+        }
+    }
+
+    fn forget(&self, file_id: u64) {
+        if let Some(sender) = self.sender(file_id) {
+            send(sender, Message::Forget(file_id));
+        }
+    }
+}
+
+impl Drop for TokioUringBackend {
+    /// Ends the I/O threads after the operations that are queued. The last owner may be a
+    /// completion: an I/O thread then does not wait for itself.
+    fn drop(&mut self) {
+        self.senders.clear();
+        let current = thread::current().id();
+        for thread in self.threads.drain(..) {
+            if thread.thread().id() != current {
+                // A thread that panicked has said so; there is nothing left to clean up.
+                drop(thread.join());
+            }
+        }
+    }
+}
+
+/// Sends a message. Where the runtime cannot be woken (its eventfd cannot be written), tokio panics after the
+/// message has been queued; the next [`TICK`] finds it.
+fn send(sender: &UnboundedSender<Message>, message: Message) {
+    let send = std::panic::AssertUnwindSafe(|| drop(sender.send(message)));
+    drop(std::panic::catch_unwind(send));
+}
+
+/// An I/O thread: makes the ring, reports whether that worked, serves until the channel closes.
+fn run_thread(
+    receiver: UnboundedReceiver<Message>,
+    queue_depth: usize,
+    report: &ready::SyncSender<io::Result<()>>,
+) {
+    enter_io_thread();
+    let depth = queue_depth.clamp(1, QUEUE_DEPTH_MAX);
+    let mut builder = tokio_uring::builder();
+    builder.entries(u32::try_from(depth.next_power_of_two()).unwrap_or(1));
+    let runtime = match tokio_uring::Runtime::new(&builder) {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            drop(report.send(Err(error)));
+            return;
+        }
+    };
+    drop(report.send(Ok(())));
+    runtime.block_on(serve(receiver, depth));
+}
+
+type Files = RefCell<HashMap<u64, Rc<tokio_uring::fs::File>>>;
+
+async fn serve(receiver: UnboundedReceiver<Message>, depth: usize) {
+    let receiver = Rc::new(Mutex::new(receiver));
+    let files = Rc::new(Files::default());
+    let tasks: Vec<_> = (0..depth)
+        .map(|_| {
+            let (receiver, files) = (Rc::clone(&receiver), Rc::clone(&files));
+            tokio_uring::spawn(async move {
+                loop {
+                    // The guard goes at the end of this statement, before the operation starts.
+                    let message = receiver.lock().await.recv().await;
+                    match message {
+                        Some(Message::Run(operation)) => perform(operation, &files).await,
+                        Some(Message::Forget(id)) => drop(files.borrow_mut().remove(&id)),
+                        None => break,
+                    }
+                }
+            })
+        })
+        .collect();
+    // Whenever the runtime parks it submits what is in the queue, and drops the error if that fails:
+    // without this it would park for ever.
+    tokio_uring::spawn(async {
+        loop {
+            tokio::time::sleep(TICK).await;
+        }
+    });
+    for task in tasks {
+        // A task that panicked lost its operation, whose completion has reported that.
+        drop(task.await);
+    }
+}
+
+async fn perform(operation: Operation, files: &Files) {
+    let Operation {
+        file,
+        request,
+        completion,
+    } = operation;
+    let outcome = match ring_file(&file, files) {
+        Ok(ring_file) => perform_on(&ring_file, request).await,
+        Err(error) => Outcome {
+            result: Err(error),
+            buffer: None,
+        },
+    };
+    drop(file);
+    completion.run(outcome);
+}
+
+async fn perform_on(file: &tokio_uring::fs::File, request: Request) -> Outcome {
+    match request {
+        Request::Read { flags, .. } | Request::Write { flags, .. } if !flags.is_empty() => {
+            // Files whose mode needs flags are given the other backend when they are opened.
+            Outcome {
+                result: Err(Errno::OPNOTSUPP.into()),
+                buffer: None,
+            }
+        }
+        Request::Read { target, offset, .. } => {
+            let (buffer, start, end) = target.into_buffer();
+            if start >= end {
+                return Outcome {
+                    result: Ok(0),
+                    buffer: Some(buffer),
+                };
+            }
+            let (result, slice) = file
+                .read_at(RingBuffer(buffer).slice(start..end), offset)
+                .await;
+            Outcome {
+                result,
+                buffer: Some(slice.into_inner().0),
+            }
+        }
+        Request::Write {
+            source,
+            start,
+            end,
+            offset,
+            ..
+        } => {
+            if start >= end {
+                return Outcome {
+                    result: Ok(0),
+                    buffer: Some(source),
+                };
+            }
+            let write = file.write_at(RingBuffer(source).slice(start..end), offset);
+            let (result, slice) = write.submit().await;
+            Outcome {
+                result,
+                buffer: Some(slice.into_inner().0),
+            }
+        }
+        Request::SyncData => Outcome {
+            result: file.sync_data().await.map(|()| 0),
+            buffer: None,
+        },
+        Request::Nothing => Outcome {
+            result: Ok(0),
+            buffer: None,
+        },
+        // `submit` sends these to the blocking backend.
+        Request::Call(_) => Outcome {
+            result: Err(Errno::OPNOTSUPP.into()),
+            buffer: None,
+        },
+    }
+}
+
+/// This thread's own descriptor of a file.
+fn ring_file(file: &FileHandle, files: &Files) -> io::Result<Rc<tokio_uring::fs::File>> {
+    if let Some(known) = files.borrow().get(&file.id()) {
+        return Ok(Rc::clone(known));
+    }
+    let duplicate = Rc::new(tokio_uring::fs::File::from_std(file.file().try_clone()?));
+    files.borrow_mut().insert(file.id(), Rc::clone(&duplicate));
+    Ok(duplicate)
+}
+
+/// An aligned buffer as tokio-uring wants it: all of it is initialised, always.
+struct RingBuffer(AlignedBuffer);
+
+// SAFETY: `stable_ptr` is the address of a heap allocation that the buffer owns and never moves
+// or replaces while it lives, and that stays the same when the `RingBuffer` value moves. All
+// `capacity` bytes are initialised from allocation on, so `bytes_init` is the whole capacity.
+unsafe impl IoBuf for RingBuffer {
+    fn stable_ptr(&self) -> *const u8 {
+        self.0.as_ptr()
+    }
+
+    fn bytes_init(&self) -> usize {
+        self.0.capacity()
+    }
+
+    fn bytes_total(&self) -> usize {
+        self.0.capacity()
+    }
+}
+
+// SAFETY: `stable_mut_ptr` is the same stable address as `stable_ptr`, obtained through exclusive
+// access, and valid for writes of `capacity` bytes.
+unsafe impl IoBufMut for RingBuffer {
+    fn stable_mut_ptr(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr()
+    }
+
+    unsafe fn set_init(&mut self, _pos: usize) {
+        // Every byte is initialised already.
+    }
+}

@@ -1,0 +1,200 @@
+//! Listing and removing directories, without the panics that the standard library's functions end in
+//! when a directory cannot be closed: on a network file system that is an error like any other.
+
+use std::ffi::{CStr, OsStr, OsString};
+use std::fs::{self, FileType as StdFileType, Metadata};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
+use rustix::io::{Errno, retry_on_intr};
+
+/// Entries of a directory, in no order, without `.` and `..`.
+///
+/// # Errors
+///
+/// The system's, of this call and of each step.
+pub fn read_dir(path: impl AsRef<Path>) -> io::Result<Entries> {
+    let path = path.as_ref();
+    let directory = open(CWD, path)?;
+    Ok(Entries {
+        path: path.to_owned(),
+        entries: Dir::new(directory)?,
+        has_failed: false,
+    })
+}
+
+/// See [`read_dir`].
+#[derive(Debug)]
+pub struct Entries {
+    path: PathBuf,
+    entries: Dir,
+    has_failed: bool,
+}
+
+impl Iterator for Entries {
+    type Item = io::Result<DirectoryEntry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // A directory that cannot be read would report that for ever.
+        if self.has_failed {
+            return None;
+        }
+        loop {
+            match self.entries.read()? {
+                Ok(entry) if is_dots(entry.file_name()) => {}
+                Ok(entry) => {
+                    let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                    return Some(Ok(DirectoryEntry {
+                        path: self.path.join(name),
+                        name: name.to_owned(),
+                    }));
+                }
+                Err(errno) => {
+                    self.has_failed = true;
+                    return Some(Err(errno.into()));
+                }
+            }
+        }
+    }
+}
+
+/// An entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryEntry {
+    path: PathBuf,
+    name: OsString,
+}
+
+impl DirectoryEntry {
+    /// The directory's path, as it was given, with the entry's name.
+    pub fn path(&self) -> PathBuf {
+        self.path.clone()
+    }
+
+    /// Its name.
+    pub fn file_name(&self) -> OsString {
+        self.name.clone()
+    }
+
+    /// Of the entry itself, also if it is a symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        fs::symlink_metadata(&self.path)
+    }
+
+    /// As [`metadata`](Self::metadata).
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    pub fn file_type(&self) -> io::Result<StdFileType> {
+        Ok(self.metadata()?.file_type())
+    }
+}
+
+/// Removes a directory with everything in it. Symbolic links are removed and not followed. What others
+/// remove at the same time is no error.
+///
+/// # Errors
+///
+/// The system's; a part may be gone then.
+pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+    Ok(remove_tree(CWD, path.as_ref())?)
+}
+
+fn open(
+    parent: BorrowedFd<'_>,
+    path: impl rustix::path::Arg + Copy,
+) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    retry_on_intr(|| openat(parent, path, flags, Mode::empty()))
+}
+
+fn remove_tree(
+    parent: BorrowedFd<'_>,
+    path: impl rustix::path::Arg + Copy,
+) -> rustix::io::Result<()> {
+    // Not through a link: it may lead out of what is to be removed.
+    let kind = FileType::from_raw_mode(statat(parent, path, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
+    if kind != FileType::Directory {
+        return unlinkat(parent, path, AtFlags::empty());
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = retry_on_intr(|| openat(parent, path, flags, Mode::empty()))?;
+    for entry in Dir::read_from(&directory)? {
+        let entry = entry?;
+        if is_dots(entry.file_name()) {
+            continue;
+        }
+        match remove_tree(directory.as_fd(), entry.file_name()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    unlinkat(parent, path, AtFlags::REMOVEDIR)
+}
+
+fn is_dots(name: &CStr) -> bool {
+    matches!(name.to_bytes(), b"." | b"..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn names(path: &Path) -> Vec<String> {
+        let entries = read_dir(path).unwrap().map(|entry| entry.unwrap());
+        let mut names: Vec<_> = entries
+            .map(|entry| {
+                assert_eq!(entry.path(), path.join(entry.file_name()));
+                entry.file_name().into_string().unwrap()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Entries that are left out or listed twice, in a directory that takes several calls to read.
+    #[test]
+    fn every_entry_is_listed_once() {
+        let temp = tempfile::tempdir().unwrap();
+        assert_eq!(names(temp.path()), [""; 0]);
+        let mut all: Vec<String> = (0..3000).map(|n| format!(".file-{n:060}")).collect();
+        for name in &all {
+            fs::write(temp.path().join(name), "").unwrap();
+        }
+        fs::create_dir(temp.path().join("directory")).unwrap();
+        all.push("directory".to_owned());
+        assert_eq!(names(temp.path()), all);
+        let error = read_dir(temp.path().join("none")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let error = read_dir(temp.path().join(&all[0])).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
+    }
+
+    /// What a link leads to going as well.
+    #[test]
+    fn a_tree_is_removed_and_what_it_links_to_stays() {
+        let temp = tempfile::tempdir().unwrap();
+        let (kept, tree) = (temp.path().join("kept"), temp.path().join("tree"));
+        fs::create_dir_all(tree.join("a/b/c")).unwrap();
+        fs::create_dir(&kept).unwrap();
+        for file in [kept.join("file"), tree.join("file"), tree.join("a/b/file")] {
+            fs::write(file, "x").unwrap();
+        }
+        symlink(&kept, tree.join("a/link")).unwrap();
+        symlink("nowhere", tree.join("broken")).unwrap();
+        remove_dir_all(&tree).unwrap();
+        assert_eq!(names(temp.path()), ["kept"]);
+        assert_eq!(names(&kept), ["file"]);
+        let error = remove_dir_all(&tree).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,35 @@
+//! Limits of the process. `rustix` has them, and panics where a sandbox refuses the call.
+#![expect(unsafe_code, reason = "a system call without a wrapper")]
+
+use rustix::process::{Resource, Rlimit};
+
+/// The limits of open files, locked memory or file sizes; none where the system does not tell.
+pub(crate) fn limit_of(resource: Resource) -> Rlimit {
+    let number = match resource {
+        Resource::Nofile => libc::RLIMIT_NOFILE,
+        Resource::Memlock => libc::RLIMIT_MEMLOCK,
+        Resource::Fsize => libc::RLIMIT_FSIZE,
+        _ => return unlimited(),
+    };
+    let mut found = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the structure is of the type that the call fills.
+    let result = unsafe { libc::getrlimit(number, &raw mut found) };
+    if result != 0 {
+        return unlimited();
+    }
+    let known = |value| (value != libc::RLIM_INFINITY).then_some(value);
+    Rlimit {
+        current: known(found.rlim_cur),
+        maximum: known(found.rlim_max),
+    }
+}
+
+fn unlimited() -> Rlimit {
+    Rlimit {
+        current: None,
+        maximum: None,
+    }
+}
