@@ -1,28 +1,84 @@
 //! Signals. Ctrl-C: the first asks the job to stop and clean up, the second ends the process at once.
 //! A terminal that is closed sends SIGHUP, often twice: it asks, and no more.
+//!
+//! A job that is asked and does not end, because it waits for something that does not happen, is ended
+//! here. What it was writing is in a hidden directory, which the next run removes.
 
 use std::ffi::c_int;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{Builder, sleep};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
-use signal_hook::flag;
+use signal_hook::{flag, low_level};
 
-/// A flag that SIGINT and SIGTERM set, and SIGHUP unless `nohup` has it ignored.
+use crate::exit_code::INTERRUPTED;
+use crate::output::say;
+
+/// How often it is looked whether a signal has come.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a job may take to end, in [`LOOK`]s: counted, so that it has longer on a machine that is busy.
+const LOOKS: u32 = 16;
+/// Likewise, for what has processes to end and much to remove: experiments, demonstrations, benchmarks.
+const LOOKS_OF_EXPERIMENT: u32 = 600;
+
+/// A flag that SIGINT and SIGTERM set, and SIGHUP unless `nohup` has it ignored. A second later the
+/// process is ended if it has not done so by itself.
 ///
 /// # Errors
 /// If the system refuses the handler.
 pub fn flag() -> std::io::Result<Arc<AtomicBool>> {
+    flag_with(LOOKS)
+}
+
+/// As [`flag`], with half a minute to clean up.
+///
+/// # Errors
+/// If the system refuses the handler.
+pub fn flag_of_experiment() -> std::io::Result<Arc<AtomicBool>> {
+    flag_with(LOOKS_OF_EXPERIMENT)
+}
+
+fn flag_with(looks: u32) -> std::io::Result<Arc<AtomicBool>> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(interrupted) = FLAG.get() {
+        return Ok(Arc::clone(interrupted));
+    }
     let interrupted = Arc::new(AtomicBool::new(false));
     if !is_ignored(SIGHUP) {
         flag::register(SIGHUP, Arc::clone(&interrupted))?;
     }
     for signal in [SIGINT, SIGTERM] {
         // In this order: the shutdown sees the flag that an earlier signal has set.
-        flag::register_conditional_shutdown(signal, 130, Arc::clone(&interrupted))?;
+        flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&interrupted))?;
         flag::register(signal, Arc::clone(&interrupted))?;
     }
+    let seen = Arc::clone(&interrupted);
+    // Where there is no thread left, a second signal ends what hangs.
+    let _ = Builder::new()
+        .name("interrupt".to_owned())
+        .spawn(move || end_what_hangs(&seen, looks));
+    let _ = FLAG.set(Arc::clone(&interrupted));
     Ok(interrupted)
+}
+
+fn end_what_hangs(interrupted: &AtomicBool, looks: u32) {
+    while !interrupted.load(Ordering::Relaxed) {
+        sleep(LOOK);
+    }
+    for _ in 0..looks {
+        sleep(LOOK);
+    }
+    // Not on this thread: whoever reads stderr may not be reading.
+    let _ = Builder::new().spawn(|| {
+        say(format_args!(
+            "compactor: interrupted, while a file operation or a thread did not end; what was being \
+             written is in a hidden directory (.compactor-*), which the next run removes"
+        ));
+    });
+    sleep(LOOK);
+    low_level::exit(INTERRUPTED.into());
 }
 
 /// Makes a write beyond the limit of file sizes (`ulimit -f`) fail with `EFBIG`, as any other write

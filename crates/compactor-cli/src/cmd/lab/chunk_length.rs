@@ -172,7 +172,7 @@ fn default_compaction(directory: &Path) -> Result<Arm, Error> {
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
-    let interrupted = interrupt::flag().context("install signal handlers")?;
+    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
     let common = &args.common;
     let place = place::choose(common.directory.as_deref())?;
     for note in &place.notes {

@@ -23,7 +23,7 @@ use crate::result_file::ResultFile;
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
-    let interrupted = interrupt::flag().context("install signal handlers")?;
+    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
     let place = place::choose(args.common.directory.as_deref())?;
     for note in &place.notes {
         say(format_args!("note: {note}"));
