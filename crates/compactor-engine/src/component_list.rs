@@ -58,7 +58,7 @@ fn foreign_names(directory: &Path) -> Result<HashMap<String, Vec<String>>> {
         directory
     };
     let mut names: HashMap<String, Vec<String>> = HashMap::new();
-    for entry in std::fs::read_dir(directory).map_err(Error::file("list", directory))? {
+    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
         let path = entry.map_err(Error::file("list", directory))?.path();
         if let Ok(file) = Descriptor::parse(&path)
             && file.component.is_none()

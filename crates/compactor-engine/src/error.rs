@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use compactor_io::IoError;
+use compactor_io::{IoError, THREAD_REMEDY};
 
 /// Result of the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -36,6 +36,14 @@ pub enum Error {
     /// The observer asked to stop.
     #[error("cancelled")]
     Cancelled,
+    /// The system refused a thread.
+    #[error("start a thread for {purpose}: {cause}; {THREAD_REMEDY}")]
+    Thread {
+        /// What it is for.
+        purpose: &'static str,
+        /// What the system said. Part of the message, and so not a source of its own.
+        cause: std::io::Error,
+    },
     /// A thread of the pipeline ended without a word: a bug in this program.
     #[error("internal error: {0}")]
     Internal(String),
@@ -53,5 +61,10 @@ impl Error {
             path,
             cause,
         }
+    }
+
+    /// Wraps the refusal of a thread.
+    pub fn thread(purpose: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+        move |cause| Error::Thread { purpose, cause }
     }
 }

@@ -139,7 +139,9 @@ impl InputsAtOpen {
             }
         }
         for (directory, before) in &self.directories {
-            for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
+            for entry in
+                compactor_io::read_dir(directory).map_err(Error::file("list", directory))?
+            {
                 let entry = entry.map_err(Error::file("list", directory))?;
                 let name = entry.file_name();
                 if transaction_log::is_file_name(&name.to_string_lossy())
@@ -177,7 +179,7 @@ fn is_data(path: &Path) -> bool {
 
 fn data_names(directory: &Path) -> std::io::Result<BTreeSet<OsString>> {
     let mut names = BTreeSet::new();
-    for entry in fs::read_dir(directory)? {
+    for entry in compactor_io::read_dir(directory)? {
         let entry = entry?;
         if is_data(&entry.path()) {
             names.insert(entry.file_name());

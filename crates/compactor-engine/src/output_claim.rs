@@ -311,7 +311,7 @@ fn clean_up(directory: &Path) -> Result<()> {
 /// A run's directory and the staging directories in it.
 fn parts(run: &Path) -> Result<Vec<PathBuf>> {
     let mut parts = vec![run.to_owned()];
-    for entry in fs::read_dir(run).map_err(Error::file("list", run))? {
+    for entry in compactor_io::read_dir(run).map_err(Error::file("list", run))? {
         let entry = entry.map_err(Error::file("list", run))?;
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             parts.push(entry.path());
@@ -345,7 +345,7 @@ fn refuse_existing(directory: &Path, existing: ExistingOutput) -> Result<()> {
 pub(crate) fn first_sstable(directory: &Path) -> Result<Option<(PathBuf, usize)>> {
     let mut first: Option<PathBuf> = None;
     let mut others = 0;
-    for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
+    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
         let path = entry.map_err(Error::file("list", directory))?.path();
         if !is_data(&path) {
             continue;
@@ -396,7 +396,10 @@ fn refuse_directory_of_node(directory: &Path) -> Result<()> {
     let Some(parent) = own.parent().filter(|_| table.table_id.is_none()) else {
         return Ok(());
     };
-    let of_node = fs::read_dir(parent).into_iter().flatten().flatten();
+    let of_node = compactor_io::read_dir(parent)
+        .into_iter()
+        .flatten()
+        .flatten();
     let of_node = of_node.map(|entry| entry.path()).find(|path| {
         TableDirectory::parse(path)
             .is_some_and(|other| other.table_id.is_some() && other.table == table.table)

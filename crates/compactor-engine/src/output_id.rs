@@ -1,6 +1,7 @@
 //! Ids of outputs.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -36,9 +37,8 @@ pub fn next_id(
     // listed once.
     let mut directories: BTreeSet<PathBuf> = BTreeSet::new();
     for input in inputs {
-        let Ok(data) = input.data_path().canonicalize() else {
-            continue;
-        };
+        let data = input.data_path();
+        let data = data.canonicalize().map_err(Error::file("open", data))?;
         let beside = data.ancestors().skip(1).take(3);
         for directory in beside {
             if !directories.contains(directory) {
@@ -47,16 +47,20 @@ pub fn next_id(
         }
     }
     for directory in &directories {
-        taken.extend(ids_in(directory).unwrap_or_default());
+        match ids_in(directory) {
+            // Directories above may be closed to whoever may read what is in them.
+            Err(Error::File { cause, .. }) if cause.kind() == ErrorKind::PermissionDenied => {}
+            ids => taken.extend(ids?),
+        }
     }
     SstableId::next_sequence(taken)
         .ok_or_else(|| Error::InvalidInput("no SSTable id is left".to_owned()))
 }
 
 fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
-    let entries = match std::fs::read_dir(directory) {
+    let entries = match compactor_io::read_dir(directory) {
         Ok(entries) => entries,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(Error::file("list", directory)(e)),
     };
     let mut ids = Vec::new();

@@ -347,7 +347,7 @@ pub fn free_files() -> u64 {
     let Some(limit) = open_files_limit().soft else {
         return u64::MAX;
     };
-    let taken = std::fs::read_dir("/proc/self/fd").map_or(0, |list| list.count() as u64);
+    let taken = compactor_io::read_dir("/proc/self/fd").map_or(0, |list| list.count() as u64);
     limit.saturating_sub(taken + RESERVED_FILES)
 }
 

@@ -163,7 +163,11 @@ pub(crate) fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
 
 fn remove_if_ours(path: &Path, inode: u64) -> Result<()> {
     let is_component = Descriptor::parse(path).is_ok_and(|file| file.component.is_some());
-    let is_ours = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.ino() == inode);
+    let is_ours = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata.ino() == inode,
+        Err(e) if e.kind() == ErrorKind::NotFound => false,
+        Err(e) => return Err(Error::file("look up", path)(e)),
+    };
     if is_component && is_ours {
         remove_if_exists(path)?;
     }
@@ -178,7 +182,8 @@ fn remove_if_ours(path: &Path, inode: u64) -> Result<()> {
 pub fn is_harmless_log(path: &Path) -> Result<bool> {
     let Some(bytes) = read(path)? else {
         // Its transaction has just ended; or it is no file.
-        return Ok(!path.exists());
+        let exists = path.try_exists().map_err(Error::file("look up", path))?;
+        return Ok(!exists);
     };
     let log = TransactionLog::parse(&bytes);
     Ok(log.is_ok_and(|log| log.is_committed() && log.leftovers().next().is_none()))
@@ -190,7 +195,7 @@ pub fn is_harmless_log(path: &Path) -> Result<bool> {
 /// # Errors
 /// [`Error::Refused`] naming the log; or a directory that cannot be listed.
 pub fn refuse_unfinished(target: &Path) -> Result<()> {
-    for entry in fs::read_dir(target).map_err(Error::file("list", target))? {
+    for entry in compactor_io::read_dir(target).map_err(Error::file("list", target))? {
         let entry = entry.map_err(Error::file("list", target))?;
         let name = entry.file_name();
         if transaction_log::is_file_name(&name.to_string_lossy())

@@ -319,7 +319,7 @@ impl Ranges<'_> {
                     // Ranges are taken in turn: any number of threads merges all of them.
                     Err(_) if number > 0 => break,
                     Err(error) => {
-                        return Err(Error::Internal(format!("start merge thread: {error}")));
+                        return Err(Error::thread("a range of the merge")(error));
                     }
                 }
             }

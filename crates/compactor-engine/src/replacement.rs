@@ -167,7 +167,7 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
 
 /// Removes the SSTables of a directory, moves all else into another, and removes it.
 fn clear(old: &Path, target: &Path) -> Result<()> {
-    let entries = match fs::read_dir(old) {
+    let entries = match compactor_io::read_dir(old) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(Error::file("list", old))?,
     };
@@ -180,7 +180,7 @@ fn clear(old: &Path, target: &Path) -> Result<()> {
         let removed = match is_directory {
             false if is_sstable || transaction_log::is_file_name(text) => fs::remove_file(&path),
             // That of the run that replaces it.
-            true if is_of_run(&path) => fs::remove_dir_all(&path),
+            true if is_of_run(&path) => compactor_io::remove_dir_all(&path),
             _ => {
                 rename_no_replace(&path, &target.join(&name))?;
                 Ok(())

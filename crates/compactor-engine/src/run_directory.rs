@@ -142,7 +142,7 @@ pub(crate) fn is_of_run(path: &Path) -> bool {
 
 /// Whether nothing is in this directory but its lock and, perhaps, a file of this name.
 pub(crate) fn has_only(directory: &Path, file: &str) -> bool {
-    let Ok(mut entries) = fs::read_dir(directory) else {
+    let Ok(mut entries) = compactor_io::read_dir(directory) else {
         return false;
     };
     entries.all(|entry| {
@@ -157,7 +157,7 @@ pub(crate) fn has_only(directory: &Path, file: &str) -> bool {
 /// The directory cannot be listed.
 pub(crate) fn find_in(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<Found>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
+    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
         let entry = entry.map_err(Error::file("list", directory))?;
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if !is_directory || !entry.file_name().to_str().is_some_and(is_run_directory) {
@@ -186,22 +186,40 @@ pub(crate) fn find_in(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Re
 
 /// Removes a run's directory, its lock file last. One that somebody else is removing as well is no error.
 fn remove_all(directory: &Path) -> std::io::Result<()> {
-    // Without a descriptor it cannot be listed: what has a name that is known is removed by then.
-    if let Ok(entries) = fs::read_dir(directory) {
-        for entry in entries {
-            let entry = entry?;
-            if entry.file_name() == LOCK {
-                continue;
-            }
-            let removed = match entry.file_type()?.is_dir() {
-                true => fs::remove_dir_all(entry.path()),
-                false => fs::remove_file(entry.path()),
-            };
-            if_still_there(removed)?;
+    let entries = match compactor_io::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) => return remove_unlisted(directory, error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name() == LOCK {
+            continue;
         }
+        let removed = entry.file_type().and_then(|kind| match kind.is_dir() {
+            true => compactor_io::remove_dir_all(entry.path()),
+            false => fs::remove_file(entry.path()),
+        });
+        if_still_there(removed)?;
     }
     if_still_there(fs::remove_file(directory.join(LOCK)))?;
     if_still_there(fs::remove_dir(directory))
+}
+
+/// Removes a run's directory that cannot be listed, if nothing but its lock file is in it, as where a run has
+/// ended for want of descriptors and has removed what it knew by name. Without its lock file it would
+/// stay for ever.
+fn remove_unlisted(directory: &Path, error: std::io::Error) -> std::io::Result<()> {
+    let lock = directory.join(LOCK);
+    let mut aside = directory.as_os_str().to_owned();
+    aside.push("-lock");
+    if_still_there(fs::rename(&lock, &aside))?;
+    match fs::remove_dir(directory) {
+        Err(e) if e.kind() != ErrorKind::NotFound => {
+            fs::rename(aside, lock)?;
+            Err(error)
+        }
+        _ => if_still_there(fs::remove_file(aside)),
+    }
 }
 
 fn if_still_there(removed: std::io::Result<()>) -> std::io::Result<()> {
@@ -270,6 +288,25 @@ mod tests {
         ] {
             assert!(!is_run_directory(name), "{name}");
         }
+    }
+
+    /// Without its lock file a directory that could not be removed would stay for ever.
+    #[test]
+    fn what_cannot_be_listed_keeps_its_lock_unless_it_goes() {
+        let temp = tempfile::tempdir().unwrap();
+        let directory = temp.path().join(".compactor-1-2-3");
+        let lock = directory.join(LOCK);
+        let refused = || std::io::Error::from(ErrorKind::ResourceBusy);
+        fs::create_dir(&directory).unwrap();
+        fs::write(&lock, "").unwrap();
+        fs::write(directory.join("more"), "").unwrap();
+        let error = remove_unlisted(&directory, refused()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ResourceBusy);
+        assert!(lock.exists());
+        fs::remove_file(directory.join("more")).unwrap();
+        remove_unlisted(&directory, refused()).unwrap();
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+        remove_unlisted(&directory, refused()).unwrap();
     }
 
     #[test]

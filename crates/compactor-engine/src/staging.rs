@@ -250,21 +250,22 @@ impl Drop for Staging {
         // One that has nothing left in it needs no descriptor for that: a run that failed for want of
         // descriptors has none.
         let _ = fs::remove_file(self.directory.join(NOTE));
-        let _ = fs::remove_dir(&self.directory).or_else(|_| fs::remove_dir_all(&self.directory));
+        let _ = fs::remove_dir(&self.directory)
+            .or_else(|_| compactor_io::remove_dir_all(&self.directory));
     }
 }
 
 /// A run that died while renaming left `Data.db` in its staging directory and other components
 /// beside the outputs: without their `Data.db` these are nothing.
 pub(crate) fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
-    let entries = match fs::read_dir(staging) {
+    let entries = match compactor_io::read_dir(staging) {
         Ok(entries) => entries,
         // Its own run was about to remove it.
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(Error::file("list", staging)(e)),
     };
     for entry in entries {
-        let Ok(entry) = entry else { break };
+        let entry = entry.map_err(Error::file("list", staging))?;
         let Ok(file) = Descriptor::parse(&entry.path()) else {
             continue;
         };
@@ -273,7 +274,9 @@ pub(crate) fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
         }
         let mut descriptor = file.descriptor;
         descriptor.directory = target.to_owned();
-        if descriptor.path(Component::Data).exists() {
+        let data = descriptor.path(Component::Data);
+        // What cannot be looked up may be there.
+        if data.try_exists().map_err(Error::file("look up", &data))? {
             continue;
         }
         for component in Component::ALL {

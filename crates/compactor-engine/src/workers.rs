@@ -48,7 +48,7 @@ impl Workers {
                         task();
                     }
                 })
-                .map_err(|e| Error::Internal(format!("start worker thread: {e}")))?;
+                .map_err(Error::thread("compression"))?;
             threads.push(thread);
         }
         Ok(Workers {

@@ -211,7 +211,11 @@ fn parent_of_new(place: &Place) -> Result<PathBuf, String> {
 
 /// Removes the groups of runs that are dead. One with processes cannot be removed.
 fn remove_left_over(parent: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+    for entry in compactor::io::read_dir(parent)
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let name = entry.file_name();
         let process = name.to_string_lossy();
         let process = process.strip_prefix(PREFIX).map(str::parse::<u32>);

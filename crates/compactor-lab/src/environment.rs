@@ -129,7 +129,7 @@ fn virtualisation(cpuinfo: &str) -> Option<String> {
 /// Whether any of DAMON's threads is on.
 fn damon() -> Option<bool> {
     let threads = "/sys/kernel/mm/damon/admin/kdamonds";
-    let states = fs::read_dir(threads).ok()?.flatten();
+    let states = compactor::io::read_dir(threads).ok()?.flatten();
     let states = states.filter_map(|entry| fs::read_to_string(entry.path().join("state")).ok());
     Some(states.into_iter().any(|state| state.trim() == "on"))
 }

@@ -82,7 +82,7 @@ impl Rounds<'_> {
                 Err(error) => return Ok(Err(error)),
             }
             if let Some(path) = previous.replace(output) {
-                std::fs::remove_dir_all(&path).map_err(Error::file("remove", &path))?;
+                compactor::io::remove_dir_all(&path).map_err(Error::file("remove", &path))?;
             }
             if began.elapsed() >= self.options.least_compaction {
                 break;

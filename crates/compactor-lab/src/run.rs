@@ -152,7 +152,9 @@ impl Bench<'_> {
         };
         std::thread::scope(|scope| {
             let (watched, progress) = (&watched, &progress);
-            let sampler = scope.spawn(move || watch(watched, load, progress, &tell));
+            let sampler = std::thread::Builder::new()
+                .spawn_scoped(scope, move || watch(watched, load, progress, &tell))
+                .map_err(Error::thread("the sampler"))?;
             let sampling_since = Instant::now();
             let during = (|| {
                 wait(self.options.before, watcher)?;
@@ -512,8 +514,13 @@ pub(crate) fn warm_up(
     let part = &part;
     for _ in 0..times {
         std::thread::scope(|scope| {
-            let parts: Vec<_> = (0..threads).map(|t| scope.spawn(move || part(t))).collect();
-            parts.into_iter().try_for_each(|part| match part.join() {
+            let start = |thread| {
+                std::thread::Builder::new()
+                    .spawn_scoped(scope, move || part(thread))
+                    .map_err(Error::thread("warming up"))
+            };
+            let parts: Vec<_> = (0..threads).map(start).collect();
+            parts.into_iter().try_for_each(|part| match part?.join() {
                 Ok(result) => result,
                 Err(_) => Err(EngineError::Internal("warming up panicked".to_owned()).into()),
             })
@@ -550,13 +557,13 @@ impl Output {
     }
 
     pub(crate) fn remove(&self) -> Result<()> {
-        std::fs::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))
+        compactor::io::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))
     }
 }
 
 impl Drop for Output {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.path);
+        let _ = compactor::io::remove_dir_all(&self.path);
     }
 }
 

@@ -1,6 +1,5 @@
 //! Looks at the system every 100 ms or so while a run lasts, and at the bystander every second.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -249,7 +248,11 @@ pub(crate) fn pages_of(files: &[PathBuf]) -> Option<Pages> {
 /// Regular files in a directory and in those below it.
 pub(crate) fn files_below(directory: &Path, depth: u32) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+    for entry in compactor::io::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         match entry.file_type() {
             Ok(kind) if kind.is_file() => files.push(entry.path()),
             Ok(kind) if kind.is_dir() && depth > 0 => {

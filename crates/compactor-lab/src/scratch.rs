@@ -1,10 +1,9 @@
 //! A directory for the time of a command: removed at its end, or by the next one if this one was killed.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use compactor::Error;
-use tempfile::TempDir;
 
 /// How directories of a purpose are called.
 fn prefix_of(purpose: &str) -> String {
@@ -20,7 +19,8 @@ fn mark_of(purpose: &str) -> String {
 /// A directory that is removed when this is dropped.
 #[derive(Debug)]
 pub struct Scratch {
-    directory: TempDir,
+    directory: PathBuf,
+    is_removed: bool,
     /// Held for as long as this process lives: while it is, the directory is in use.
     _lock: File,
 }
@@ -38,37 +38,46 @@ impl Scratch {
             .prefix(&prefix)
             .tempdir_in(parent)
             .map_err(Error::file("create a directory in", parent))?;
-        let lock = File::open(directory.path())
-            .map_err(Error::file("open directory", directory.path()))?;
-        lock.lock()
-            .map_err(Error::file("lock directory", directory.path()))?;
-        File::create(directory.path().join(mark))
-            .map_err(Error::file("create a file in", directory.path()))?;
+        let path = directory.path();
+        let lock = File::open(path).map_err(Error::file("open directory", path))?;
+        lock.lock().map_err(Error::file("lock directory", path))?;
+        File::create(path.join(mark)).map_err(Error::file("create a file in", path))?;
         Ok(Scratch {
-            directory,
+            // From here on not by `TempDir`, which panics if the directory cannot be closed.
+            directory: directory.keep(),
+            is_removed: false,
             _lock: lock,
         })
     }
 
     /// The directory.
     pub fn path(&self) -> &Path {
-        self.directory.path()
+        &self.directory
     }
 
     /// Removes the directory.
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub fn remove(self) -> Result<(), Error> {
-        let path = self.path().to_owned();
-        self.directory.close().map_err(Error::file("remove", path))
+    pub fn remove(mut self) -> Result<(), Error> {
+        self.is_removed = true;
+        compactor::io::remove_dir_all(&self.directory)
+            .map_err(Error::file("remove", &self.directory))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.is_removed {
+            let _ = compactor::io::remove_dir_all(&self.directory);
+        }
     }
 }
 
 /// Removes directories that have our mark and are not locked: who made them is dead. What cannot be
 /// removed stays; it is nobody's harm but the disk's.
 fn remove_left_over(parent: &Path, prefix: &str, mark: &str) {
-    let Ok(entries) = fs::read_dir(parent) else {
+    let Ok(entries) = compactor::io::read_dir(parent) else {
         return;
     };
     for entry in entries.flatten() {
@@ -81,7 +90,7 @@ fn remove_left_over(parent: &Path, prefix: &str, mark: &str) {
         if let (true, Ok(directory)) = (is_marked, File::open(&path))
             && directory.try_lock().is_ok()
         {
-            let _ = fs::remove_dir_all(&path);
+            let _ = compactor::io::remove_dir_all(&path);
         }
     }
 }
@@ -89,6 +98,7 @@ fn remove_left_over(parent: &Path, prefix: &str, mark: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tempfile::TempDir;
 
     #[test]
     fn what_the_dead_left_goes_and_nothing_else() {

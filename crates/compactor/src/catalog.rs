@@ -148,7 +148,10 @@ fn with_link_targets(directories: &[PathBuf], files: &[PathBuf]) -> Vec<PathBuf>
 
 /// `Data.db` files of a directory, as far as it can be read, in no order; whatever else is there.
 pub fn data_files(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let entries = compactor_io::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten();
     entries
         .map(|entry| entry.path())
         .filter(|path| {
@@ -298,7 +301,7 @@ fn secondary_index(path: &Path) -> Option<String> {
 fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut others = Vec::new();
-    for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
+    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
         let path = entry.map_err(Error::file("list", directory))?.path();
         refuse_transaction_log(&path)?;
         if let Some(index) = secondary_index(&path) {

@@ -110,7 +110,13 @@ pub fn run_merges(
     };
     std::thread::scope(|scope| {
         for _ in 1..concurrent.clamp(1, merges.max(1)) {
-            scope.spawn(work);
+            // With fewer threads it takes longer, no more.
+            if std::thread::Builder::new()
+                .spawn_scoped(scope, work)
+                .is_err()
+            {
+                break;
+            }
         }
         work();
     });

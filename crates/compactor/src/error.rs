@@ -45,7 +45,9 @@ impl Error {
             EngineError::Io(e) if e.is_no_space() => ErrorKind::NoSpace,
             // An input shorter than its metadata says is damaged, whoever noticed.
             EngineError::Io(e) if e.kind() == IoErrorKind::UnexpectedEof => ErrorKind::Corrupt,
-            EngineError::Io(_) | EngineError::File { .. } => ErrorKind::Io,
+            EngineError::Io(_) | EngineError::File { .. } | EngineError::Thread { .. } => {
+                ErrorKind::Io
+            }
             EngineError::InvalidInput(_) => ErrorKind::InvalidInput,
             EngineError::Refused(_) => ErrorKind::Refused,
             EngineError::Cancelled => ErrorKind::Cancelled,
@@ -97,6 +99,12 @@ impl Error {
             EngineError::Format(FormatError::Corrupt(corruption)) => Some(corruption),
             _ => None,
         }
+    }
+
+    /// The refusal of a thread for `purpose`.
+    pub fn thread(purpose: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+        let wrap = EngineError::thread(purpose);
+        move |cause| Error(wrap(cause))
     }
 
     /// A failed file operation, such as `list`, on `path`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::ScopedJoinHandle;
+use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
 use compactor_engine::cursor::DataTrace;
@@ -252,18 +252,28 @@ fn stage(
             let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
             let stop = &stop;
             std::thread::scope(|scope| {
-                let mut threads = vec![scope.spawn(|| inputs.check(&io, stop, &failed))];
-                let mut feeds = Feeds::default();
+                let refused = |error| {
+                    // Those that run already end; the scope waits for them.
+                    stop.store(true, Ordering::Relaxed);
+                    Error::thread("the check of components")(error)
+                };
                 let (inputs, io, failed) = (&inputs, &io, &failed);
+                let check = move || inputs.check(io, stop, failed);
+                let started = Builder::new().spawn_scoped(scope, check);
+                let mut threads = vec![started.map_err(refused)?];
+                let mut feeds = Feeds::default();
                 if !inputs.tries.is_empty() {
                     let (ours, theirs) = bti_companions::line(&inputs.tries);
-                    threads.push(scope.spawn(move || inputs.follow(io, &theirs, stop, failed)));
+                    let follow = move || inputs.follow(io, &theirs, stop, failed);
+                    let started = Builder::new().spawn_scoped(scope, follow);
+                    threads.push(started.map_err(refused)?);
                     feeds.tries = Some(ours);
                 }
                 if !inputs.indexed.is_empty() {
                     let (ours, reader) = indexed_partitions::connect(&inputs.indexed);
                     let read = move || inputs.read_indexes(io, reader, stop, failed);
-                    threads.push(scope.spawn(read));
+                    let started = Builder::new().spawn_scoped(scope, read);
+                    threads.push(started.map_err(refused)?);
                     feeds.indexed = Some(ours);
                 }
                 let mut checking = Checking {

@@ -222,7 +222,7 @@ pub fn verify(
 /// If the directory cannot be listed, or a node is at work in it.
 pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
-    for entry in std::fs::read_dir(directory).map_err(Error::file("list", directory))? {
+    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
         let path = entry.map_err(Error::file("list", directory))?.path();
         crate::catalog::refuse_transaction_log(&path)?;
         match Descriptor::parse(&path) {

@@ -57,7 +57,7 @@ fn answer(child: &mut Child, stop: &AtomicBool) -> std::io::Result<Option<Reply>
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let pass_on = || {
             let mut asked: Option<Instant> = None;
             while !is_over.load(Ordering::Relaxed) {
                 // It is waited for only after this thread's end, so that its number is still its own.
@@ -73,7 +73,12 @@ fn answer(child: &mut Child, stop: &AtomicBool) -> std::io::Result<Option<Reply>
                 }
                 std::thread::sleep(LOOK);
             }
-        });
+        };
+        if let Err(error) = std::thread::Builder::new().spawn_scoped(scope, pass_on) {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
+        }
         let mut from = BufReader::new(stdout);
         let reply = read_line(&mut from);
         // To the end of the process.

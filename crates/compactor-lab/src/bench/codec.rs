@@ -266,8 +266,13 @@ fn timed<W: PieceWork>(
             }
             Ok(())
         };
-        let parts: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(part)).collect();
-        parts.into_iter().try_for_each(|part| match part.join() {
+        let start = |_| {
+            std::thread::Builder::new()
+                .spawn_scoped(scope, part)
+                .map_err(Error::thread("the codec"))
+        };
+        let parts: Vec<_> = (0..threads.max(1)).map(start).collect();
+        parts.into_iter().try_for_each(|part| match part?.join() {
             Ok(result) => result,
             Err(_) => Err(EngineError::Internal("the codec panicked".to_owned()).into()),
         })

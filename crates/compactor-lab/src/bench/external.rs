@@ -67,7 +67,7 @@ impl External {
             requests,
             replies,
         };
-        std::thread::spawn(move || {
+        let read = move || {
             let Some(stdout) = stdout else { return };
             let mut from = BufReader::new(stdout);
             while let Some(line) = read_line(&mut from).transpose() {
@@ -76,7 +76,10 @@ impl External {
                     return;
                 }
             }
-        });
+        };
+        std::thread::Builder::new()
+            .spawn(read)
+            .map_err(Error::thread("what the command prints"))?;
         let deadline = Instant::now() + introduction;
         let introduction = process.line(stop, Some(deadline))?.map_err(failed)?;
         let introduction = serde_json::from_value(introduction)

@@ -117,7 +117,7 @@ fn describe(compression: Option<&Compression>) -> String {
 fn bytes_in(directory: &Path) -> Result<u64> {
     let failed = || Error::file("list", directory);
     let mut bytes = 0;
-    for entry in std::fs::read_dir(directory).map_err(failed())? {
+    for entry in compactor::io::read_dir(directory).map_err(failed())? {
         let metadata = entry.and_then(|entry| entry.metadata());
         bytes += metadata.map_err(failed())?.len();
     }

@@ -328,14 +328,14 @@ impl Output {
     }
 
     fn remove(self) -> Result<()> {
-        fs::remove_dir_all(&self.0).map_err(Error::file("remove", &self.0))
+        compactor::io::remove_dir_all(&self.0).map_err(Error::file("remove", &self.0))
     }
 }
 
 impl Drop for Output {
     fn drop(&mut self) {
         // Gone by now, unless something failed.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = compactor::io::remove_dir_all(&self.0);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use compactor::io::{Io, IoOptions};
-use compactor::{EngineError, Result};
+use compactor::{EngineError, Error, Result};
 
 use super::beside::Beside;
 use super::options::ChunkLengthOptions;
@@ -131,8 +131,10 @@ impl Bench<'_> {
     ) -> Result<(Reads, BesideRecord)> {
         let (beside, watcher) = (Beside::default(), reader.watcher);
         std::thread::scope(|scope| {
-            let running =
-                scope.spawn(|| beside.run(settings, self.source, self.directory, watcher));
+            let run = || beside.run(settings, self.source, self.directory, watcher);
+            let running = std::thread::Builder::new()
+                .spawn_scoped(scope, run)
+                .map_err(Error::thread("the compaction"))?;
             let reads =
                 wait_for_first_bytes(&beside, watcher).and_then(|()| reader.reads(Some(&beside)));
             beside.end();

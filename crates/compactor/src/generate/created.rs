@@ -20,7 +20,7 @@ pub(super) struct Created {
 impl Created {
     /// Makes a directory with all that are above it. It must be new, or empty.
     pub(super) fn directory(path: &Path) -> Result<Created> {
-        let occupied = match fs::read_dir(path) {
+        let occupied = match compactor_io::read_dir(path) {
             Ok(mut entries) => entries.next().is_some(),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => false,
             Err(e) => return Err(Error::file("list", path)(e)),

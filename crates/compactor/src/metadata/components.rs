@@ -1,7 +1,6 @@
 //! Components of an SSTable: their sizes, and what they take in a node's memory.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
@@ -121,7 +120,7 @@ pub(super) fn list(descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
     };
     let prefix = format!("{}-", descriptor.base_name());
     let mut files = Vec::new();
-    for entry in fs::read_dir(directory).map_err(Error::file("list", directory))? {
+    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
         let entry = entry.map_err(Error::file("list", directory))?;
         let name = entry.file_name();
         let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(&prefix)) else {
