@@ -18,6 +18,7 @@ fn layout(types: &[CqlType], version: Version) -> Layout {
         version,
         min_timestamp: 1000,
         timestamp_deltas: TimestampDeltas::between(1000, 1000, 1100),
+        stated: StatedExtremes::ANY,
         min_local_deletion_time: 50,
         min_ttl: 3,
         stated: StatedExtremes::ANY,
