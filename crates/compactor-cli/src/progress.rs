@@ -6,10 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use compactor::Observer;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+mod bar;
+
+use bar::Bar;
 
 use crate::flags::ByteSize;
 use crate::output::say;
+use crate::text_table::counted;
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -39,7 +43,7 @@ pub struct Progress {
 
 #[derive(Debug)]
 enum Style {
-    Bar(ProgressBar),
+    Bar(Bar),
     Plain,
     Json,
     None,
@@ -49,8 +53,10 @@ impl Progress {
     /// For a merge of `total_bytes` of uncompressed input.
     pub fn new(mode: ProgressMode, total_bytes: u64, interrupted: Arc<AtomicBool>) -> Progress {
         let style = match mode {
-            ProgressMode::Auto if std::io::stderr().is_terminal() => Style::Bar(bar(total_bytes)),
-            ProgressMode::Bar => Style::Bar(bar(total_bytes)),
+            ProgressMode::Auto if std::io::stderr().is_terminal() => {
+                Style::Bar(Bar::on_stderr(total_bytes))
+            }
+            ProgressMode::Bar => Style::Bar(Bar::on_stderr(total_bytes)),
             ProgressMode::Auto | ProgressMode::Plain => Style::Plain,
             ProgressMode::Json => Style::Json,
             ProgressMode::None => Style::None,
@@ -68,7 +74,7 @@ impl Progress {
     /// Takes the bar away.
     pub fn finish(&self) {
         if let Style::Bar(bar) = &self.style {
-            bar.finish_and_clear();
+            bar.finish();
         }
     }
 
@@ -79,17 +85,6 @@ impl Progress {
         }
         is_due
     }
-}
-
-fn bar(total_bytes: u64) -> ProgressBar {
-    let bar =
-        ProgressBar::with_draw_target(Some(total_bytes), ProgressDrawTarget::stderr_with_hz(5));
-    let template =
-        "{bar:32} {percent:>3}%  {bytes} of {total_bytes}  {bytes_per_sec}  {eta} left  {msg}";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar
 }
 
 impl Observer for Progress {
@@ -103,9 +98,9 @@ impl Observer for Progress {
             Style::Bar(bar) => {
                 bar.set_position(read_bytes);
                 if self.is_due(Duration::from_millis(200))
-                    && let Style::Bar(bar) = &self.style
+                    && let Style::Bar(bar) = &mut self.style
                 {
-                    bar.set_message(format!("{partitions} partitions"));
+                    bar.set_message(counted(partitions, "partition"));
                 }
             }
             Style::Plain => {
@@ -114,11 +109,12 @@ impl Observer for Progress {
                     let rate = read_bytes as f64 / elapsed;
                     let left = (self.total_bytes.saturating_sub(read_bytes)) as f64 / rate.max(1.0);
                     say(format_args!(
-                        "{:>3.0}%  {} of {}  {}/s  {left:.0} s left  {partitions} partitions",
+                        "{:>3.0}%  {} of {}  {}/s  {left:.0} s left  {}",
                         100.0 * read_bytes as f64 / self.total_bytes.max(1) as f64,
                         ByteSize(read_bytes),
                         ByteSize(self.total_bytes),
                         ByteSize(rate as u64),
+                        counted(partitions, "partition"),
                     ));
                 }
             }
