@@ -252,19 +252,7 @@ impl ChunkDecompressor {
     /// # Errors
     /// Corruption if the CRC does not match or the payload is not `out.len()` bytes.
     pub fn decompress(&mut self, stored: &[u8], offset: u64, out: &mut [u8]) -> Result<u32> {
-        let Some((payload, crc)) = stored.split_last_chunk::<CRC_LEN>() else {
-            return Err(Error::corrupt(
-                "chunk",
-                offset,
-                "a payload and 4 bytes of CRC",
-                format!("{} bytes", stored.len()),
-            ));
-        };
-        let stored_crc = u32::from_be_bytes(*crc);
-        let computed = crc32(payload);
-        if stored_crc != computed {
-            return Err(bad_crc(offset, payload.len(), stored_crc, computed));
-        }
+        let (payload, computed) = check_crc(stored, offset)?;
         if payload.len() >= self.max_compressed_len {
             raw(payload, offset, out)?;
             return Ok(computed);
@@ -362,6 +350,28 @@ fn snappy(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
 }
 
 /// Copies a payload that is not compressed. It may be longer than the content, but not shorter.
+/// Checks the CRC of the chunk `stored`, found at `offset` of Data.db, and returns its payload with
+/// that CRC32. Every error about a chunk has the chunk's own offset.
+///
+/// # Errors
+/// Corruption if the CRC does not match.
+pub fn check_crc(stored: &[u8], offset: u64) -> Result<(&[u8], u32)> {
+    let Some((payload, crc)) = stored.split_last_chunk::<CRC_LEN>() else {
+        return Err(Error::corrupt(
+            "chunk",
+            offset,
+            "a payload and 4 bytes of CRC",
+            format!("{} bytes", stored.len()),
+        ));
+    };
+    let stored_crc = u32::from_be_bytes(*crc);
+    let computed = crc32(payload);
+    match stored_crc == computed {
+        true => Ok((payload, computed)),
+        false => Err(bad_crc(offset, payload.len(), stored_crc, computed)),
+    }
+}
+
 fn raw(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
     match payload.get(..out.len()) {
         Some(content) => {
@@ -401,13 +411,13 @@ fn lz4(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
         Ok(len) if len == claimed => Ok(()),
         Ok(len) => Err(Error::corrupt(
             "chunk.lz4_block",
-            offset + LZ4_LENGTH_LEN as u64,
+            offset,
             format!("{claimed} bytes of content"),
             len.to_string(),
         )),
         Err(error) => Err(Error::corrupt(
             "chunk.lz4_block",
-            offset + LZ4_LENGTH_LEN as u64,
+            offset,
             "an LZ4 block",
             error.to_string(),
         )),
@@ -418,8 +428,8 @@ fn lz4(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
 fn bad_crc(offset: u64, payload_len: usize, stored: u32, computed: u32) -> Error {
     Error::corrupt(
         "chunk.crc",
-        offset + payload_len as u64,
-        format!("{computed:08x}, the CRC32 of the {payload_len} bytes before it"),
+        offset,
+        format!("{computed:08x}, the CRC32 of the {payload_len} bytes before its checksum"),
         format!("{stored:08x}"),
     )
 }

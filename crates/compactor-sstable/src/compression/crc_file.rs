@@ -92,13 +92,13 @@ impl CrcFile {
         match self.crcs.get(index) {
             Some(&stored) if stored == computed => Ok(computed),
             Some(stored) => Err(Error::corrupt(
-                "data.crc",
+                "chunk.crc",
                 offset,
                 format!("{} bytes with CRC32 {stored:08x} (CRC.db)", chunk.len()),
                 format!("{computed:08x}"),
             )),
             None => Err(Error::corrupt(
-                "data.crc",
+                "chunk.crc",
                 offset,
                 format!("at most {} chunks (CRC.db)", self.crcs.len()),
                 format!("chunk {index}"),

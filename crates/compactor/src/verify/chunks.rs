@@ -9,11 +9,10 @@ use std::ops::Range;
 use compactor_engine::Error as EngineError;
 use compactor_engine::window::{Block, BlockSource, HEADROOM};
 use compactor_io::{InputFile, IoError, ReadMode};
-use compactor_sstable::compression::chunk::ChunkDecompressor;
+use compactor_sstable::compression::chunk::{ChunkDecompressor, check_crc};
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::info::CompressionInfo;
-use compactor_sstable::compression::{CRC_LEN, crc32};
 use compactor_sstable::{Component, Error as FormatError};
 
 use super::finding::{Findings, Place};
@@ -210,7 +209,7 @@ impl<'a> CheckedData<'a> {
                         let limit = content_limit(info, self.stored.len() as u64);
                         decode(decompressor, &self.stored, offset, raw_len, limit, out)
                     }
-                    _ => check_crc(&self.stored, offset),
+                    _ => check_crc(&self.stored, offset).map(drop),
                 }
             }
             Form::Plain { crc, .. } => {
@@ -288,32 +287,6 @@ fn chunk_structure(structure: &str) -> String {
     } else {
         "chunk.crc".to_owned()
     }
-}
-
-fn check_crc(stored: &[u8], offset: u64) -> Result<(), FormatError> {
-    let Some((payload, crc)) = stored.split_last_chunk::<CRC_LEN>() else {
-        let found = format!("{} bytes", stored.len());
-        return Err(FormatError::corrupt(
-            "chunk",
-            offset,
-            "a payload and 4 bytes of CRC",
-            found,
-        ));
-    };
-    let (found, computed) = (u32::from_be_bytes(*crc), crc32(payload));
-    if found == computed {
-        return Ok(());
-    }
-    let expected = format!(
-        "{computed:08x}, the CRC32 of the {} bytes before it",
-        payload.len()
-    );
-    Err(FormatError::corrupt(
-        "chunk.crc",
-        offset,
-        expected,
-        format!("{found:08x}"),
-    ))
 }
 
 /// Memory is set aside only for what stored bytes can become.

@@ -99,8 +99,8 @@ pub(crate) const FILES: &[Known] = &[
     },
     Known {
         file: "3.x/uncompressed/integrity_check/invalid_checksums/me-1-big-Data.db",
-        dump: Outcome::Refused("corrupt data.crc at position 65536"),
-        merge: Outcome::OnlyCassandra("corrupt data.crc at position 65536"),
+        dump: Outcome::Refused("corrupt chunk.crc at offset 65536"),
+        merge: Outcome::OnlyCassandra("corrupt chunk.crc at offset 65536"),
         damage: &["Data.db chunk.crc", "Digest.crc32 digest"],
         remark: "Cassandra does not look at CRC.db: its dump stumbles over what it takes for text, its compaction writes it on",
     },
@@ -281,8 +281,8 @@ pub(crate) const FILES: &[Known] = &[
     },
     Known {
         file: "broken_close_tombstone/mc-122-big-Data.db",
-        dump: Outcome::OnlyCassandra("corrupt data.crc at position 0"),
-        merge: Outcome::OnlyCassandra("corrupt data.crc at position 0"),
+        dump: Outcome::OnlyCassandra("corrupt chunk.crc at offset 0"),
+        merge: Outcome::OnlyCassandra("corrupt chunk.crc at offset 0"),
         damage: &["Data.db chunk.crc", "Digest.crc32 digest"],
         remark: "Cassandra does not look at CRC.db when it dumps or compacts",
     },
