@@ -90,7 +90,7 @@ impl PurgeArgs {
         request.gc_before_s = self.gc_before_s(catalog, request.now_s, &mut notes);
         if request.scope == Scope::Unknown && !self.no_purge {
             notes.push(
-                "every tombstone was kept, since other SSTables of the table may need them: say \
+                "every tombstone is kept, since other SSTables of the table may need them: say \
                  --complete if there are none, or name them with --overlapping"
                     .to_owned(),
             );
@@ -103,9 +103,12 @@ impl PurgeArgs {
         }
         if let Some(table) = table.filter(|t| !t.indexes.is_empty()) {
             notes.push(format!(
-                "table {} has {} secondary indexes; Cassandra rebuilds them when it loads the output",
+                "table {} has {}; Cassandra rebuilds what belongs to the output when it loads it",
                 table.name,
-                table.indexes.len()
+                match table.indexes.len() {
+                    1 => "1 secondary index".to_owned(),
+                    indexes => format!("{indexes} secondary indexes"),
+                }
             ));
         }
         io.apply(&mut request);
@@ -115,11 +118,15 @@ impl PurgeArgs {
     fn scope(&self, catalog: &Catalog, notes: &mut Vec<String>) -> anyhow::Result<Scope> {
         if self.complete {
             if let [first, ..] = &catalog.siblings[..] {
+                let more = match catalog.siblings.len() - 1 {
+                    0 => "is".to_owned(),
+                    more => format!("and {more} more are"),
+                };
                 return Err(Error::refused(format!(
-                    "--complete says that the inputs are all that the table has, but {} and {} more lie \
-                     beside them. Name the directory to merge all, or name these with --overlapping",
+                    "--complete says that the inputs are all that the table has, but {} {more} in the \
+                     same directory. Name the directory to merge all, or name the others with \
+                     --overlapping",
                     first.display(),
-                    catalog.siblings.len() - 1
                 ))
                 .into());
             }

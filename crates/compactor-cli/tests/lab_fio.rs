@@ -56,7 +56,7 @@ fn what_makes_no_sense_is_refused() {
     let temp = TempDir::new().unwrap();
     for (arguments, reason) in [
         (&["mix-magic"][..], "there are bystander, mix-buffered"),
-        (&["--rate", "0"], "1MiB to 1TiB"),
+        (&["--rate", "0"], "1MiB/s to 1TiB/s"),
         (&["--runtime", "-1"], "1 to 86400"),
     ] {
         let output = command(temp.path(), arguments).output().unwrap();

@@ -67,7 +67,7 @@ fn intact_sstables_end_with_ok() {
         "{line}"
     );
     assert!(
-        line.contains("75 rows") && line.contains("1 chunks (0 damaged)"),
+        line.contains("75 rows") && line.contains("1 chunk (0 damaged)"),
         "{line}"
     );
 }
@@ -293,7 +293,7 @@ fn quick_and_max_findings() {
         1,
         "{text}"
     );
-    assert!(text.contains("findings more, not listed"), "{text}");
+    assert!(text.contains("more findings, not listed"), "{text}");
 }
 
 #[test]

@@ -202,9 +202,13 @@ pub fn outside_snapshot(sstables: &[PathBuf]) -> Option<String> {
         .find(|(_, count)| *count > 0)?;
     Some(format!(
         "--complete vouches for the snapshot only, but the \
-         directory of the table, {}, holds {count} SSTables that are not in it: if the output is to join them, name them with --overlapping \
+         directory of the table, {}, holds {} not in it: if the output is to join them, name them with --overlapping \
          instead",
-        table.display()
+        table.display(),
+        match count {
+            1 => "1 SSTable that is".to_owned(),
+            count => format!("{count} SSTables that are"),
+        }
     ))
 }
 
@@ -318,6 +322,9 @@ fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
             }
             Ok(file) if file.component.is_some() => others.push(file.descriptor),
             Ok(_) | Err(NameError::NotAnSstable(_)) => {}
+            Err(temporary @ NameError::Temporary(_)) => {
+                notes.push(format!("left alone: {temporary}"));
+            }
             Err(other) => {
                 let is_data = path
                     .file_name()

@@ -52,7 +52,7 @@ impl Users {
         let directory = (metadata.dev(), metadata.ino());
         let mut users = Users::default();
         let proc = Path::new("/proc");
-        for entry in fs::read_dir(proc).map_err(Error::file("list", proc))? {
+        for entry in compactor_io::read_dir(proc).map_err(Error::file("list", proc))? {
             let Ok(entry) = entry else { continue };
             let pid = entry
                 .file_name()
@@ -112,7 +112,7 @@ fn sstable_open_in(process: &Path, directory: (u64, u64)) -> std::io::Result<Opt
         parents.insert(parent.to_owned(), found);
         found
     };
-    for entry in fs::read_dir(process.join("fd"))? {
+    for entry in compactor_io::read_dir(process.join("fd"))? {
         let Ok(target) = entry.and_then(|entry| fs::read_link(entry.path())) else {
             continue;
         };

@@ -227,8 +227,8 @@ impl MergeReport {
                 .collect();
             if let [first, ..] = indexes[..] {
                 warnings.push(format!(
-                    "{} has {} components of a secondary index ({first}, ...); the output has none: \
-                     Cassandra rebuilds them when it loads it",
+                    "{} has components of a secondary index ({} in all, such as {first}); the output \
+                     has none: Cassandra rebuilds them when it loads it",
                     input.data_path().display(),
                     indexes.len()
                 ));

@@ -18,6 +18,7 @@ use crate::exit_code;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt;
 use crate::output::{print, say};
+use crate::text_table::{count, counted};
 
 /// Check every byte of SSTables, and every component against the others.
 ///
@@ -40,10 +41,10 @@ use crate::output::{print, say};
   What damage looks like:
     $ compactor verify nb-1-big-Data.db
     damage: nb-1-big-Data.db: chunk.crc at offset 6248: expected 04ffdf4d, the CRC32 of the 3491
-    bytes before it, found dbec3f6a (chunk 5 of 15)
+    bytes before its checksum, found dbec3f6a (chunk 5 of 15)
     damage: nb-1-big-Digest.crc32: digest: expected 3931432675, the CRC32 of Data.db as it is,
     found 2267444013
-    nb-1-big-Data.db: DAMAGED: 2 damage, 0 notes; 17 partitions, 17 rows, ...")]
+    nb-1-big-Data.db: DAMAGED: 2 places damaged, 0 notes; 17 partitions, 17 rows, ...")]
 pub struct Args {
     /// Data.db files, or directories that hold some.
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
@@ -168,7 +169,8 @@ fn text(report: &VerifyReport) -> String {
         let _ = writeln!(out, "{finding}");
     }
     if report.unlisted() > 0 {
-        let _ = writeln!(out, "and {} findings more, not listed", report.unlisted());
+        let more = counted(report.unlisted(), "more finding");
+        let _ = writeln!(out, "{more}, not listed");
     }
     let outcome = match (report.is_damaged(), report.quick) {
         (true, _) => "DAMAGED",
@@ -177,26 +179,30 @@ fn text(report: &VerifyReport) -> String {
     };
     let _ = write!(
         out,
-        "{}: {outcome}: {} damage, {} notes; ",
+        "{}: {outcome}: {} damaged, {}; ",
         report.data_path.display(),
-        report.damages,
-        report.notes
+        counted(report.damages, "place"),
+        counted(report.notes, "note")
     );
     if !report.quick {
         let _ = write!(
             out,
-            "{} partitions, {} rows, {} range tombstone markers, {} cells, ",
-            report.partitions, report.rows, report.range_tombstone_markers, report.cells
+            "{}, {}, {}, {}, ",
+            counted(report.partitions, "partition"),
+            counted(report.rows, "row"),
+            counted(report.range_tombstone_markers, "range tombstone marker"),
+            counted(report.cells, "cell")
         );
         if report.partitions_skipped > 0 {
-            let _ = write!(out, "{} partitions skipped, ", report.partitions_skipped);
+            let skipped = counted(report.partitions_skipped, "partition");
+            let _ = write!(out, "{skipped} skipped, ");
         }
     }
     let _ = writeln!(
         out,
-        "{} chunks ({} damaged), {} in {:.2} s, read {}",
-        report.chunks,
-        report.chunks_damaged,
+        "{} ({} damaged), {} in {:.2} s, read {}",
+        counted(report.chunks, "chunk"),
+        count(report.chunks_damaged),
         ByteSize(report.bytes),
         report.elapsed_s,
         report.read_mode

@@ -59,7 +59,7 @@ fn add_ids(directory: &Path, ids: &mut BTreeSet<SstableId>) -> Result<()> {
 /// Paths in a directory; none if there is none.
 pub(super) fn entries(directory: &Path) -> Result<Vec<std::path::PathBuf>> {
     let list = || Error::file("list", directory);
-    let entries = match fs::read_dir(directory) {
+    let entries = match compactor_io::read_dir(directory) {
         Ok(entries) => entries,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(list()(e)),

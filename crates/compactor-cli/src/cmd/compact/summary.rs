@@ -91,7 +91,7 @@ pub fn report(
             ByteSize(r.bytes_written),
             ByteSize(r.output_bytes)
         )?;
-        writeln!(text, "  purged      {}", count(r.purged))?;
+        writeln!(text, "  purged      {}", counted(r.purged, "tombstone"))?;
         writeln!(
             text,
             "  throughput  {}/s of uncompressed input",
@@ -125,7 +125,11 @@ pub fn report(
         }
     }
     if !r.untouched.is_empty() {
-        writeln!(text, "{} stay as they are", sstables(r.untouched.len()))?;
+        let stays = match r.untouched.len() {
+            1 => "stays as it is",
+            _ => "stay as they are",
+        };
+        writeln!(text, "{} {stays}", sstables(r.untouched.len()))?;
     }
     for note in &r.warnings {
         writeln!(text, "note: {note}")?;

@@ -136,8 +136,8 @@ fn report(report: &MergeReport) -> anyhow::Result<String> {
         line(
             "",
             format!(
-                "{} cells of dropped columns",
-                count(r.purged.of_dropped_columns)
+                "{} of dropped columns",
+                counted(r.purged.of_dropped_columns, "cell")
             ),
         )?;
     }
@@ -145,8 +145,8 @@ fn report(report: &MergeReport) -> anyhow::Result<String> {
         line(
             "",
             format!(
-                "{} items that overlapping SSTables shadow",
-                count(r.purged.shadowed)
+                "{} that overlapping SSTables shadow",
+                counted(r.purged.shadowed, "item")
             ),
         )?;
     }
@@ -221,6 +221,10 @@ fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<S
         Scope::Complete => "the inputs are the whole table".to_owned(),
         Scope::Overlapping(others) => format!("{} overlap", sstables(others.len())),
     };
+    // Where it is not known what else the table has, nothing is purged, however old.
+    let gc_before_s = options
+        .gc_before_s
+        .filter(|_| options.scope != Scope::Unknown);
     if format == Format::Json {
         let inputs: Vec<_> = job
             .inputs()
@@ -245,7 +249,7 @@ fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<S
             "input_uncompressed_bytes": job.uncompressed_bytes(),
             "expected_partitions": settings.expected_keys,
             "now_s": options.now_s,
-            "gc_before_s": options.gc_before_s,
+            "gc_before_s": gc_before_s,
             "scope": scope,
             "shadow_sources": job.shadow_sources(),
             "notes": notes,
@@ -311,7 +315,7 @@ fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<S
             options.overlapping_tombstones.name()
         )?;
     }
-    match options.gc_before_s {
+    match gc_before_s {
         Some(gc_before_s) => writeln!(
             text,
             "  purging     deletions before {gc_before_s} (now is {})",
@@ -345,17 +349,17 @@ fn purged(report: &MergeReport) -> String {
         return "nothing".to_owned();
     }
     let kinds = [
-        (p.partition_deletions, "partition deletions"),
-        (p.row_deletions, "row deletions"),
-        (p.range_tombstone_bounds, "range tombstone bounds"),
-        (p.complex_deletions, "collection deletions"),
-        (p.cell_tombstones, "cell tombstones"),
-        (p.expired, "expired"),
+        (p.partition_deletions, "partition deletion"),
+        (p.row_deletions, "row deletion"),
+        (p.range_tombstone_bounds, "range tombstone bound"),
+        (p.complex_deletions, "collection deletion"),
+        (p.cell_tombstones, "cell tombstone"),
+        (p.expired, "expired value"),
     ];
     let kinds: Vec<String> = kinds
         .iter()
         .filter(|(n, _)| *n > 0)
-        .map(|(n, kind)| format!("{} {kind}", count(*n)))
+        .map(|(n, kind)| counted(*n, kind))
         .collect();
-    format!("{} ({})", count(p.total), kinds.join(", "))
+    format!("{} ({})", counted(p.total, "tombstone"), kinds.join(", "))
 }
