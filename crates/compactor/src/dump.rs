@@ -14,13 +14,14 @@ mod row_deletion;
 use std::io::Write;
 use std::path::Path;
 
-use compactor_engine::cursor::Cursor;
+use compactor_engine::cursor::{Cursor, hex};
 use compactor_engine::input::InputSstable;
 use compactor_engine::scan::Scan;
 use compactor_engine::window::BlockSource;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::TableDirectory;
+use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
 use index_keys::IndexKeys;
@@ -86,7 +87,7 @@ pub fn dump(
     let cursor = scan.cursor();
     let printed = (|| -> Result<()> {
         while !selection.is_exhausted() && cursor.next_partition()? {
-            if selection.takes(&json.key_text(cursor.key())) {
+            if selection.takes(cursor.key(), &json.key_text(cursor.key())) {
                 summary.partitions += u64::from(json.write_partition(cursor, out)?);
             } else {
                 skip_partition(cursor)?;
@@ -118,7 +119,7 @@ pub fn dump_keys(
     let mut json = PartitionJson::new(sstable.header(), table_kind(data), options);
     let mut summary = DumpSummary::default();
     let mut print = |key: &[u8]| -> Result<bool> {
-        if selection.takes(&json.key_text(key)) {
+        if selection.takes(key, &json.key_text(key)) {
             json.write_key_line(key, out)?;
             summary.partitions += 1;
         }
@@ -178,6 +179,25 @@ fn table_kind(data: &Path) -> &'static str {
     }
 }
 
+/// A key as [`DumpOptions::keys`] takes it and a line can show it: the text of its type, or its bytes
+/// after [`HEX_PREFIX`] where that is empty or has characters that cannot be printed.
+pub(crate) fn key_argument(key_type: &CqlType, key: &[u8]) -> String {
+    let text = key_type.describe(key);
+    match text.is_empty() || text.chars().any(char::is_control) {
+        true => format!("{HEX_PREFIX}{}", hex(key)),
+        false => text,
+    }
+}
+
+/// True if the word is the key's bytes as [`key_argument`] shows them.
+fn is_hex_of(word: &str, key: &[u8]) -> bool {
+    word.strip_prefix(HEX_PREFIX)
+        .is_some_and(|digits| digits.eq_ignore_ascii_case(&hex(key)))
+}
+
+/// What precedes the bytes of a key.
+const HEX_PREFIX: &str = "0x";
+
 /// Which keys are wanted, and which of them have been found.
 #[derive(Debug)]
 struct Selection<'a> {
@@ -204,14 +224,15 @@ impl<'a> Selection<'a> {
         self.wanted.as_ref().is_some_and(Vec::is_empty)
     }
 
-    fn takes(&mut self, key: &str) -> bool {
+    fn takes(&mut self, key: &[u8], text: &str) -> bool {
+        let names = |word: &str| word == text || is_hex_of(word, key);
         match &mut self.wanted {
             Some(wanted) => {
                 let before = wanted.len();
-                wanted.retain(|w| *w != key);
+                wanted.retain(|w| !names(w));
                 wanted.len() < before
             }
-            None => !self.exclude.iter().any(|x| x == key),
+            None => !self.exclude.iter().any(|x| names(x)),
         }
     }
 

@@ -180,8 +180,9 @@ pub fn scrub(
             Some(IndexWalk::start(scan, data_len)?)
         }
     };
-    let losses = Losses::new(options.max_losses, stored.chunks().cloned());
     let header = &stored.statistics.header;
+    let key_type = header.key_type.cql_type.clone();
+    let losses = Losses::new(options.max_losses, stored.chunks().cloned(), key_type);
     let mut scan = Scan::new(&descriptor, header, Arc::clone(&stored.layout), losses);
     scan.validate = options.validate;
     scan.is_checksummed = stored.is_checksummed();
@@ -288,9 +289,12 @@ fn counters_refused(report: &ScrubReport) -> Error {
         .first()
         .map_or_else(String::new, |loss| format!("; the first: {loss}"));
     Error::refused(format!(
-        "{}: a table of counters, of which {} places cannot be salvaged{first}. Without them counters \
+        "{}: a table of counters, of which {} cannot be salvaged{first}. Without it counters \
          count less than they did. Say --skip-corrupted to go on all the same; --dry-run lists all",
         report.data_path.display(),
-        report.loss_count
+        match report.loss_count {
+            1 => "1 place".to_owned(),
+            places => format!("{places} places"),
+        }
     ))
 }

@@ -32,7 +32,8 @@ pub struct Args {
     #[arg(required = true, value_name = "Data.db|TABLE_DIR")]
     inputs: Vec<PathBuf>,
 
-    /// Print only the partition with this key, written as sstabledump prints it. May be repeated.
+    /// Print only the partition with this key, written as sstabledump and `compactor scrub` print it, or
+    /// its bytes as 0x and hexadecimal digits. May be repeated.
     #[arg(short = 'k', long = "key", value_name = "KEY")]
     keys: Vec<String>,
 

@@ -244,7 +244,8 @@ fn text(report: &ScrubReport, dry_run: bool) -> String {
     }
     let unlisted = report.loss_count - report.losses.len() as u64;
     if unlisted > 0 {
-        let _ = writeln!(out, "and {unlisted} losses more, not listed");
+        let more = counted(unlisted, "more place");
+        let _ = writeln!(out, "lost: {more}, not listed");
     }
     let out_of_order = report.partitions_out_of_order + report.partitions_with_rows_out_of_order;
     if out_of_order > 0 {

@@ -5,7 +5,10 @@ use std::ops::Range;
 
 use compactor_engine::cursor::hex;
 use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::types::CqlType;
 use serde::Serialize;
+
+use crate::dump::key_argument;
 
 /// What kind of thing was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -55,6 +58,9 @@ pub struct Loss {
     pub file_offset: Option<u64>,
     /// Key of the partition in hexadecimal digits, where it is known.
     pub partition_key: Option<String>,
+    /// The same as `dump -k` takes it: the text of its type, or `0x` and hexadecimal digits where that
+    /// cannot be printed.
+    pub key: Option<String>,
     /// Token of the partition, where its key is known.
     pub token: Option<i64>,
     /// Why.
@@ -74,6 +80,7 @@ pub(super) struct Losses {
     limit: usize,
     /// Where chunks lie; a file without them has its bytes at their positions.
     chunks: Option<CompressionInfo>,
+    key_type: CqlType,
     pub(super) listed: Vec<Loss>,
     pub(super) count: u64,
     pub(super) bytes: u64,
@@ -81,10 +88,11 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    pub(super) fn new(limit: usize, chunks: Option<CompressionInfo>) -> Losses {
+    pub(super) fn new(limit: usize, chunks: Option<CompressionInfo>, key_type: CqlType) -> Losses {
         Losses {
             limit,
             chunks,
+            key_type,
             listed: Vec::new(),
             count: 0,
             bytes: 0,
@@ -111,6 +119,7 @@ impl Losses {
                 bytes,
                 file_offset: self.file_offset(range.start),
                 partition_key: owner.map(|o| hex(o.key)),
+                key: owner.map(|o| key_argument(&self.key_type, o.key)),
                 token: owner.map(|o| o.token),
                 reason: reason.to_owned(),
             });
@@ -129,6 +138,15 @@ impl Losses {
     }
 }
 
+/// A word of a shell, in quotes where it needs them.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+/@,".contains(c);
+    match word.chars().all(is_plain) && !word.starts_with('-') {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at position {}", self.kind.name(), self.position)?;
@@ -136,8 +154,8 @@ impl fmt::Display for Loss {
             write!(f, " (chunk at offset {offset})")?;
         }
         write!(f, ", {} bytes", self.bytes)?;
-        if let Some(key) = &self.partition_key {
-            write!(f, ", partition {key}")?;
+        if let Some(key) = &self.key {
+            write!(f, ", partition {}", quoted(key))?;
         }
         if let Some(token) = self.token {
             write!(f, " token {token}")?;
