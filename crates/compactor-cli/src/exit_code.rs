@@ -14,6 +14,8 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use compactor::ErrorKind;
+use compactor::sstable::Component;
+use compactor::sstable::descriptor::Descriptor;
 use compactor::verify::culprit::digest_of_data;
 
 use crate::failure::Failure;
@@ -130,16 +132,53 @@ fn of_digest(error: &compactor::Error) -> Option<String> {
     }
 }
 
+/// How an SSTable is mended, by what of it is damaged.
+enum Repair {
+    /// What is left of its rows is saved.
+    Salvage,
+    /// All rows are there; files beside them are made anew.
+    Rebuild,
+    /// Nothing can be read without the file, and nothing else has what is in it.
+    Restore,
+}
+
+impl Repair {
+    fn of(error: &compactor::Error) -> Repair {
+        let component = error
+            .path()
+            .and_then(|path| Descriptor::parse(path).ok())
+            .and_then(|file| file.component);
+        // One that was parsed and contradicts the data can be made anew.
+        let contradicts = error.corruption().is_some_and(|c| {
+            c.structure == "stats" || (c.structure == "component" && c.expected.contains("stats."))
+        });
+        match component {
+            None | Some(Component::Data | Component::Crc) => Repair::Salvage,
+            Some(Component::Statistics) if contradicts => Repair::Rebuild,
+            Some(Component::Statistics | Component::CompressionInfo) => Repair::Restore,
+            Some(_) => Repair::Rebuild,
+        }
+    }
+}
+
 fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
     Some(match error.kind() {
-        ErrorKind::Corrupt if writes != Writes::Nothing => {
-            "The input is damaged and nothing was written of it. Take this SSTable from another replica, \
-             an older snapshot or a backup, or leave it out; `compactor verify` lists all damage."
-        }
-        ErrorKind::Corrupt => {
-            "The SSTable is damaged; `compactor verify` lists all damage. It can be taken from another \
-             replica, an older snapshot or a backup."
-        }
+        ErrorKind::Corrupt => match Repair::of(error) {
+            Repair::Salvage => {
+                "`compactor verify` lists all damage. `compactor scrub` writes what can be read into a new \
+                 SSTable and lists what is lost: a repair brings that back from another replica. Or take \
+                 this SSTable from an older snapshot or a backup, or leave it out."
+            }
+            Repair::Rebuild => {
+                "`compactor verify` lists all damage. If Data.db is sound, `compactor scrub` makes the \
+                 other files anew and loses nothing."
+            }
+            Repair::Restore => {
+                "`compactor verify` lists all damage. No file can be read without this one: take it from a \
+                 snapshot or a backup of this SSTable. Without one, leave the SSTable out: a repair \
+                 brings its rows back from another replica."
+            }
+        },
         ErrorKind::NoSpace if writes == Writes::Nothing => return None,
         ErrorKind::NoSpace if error.is_file_too_large() && writes == Writes::InParts => {
             "A file would have passed the limit on file sizes, of the process (`ulimit -f`) or of the \
