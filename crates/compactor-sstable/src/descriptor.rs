@@ -19,6 +19,10 @@ use crate::version::{Format, UnknownVersion, Version};
 /// What follows a component's name while it is being written (`Descriptor.TMP_EXT`).
 pub const TMP_SUFFIX: &str = ".tmp";
 
+/// Tokens by which Cassandra before 3.0 marked files that were being written
+/// (`Descriptor.LEGACY_TMP_REGEX` of 3.11, which deletes them when it starts).
+const TMP_PREFIXES: [&str; 2] = ["tmp", "tmplink"];
+
 /// An SSTable: where it lies and what its files are called.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Descriptor {
@@ -62,8 +66,13 @@ impl Descriptor {
             .and_then(|n| n.to_str())
             .ok_or_else(not_one)?;
         let tokens: Vec<&str> = name.split('-').collect();
+        // `(tmp-|tmplink-)<version>-...` in 2.2, `<keyspace>-<table>-(tmp-|tmplink-)...` before.
+        let is_temporary = |at: usize| tokens.get(at).is_some_and(|t| TMP_PREFIXES.contains(t));
+        if tokens.len() >= 5 && (is_temporary(0) || (tokens.len() == 6 && is_temporary(2))) {
+            return Err(NameError::Temporary(path.to_owned()));
+        }
         let [version, id, format, suffix] = tokens[..] else {
-            // `<keyspace>-<table>-(tmp-)?<version>-<generation>-<component>` before 3.0.
+            // `<keyspace>-<table>-<version>-<generation>-<component>` before 2.2.
             return Err(match tokens.len() {
                 5 | 6 => NameError::BeforeNativeRows {
                     path: path.to_owned(),
@@ -155,6 +164,12 @@ pub enum NameError {
     /// No SSTable at all.
     #[error("{0}: not the name of an SSTable (<version>-<id>-<format>-<component>)")]
     NotAnSstable(PathBuf),
+    /// What Cassandra before 3.0 had not finished writing, or kept open by a second name.
+    #[error(
+        "{0}: a temporary file of Cassandra (tmp- or tmplink-), which no release reads; its data is in \
+         other SSTables or in the commit log"
+    )]
+    Temporary(PathBuf),
     /// Named as Cassandra did before 3.0.
     #[error(
         "{path}: named as before Cassandra 3.0 (version {version:?}); upgrade it with \
@@ -347,10 +362,14 @@ mod tests {
                 "ks-cf-jb-1-Data.db",
                 "before Cassandra 3.0 (version \"jb\")",
             ),
+            ("ks-cf-tmp-ic-1-Data.db", "a temporary file of Cassandra"),
             (
-                "ks-cf-tmp-ic-1-Data.db",
-                "before Cassandra 3.0 (version \"ic\")",
+                "ks-cf-tmplink-ka-1-Data.db",
+                "a temporary file of Cassandra",
             ),
+            ("tmp-la-1-big-Data.db", "a temporary file of Cassandra"),
+            ("tmp-oa-1-big-Data.db", "a temporary file of Cassandra"),
+            ("tmplink-oa-1-big-Index.db", "a temporary file of Cassandra"),
             ("la-1-big-Data.db", "unknown SSTable version \"la\""),
             ("zz-1-big-Data.db", "unknown SSTable version \"zz\""),
             ("nb-1-xyz-Data.db", "unknown SSTable format \"xyz\""),

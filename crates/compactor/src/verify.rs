@@ -229,7 +229,7 @@ pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
             Ok(file) if file.component.is_some() => {
                 found.insert(file.descriptor.path(Component::Data));
             }
-            Ok(_) | Err(NameError::NotAnSstable(_)) => {}
+            Ok(_) | Err(NameError::NotAnSstable(_) | NameError::Temporary(_)) => {}
             Err(_) => {
                 let name = path.file_name().unwrap_or_default().as_encoded_bytes();
                 if name.ends_with(Component::Data.file_suffix().as_bytes()) {
