@@ -20,6 +20,7 @@ mod purge_args;
 mod result_file;
 mod shared_progress;
 mod stalled;
+mod strategy_note;
 mod verify_step;
 
 use std::process::ExitCode;

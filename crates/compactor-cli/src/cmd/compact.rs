@@ -26,6 +26,7 @@ use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
 use crate::shared_progress::SharedProgress;
+use crate::strategy_note::warn_of_one_sstable;
 
 /// Compact a table's SSTables as Cassandra's size-tiered strategy would, until nothing is left to do.
 ///
@@ -183,6 +184,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             "the table has provide_overlapping_tombstones {option}, which is not followed: of two \
              compactions at once that rely on each other for a deletion neither would keep it"
         ));
+    }
+    if args.major {
+        notes.extend(warn_of_one_sstable(merges.table.as_ref(), false));
     }
     let mut sstables = catalog.sstables.clone();
     if let Scope::Overlapping(others) = &merges.scope {

@@ -21,6 +21,7 @@ use crate::output_args::{OutputArgs, WayBack};
 use crate::output_form::OutputForm;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
+use crate::strategy_note::warn_of_one_sstable;
 use crate::verify_step;
 
 /// Merge SSTables of one table into one, as Cassandra's compaction would.
@@ -181,6 +182,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     request.output_per_range = args.output_per_range;
     request.max_sstable_size = args.max_sstable_size.map(|size| size.0);
     request.overlapping_tombstones = overlapping_tombstones(&args, &request, &mut notes)?;
+    let is_split = args.max_sstable_size.is_some();
+    notes.extend(warn_of_one_sstable(request.table.as_ref(), is_split));
     let mut sstables = catalog.sstables.clone();
     if let Scope::Overlapping(others) = &request.scope {
         sstables.extend_from_slice(others);

@@ -1,0 +1,32 @@
+//! What one SSTable of everything means to the strategy that compacts the table.
+
+use compactor::sstable::schema::Table;
+
+use crate::output::say;
+
+/// A warning for a table whose strategy keeps its SSTables apart, where all become one; `is_split` says
+/// that outputs have a size at most. Also on stderr, before the work is done.
+pub fn warn_of_one_sstable(table: Option<&Table>, is_split: bool) -> Option<String> {
+    let class = table?.compaction_option("class")?;
+    let note = match class.rsplit('.').next()? {
+        "TimeWindowCompactionStrategy" => format!(
+            "the table has {class}: data of all time windows goes into the same SSTable, which is \
+             dropped only when the newest of it has expired. Merge the SSTables of one window at a time"
+        ),
+        "LeveledCompactionStrategy" if !is_split => format!(
+            "the table has {class}: one SSTable of everything goes to level 0, where the node rewrites \
+             it. `compactor merge --max-sstable-size` makes SSTables of the strategy's size"
+        ),
+        "UnifiedCompactionStrategy" if !is_split => format!(
+            "the table has {class}: one SSTable of everything is not split into shards, as the node's \
+             own would be. `compactor merge --max-sstable-size` makes smaller ones"
+        ),
+        "DateTieredCompactionStrategy" => format!(
+            "the table has {class}: data of all time windows goes into the same SSTable. Merge the \
+             SSTables of one window at a time"
+        ),
+        _ => return None,
+    };
+    say(format_args!("warning: {note}"));
+    Some(note)
+}
