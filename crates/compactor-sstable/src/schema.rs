@@ -129,13 +129,15 @@ impl Schema {
         build::build(text, statements)
     }
 
-    /// The only table or view of the text, as a snapshot has it.
+    /// The only table or view of the text, as a snapshot has it, or the only table with its views, as
+    /// `DESCRIBE TABLE` prints it.
     ///
     /// # Errors
     /// Corrupt if there is none, or more than one.
     pub fn only_table(&self) -> Result<&Table> {
         match self.tables.as_slice() {
             [table] => Ok(table),
+            [table, views @ ..] if views.iter().all(|view| view.is_view_of(table)) => Ok(table),
             tables => Err(Error::corrupt(
                 STRUCTURE,
                 0,
@@ -195,6 +197,10 @@ impl Table {
             .into_iter()
             .map(|column| column.cql_type.clone())
             .collect()
+    }
+
+    fn is_view_of(&self, base: &Table) -> bool {
+        self.view_of.as_ref() == Some(&base.name) && self.keyspace == base.keyspace
     }
 
     /// An option of the compaction strategy, such as `only_purge_repaired_tombstones`.

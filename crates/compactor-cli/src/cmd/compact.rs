@@ -66,7 +66,8 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = within(CONCURRENT), allow_negative_numbers = true)]
     concurrent_compactors: Option<usize>,
 
-    /// The table's schema as CQL: types, dropped columns and options. Default: schema.cql beside the
+    /// The table's schema as CQL, as a snapshot's schema.cql or `DESCRIBE TABLE ks.t WITH INTERNALS` of
+    /// cqlsh has it; without WITH INTERNALS dropped columns are missing. Default: schema.cql beside the
     /// inputs.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,

@@ -56,7 +56,8 @@ pub struct Args {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// The table's schema as CQL: types, dropped columns and options. Default: schema.cql beside the
+    /// The table's schema as CQL, as a snapshot's schema.cql or `DESCRIBE TABLE ks.t WITH INTERNALS` of
+    /// cqlsh has it; without WITH INTERNALS dropped columns are missing. Default: schema.cql beside the
     /// inputs.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,

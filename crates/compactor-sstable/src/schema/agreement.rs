@@ -23,6 +23,16 @@ pub struct Disagreement {
     pub sstable: String,
 }
 
+/// What the schema says of a column that it does not have.
+const UNKNOWN_COLUMN: &str = "neither a column of that kind nor a dropped one";
+
+impl Disagreement {
+    /// True if the SSTable has a column that the schema does not: it may have been dropped.
+    pub fn is_unknown_column(&self) -> bool {
+        self.schema == UNKNOWN_COLUMN
+    }
+}
+
 impl fmt::Display for Disagreement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -112,7 +122,7 @@ impl Table {
                     None => {
                         return Err(Disagreement {
                             subject: subject(found),
-                            schema: "neither a column of that kind nor a dropped one".to_owned(),
+                            schema: UNKNOWN_COLUMN.to_owned(),
                             sstable: match kind {
                                 ColumnKind::Static => "a static column",
                                 _ => "a regular column",

@@ -243,6 +243,91 @@ fn masks_and_constraints_are_passed_over() {
     );
 }
 
+/// What `DESCRIBE TABLE` prints, with an index and a view after the table, and with comments and labels of
+/// 6.0 (`DescribeStatement`, `IndexMetadata.appendCqlTo`, `ViewMetadata.appendCqlTo`,
+/// `SchemaDescriptionsUtil`).
+const AFTER_A_TABLE: &str = "\n\nCREATE INDEX by_k2 ON ks.\"Mixed\" (k2);\n\n\
+    CREATE INDEX by_v ON ks.\"Mixed\" (values(v));\n\n\
+    CREATE CUSTOM INDEX by_t ON ks.\"Mixed\" (t) USING 'StorageAttachedIndex' WITH OPTIONS = \
+    {'similarity_function': 'cosine'};\n\n\
+    CREATE MATERIALIZED VIEW ks.by_t_view AS\n    SELECT *\n    FROM ks.\"Mixed\"\n    \
+    WHERE t IS NOT NULL AND k1 IS NOT NULL AND k2 IS NOT NULL AND c IS NOT NULL AND s = 'a;b'\n    \
+    PRIMARY KEY (t, k1, k2, c)\n WITH CLUSTERING ORDER BY (k1 ASC, k2 ASC, c DESC)\n    \
+    AND additional_write_policy = '99p'\n    AND caching = {'keys': 'ALL', 'rows_per_partition': 'NONE'}\n    \
+    AND extensions = {'x': 0xcafe}\n    AND speculative_retry = '99p';\n\
+    COMMENT ON TABLE ks.Mixed IS 'it''s; commented';\n\
+    SECURITY LABEL ON COLUMN ks.Mixed.k1 IS 'secret';\n";
+
+/// Printed by the tables of these releases themselves (`TableMetadata.toCqlString`).
+#[test]
+fn described_tables() {
+    for (release, text, internals) in [
+        (
+            "4.1.10",
+            include_str!("testdata/describe-4.1.10.cql"),
+            include_str!("testdata/describe-4.1.10-internals.cql"),
+        ),
+        (
+            "5.0.9",
+            include_str!("testdata/describe-5.0.9.cql"),
+            include_str!("testdata/describe-5.0.9-internals.cql"),
+        ),
+        (
+            "6.0-alpha2",
+            include_str!("testdata/describe-6.0-alpha2.cql"),
+            include_str!("testdata/describe-6.0-alpha2-internals.cql"),
+        ),
+    ] {
+        let type_before =
+            "CREATE TYPE ks.address (\n    street text,\n    zip frozen<list<int>>\n);\n\n";
+        let table = only(&format!("{type_before}{text}{AFTER_A_TABLE}"));
+        assert_eq!(
+            (&table.name[..], &table.view_of),
+            ("Mixed", &None),
+            "{release}"
+        );
+        assert_eq!(table.keyspace.as_deref(), Some("ks"));
+        assert_eq!(table.indexes.len(), 3, "{release}");
+        assert_eq!(
+            columns(&table, ColumnKind::PartitionKey),
+            pairs(&[("k1", "int"), ("k2", "text")])
+        );
+        assert_eq!(columns(&table, ColumnKind::Static), pairs(&[("s", "int")]));
+        let regular = columns(&table, ColumnKind::Regular);
+        let has = |name: &str, cql: &str| regular.contains(&(name.to_owned(), cql.to_owned()));
+        assert!(
+            has("gone", "blob") && has("v", "map<text, frozen<list<int>>>"),
+            "{regular:?}"
+        );
+        assert!(has("t", "frozen<tuple<int, text>>"), "{regular:?}");
+        if release != "4.1.10" {
+            assert!(
+                has("vec", "vector<float, 3>") && has("mail", "text"),
+                "{regular:?}"
+            );
+        }
+        if release == "6.0-alpha2" {
+            assert!(has("n", "int") && has("Full", "text"), "{regular:?}");
+        }
+        assert_eq!(table.options.gc_grace_seconds, Some(864_000));
+        let class = table.compaction_option("class").unwrap();
+        assert!(class.ends_with("LeveledCompactionStrategy"), "{class}");
+        assert!(table.dropped_columns.is_empty());
+
+        // With internals there is an id, and what was dropped.
+        let with_internals = only(&format!("{internals}{AFTER_A_TABLE}"));
+        assert!(with_internals.id.is_some());
+        let [dropped] = &with_internals.dropped_columns[..] else {
+            panic!("{release}: {:?}", with_internals.dropped_columns);
+        };
+        assert_eq!(dropped.name, "gone");
+        assert_eq!(dropped.dropped_at_micros, Some(1_700_000_000_000_000));
+        let left = columns(&with_internals, ColumnKind::Regular);
+        let expected: Vec<_> = regular.iter().filter(|(name, _)| name != "gone").collect();
+        assert_eq!(left.iter().collect::<Vec<_>>(), expected, "{release}");
+    }
+}
+
 /// What 3.x and 4.0 write, `DESCRIBE` prints and people type.
 #[test]
 fn other_hands() {
