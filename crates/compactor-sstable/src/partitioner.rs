@@ -80,6 +80,10 @@ impl Partitioner {
                 "partitioner {name}: a secondary index or a table of the node's own, which stay on \
                  their node; Cassandra rebuilds an index when it loads SSTables of its table"
             ))),
+            "ReversedLongLocalPartitioner" => Err(Error::unsupported(format!(
+                "partitioner {name}: the log of cluster metadata that a node of Cassandra 6.0 keeps \
+                 (local_metadata_log, distributed_metadata_log), which stays on its node"
+            ))),
             _ => Err(Error::unsupported(format!(
                 "partitioner {name}; only Murmur3Partitioner, RandomPartitioner and \
                  ByteOrderedPartitioner of {PACKAGE} are"
@@ -179,6 +183,10 @@ mod tests {
             (
                 "org.apache.cassandra.dht.LocalPartitioner",
                 "secondary index",
+            ),
+            (
+                "org.apache.cassandra.dht.ReversedLongLocalPartitioner",
+                "cluster metadata",
             ),
             (
                 "org.apache.cassandra.dht.OrderPreservingPartitioner",

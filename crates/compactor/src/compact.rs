@@ -111,6 +111,16 @@ impl Compaction {
         self.table.simulate(&self.request.plan)
     }
 
+    /// SSTables that cannot be read, and why: nothing is made of them.
+    pub fn unreadable(&self) -> &[FailedCompaction] {
+        self.table.failed()
+    }
+
+    /// What is wrong with the first of those that cannot be read.
+    pub fn first_error(&self) -> Option<&Error> {
+        self.table.first_error()
+    }
+
     /// Uncompressed bytes that will be read, as far as they can be told before.
     pub fn expected_bytes(&self) -> u64 {
         self.plan()

@@ -210,7 +210,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let compaction = Compaction::open(io.clone(), request)?;
     if args.dry_run {
-        return print(&summary::plan(&compaction.plan(), &notes, args.format)?);
+        let unreadable = compaction.unreadable();
+        for failed in unreadable {
+            say(format_args!("compactor: {}", failed.error));
+        }
+        let planned = compaction.plan();
+        print(&summary::plan(&planned, unreadable, &notes, args.format)?)?;
+        // As the run would end.
+        return Ok(match compaction.first_error() {
+            Some(error) => ExitCode::from(exit_code::of(error)),
+            None => ExitCode::SUCCESS,
+        });
     }
     let progress = SharedProgress::new(
         Progress::new(

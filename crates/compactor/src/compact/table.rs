@@ -103,6 +103,15 @@ impl TableState {
         })
     }
 
+    /// SSTables of which nothing can be made.
+    pub(super) fn failed(&self) -> &[FailedCompaction] {
+        &self.report.failed
+    }
+
+    pub(super) fn first_error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+
     /// What went wrong with an SSTable that could not be opened.
     pub(super) fn take_error(&mut self) -> Option<Error> {
         self.error.take()

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use compactor::compact::{CompactReport, PlannedCompaction, PlannedInput};
+use compactor::compact::{CompactReport, FailedCompaction, PlannedCompaction, PlannedInput};
 
 use crate::flags::{ByteSize, Format};
 use crate::output_args::WayBack;
@@ -11,12 +11,14 @@ use crate::text_table::{count, counted};
 /// What would be compacted.
 pub fn plan(
     planned: &[PlannedCompaction],
+    unreadable: &[FailedCompaction],
     notes: &[String],
     format: Format,
 ) -> anyhow::Result<String> {
     if format == Format::Json {
         return Ok(serde_json::to_string_pretty(&serde_json::json!({
             "compactions": planned,
+            "failed": unreadable,
             "warnings": notes,
         }))?);
     }
@@ -46,6 +48,10 @@ pub fn plan(
                 PlannedInput::OutputOf(number) => writeln!(text, "     what {number} leaves")?,
             }
         }
+    }
+    if !unreadable.is_empty() {
+        let them = sstables(unreadable.len());
+        writeln!(text, "{them} cannot be read, and nothing is made of them")?;
     }
     if planned.is_empty() {
         writeln!(text, "nothing to compact: no bucket is full enough")?;
