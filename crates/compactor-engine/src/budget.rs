@@ -13,6 +13,8 @@ const DEFAULT_READAHEAD: usize = 4 << 20;
 const MIN_HEADROOM: usize = 4 << 10;
 /// What an input takes beside its buffers while it is read: cursor, channel, open files. Estimated.
 const READER_BYTES: usize = 16 << 10;
+/// Buffers that a pass has at least, however little memory is asked for.
+const LEAST_PASS_BYTES: usize = 1 << 20;
 
 /// How the memory is divided.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +82,13 @@ impl Budget {
         memory_bytes - held_bytes.min(memory_bytes / 4 * 3)
     }
 
+    /// How many inputs are read at a time where there are more than memory allows: those that fit
+    /// [`LEAST_PASS_BYTES`] at least. With fewer in a pass there are more passes, whose intermediate
+    /// SSTables take more memory than their buffers would.
+    pub(crate) fn inputs_per_pass(memory_bytes: usize, input_unit: usize) -> usize {
+        Budget::inputs_at_once(memory_bytes.max(LEAST_PASS_BYTES), input_unit)
+    }
+
     /// How many inputs can be read at a time: each needs a window, a block decoded ahead, and the stored
     /// form of one. `input_unit` is the longest of their chunks.
     pub fn inputs_at_once(memory_bytes: usize, input_unit: usize) -> usize {
@@ -111,6 +120,22 @@ mod tests {
             let used = inputs * (decoded + depth * block_len);
             assert!(used <= memory / 4 * 3, "{inputs}: {used} bytes");
         }
+    }
+
+    /// Passes of two inputs each take longer and hold more than passes of a few more.
+    #[test]
+    fn little_memory_plans_as_a_mebibyte_does() {
+        let chunk = 16 << 10;
+        let of_a_mebibyte = Budget::inputs_at_once(1 << 20, chunk);
+        assert!(of_a_mebibyte > 4);
+        for memory in [0, 64 << 10, 128 << 10, 1 << 20] {
+            assert_eq!(Budget::inputs_per_pass(memory, chunk), of_a_mebibyte);
+        }
+        let memory = 64 << 20;
+        let most = Budget::inputs_at_once(memory, chunk);
+        assert_eq!(Budget::inputs_per_pass(memory, chunk), most);
+        // Long chunks do not fit as often.
+        assert_eq!(Budget::inputs_per_pass(0, 1 << 20), 0);
     }
 
     #[test]

@@ -108,7 +108,7 @@ pub(crate) fn inputs_at_once(
     // Intermediate ones are among them then.
     let unit = unit.max(CHUNK_LEN as usize);
     let unit = unit.max(shadow.map_or(0, ShadowPlan::block_unit));
-    let by_memory = Budget::inputs_at_once(buffer_bytes, unit);
+    let by_memory = Budget::inputs_per_pass(buffer_bytes, unit);
     let files = options.open_files.unwrap_or_else(free_files);
     let by_files = usize::try_from(files / FILES_PER_INPUT).unwrap_or(usize::MAX);
     let sources = shadow.map_or(0, ShadowPlan::at_once);
