@@ -23,6 +23,7 @@ pub mod clustering_order;
 pub mod compare;
 pub mod display;
 mod elements;
+mod encodings;
 pub mod identifier;
 mod java_number;
 pub mod json;

@@ -237,6 +237,12 @@ impl ClusteringComparator {
             .is_some_and(|column| column.order.has_prefixes())
     }
 
+    /// Equal positions may be different bytes.
+    pub fn has_several_encodings(&self) -> bool {
+        let mut columns = self.columns.iter();
+        columns.any(|column| column.order.has_several_encodings())
+    }
+
     /// A number in place of a position in a partition: where those of two positions differ, the positions
     /// are in the same order as the numbers. Where they are equal or one is missing, only
     /// [`ClusteringComparator::compare`] tells.

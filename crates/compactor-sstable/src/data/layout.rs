@@ -68,6 +68,14 @@ impl ColumnLayout {
     }
 }
 
+impl ColumnLayout {
+    /// Equal paths of its cells may be different bytes.
+    pub fn has_several_path_encodings(&self) -> bool {
+        let path = self.cql_type.path_type();
+        path.is_some_and(CqlType::has_several_encodings)
+    }
+}
+
 /// What is needed to read or write rows of one SSTable.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -135,6 +143,13 @@ impl Layout {
     pub fn has_counters(&self) -> bool {
         let mut columns = self.static_columns.iter().chain(&self.regular_columns);
         columns.any(|column| column.is_counter)
+    }
+
+    /// Equal positions in a partition, or equal paths in a column, may be different bytes.
+    pub fn has_several_encodings(&self) -> bool {
+        let mut columns = self.static_columns.iter().chain(&self.regular_columns);
+        self.clustering.has_several_encodings()
+            || columns.any(ColumnLayout::has_several_path_encodings)
     }
 
     /// Columns of one kind, in header order.

@@ -175,6 +175,14 @@ impl ClusteringOrder {
             && std::mem::discriminant(&self.order) == std::mem::discriminant(&other.order)
     }
 
+    /// Equal values may be different bytes ([`CqlType::has_several_encodings`]).
+    pub fn has_several_encodings(&self) -> bool {
+        match &self.order {
+            ValueOrder::General(cql_type) => cql_type.has_several_encodings(),
+            _ => false,
+        }
+    }
+
     /// True for a descending column.
     pub fn is_reversed(&self) -> bool {
         self.reversed
