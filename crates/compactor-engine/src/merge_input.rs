@@ -119,6 +119,17 @@ pub(crate) fn compare_partitions<S: BlockSource>(
     }
 }
 
+/// Whether a member of a group stands at a row or marker of the partition.
+#[inline]
+pub(crate) fn has_unfiltered<S: BlockSource>(
+    inputs: &[MergeInput<S>],
+    group: &[u32],
+    member: u32,
+) -> bool {
+    let cursor = &inputs[group[member as usize] as usize].cursor;
+    cursor.row().is_some() || cursor.marker().is_some()
+}
+
 /// Order of two members of a group inside the partition; those at its end come last.
 #[inline]
 pub(crate) fn compare_unfiltereds<S: BlockSource>(

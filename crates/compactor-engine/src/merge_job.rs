@@ -25,6 +25,7 @@ use crate::output_id::{OutputIds, next_id};
 use crate::overlapping::{OverlappingSstable, Surroundings};
 use crate::passes::inputs_at_once;
 use crate::repair_group::RepairGroup;
+use crate::scanner_order::scanner_order;
 use crate::shadow_plan::{Provider, ShadowPlan, is_copy};
 use crate::sstable_index::default_column_index_size;
 use crate::sstable_writer::SstableSettings;
@@ -266,6 +267,23 @@ impl MergeJob {
             self.shadow.as_ref(),
             &self.settings,
         );
+    }
+
+    /// Equal clusterings or paths may be of other bytes, so that the order in which inputs are visited decides
+    /// which are written.
+    pub(crate) fn is_order_decisive(&self) -> bool {
+        let mut inputs = self.inputs.iter();
+        self.inputs.len() > 1 && inputs.any(|input| input.layout.has_several_encodings())
+    }
+
+    /// The inputs by their scanners in Cassandra's compaction, where their order is decisive.
+    pub(crate) fn scanner_order(&self) -> Option<Vec<Vec<u32>>> {
+        if !self.is_order_decisive() {
+            return None;
+        }
+        let table = self.options.table.as_ref();
+        let name = table.and_then(|table| Some((table.keyspace.as_deref()?, &*table.name)));
+        Some(scanner_order(&self.inputs, &self.expired, name))
     }
 
     /// The inputs that will be read, newest first.

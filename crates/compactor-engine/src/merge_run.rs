@@ -365,6 +365,9 @@ impl MergeJob {
             cancelled,
             limiter,
         } = work;
+        let scanner_order = (pass.is_last && pass.earlier.passes == 1)
+            .then(|| self.scanner_order())
+            .flatten();
         let mut inputs = std::mem::take(&mut self.inputs);
         for input in &mut inputs {
             let map = column_map(&input.layout, &layout)?;
@@ -404,6 +407,7 @@ impl MergeJob {
             self.options.gc_before_s.unwrap_or(i64::MIN),
         )
         .with_drops(std::mem::take(&mut self.drops))
+        .with_scanner_order(scanner_order)
         .with_inputs_of_whole(pass.earlier.inputs)
         .with_origin_output(origin_output)
         .with_shadow(self.shadow.take().map(|shadow| {

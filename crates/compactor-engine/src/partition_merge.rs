@@ -20,25 +20,29 @@ use compactor_sstable::Version;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 
+use crate::contest::Contest;
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
 use crate::marker::{Turn, effective, write_marker};
 use crate::merge_counts::MergeCounts;
-use crate::merge_input::{MergeInput, compare_partitions, compare_unfiltereds};
+use crate::merge_input::{MergeInput, compare_unfiltereds, has_unfiltered};
 use crate::observer::Observer;
 use crate::origin_counts::OriginCountsWriter;
 use crate::partition_writer::{BlockOutput, PartitionWriter};
 use crate::purge::{PurgeLimit, PurgeLimits, Purger};
-use crate::row_merge::RowMerger;
+use crate::row_merge::{RowMerger, Visits};
 use crate::shadow_sources::ShadowSources;
 use crate::simple_merge::SimpleMerger;
+use crate::source_heap::SourceHeap;
 use crate::sstable_index::SstableIndex;
-use crate::tournament::Tournament;
 use crate::window::BlockSource;
 
 mod equal_places;
+mod partitions;
 mod rows;
 mod runs;
+
+use partitions::Partitions;
 
 /// Rows, markers and partitions after which the observer is called.
 const STEPS_PER_REPORT: u32 = 1024;
@@ -76,12 +80,17 @@ pub struct PartitionMerger<S, B, I> {
     /// Rows and partitions that writers before this one were given.
     written_before: (u64, u64),
     /// Inputs by their current partition; `None` before the first.
-    partitions: Option<Tournament>,
-    /// Reused lists: inputs of the partition, those of a step, and their places among the former.
+    partitions: Option<Partitions>,
+    /// Inputs by their scanners in Cassandra's compaction, before the first partition.
+    scanner_order: Option<Vec<Vec<u32>>>,
+    /// Of equal places the bytes are Cassandra's choice, and not the least.
+    as_compaction: bool,
+    /// Reused lists: inputs of the partition, those of a step, and their places among the former. Where the
+    /// choice is Cassandra's, all are in the order in which it visits them.
     group: Vec<u32>,
     step: Vec<u32>,
     places: Vec<u32>,
-    clusterings: Tournament,
+    clusterings: Contest,
     bound: Vec<u8>,
     prefix: Vec<u8>,
 }
@@ -124,10 +133,12 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             steps: 0,
             written_before: (0, 0),
             partitions: None,
+            scanner_order: None,
+            as_compaction: false,
             group: Vec::new(),
             step: Vec::new(),
             places: Vec::new(),
-            clusterings: Tournament::default(),
+            clusterings: Contest::default(),
             bound: Vec::new(),
             prefix: Vec::new(),
         }
@@ -138,6 +149,19 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     #[must_use]
     pub fn with_drops(mut self, drops: DropTimes) -> Self {
         self.drops = drops;
+        self
+    }
+
+    /// Of equal clusterings, bounds and paths that differ in their bytes, writes those that Cassandra's
+    /// compaction would: with the inputs by its scanners, in their order. Otherwise the least are written,
+    /// which does not depend on an order.
+    #[must_use]
+    pub fn with_scanner_order(mut self, order: Option<Vec<Vec<u32>>>) -> Self {
+        self.as_compaction = order.is_some();
+        self.scanner_order = order;
+        if self.as_compaction {
+            self.clusterings = Contest::Heap(SourceHeap::default());
+        }
         self
     }
 
@@ -209,17 +233,13 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 for input in &mut self.inputs {
                     input.cursor.next_partition()?;
                 }
-                let inputs = &self.inputs;
-                let mut partitions = Tournament::default();
-                partitions.start(inputs.len(), |a, b| compare_partitions(inputs, a, b));
-                partitions
+                Partitions::start(self.scanner_order.take(), &self.inputs)
             }
         };
         loop {
             let mut group = std::mem::take(&mut self.group);
             group.clear();
             partitions.winners(&mut group);
-            // The tournament keeps inputs at their end last, tied with one another.
             let Some(first) = group.first().map(|i| &self.inputs[*i as usize].cursor) else {
                 break;
             };
@@ -246,10 +266,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             for &member in &group {
                 self.inputs[member as usize].cursor.next_partition()?;
             }
-            let inputs = &self.inputs;
-            partitions.replay(group.iter().copied(), |a, b| {
-                compare_partitions(inputs, a, b)
-            });
+            partitions.replay(&group, &self.inputs);
             self.group = group;
             self.step(observer)?;
         }
@@ -389,7 +406,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             if input.cursor.row().is_some() {
                 // Cassandra merges no rows of such a partition, whatever is active: a complex deletion
                 // equal to its row's stays.
-                self.merge_rows(&[only as u32], DeletionTime::LIVE)?;
+                self.merge_rows(&[only as u32], Visits::ALONE, DeletionTime::LIVE)?;
             } else if let Some(marker) = input.cursor.marker() {
                 self.counts.markers_read += u64::from(input.origins.is_none());
                 // As it is, even if nothing changes there or the partition's deletion is newer.
@@ -414,9 +431,11 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         let mut places = std::mem::take(&mut self.places);
         {
             let (inputs, output) = (&self.inputs, &self.output);
-            clusterings.start(group.len(), |a, b| {
-                compare_unfiltereds(inputs, output, group, a, b)
-            });
+            clusterings.start(
+                group.len(),
+                |member| has_unfiltered(inputs, group, member),
+                |a, b| compare_unfiltereds(inputs, output, group, a, b),
+            );
         }
         let mut open = DeletionTime::LIVE;
         // A marker that is not written yet: the deletion open before it, and on which side it is.
@@ -429,12 +448,21 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 && let first = group[place as usize] as usize
                 && self.inputs[first].cursor.is_on_plain_row_ahead()
             {
-                let limit = self.least_order_prefix(group, clusterings.rivals(place));
+                let limit = match &clusterings {
+                    Contest::Tournament(tournament) => {
+                        self.least_order_prefix(group, tournament.rivals(place))
+                    }
+                    Contest::Heap(heap) => {
+                        self.least_order_prefix(group, heap.second().into_iter())
+                    }
+                };
                 if self.copy_run(first, limit, active)? {
                     let (inputs, output) = (&self.inputs, &self.output);
-                    clusterings.replay_one(place, |a, b| {
-                        compare_unfiltereds(inputs, output, group, a, b)
-                    });
+                    clusterings.replay(
+                        &[place],
+                        |member| has_unfiltered(inputs, group, member),
+                        |a, b| compare_unfiltereds(inputs, output, group, a, b),
+                    );
                     continue;
                 }
             }
@@ -448,7 +476,11 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             }
             let cursor = &self.inputs[first as usize].cursor;
             if cursor.row().is_some() {
-                self.merge_rows(&step, active)?;
+                let visits = Visits {
+                    places: &places,
+                    sources: group.len(),
+                };
+                self.merge_rows(&step, visits, active)?;
             } else if cursor.marker().is_some() {
                 let is_read = |i: &&u32| self.inputs[**i as usize].origins.is_none();
                 self.counts.markers_read += step.iter().filter(is_read).count() as u64;
@@ -481,9 +513,11 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 self.add_turn(side, before, open)?;
             }
             let (inputs, output) = (&self.inputs, &self.output);
-            clusterings.replay(places.iter().copied(), |a, b| {
-                compare_unfiltereds(inputs, output, group, a, b)
-            });
+            clusterings.replay(
+                &places,
+                |member| has_unfiltered(inputs, group, member),
+                |a, b| compare_unfiltereds(inputs, output, group, a, b),
+            );
         }
         self.clusterings = clusterings;
         self.step = step;

@@ -10,6 +10,10 @@
 //! order they meet. The header, id, key estimate and inherited statistics of the output are decided from
 //! the inputs of the whole, before the first pass.
 //!
+//! Of equal clusterings and paths that differ in their bytes the least are kept, in each pass, so that neither
+//! the number of passes nor what is merged first decides. In one pass they are those that Cassandra keeps,
+//! which depends on where each input stood before: an intermediate SSTable does not tell that.
+//!
 //! Two things do depend on the order, as they do when Cassandra compacts in several steps. Counters are
 //! added up, and what comes of it has the greatest timestamp: a deletion between two versions that an
 //! earlier pass has added up comes too late for the older one. And a row deletion of a view that newer

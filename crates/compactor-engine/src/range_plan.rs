@@ -118,6 +118,11 @@ impl Cut {
         if options.max_sstable_size.is_some() {
             return uncut("outputs of a greatest size are written one after the other");
         }
+        if job.is_order_decisive() {
+            return uncut(
+                "its types have equal values of other bytes, between which the order of all partitions decides",
+            );
+        }
         let units = job.inputs.iter().map(block_unit);
         let most = RangeSizes::most_threads(job.buffer_bytes, units.clone());
         let threads = threads.min(most);

@@ -18,6 +18,21 @@ pub fn reconcile<'a>(left: CellView<'a>, right: CellView<'a>) -> CellView<'a> {
     }
 }
 
+/// As [`reconcile`], but of two cells that differ in nothing but the bytes of their paths the first one
+/// survives, as in Cassandra.
+#[inline]
+pub fn reconcile_in_order<'a>(first: CellView<'a>, next: CellView<'a>) -> CellView<'a> {
+    let with_same_path = CellView {
+        path: first.path,
+        ..next
+    };
+    if left_wins(&first, &with_same_path) {
+        first
+    } else {
+        next
+    }
+}
+
 /// Whether [`reconcile`] keeps `left`.
 #[inline]
 pub(crate) fn left_wins(left: &CellView<'_>, right: &CellView<'_>) -> bool {

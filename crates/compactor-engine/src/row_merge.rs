@@ -29,8 +29,13 @@ use crate::counter_merge::{Contexts, CounterCell};
 use crate::cursor::RowRef;
 use crate::dropped_columns::{ColumnDrop, DropTimes};
 use crate::purge::{Purged, Purger};
-use crate::reconcile::reconcile;
+use crate::reconcile::{reconcile, reconcile_in_order};
 use crate::row_shadow::{CellShadow, RowShadow};
+
+mod visits;
+
+use visits::VisitOrder;
+pub use visits::Visits;
 
 /// A row as it will be written.
 #[derive(Debug)]
@@ -176,6 +181,7 @@ pub struct VersionError {
 pub struct RowMerger {
     row: MergedRow<'static>,
     versions: Vec<Version<'static>>,
+    visit_order: VisitOrder,
 }
 
 impl Default for RowMerger {
@@ -183,6 +189,7 @@ impl Default for RowMerger {
         RowMerger {
             row: MergedRow::empty(),
             versions: Vec::new(),
+            visit_order: VisitOrder::default(),
         }
     }
 }
@@ -195,6 +202,8 @@ pub struct RowContext<'c> {
     /// Inputs that take part, of which some may have no version. Cassandra counts every input of the
     /// partition for its static row and takes a row as it was read only from a single one.
     pub inputs: usize,
+    /// Where versions come from, if of equal paths the bytes are to be those that Cassandra keeps.
+    pub visits: Option<Visits<'c>>,
     /// What may be forgotten.
     pub purger: &'c Purger,
     /// Layout of the output.
@@ -239,12 +248,19 @@ impl RowMerger {
         let RowContext {
             active,
             inputs,
+            visits,
             purger,
             output,
             drops,
             shadow,
         } = *context;
+        let columns = output.columns(is_static);
+        let visits = visits.filter(|_| {
+            let mut columns = columns.iter();
+            versions.len() > 1 && columns.any(ColumnLayout::has_several_path_encodings)
+        });
         let mut merge = Merge {
+            visits: visits.map(|visits| (visits, &mut self.visit_order)),
             versions: &mut versions,
             row: &mut row,
             purger,
@@ -253,7 +269,7 @@ impl RowMerger {
             shadow: None,
             counts,
         };
-        merge.run(active, inputs, output.columns(is_static))?;
+        merge.run(active, inputs, columns)?;
         if !row.is_empty() {
             write(&row);
         }
@@ -269,6 +285,8 @@ fn recycle_versions<'b>(mut versions: Vec<Version<'_>>) -> Vec<Version<'b>> {
 }
 
 struct Merge<'m, 'a> {
+    /// Where the order of visits decides something.
+    visits: Option<(Visits<'m>, &'m mut VisitOrder)>,
     versions: &'m mut Vec<Version<'a>>,
     row: &'m mut MergedRow<'a>,
     purger: &'m Purger,
@@ -299,6 +317,9 @@ impl<'a> Merge<'_, 'a> {
         for version in self.versions.iter_mut() {
             version.next_column()?;
         }
+        if let Some((visits, order)) = &mut self.visits {
+            order.start_row(*visits, self.versions);
+        }
         while let Some(index) = self
             .versions
             .iter()
@@ -309,12 +330,18 @@ impl<'a> Merge<'_, 'a> {
             let Some(column) = columns.get(index as usize) else {
                 break;
             };
+            if let Some((_, order)) = &mut self.visits {
+                order.visit_column();
+            }
             if column.is_complex {
                 self.complex_column(index, column, active, is_alone)?;
             } else if column.is_counter {
                 self.counter_column(index, active, is_alone)?;
             } else {
                 self.simple_column(index, active, is_alone)?;
+            }
+            if let Some((_, order)) = &mut self.visits {
+                order.next_column(self.versions);
             }
         }
         Ok(())
@@ -523,6 +550,9 @@ impl<'a> Merge<'_, 'a> {
             self.counts.shadowed += u64::from(left != deletion);
             deletion = left;
         }
+        if let Some((_, order)) = &mut self.visits {
+            order.start_cells(column, self.versions);
+        }
         let first_cell = self.row.cells.len();
         while let Some(cell) = self.next_merged_cell(index, column, active, is_alone)? {
             let Some(cell) = cell else { continue };
@@ -563,6 +593,21 @@ impl<'a> Merge<'_, 'a> {
         is_alone: bool,
     ) -> Result<Option<Option<CellView<'a>>>, VersionError> {
         let dropped = self.drop_of(index);
+        if let Some((_, order)) = &mut self.visits {
+            order.visit_cell();
+            let mut merged: Option<CellView<'a>> = None;
+            for &number in &order.versions {
+                let version = &mut self.versions[number as usize];
+                let Some(cell) = version.cell else { continue };
+                version.next_cell(column, dropped, self.counts)?;
+                if is_alone || !active.deletes(cell.timestamp) {
+                    merged = Some(merged.map_or(cell, |best| reconcile_in_order(best, cell)));
+                }
+            }
+            let is_any = !order.versions.is_empty();
+            order.next_cell(column, self.versions);
+            return Ok(is_any.then_some(merged));
+        }
         let takes_part = |v: &Version<'a>| v.column.is_some_and(|(_, output)| output == index);
         let mut least: Option<&'a [u8]> = None;
         for version in self.versions.iter().filter(|v| takes_part(v)) {

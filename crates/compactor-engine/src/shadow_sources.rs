@@ -412,6 +412,7 @@ impl<S: BlockSource> ShadowSources<S> {
             } else {
                 self.step.len()
             },
+            visits: None,
             purger: &KEEP,
             output: layout,
             drops,
@@ -563,6 +564,7 @@ impl<S: BlockSource> Source<S> {
         let context = RowContext {
             active: DeletionTime::LIVE,
             inputs: 1,
+            visits: None,
             purger: &KEEP,
             output: &reading.layout.layout,
             drops: &reading.layout.drops,

@@ -1,4 +1,6 @@
 //! Clusterings and bounds that compare equal but may differ in their bytes: those that are written.
+//!
+//! Source: `Row.Merger.add`, `RangeTombstoneMarker.Merger.add`, which keep the last that they are given.
 
 use std::cmp::Ordering;
 
@@ -12,10 +14,11 @@ use crate::sstable_index::SstableIndex;
 use crate::window::BlockSource;
 
 impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
-    /// Notes the bound of these inputs' markers: as with rows, the least of those that compare equal
-    /// but differ in their bytes. Returns on which side of rows it is.
+    /// Notes the bound of these inputs' markers: of those that compare equal but differ in their bytes the
+    /// same as with rows. Returns on which side of rows it is.
     pub(super) fn note_bound(&mut self, members: &[u32]) -> Ordering {
         let mut side = Ordering::Equal;
+        let members = candidates(members, self.as_compaction);
         for &member in members {
             let Some(prefix) = self.inputs[member as usize].cursor.clustering() else {
                 continue;
@@ -35,11 +38,18 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     }
 }
 
+/// Inputs of which the least bytes are taken: the last that Cassandra visits, where it is to be as there and they
+/// are in its order.
+pub(super) fn candidates(members: &[u32], as_compaction: bool) -> &[u32] {
+    match members {
+        [.., last] if as_compaction => std::slice::from_ref(last),
+        all => all,
+    }
+}
+
 /// Puts the clustering of these inputs' rows into `least`. They compare equal, but equal decimals and varints
 /// may differ in their bytes: the least bytes are taken, so that neither the order of the inputs nor how
 /// they are grouped matters. `other` is memory for one more.
-///
-/// Differs from Cassandra: it keeps those of whichever input its heap happens to give last.
 pub(super) fn least_clustering<S: BlockSource>(
     inputs: &[MergeInput<S>],
     output: &Layout,

@@ -6,13 +6,13 @@ use compactor_sstable::data::flags;
 use compactor_sstable::data::simple_row::SimpleRow;
 
 use super::PartitionMerger;
-use super::equal_places::least_clustering;
+use super::equal_places::{candidates, least_clustering};
 use crate::error::{Error, Result};
 use crate::merge_input::MergeInput;
 use crate::newest_row::newest_plain;
 use crate::partition_writer::{BlockOutput, PartitionWriter, TranscodeError};
 use crate::purge::Purger;
-use crate::row_merge::{PurgeCounts, RowContext, VersionError};
+use crate::row_merge::{PurgeCounts, RowContext, VersionError, Visits};
 use crate::row_shadow::RowShadow;
 use crate::shadow_sources::ShadowSources;
 use crate::simple_merge::{MOST_VERSIONS, SimpleMerger, SimpleVersion};
@@ -38,10 +38,22 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             .filter_map(|input| Some((input.cursor.static_row()?, input.map.of_kind(true))));
         let has_any = with_static().next().is_some();
         if has_any {
+            let place = |(place, member): (usize, &u32)| {
+                let row = inputs[*member as usize].cursor.static_row();
+                row.is_some().then_some(place as u32)
+            };
+            self.places.clear();
+            self.places
+                .extend(group.iter().enumerate().filter_map(place));
+            let visits = Visits {
+                places: &self.places,
+                sources: group.len(),
+            };
             let merge = |shadow: Option<RowShadow<'_>>| {
                 let context = RowContext {
                     active: deletion,
                     inputs: group.len(),
+                    visits: self.as_compaction.then_some(visits),
                     purger: &self.purger,
                     output: &self.output,
                     drops: &self.drops,
@@ -75,7 +87,12 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     }
 
     /// Writes what the rows of these inputs at one clustering come to.
-    pub(super) fn merge_rows(&mut self, members: &[u32], active: DeletionTime) -> Result<()> {
+    pub(super) fn merge_rows(
+        &mut self,
+        members: &[u32],
+        visits: Visits<'_>,
+        active: DeletionTime,
+    ) -> Result<()> {
         self.counts.rows_read += members.len() as u64;
         let is_clear =
             !self.has_counters && self.shadow.as_ref().is_none_or(ShadowSources::is_clear);
@@ -90,7 +107,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 return Ok(());
             }
         }
-        self.merge_rows_cell_by_cell(members, active, is_clear)
+        self.merge_rows_cell_by_cell(members, visits, active, is_clear)
     }
 
     /// As [`PartitionMerger::merge_rows`], of up to [`MOST_VERSIONS`] rows that have simple columns alone, of
@@ -142,7 +159,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             true => first.row.clustering(),
             false => {
                 let (inputs, output) = (&self.inputs, &self.output);
-                least_clustering(inputs, output, members, &mut self.prefix, &mut self.bound);
+                let of = candidates(members, self.as_compaction);
+                least_clustering(inputs, output, of, &mut self.prefix, &mut self.bound);
                 &self.prefix
             }
         };
@@ -167,6 +185,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     fn merge_rows_cell_by_cell(
         &mut self,
         members: &[u32],
+        visits: Visits<'_>,
         active: DeletionTime,
         is_clear: bool,
     ) -> Result<()> {
@@ -202,7 +221,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             row.clustering_bytes()
         } else {
             let (inputs, output) = (&self.inputs, &self.output);
-            least_clustering(inputs, output, members, &mut self.prefix, &mut self.bound);
+            let of = candidates(members, self.as_compaction);
+            least_clustering(inputs, output, of, &mut self.prefix, &mut self.bound);
             &self.prefix
         };
         let inputs = &self.inputs;
@@ -216,6 +236,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             let context = RowContext {
                 active,
                 inputs: members.len(),
+                visits: self.as_compaction.then_some(visits),
                 purger: &self.purger,
                 output: &self.output,
                 drops: &self.drops,

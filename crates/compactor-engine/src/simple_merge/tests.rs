@@ -194,6 +194,7 @@ fn general(
         (row, map)
     });
     let context = RowContext {
+        visits: None,
         active,
         inputs: rows.len(),
         purger,

@@ -122,6 +122,19 @@ type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
 /// Merges in ranges of so many bytes, and compares with what one thread comes to. Returns the number of
 /// ranges.
 fn same_in_ranges(options: &MergeOptions, threads: usize, bytes: u64) -> Result<usize, String> {
+    let (ranges, uncut) = same_if_cut(options, threads, bytes)?;
+    match uncut {
+        None => Ok(ranges),
+        Some(why) => Err(format!("not cut: {why}")),
+    }
+}
+
+/// As [`same_in_ranges`], but returns also why it was not cut.
+fn same_if_cut(
+    options: &MergeOptions,
+    threads: usize,
+    bytes: u64,
+) -> Result<(usize, Option<String>), String> {
     let text = |e: Error| e.to_string();
     let (whole, whole_notes, expected) = run(options).map_err(text)?;
     if whole.ranges != 1 {
@@ -131,9 +144,6 @@ fn same_in_ranges(options: &MergeOptions, threads: usize, bytes: u64) -> Result<
     options.sub_compactions = NonZeroUsize::new(threads);
     options.range_bytes = Some(bytes);
     let (outcome, notes, files) = run(&options).map_err(text)?;
-    if let Some(why) = &outcome.uncut {
-        return Err(format!("not cut: {why}"));
-    }
     let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
     if names(&files) != names(&expected) {
         return Err(format!("{:?}\n{:?}", names(&files), names(&expected)));
@@ -165,7 +175,7 @@ fn same_in_ranges(options: &MergeOptions, threads: usize, bytes: u64) -> Result<
     if *told != *whole_told {
         return Err(format!("{told:?}\n{whole_told:?}"));
     }
-    Ok(outcome.ranges)
+    Ok((outcome.ranges, outcome.uncut))
 }
 
 /// Random tables of random schemas in every version, with every way to compress and purge.
@@ -203,7 +213,14 @@ fn ranges_do_not_change_a_byte() {
         }
         for (threads, bytes, memory_bytes) in [(2, 1, 8 << 20), (4, 700, 16 << 20)] {
             options.memory_bytes = memory_bytes;
-            let found = same_in_ranges(&options, threads, bytes)?;
+            let (found, uncut) = same_if_cut(&options, threads, bytes)?;
+            // Between equal clusterings or paths of other bytes the order of all partitions decides.
+            if let Some(why) = uncut {
+                match case.schema.has_several_encodings() && why.contains("other bytes") {
+                    true => continue,
+                    false => return Err(format!("not cut: {why}")),
+                }
+            }
             let mut ranges = ranges.lock().unwrap();
             ranges.0 += 1;
             ranges.1 += found;

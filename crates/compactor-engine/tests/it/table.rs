@@ -61,6 +61,19 @@ pub struct Schema {
     pub columns: Vec<Column>,
 }
 
+impl Schema {
+    /// Equal clusterings or paths may be different bytes.
+    pub fn has_several_encodings(&self) -> bool {
+        let several = |base: Base| matches!(base, Base::Varint | Base::Decimal);
+        let of_column = |column: &Column| match column.column_type {
+            ColumnType::Set(path) | ColumnType::Map(path, _) => several(path),
+            ColumnType::Simple(_) | ColumnType::List(_) | ColumnType::Udt => false,
+        };
+        self.clustering.iter().any(|column| several(column.base))
+            || self.columns.iter().any(of_column)
+    }
+}
+
 /// The header of one SSTable: what it is counted from and which columns it has.
 #[derive(Clone, Debug)]
 pub struct Header {
