@@ -9,7 +9,7 @@ use crate::scenarios::{Scenario, Step};
 
 /// A scenario whose inputs exist on disk. Its table stays in the server, empty: dropping a keyspace takes Cassandra most
 /// of a second, a hundred idle tables cost nothing.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Case {
     /// Its table.
     pub table: Table,
@@ -65,6 +65,35 @@ impl Case {
         let after: Vec<String> = scenario.after.iter().map(|s| scenario.fill(s)).collect();
         cassandra.cql(&after)?;
         Ok(scenario.table())
+    }
+
+    /// The case with its inputs under the names that Cassandra gave them to compact them, as hard links in
+    /// `directory`: which of equal clusterings' bytes it keeps depends on their ids.
+    ///
+    /// # Errors
+    /// Files that cannot be linked.
+    pub fn named_as(&self, compacted: &Compacted, directory: &Path) -> Result<Self> {
+        std::fs::create_dir_all(directory)?;
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for (input, staged) in self.inputs.iter().zip(&compacted.staged) {
+            let name = input.file_name().context("a file name")?.to_string_lossy();
+            let own = name.strip_suffix("-Data.db").context("a Data.db")?;
+            for entry in std::fs::read_dir(input.parent().context("a directory")?)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                if let Some(component) = name.to_string_lossy().strip_prefix(own)
+                    && component.starts_with('-')
+                {
+                    let link = directory.join(format!("{staged}{component}"));
+                    std::fs::hard_link(entry.path(), link)?;
+                }
+            }
+            inputs.push(directory.join(format!("{staged}-Data.db")));
+        }
+        Ok(Self {
+            inputs,
+            ..self.clone()
+        })
     }
 
     /// Compacts the inputs into `output` with the iterator pipeline.

@@ -266,6 +266,9 @@ pub struct Compacted {
     pub elapsed: Duration,
     /// Bytes of the outputs' Data.db.
     pub output_bytes: u64,
+    /// What names of files began with that Cassandra gave the inputs, without the last `-`. In these is the
+    /// id, and with it the order in which it visited them.
+    pub staged: Vec<String>,
 }
 
 /// A running Cassandra.
@@ -421,6 +424,7 @@ impl Cassandra {
             outputs: outputs.iter().map(path).collect::<Result<_>>()?,
             elapsed: Duration::from_nanos(reply["nanos"].as_u64().unwrap_or_default()),
             output_bytes: reply["output_bytes"].as_u64().unwrap_or_default(),
+            staged: serde_json::from_value(reply["staged"].clone())?,
         })
     }
 

@@ -23,31 +23,6 @@ pub fn lines(expected: &str, found: &str) -> Option<String> {
     None
 }
 
-/// A dump without the bytes of clusterings and cell paths.
-///
-/// # Errors
-/// A line that is not JSON.
-pub fn without_spelling(dump: &str) -> anyhow::Result<String> {
-    let mut text = String::new();
-    for line in dump.lines() {
-        let mut value: Value = serde_json::from_str(line)?;
-        strip(&mut value);
-        text.push_str(&format!("{value}\n"));
-    }
-    Ok(text)
-}
-
-fn strip(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            map.retain(|name, _| name != "clustering" && name != "path");
-            map.values_mut().for_each(strip);
-        }
-        Value::Array(items) => items.iter_mut().for_each(strip),
-        _ => {}
-    }
-}
-
 fn line(line: Option<&str>) -> String {
     line.map_or("(end)".to_owned(), |line| line.chars().take(800).collect())
 }

@@ -45,10 +45,6 @@ const STATISTICS: &str = "Statistics.db";
 /// A reason why some of the bytes are not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exception {
-    /// Clusterings and cell paths that compare equal but differ in their bytes: we keep the least, Cassandra those of the
-    /// input that its hash set puts first. Only names of components, `Filter.db` and the statistics that no spelling
-    /// enters are compared.
-    AnySpelling,
     /// Cassandra keeps commit log intervals and host id of inputs that its own node wrote and drops the others'; we do
     /// not know whose node we are. Both fields of `Statistics.db` may differ.
     ForeignInputs,
@@ -117,7 +113,6 @@ pub(crate) fn differences_by(
         theirs,
         ours,
         version,
-        any_spelling: granted.contains(&Exception::AnySpelling),
         foreign: granted.contains(&Exception::ForeignInputs),
         own_compression: granted.contains(&Exception::OwnCompression),
         nodes_own: granted.contains(&Exception::NodesOwn),
@@ -126,18 +121,16 @@ pub(crate) fn differences_by(
     let mut found = Vec::new();
     both.names(&mut found)?;
     both.same_bytes("Filter.db", &mut found)?;
-    if !both.any_spelling {
-        for name in ["Index.db", "Summary.db", "Partitions.db", "Rows.db"] {
+    for name in ["Index.db", "Summary.db", "Partitions.db", "Rows.db"] {
+        both.same_bytes(name, &mut found)?;
+    }
+    let content = (reader.content(theirs)?, reader.content(ours)?);
+    found.extend(bytes("Data.db, uncompressed", &content.0, &content.1));
+    if !both.is_compressed() {
+        for name in ["Data.db", "Digest.crc32"] {
             both.same_bytes(name, &mut found)?;
         }
-        let content = (reader.content(theirs)?, reader.content(ours)?);
-        found.extend(bytes("Data.db, uncompressed", &content.0, &content.1));
-        if !both.is_compressed() {
-            for name in ["Data.db", "Digest.crc32"] {
-                both.same_bytes(name, &mut found)?;
-            }
-            found.extend(both.checksums()?);
-        }
+        found.extend(both.checksums()?);
     }
     if !both.own_compression {
         found.extend(both.compression()?);
@@ -150,7 +143,6 @@ struct Both<'a> {
     theirs: &'a Path,
     ours: &'a Path,
     version: Version,
-    any_spelling: bool,
     foreign: bool,
     own_compression: bool,
     nodes_own: bool,
@@ -214,7 +206,7 @@ impl Both<'_> {
             }
             let length = fs::metadata(data)?.len();
             let info = CompressionInfo::parse(&fs::read(file)?, self.version, length)?;
-            let lengths = (!self.any_spelling).then_some((info.data_len, info.chunk_count()));
+            let lengths = (info.data_len, info.chunk_count());
             both.push(format!("{:?}, length and chunks {lengths:?}", info.params));
         }
         let is_equal = both[0] == both[1];
@@ -241,7 +233,7 @@ impl Both<'_> {
             mask_ratio(&mut found)?;
         }
         let mut differences = Vec::new();
-        if !self.any_spelling && !self.other_buckets {
+        if !self.other_buckets {
             differences.extend(bytes(STATISTICS, &expected, &found));
             if differences.is_empty() {
                 return Ok(differences);
@@ -256,8 +248,7 @@ impl Both<'_> {
                 stats.retain(|name, _| !allowed.contains(&name.as_str()));
             }
             if let Some(all) = metadata.as_object_mut() {
-                let is_length = |name: &String| name == "uncompressed_length" && self.any_spelling;
-                all.retain(|name, _| name != "compression" && !is_length(name));
+                all.retain(|name, _| name != "compression");
             }
             both.push(metadata);
         }
@@ -270,9 +261,6 @@ impl Both<'_> {
         let mut allowed = Vec::new();
         if self.is_compressed() {
             allowed.push("compression_ratio");
-        }
-        if self.any_spelling {
-            allowed.extend(["partition_sizes", "covered_start", "covered_end"]);
         }
         if self.foreign {
             allowed.extend(["originating_host_id", "commit_log_intervals"]);

@@ -42,9 +42,11 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 let row = inputs[*member as usize].cursor.static_row();
                 row.is_some().then_some(place as u32)
             };
-            self.places.clear();
-            self.places
-                .extend(group.iter().enumerate().filter_map(place));
+            if self.as_compaction {
+                self.places.clear();
+                self.places
+                    .extend(group.iter().enumerate().filter_map(place));
+            }
             let visits = Visits {
                 places: &self.places,
                 sources: group.len(),

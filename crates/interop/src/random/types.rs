@@ -187,8 +187,8 @@ impl Type {
         }
     }
 
-    /// A serialized value. No two of them compare equal and have different bytes: which of the two a merge keeps
-    /// Cassandra leaves to the order of a hash set.
+    /// A serialized value. No two of them compare equal and have different bytes: which of the two Cassandra keeps
+    /// depends on the ids that its inputs have there, which are other ones.
     pub(super) fn value(&self, rng: &mut Rng) -> Vec<u8> {
         match self {
             Type::Native(name) => native(name, rng),

@@ -112,9 +112,6 @@ pub struct Scenario {
     pub modes: Vec<Mode>,
     /// Everything is purged: there must be no output.
     pub empty: bool,
-    /// Clusterings and elements that compare equal have different bytes, and any of them will do: Cassandra keeps those
-    /// of the input that its hash set of inputs puts first.
-    pub any_spelling: bool,
     /// Through the schema of now Cassandra does not show all that the inputs hold: they are not looked at on their own.
     pub hides_cells: bool,
 }
@@ -133,7 +130,6 @@ impl Scenario {
             gc_before_s: Some(T0 + 1000 - 864_000),
             modes: Mode::ALL.to_vec(),
             empty: false,
-            any_spelling: false,
             hides_cells: false,
         }
     }

@@ -5,6 +5,7 @@ mod compact;
 mod compression;
 mod daemons;
 mod damage;
+mod equal_places;
 mod generated;
 mod mixed;
 mod old_releases;

@@ -173,28 +173,21 @@ fn run(
         if case.inputs.is_empty() {
             continue;
         }
-        let found = merge(judge, scenario, &case, output, &place.join(what))?;
+        let found = merge(judge, &case, output, &place.join(what))?;
         failures.extend(found.into_iter().map(|text| format!("{what}: {text}")));
     }
     Ok(failures)
 }
 
-fn merge(
-    judge: &mut Cassandra,
-    scenario: &Scenario,
-    case: &Case,
-    output: Mode,
-    place: &Path,
-) -> Result<Vec<String>> {
+fn merge(judge: &mut Cassandra, case: &Case, output: Mode, place: &Path) -> Result<Vec<String>> {
     let compacted = case.compact(judge, &place.join("cassandra"))?;
-    let mut granted = support::granted(scenario);
-    granted.push(Exception::ForeignInputs);
+    let case = &case.named_as(&compacted, &place.join("named"))?;
     let expected = match compacted.outputs.first() {
         None => None,
         Some(data) => Some(Expected {
             data,
             rows: judge.dump(&case.table, data)?,
-            granted,
+            granted: vec![Exception::ForeignInputs],
         }),
     };
     // Chunks of the length that the judge's table has.

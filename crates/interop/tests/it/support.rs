@@ -87,19 +87,6 @@ pub(crate) struct Expected<'a> {
     pub(crate) granted: Vec<Exception>,
 }
 
-/// What the scenario itself leaves open.
-pub(crate) fn granted(scenario: &Scenario) -> Vec<Exception> {
-    let any_spelling = scenario.any_spelling.then_some(Exception::AnySpelling);
-    any_spelling.into_iter().collect()
-}
-
-impl Expected<'_> {
-    /// Equal clusterings may have other bytes.
-    fn is_any_spelling(&self) -> bool {
-        self.granted.contains(&Exception::AnySpelling)
-    }
-}
-
 /// What our merge writes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
@@ -162,13 +149,6 @@ pub(crate) fn hold(
     let findings = cassandra.verify(&case.table, &output)?;
     let mut failures: Vec<String> = findings.iter().map(ToString::to_string).collect();
     match cassandra.dump(&case.table, &output) {
-        Ok(found) if expected.is_any_spelling() => {
-            let expected = compare::without_spelling(&expected.rows)?;
-            let found = compare::without_spelling(&found)?;
-            failures.extend(
-                compare::lines(&expected, &found).map(|text| format!("rows differ, {text}")),
-            );
-        }
         Ok(found) => {
             failures.extend(
                 compare::lines(&expected.rows, &found).map(|text| format!("rows differ, {text}")),

@@ -67,6 +67,10 @@ final class Compact
                 files.add(Stage.copyOut(output, Path.of(Operations.text(request, "out")), generation++).toString());
         }
         result.put("output_bytes", bytes);
+        // What decides in which order Cassandra visits them.
+        ArrayNode staged = result.putArray("staged");
+        for (SSTableReader input : inputs)
+            staged.add(input.descriptor.baseFile().name());
         result.put("nanos", nanos);
         Node.empty(cfs);
         return result;

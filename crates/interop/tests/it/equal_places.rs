@@ -1,0 +1,170 @@
+//! Clusterings, bounds and cell paths that compare equal but differ in their bytes: which of them Cassandra's compaction
+//! keeps depends on the names of the inputs and on where each of them stood before, and ours keeps the same.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use interop::cases::Case;
+use interop::ours::Compression;
+use interop::scenarios::{Input, Scenario};
+use interop::{Cassandra, Mode, Options};
+
+use crate::support::{self, Expected, Output, has_five, server};
+
+/// Values in several forms each, equal in all of them.
+const FORMS: [[&str; 3]; 6] = [
+    ["0", "0.0", "0.000"],
+    ["1.5", "1.50", "1.500"],
+    ["-2", "-2.0", "-2.00"],
+    ["7", "7.0", "7.000"],
+    ["10", "1E+1", "10.00"],
+    [
+        "123456789012345678901234567890",
+        "123456789012345678901234567890.0",
+        "1.23456789012345678901234567890E+29",
+    ],
+];
+
+/// Small numbers that look random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    /// A value in one of its forms.
+    fn form(&mut self) -> &'static str {
+        let forms = &FORMS[self.below(FORMS.len())];
+        forms[self.below(forms.len())]
+    }
+}
+
+fn scenario(name: &str, order: &str, inputs: usize, seed: u64) -> Scenario {
+    let mut scenario = Scenario::new(name, "equal decimals of several scales").schema(format!(
+        "CREATE TABLE $t (k int, c decimal, d text, v int, w int, f map<decimal, int>, m map<decimal, int>, \
+         s set<decimal> static, PRIMARY KEY (k, c, d)) WITH CLUSTERING ORDER BY (c {order}, d ASC)"
+    ));
+    let mut numbers = Numbers(seed);
+    for n in 0..inputs {
+        scenario = scenario.input(|input| fill(input, &mut numbers, n));
+    }
+    scenario.no_purge()
+}
+
+/// Partitions and rows of which each input has some.
+fn fill(input: &mut Input, numbers: &mut Numbers, n: usize) {
+    // Every input has something.
+    input.cql(format!(
+        "INSERT INTO $t (k, c, d) VALUES (0, 1.5, 'in {n}') USING TIMESTAMP 5"
+    ));
+    for _ in 0..40 {
+        let (k, c, d) = (
+            numbers.below(12),
+            numbers.form(),
+            ["a", "b"][numbers.below(2)],
+        );
+        // Few timestamps, so that cells differ in nothing but their paths.
+        let ts = 10 + numbers.below(2);
+        let (a, b) = (numbers.form(), numbers.form());
+        input.cql(match numbers.below(8) {
+            0 | 1 => format!("INSERT INTO $t (k, c, d, v, w) VALUES ({k}, {c}, '{d}', 1, 2) USING TIMESTAMP {ts}"),
+            2 => format!("UPDATE $t USING TIMESTAMP {ts} SET v = 3 WHERE k = {k} AND c = {c} AND d = '{d}'"),
+            3 => format!("UPDATE $t USING TIMESTAMP {ts} SET m[{a}] = 1, f[{b}] = 1 WHERE k = {k} AND c = {c} AND d = '{d}'"),
+            4 => format!("UPDATE $t USING TIMESTAMP {ts} SET f[{a}] = 1, v = 1 WHERE k = {k} AND c = {c} AND d = '{d}'"),
+            5 => format!("UPDATE $t USING TIMESTAMP {ts} SET s = s + {{{a}, 99}} WHERE k = {k}"),
+            6 => format!("DELETE FROM $t USING TIMESTAMP {} WHERE k = {k} AND c >= {a} AND c < {b}", ts - 5),
+            _ => format!("DELETE FROM $t USING TIMESTAMP {} WHERE k = {k} AND c = {c}", ts - 5),
+        });
+    }
+}
+
+/// Compacts with Cassandra, merges under the names that it gave the inputs, and compares to the byte. Returns the rows.
+fn compare(cassandra: &mut Cassandra, case: &Case) -> Result<String> {
+    let place = tempfile::tempdir()?;
+    let compacted = case.compact(cassandra, &place.path().join("cassandra"))?;
+    let data = compacted.outputs.first().context("an output")?;
+    let expected = Expected {
+        data,
+        rows: cassandra.dump(&case.table, data)?,
+        granted: Vec::new(),
+    };
+    let case = case.named_as(&compacted, &place.path().join("named"))?;
+    let output = Output {
+        version: cassandra.mode(),
+        compression: Some(Compression::Lz4 { chunk_kib: 16 }),
+    };
+    let directory = place.path().join("ours");
+    let found = support::ours(cassandra, &case, output, &directory, Some(&expected))?;
+    ensure!(found.is_empty(), "{}", found.join("\n"));
+    Ok(expected.rows)
+}
+
+fn our_choice_is_cassandras(cassandra: &mut Cassandra) {
+    let mode = cassandra.mode();
+    let mut failures = Vec::new();
+    for (number, inputs) in [2, 3, 4, 5, 6, 9, 13, 20].into_iter().enumerate() {
+        let order = ["ASC", "DESC"][number % 2];
+        let name = format!("equal_places_{inputs}_{mode}");
+        let run = |cassandra: &mut Cassandra| -> Result<()> {
+            let place = tempfile::tempdir()?;
+            let scenario = scenario(&name, order, inputs, 100 + number as u64);
+            let case = Case::prepare(cassandra, &scenario, place.path())?;
+            compare(cassandra, &case).map(drop)
+        };
+        if let Err(error) = run(cassandra) {
+            failures.push(format!("{name}: {error:#}"));
+        }
+    }
+    assert!(failures.is_empty(), "{mode}:\n{}", failures.join("\n"));
+}
+
+#[test]
+fn our_choice_is_that_of_6() {
+    for mode in [Mode::Oa, Mode::Ea] {
+        let Some(mut cassandra) = server(mode) else {
+            return;
+        };
+        our_choice_is_cassandras(&mut cassandra);
+    }
+}
+
+#[test]
+fn our_choice_is_that_of_5() {
+    if !has_five() {
+        return;
+    }
+    let mut cassandra = Cassandra::start(Mode::Da, &Options::default()).expect("Cassandra starts");
+    our_choice_is_cassandras(&mut cassandra);
+}
+
+/// The same two SSTables under other ids: Cassandra keeps now the one's bytes and now the other's, and so do we.
+#[test]
+fn the_choice_depends_on_ids() {
+    let Some(mut cassandra) = server(Mode::Oa) else {
+        return;
+    };
+    let scenario = Scenario::new("equal_places_by_id", "one row in two forms")
+        .schema("CREATE TABLE $t (k int, c decimal, v int, PRIMARY KEY (k, c))")
+        .input(|input| {
+            input.cql("INSERT INTO $t (k, c, v) VALUES (1, 1.5, 1) USING TIMESTAMP 1");
+        })
+        .input(|input| {
+            input.cql("INSERT INTO $t (k, c, v) VALUES (1, 1.50, 1) USING TIMESTAMP 2");
+        });
+    let place = tempfile::tempdir().unwrap();
+    let case = Case::prepare(&mut cassandra, &scenario, place.path()).unwrap();
+    // Ids count up, and so do the buckets of a set of sixteen, until they begin anew.
+    let mut seen = BTreeSet::new();
+    for turn in 0..17 {
+        let rows = compare(&mut cassandra, &case).unwrap_or_else(|e| panic!("turn {turn}: {e:#}"));
+        seen.insert(rows);
+        // A turn takes eight ids otherwise, and comes to two of the buckets.
+        cassandra.dump(&case.table, &case.inputs[0]).unwrap();
+    }
+    assert_eq!(seen.len(), 2, "{seen:?}");
+}
