@@ -71,7 +71,7 @@ fn ids_decide_in_one_pass() {
         let (kept, passes) = merged(&paths, &place.join("output"), None);
         assert_eq!(passes, 1);
         // Paths in another order, and another directory of the same table, make no difference.
-        let copy = place.join("other/ks/t-0123456789abcdef0123456789abcdef/snapshots/s");
+        let copy = place.join("other/ks/t-0123456789abcdef0123456789abcdef");
         let copies = [write(&copy, id + 1, 0), write(&copy, id, 1)];
         assert_eq!(merged(&copies, &place.join("again"), None).0, kept);
         of_newer += usize::from(kept == FORMS[0]);
