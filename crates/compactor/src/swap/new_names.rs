@@ -5,7 +5,6 @@
 //! snapshots are left alone too, so that nothing is overwritten when one is restored.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -71,6 +70,8 @@ pub(super) fn entries(directory: &Path) -> Result<Vec<std::path::PathBuf>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use compactor_sstable::Version;
 

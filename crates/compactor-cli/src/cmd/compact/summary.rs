@@ -6,7 +6,7 @@ use compactor::compact::{CompactReport, FailedCompaction, PlannedCompaction, Pla
 
 use crate::flags::{ByteSize, Format};
 use crate::output_args::WayBack;
-use crate::text_table::{count, counted};
+use crate::text_table::counted;
 
 /// What would be compacted.
 pub fn plan(

@@ -21,7 +21,6 @@ fn layout(types: &[CqlType], version: Version) -> Layout {
         stated: StatedExtremes::ANY,
         min_local_deletion_time: 50,
         min_ttl: 3,
-        stated: StatedExtremes::ANY,
         clustering: ClusteringComparator::new(&[]).unwrap(),
         static_columns: Vec::new(),
         regular_columns: columns
