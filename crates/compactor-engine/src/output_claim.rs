@@ -419,7 +419,8 @@ fn refuse_directory_of_node(directory: &Path) -> Result<()> {
 fn missing_directories(directory: &Path) -> Vec<PathBuf> {
     directory
         .ancestors()
-        .take_while(|d| !d.as_os_str().is_empty() && !d.exists())
+        // What cannot be looked up may be there, and is not ours to remove.
+        .take_while(|d| !d.as_os_str().is_empty() && matches!(d.try_exists(), Ok(false)))
         .map(Path::to_owned)
         .collect()
 }

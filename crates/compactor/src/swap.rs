@@ -4,7 +4,7 @@
 //! All old or all new at any crash. Cassandra's own transaction log is what makes it so: a node that starts
 //! acts on it as it does on those of its compactions, and so does the next [`swap()`] of the same output.
 //!
-//! 1. A note in the output's directory names the log, and where everything goes ([`unfinished`]).
+//! 1. A note in the output's directory names the log, and where everything goes.
 //! 2. The inputs are linked, or copied, to a directory that the caller names.
 //! 3. The log is written with an ADD record for each output.
 //! 4. The outputs are linked, or copied, into the table's directory.

@@ -21,7 +21,7 @@ pub struct Outcome {
     /// Its writes fail, also those of messages.
     is_mute: bool,
     /// It is told that files do not exist, which is damage.
-    sees_nothing: bool,
+    pub sees_nothing: bool,
 }
 
 impl Outcome {

@@ -202,7 +202,11 @@ impl Setting {
                 true => Ok(()),
                 false => Err("its inputs are not what they were".to_owned()),
             });
-        fs::remove_dir_all(&directory).unwrap();
+        let result = result.and_then(|()| match directory.exists() || outcome.sees_nothing {
+            true => Ok(()),
+            false => Err("a directory that was there is gone".to_owned()),
+        });
+        let _ = fs::remove_dir_all(&directory);
         result.map_err(|what| format!("{what}\n  {}\n{}", line.join(" "), outcome.told()))
     }
 }

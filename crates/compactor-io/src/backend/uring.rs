@@ -336,7 +336,8 @@ impl Driver {
         while let Some(entry) = self.ring.completion().next() {
             count += 1;
             if entry.user_data() == WAKE {
-                self.is_wake_armed = false;
+                // One that failed would fail again at once: then it stays as if it were armed.
+                self.is_wake_armed = entry.result() < 0;
                 continue;
             }
             let slot = usize::try_from(entry.user_data()).unwrap_or(usize::MAX);

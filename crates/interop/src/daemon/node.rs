@@ -28,6 +28,7 @@ const STOP: Duration = Duration::from_secs(180);
 pub(crate) struct Node {
     kind: Kind,
     ports: Ports,
+    is_alone: bool,
     jvm: Jvm,
     client: Option<Client>,
     nodetool: Option<Nodetool>,
@@ -59,6 +60,7 @@ impl Node {
         let mut node = Self {
             kind,
             ports,
+            is_alone: seed == ports.storage,
             jvm,
             client: None,
             nodetool: None,
@@ -83,6 +85,18 @@ impl Node {
     pub(crate) fn start_again(&mut self) -> Result<()> {
         ensure!(self.daemon.is_none(), "the daemon runs");
         let jmx = format!("-Dcassandra.jmx.local.port={}", self.ports.jmx);
+        // One that joins has to have heard of the others' schema before it asks for their data.
+        let (ring_delay, settle) = if self.is_alone {
+            (
+                "-Dcassandra.ring_delay_ms=1000",
+                "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+            )
+        } else {
+            (
+                "-Dcassandra.ring_delay_ms=20000",
+                "-Dcassandra.skip_wait_for_gossip_to_settle=-1",
+            )
+        };
         let flags = [
             "-Xms256M",
             "-Xmx896M",
@@ -91,8 +105,8 @@ impl Node {
             "-ea",
             // An index of vectors is built by no more threads than there are processors, and one, or writes fail.
             "-XX:ActiveProcessorCount=32",
-            "-Dcassandra.ring_delay_ms=1000",
-            "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+            ring_delay,
+            settle,
             "-Djava.security.manager=allow",
             &jmx,
         ];
