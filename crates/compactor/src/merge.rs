@@ -1,6 +1,6 @@
 //! The main thing: SSTables in, one SSTable out, and a report.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,11 +25,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::process::Usage;
 use crate::report::MergeReport;
 use crate::run_record::Recorder;
+use crate::verify::Severity;
 use crate::verify::binding::{self, RowsSeen};
 use crate::verify::bti_companions::{self, TrieBatches, TrieFeed, TrieInput};
 use crate::verify::companions::{self, Companions};
 use crate::verify::indexed_partitions::{self, IndexReader, IndexedFeed, IndexedInput};
-use crate::verify::{Finding, Severity};
 
 /// What to merge and how; see [`MergeOptions`] for the fields.
 pub type MergeRequest = MergeOptions;
@@ -150,12 +150,8 @@ pub fn run_merges_recorded(
             reached: done,
         };
         let merged = stage(job, check, &mut observer);
-        let (merge, ignored) =
-            merged.map_err(|error| because_replaced(error, inputs.as_deref()))?;
-        staged.push(merge);
+        staged.push(merged.map_err(|error| because_replaced(error, inputs.as_deref()))?);
         done = observer.reached;
-        let mut report = report;
-        report.warnings.extend(ignored);
         reports.push((report, io, Usage::now().since(&before)));
     }
     let record = match (recorder, inputs) {
@@ -237,16 +233,10 @@ impl Observer for AfterOthers<'_> {
     }
 }
 
-/// Runs a merge up to its publication. Returns what is damaged in its inputs that it goes on without, too, in
-/// sentences.
-fn stage(
-    job: MergeJob,
-    check: InputCheck,
-    observer: &mut dyn Observer,
-) -> Result<(StagedMerge, Vec<String>)> {
+fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Result<StagedMerge> {
     let io = job.io().clone();
     match check {
-        InputCheck::DataOnly => Ok((job.stage(observer)?, Vec::new())),
+        InputCheck::DataOnly => Ok(job.stage(observer)?),
         InputCheck::AllComponents => {
             let inputs = InputsToCheck::of(&job);
             let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -283,7 +273,6 @@ fn stage(
                     stop,
                     failed,
                     error: None,
-                    ignored: Vec::new(),
                 };
                 let staged = job.stage(&mut checking);
                 stop.store(true, Ordering::Relaxed);
@@ -291,7 +280,7 @@ fn stage(
                 match (checking.error.take(), staged) {
                     // The merge was stopped because of it, or failed on the same damage.
                     (Some(error), Err(_)) if failed.load(Ordering::Relaxed) => Err(error),
-                    (_, staged) => Ok((staged?, sentences(std::mem::take(&mut checking.ignored)))),
+                    (_, staged) => staged.map_err(Into::into),
                 }
             })
         }
@@ -339,29 +328,7 @@ struct CheckedInput {
     companions: Companions,
 }
 
-/// What a thread has looked at, and the damage that the merge goes on without.
-type Checked = Result<(Vec<CheckedInput>, Vec<Finding>)>;
-
-/// Damage that a merge goes on without, a sentence for each file.
-fn sentences(ignored: Vec<Finding>) -> Vec<String> {
-    let mut by_file: BTreeMap<PathBuf, (Finding, usize)> = BTreeMap::new();
-    for finding in ignored {
-        let path = finding.path.clone();
-        by_file.entry(path).or_insert_with(|| (finding, 0)).1 += 1;
-    }
-    let sentence = |(finding, count): (Finding, usize)| {
-        let more = match count {
-            1 => String::new(),
-            _ => format!(", and {} more", count - 1),
-        };
-        format!(
-            "{finding}{more}; the merge does without {}, but a node may not find rows through it: `compactor verify` \
-             lists what is wrong",
-            finding.component
-        )
-    };
-    by_file.into_values().map(sentence).collect()
-}
+type Checked = Result<Vec<CheckedInput>>;
 
 /// Inputs whose components are checked at a time where there are many small ones.
 const CHECKED_AT_ONCE: usize = 4;
@@ -456,19 +423,15 @@ impl InputsToCheck {
                     data_path,
                     compression_ratio,
                     ..
-                } => check(data_path).map(|(companions, ignored)| {
-                    let checked = CheckedInput {
+                } => check(data_path).map(|companions| {
+                    Some(CheckedInput {
                         data_path: data_path.clone(),
                         compression_ratio: *compression_ratio,
                         companions,
-                    };
-                    Some((checked, ignored))
+                    })
                 }),
                 InputToCheck::Beside(sstable) => sstable
-                    .check_once(|| {
-                        let (_, ignored) = check(&sstable.descriptor().path(Component::Data))?;
-                        companions::refuse_any(ignored)
-                    })
+                    .check_once(|| check(&sstable.descriptor().path(Component::Data)).map(drop))
                     .map(|()| None),
             };
             if checked.is_err() && !stop.load(Ordering::Relaxed) {
@@ -476,14 +439,7 @@ impl InputsToCheck {
             }
             checked
         });
-        let (mut checked, mut ignored) = (Vec::new(), Vec::new());
-        for result in results {
-            if let Some((input, of_input)) = result? {
-                checked.push(input);
-                ignored.extend(of_input);
-            }
-        }
-        Ok((checked, ignored))
+        results.into_iter().filter_map(Result::transpose).collect()
     }
 
     /// Those of the BTI format, all at once, as the merge goes on.
@@ -496,26 +452,17 @@ impl InputsToCheck {
     ) -> Checked {
         let companions = bti_companions::check(io, &self.tries, batches, self.mode, stop)
             .inspect_err(|error| followed_to(error, failed))?;
-        // Those that are not merged come last.
-        let merged = self.tries.len() - self.unread_tries.len();
-        let (mut checked, mut ignored) = (Vec::new(), Vec::new());
-        let inputs = self.tries.iter().zip(&self.trie_ratios).zip(companions);
-        for (number, ((input, ratio), (companions, of_input))) in inputs.enumerate() {
-            if number < merged {
-                ignored.extend(of_input);
-            } else {
-                companions::refuse_any(of_input).inspect_err(|error| followed_to(error, failed))?;
-            }
-            checked.push(CheckedInput {
-                data_path: input.data_path.clone(),
-                compression_ratio: *ratio,
-                companions,
-            });
-        }
         for unread in &self.unread_tries {
             unread.check_once(|| Ok::<_, crate::Error>(()))?;
         }
-        Ok((checked, ignored))
+        let inputs = self.tries.iter().zip(&self.trie_ratios).zip(companions);
+        Ok(inputs
+            .map(|((input, ratio), companions)| CheckedInput {
+                data_path: input.data_path.clone(),
+                compression_ratio: *ratio,
+                companions,
+            })
+            .collect())
     }
 
     /// The promoted indexes of those of the BIG format, as the merge goes on.
@@ -526,10 +473,10 @@ impl InputsToCheck {
         stop: &AtomicBool,
         failed: &AtomicBool,
     ) -> Checked {
-        let ignored = reader
+        reader
             .run(io, &self.indexed, self.mode, stop)
             .inspect_err(|error| followed_to(error, failed))?;
-        Ok((Vec::new(), ignored))
+        Ok(Vec::new())
     }
 }
 
@@ -556,8 +503,6 @@ struct Checking<'a, 'scope> {
     stop: &'a AtomicBool,
     failed: &'a AtomicBool,
     error: Option<crate::Error>,
-    /// Damage that the merge goes on without.
-    ignored: Vec<Finding>,
 }
 
 impl Checking<'_, '_> {
@@ -582,10 +527,7 @@ impl Checking<'_, '_> {
                 }
             };
             match checked {
-                Ok((checked, ignored)) => {
-                    all.extend(checked);
-                    self.ignored.extend(ignored);
-                }
+                Ok(checked) => all.extend(checked),
                 Err(error) => {
                     // One thread's damage makes the other give up.
                     if self.error.as_ref().is_none_or(is_cancelled) {

@@ -43,16 +43,12 @@ impl Stored {
         findings: &Findings,
     ) -> Result<Stored> {
         let files = Files::list(io, mode, descriptor, findings)?;
+        files.check_list()?;
         if !files.has(Component::Data) {
             let why = "which holds all that could be salvaged";
             return Err(cannot(descriptor, Component::Data, why));
         }
-        let statistics = files.statistics()?;
-        let fp_chance = statistics
-            .as_ref()
-            .map(|s| s.validation.bloom_filter_fp_chance);
-        files.check_list(fp_chance)?;
-        let Some(statistics) = statistics else {
+        let Some(statistics) = files.statistics()? else {
             let why = "whose header tells the columns and from which times others are counted; \
                 no schema can stand in for it. Take Statistics.db of this SSTable from a snapshot or \
                 backup, or the whole SSTable from another replica";
@@ -72,7 +68,8 @@ impl Stored {
         }
         let layout = Arc::new(layout_of(&statistics.header, descriptor.version).map_err(at)?);
         // They are made anew, whatever is wrong with them.
-        files.filter(fp_chance)?;
+        let fp_chance = statistics.validation.bloom_filter_fp_chance;
+        files.filter(Some(fp_chance))?;
         files.summary()?;
         let digest = files.digest()?;
         let file = io.open(&descriptor.path(Component::Data), mode)?;
@@ -158,7 +155,6 @@ impl Stored {
             encoding: Some(encoding),
             components: Vec::new(),
             foreign_components: Vec::new(),
-            notes: Vec::new(),
         }
     }
 }

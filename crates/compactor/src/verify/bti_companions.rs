@@ -25,7 +25,7 @@ use super::binding::{self, Binding};
 use super::bti_index::{TrieBlockCheck, TrieFiles, TrieScan};
 use super::companions::{Companions, first_damage, same_ends, same_sizes};
 use super::files::Files;
-use super::finding::{Finding, Findings, Place};
+use super::finding::{Findings, Place};
 use super::keys::FilterCheck;
 use super::short_hex;
 use crate::error::Result;
@@ -375,18 +375,17 @@ impl TrieCheck<'_> {
     }
 }
 
-/// Checks the components beside the `Data.db` of all these inputs, while their partitions come in. Returns the damage
-/// that a merge goes on without, too.
+/// Checks the components beside the `Data.db` of all these inputs, while their partitions come in.
 ///
 /// # Errors
-/// The first damage found for which a merge stops, a failed read, or cancellation.
+/// The first damage found, a failed read, or cancellation.
 pub(crate) fn check(
     io: &Io,
     inputs: &[TrieInput],
     batches: &TrieBatches,
     mode: ReadMode,
     cancelled: &AtomicBool,
-) -> Result<Vec<(Companions, Vec<Finding>)>> {
+) -> Result<Vec<Companions>> {
     let mut opened = inputs
         .iter()
         .map(|input| Opened::open(io, input, mode))
@@ -395,14 +394,13 @@ pub(crate) fn check(
     let result = follow(inputs, &opened, filters, batches, cancelled);
     let mut checked = Vec::with_capacity(inputs.len());
     for opened in opened {
-        let ignored = first_damage(opened.findings)?;
+        first_damage(opened.findings)?;
         let stats = opened.statistics.as_ref().map(|s| &s.stats);
-        let companions = Companions {
+        checked.push(Companions {
             places: None,
             digest: opened.digest,
             binding: stats.map(|stats| Binding::of(opened.version, stats)),
-        };
-        checked.push((companions, ignored));
+        });
     }
     result.map(|()| checked)
 }
@@ -423,7 +421,7 @@ fn follow(
             comparator,
             ..
         } = opened;
-        if findings.stop_merge() {
+        if findings.has_damage() {
             return Ok(());
         }
         let scan = TrieScan::open(findings, tries, types, Some(input.data_len));
@@ -453,7 +451,7 @@ fn follow(
     while let Ok(batch) = batches.0.recv() {
         if let Some(check) = checks.get_mut(batch.input) {
             check.take(&batch);
-            if check.findings.stop_merge() {
+            if check.findings.has_damage() {
                 return Ok(());
             }
         }
