@@ -2,13 +2,18 @@
 //! directory, stands for the node.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+#[path = "support/node.rs"]
+mod node;
+
+use node::Node;
 
 fn compactor(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
@@ -44,29 +49,6 @@ fn generated(directory: &Path) -> PathBuf {
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Holds a file open as its standard input.
-struct Node(Child);
-
-impl Node {
-    fn with(path: &Path) -> Node {
-        let stdin = Stdio::from(File::open(path).unwrap());
-        Node(
-            Command::new("sleep")
-                .arg("600")
-                .stdin(stdin)
-                .spawn()
-                .unwrap(),
-        )
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 fn snapshot(table: &Path) -> PathBuf {
@@ -127,6 +109,14 @@ fn nothing_is_purged_in_a_directory_that_a_node_has_open() {
     assert!(out.status.success(), "{}", stderr(&out));
 }
 
+/// Whether there is a `Data.db` below a directory, in its staging directories.
+fn has_data(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| {
+        path.to_str().unwrap().ends_with("-Data.db") || path.is_dir() && has_data(&path)
+    })
+}
+
 /// Starts a run that takes seconds, and changes the inputs' directory while it is at work.
 fn changed_meanwhile(arguments: &[&str], change: impl Fn(&Path)) -> (TempDir, Output) {
     let temp = TempDir::new().unwrap();
@@ -144,8 +134,8 @@ fn changed_meanwhile(arguments: &[&str], change: impl Fn(&Path)) -> (TempDir, Ou
         .unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     let output = temp.path().join("out");
-    // Its staging directory: the inputs are open.
-    while fs::read_dir(&output).map_or(0, Iterator::count) == 0 {
+    // The output is being written: the inputs are open.
+    while !has_data(&output) {
         assert!(Instant::now() < deadline, "the run does not begin");
         if child.try_wait().unwrap().is_some() {
             panic!("{}", stderr(&child.wait_with_output().unwrap()));

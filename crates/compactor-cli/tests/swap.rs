@@ -2,13 +2,18 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+#[path = "support/node.rs"]
+mod node;
+
+use node::Node;
 
 const INPUTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -84,6 +89,14 @@ impl Table {
         names
     }
 
+    /// A file of the output, wherever below the output directory it is.
+    fn output(&self, name: &str) -> PathBuf {
+        let mut all = Files::new();
+        files(&self.temp.path().join("out"), &mut all);
+        let mut paths = all.into_keys();
+        paths.find(|path| path.ends_with(name)).unwrap()
+    }
+
     fn run(&self, command: &str, arguments: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_compactor"))
             .arg(command)
@@ -128,29 +141,6 @@ fn stderr(output: &Output) -> String {
 fn stdout(output: &Output) -> String {
     assert!(output.status.success(), "{}", stderr(output));
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-/// Holds a file open as its standard input, as a node does.
-struct Node(Child);
-
-impl Node {
-    fn with(path: &Path) -> Node {
-        let stdin = Stdio::from(File::open(path).unwrap());
-        Node(
-            Command::new("sleep")
-                .arg("600")
-                .stdin(stdin)
-                .spawn()
-                .unwrap(),
-        )
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]
@@ -199,7 +189,7 @@ fn what_was_flushed_since_stays_and_keeps_its_name() {
     let table = Table::new();
     table.merge(&table.snapshot(), &[]);
     // The output is called so as well.
-    assert!(table.temp.path().join("out/oa-3-big-Data.db").exists());
+    assert!(table.output("oa-3-big-Data.db").exists());
     table.flush("3", "3");
     let flushed = fs::read(table.directory().join("oa-3-big-Data.db")).unwrap();
     stdout(&table.swap(&[]));
@@ -304,12 +294,12 @@ fn a_merge_of_a_copy_is_swapped_in() {
 fn outputs_that_are_not_what_the_run_wrote_are_refused() {
     let table = Table::new();
     table.merge(&table.snapshot(), &["--complete"]);
-    let data = table.temp.path().join("out/oa-3-big-Data.db");
+    let data = table.output("oa-3-big-Data.db");
     let bytes = fs::read(&data).unwrap();
     fs::write(&data, &bytes[1..]).unwrap();
     table.refused(4, "is not what the run wrote");
     fs::write(&data, &bytes).unwrap();
-    let digest = table.temp.path().join("out/oa-3-big-Digest.crc32");
+    let digest = table.output("oa-3-big-Digest.crc32");
     let text = fs::read_to_string(&digest).unwrap();
     let other: String = text.chars().rev().collect();
     fs::write(&digest, other).unwrap();

@@ -121,6 +121,14 @@ impl InputsAtOpen {
         &self.inputs
     }
 
+    /// Why reading the inputs failed: that they were replaced meanwhile, if they were, else `error`.
+    pub fn reason_for(&self, error: Error) -> Error {
+        match self.look_again() {
+            Err(replaced @ Error::Refused(_)) if !matches!(error, Error::Cancelled) => replaced,
+            _ => error,
+        }
+    }
+
     /// Compares the inputs and their directories with what they were.
     ///
     /// # Errors

@@ -70,12 +70,14 @@ impl MergeJob {
         }
         refuse_duplicates(&options.inputs)?;
         let at_open = look_at_inputs(&options);
-        let mut inputs = open_inputs(&io, &mut options)?;
+        let mut inputs =
+            open_inputs(&io, &mut options).map_err(|error| at_open.reason_for(error))?;
         newest_first(&mut inputs);
         refuse_mixed_repair(&inputs)?;
         let provided_by = may_provide(&io, &options, &inputs)?;
         let buffer_bytes = buffer_bytes(&options, &inputs);
         let job = MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)?;
+        let at_open = Some(at_open);
         Ok(MergeJob { at_open, ..job })
     }
 
@@ -93,7 +95,9 @@ impl MergeJob {
         refuse_duplicates(&options.inputs)?;
         let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
         let at_open = look_at_inputs(&options);
-        let mut inputs = open_inputs(&io, &mut options)?;
+        let mut inputs =
+            open_inputs(&io, &mut options).map_err(|error| at_open.reason_for(error))?;
+        let at_open = Some(at_open);
         newest_first(&mut inputs);
         let provided_by = may_provide(&io, &options, &inputs)?;
         // All are to be of one table.
@@ -348,9 +352,8 @@ impl MergeJob {
     }
 }
 
-fn look_at_inputs(options: &MergeOptions) -> Option<Arc<InputsAtOpen>> {
-    let seen = InputsAtOpen::look(&options.inputs, options.may_purge());
-    Some(Arc::new(seen))
+fn look_at_inputs(options: &MergeOptions) -> Arc<InputsAtOpen> {
+    Arc::new(InputsAtOpen::look(&options.inputs, options.may_purge()))
 }
 
 /// Opens what is to be merged, of which the options no longer tell then: each knows its path.

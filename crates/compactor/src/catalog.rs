@@ -31,6 +31,29 @@ pub struct Catalog {
     pub notes: Vec<String>,
 }
 
+impl Catalog {
+    /// Refuses SSTables that have appeared in the directories of these since they were found. To be asked
+    /// when a run that purges has opened its inputs: from there on the run itself looks at what appears.
+    ///
+    /// # Errors
+    /// A refusal that names one.
+    pub fn refuse_newcomers(&self) -> Result<()> {
+        let found = self.sstables.iter().chain(&self.siblings);
+        let known: BTreeSet<PathBuf> = found.filter_map(|path| path.canonicalize().ok()).collect();
+        let directories: BTreeSet<&Path> = known.iter().filter_map(|path| path.parent()).collect();
+        let mut there = directories.into_iter().flat_map(data_files);
+        let is_new = |path: &PathBuf| path.canonicalize().is_ok_and(|own| !known.contains(&own));
+        match there.find(is_new) {
+            None => Ok(()),
+            Some(new) => Err(Error::refused(format!(
+                "{} has appeared beside the inputs since they were found, and may hold rows that purged \
+                 tombstones shadow. Merge a snapshot (`nodetool snapshot`), or stop the node first",
+                new.display()
+            ))),
+        }
+    }
+}
+
 /// Finds the SSTables that `paths` name, each a `Data.db` or a directory that holds some, and their
 /// schema.
 ///
@@ -453,6 +476,18 @@ fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_appears_after_the_search_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        fs::write(temp.path().join("nb-1-big-Data.db"), b"x").unwrap();
+        fs::write(temp.path().join("nb-2-big-Data.db"), b"x").unwrap();
+        let found = find(&[temp.path().join("nb-1-big-Data.db")]).unwrap();
+        found.refuse_newcomers().unwrap();
+        fs::write(temp.path().join("nb-3-big-Data.db"), b"x").unwrap();
+        let error = found.refuse_newcomers().unwrap_err();
+        assert!(error.to_string().contains("nb-3-big-Data.db"), "{error}");
+    }
 
     #[test]
     fn secondary_indexes_are_left_alone_and_named() {

@@ -88,6 +88,11 @@ impl Error {
         Error(EngineError::Refused(message.into()))
     }
 
+    /// What the engine says.
+    pub(crate) fn into_engine(self) -> EngineError {
+        self.0
+    }
+
     /// The observer asked to stop.
     pub(crate) fn cancelled() -> Error {
         Error(EngineError::Cancelled)

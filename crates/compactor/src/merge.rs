@@ -184,12 +184,9 @@ pub fn run_merges_recorded(
 
 /// The reason why a merge failed, if that is that its inputs were replaced while it read them.
 fn because_replaced(error: Error, inputs: Option<&InputsAtOpen>) -> Error {
-    let looked = inputs.map_or(Ok(()), InputsAtOpen::look_again);
-    match looked {
-        Err(replaced @ EngineError::Refused(_)) if error.kind() != ErrorKind::Cancelled => {
-            Error::from(replaced)
-        }
-        _ => error,
+    match inputs {
+        Some(inputs) => Error::from(inputs.reason_for(error.into_engine())),
+        None => error,
     }
 }
 

@@ -61,7 +61,9 @@ impl Users {
             let Some(pid) = pid.filter(|pid| *pid != std::process::id()) else {
                 continue;
             };
-            users.add(pid, &entry.path(), directory);
+            if !is_this_program(&entry.path()) {
+                users.add(pid, &entry.path(), directory);
+            }
         }
         Ok(users)
     }
@@ -93,6 +95,16 @@ impl Users {
             Err(_) => {}
         }
     }
+}
+
+/// True of another run of this program, which only reads what is there.
+fn is_this_program(process: &Path) -> bool {
+    let program = |process: &Path| {
+        let metadata = fs::metadata(process.join("exe")).ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    let own = program(Path::new("/proc/self"));
+    own.is_some() && program(process) == own
 }
 
 /// A file of an SSTable in this directory that the process has open or mapped.

@@ -374,8 +374,8 @@ impl RunRecord {
                 ));
             }
         }
-        let inputs = record.inputs.iter().map(RecordedInput::file_name);
-        if let Some(name) = inputs.filter(|name| !is_data(Path::new(name))).last() {
+        let mut inputs = record.inputs.iter().map(RecordedInput::file_name);
+        if let Some(name) = inputs.find(|name| !is_data(Path::new(name))) {
             return Err(format!("{name:?} is no input of a run"));
         }
         Ok(record)

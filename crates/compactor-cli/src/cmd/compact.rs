@@ -208,7 +208,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         concurrent: args.concurrent_compactors.unwrap_or(args.io.threads()),
         check: InputCheck::AllComponents,
     };
+    let may_purge = request.merges.may_purge();
     let compaction = Compaction::open(io.clone(), request)?;
+    if may_purge {
+        catalog.refuse_newcomers()?;
+    }
     if args.dry_run {
         let unreadable = compaction.unreadable();
         for failed in unreadable {

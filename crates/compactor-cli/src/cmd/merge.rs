@@ -193,7 +193,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let recorder = Recorder::new(layout.top(), "merge", &request);
     request.existing_output = args.output.existing();
     layout.claim(&mut request, args.dry_run)?;
+    let may_purge = request.may_purge();
     let jobs = compactor::open_merge_groups(args.io.options(), request)?;
+    if may_purge {
+        catalog.refuse_newcomers()?;
+    }
     if let Some(doubt) = catalog::doubt_one_table(&sstables) {
         say(format_args!("note: {doubt}"));
     }
