@@ -12,6 +12,10 @@ use compactor_sstable::sstable_id::SstableId;
 use crate::error::{Error, Result};
 use crate::input::InputSstable;
 
+/// Of Linux, on every architecture. `EPERM`, which is of the same kind to the standard library, says nothing
+/// about who may list a directory.
+const EACCES: i32 = 13;
+
 /// The output's id: behind those of the inputs, of what the directory has, and of these other SSTables
 /// of the table.
 ///
@@ -49,7 +53,7 @@ pub fn next_id(
     for directory in &directories {
         match ids_in(directory) {
             // Directories above may be closed to whoever may read what is in them.
-            Err(Error::File { cause, .. }) if cause.kind() == ErrorKind::PermissionDenied => {}
+            Err(Error::File { cause, .. }) if cause.raw_os_error() == Some(EACCES) => {}
             ids => taken.extend(ids?),
         }
     }
