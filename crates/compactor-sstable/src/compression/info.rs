@@ -95,6 +95,9 @@ pub struct CompressionInfo {
     pub chunk_offsets: Vec<u64>,
     /// Dictionary that chunks were compressed with (Cassandra 6). Never written.
     pub dictionary: Option<Arc<CompressionDictionary>>,
+    /// Bytes of the file after the offsets, which Cassandra does not read before 6.0 (`CompressionMetadata.open`).
+    /// Never written.
+    pub unread_len: usize,
 }
 
 /// Position and length of a chunk that has content.
@@ -117,6 +120,7 @@ impl CompressionInfo {
             file_len: 0,
             chunk_offsets: Vec::new(),
             dictionary: None,
+            unread_len: 0,
         }
     }
 
@@ -193,18 +197,12 @@ impl CompressionInfo {
             ));
         }
         let chunk_offsets = offsets(&mut reader, chunk_count, wanted, file_len)?;
-        let dictionary = match reader.remaining() {
-            0 => None,
-            _ if version.has_compression_dictionary() => {
-                Some(Arc::new(CompressionDictionary::parse(&mut reader)?))
-            }
-            left => {
-                return Err(reader.corrupt(
-                    "compression_info.end",
-                    "the end of the file",
-                    format!("{left} more bytes"),
-                ));
-            }
+        let (dictionary, unread_len) = match reader.remaining() {
+            left if left > 0 && version.has_compression_dictionary() => (
+                Some(Arc::new(CompressionDictionary::parse(&mut reader)?)),
+                0,
+            ),
+            left => (None, left),
         };
         let params = CompressionParams {
             compressor,
@@ -218,6 +216,7 @@ impl CompressionInfo {
             file_len,
             chunk_offsets,
             dictionary,
+            unread_len,
         };
         info.check_stored_lengths()?;
         Ok(info)

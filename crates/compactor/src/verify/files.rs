@@ -211,7 +211,19 @@ impl<'a> Files<'a> {
         };
         let parse = |len| CompressionInfo::parse(&bytes, self.descriptor.version, len);
         let error = match parse(data_file_len) {
-            Ok(info) => return Ok(Some(info)),
+            Ok(info) => {
+                if info.unread_len > 0 {
+                    let end = (bytes.len() - info.unread_len) as u64;
+                    let place = Place::offset(Component::CompressionInfo, end);
+                    let found = format!(
+                        "{} more bytes, which Cassandra does not read",
+                        info.unread_len
+                    );
+                    self.findings
+                        .note(place, "compression_info.end", "the end of the file", found);
+                }
+                return Ok(Some(info));
+            }
             Err(error) => error,
         };
         // If all is well but for the length of Data.db, the chunks that are there can be checked.
