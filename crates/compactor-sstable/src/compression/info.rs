@@ -59,8 +59,18 @@ impl CompressionParams {
     /// (`CompressionParams.createCompressor`).
     pub fn for_output(&self) -> CompressionParams {
         let mut params = self.clone();
+        if self.odd_max_compressed_len().is_some() {
+            params.max_compressed_len = NO_MAX_COMPRESSED_LEN;
+        }
         params.options.retain(|(name, _)| name != CRC_CHECK_CHANCE);
         params
+    }
+
+    /// The maximum compressed length if no writer leaves such, which is more than a chunk has. Cassandra opens the
+    /// file nevertheless: only `CompressionParams.validate` looks at it, and only that of a table.
+    pub fn odd_max_compressed_len(&self) -> Option<u32> {
+        let len = self.max_compressed_len;
+        (len > self.chunk_len && len != NO_MAX_COMPRESSED_LEN).then_some(len)
     }
 
     /// The codec.
@@ -166,15 +176,6 @@ impl CompressionInfo {
         } else {
             NO_MAX_COMPRESSED_LEN
         };
-        // `CompressionParams.validate`: a ratio is 0, for never, or 1 and more.
-        if max_compressed_len > chunk_len && max_compressed_len != NO_MAX_COMPRESSED_LEN {
-            return Err(Error::corrupt(
-                "compression_info.max_compressed_length",
-                reader.offset() - 4,
-                format!("at most the chunk length {chunk_len}, or {NO_MAX_COMPRESSED_LEN}"),
-                max_compressed_len.to_string(),
-            ));
-        }
         let data_len_at = reader.offset();
         let data_len = reader.u64("compression_info.data_length")?;
         let count_at = reader.offset();

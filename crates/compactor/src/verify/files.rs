@@ -222,6 +222,17 @@ impl<'a> Files<'a> {
                     self.findings
                         .note(place, "compression_info.end", "the end of the file", found);
                 }
+                if let Some(odd) = info.params.odd_max_compressed_len() {
+                    self.findings.damage(
+                        Place::of(Component::CompressionInfo),
+                        "compression_info.max_compressed_length",
+                        format!(
+                            "at most the chunk length {}, or none",
+                            info.params.chunk_len
+                        ),
+                        odd.to_string(),
+                    );
+                }
                 return Ok(Some(info));
             }
             Err(error) => error,

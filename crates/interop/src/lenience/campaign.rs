@@ -254,7 +254,7 @@ impl Job<'_> {
                 return Ok(false);
             }
         };
-        let mut found = contradictions(&theirs, &ours);
+        let mut found = contradictions(change.component, &theirs, &ours);
         let is_merged = theirs.is_good() && !ours.refusals.iter().any(|r| r.by == "merge");
         if is_merged && found.is_empty() {
             let merged = ours.merged.as_deref();

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use compactor::io::{Io, IoOptions};
+use compactor::sstable::Component;
 use compactor::sstable::descriptor::Descriptor;
 use compactor::verify::{Severity, VerifyOptions, VerifyReport};
 use compactor::{Error, ErrorKind, NoObserver};
@@ -226,12 +227,12 @@ pub(super) fn rows_differ(
         .collect())
 }
 
-/// What contradicts the rule, and whether Cassandra takes it.
-pub(super) fn contradictions(theirs: &Theirs, ours: &Ours) -> Vec<String> {
+/// What contradicts the rule, of an SSTable in which a component was changed.
+pub(super) fn contradictions(changed: Component, theirs: &Theirs, ours: &Ours) -> Vec<String> {
     let mut found = ours.bugs.clone();
     if theirs.is_good() {
         for refusal in &ours.refusals {
-            if !super::is_stricter_on_purpose(&refusal.kind) {
+            if !super::is_stricter_on_purpose(changed, &refusal.kind) {
                 let Refusal { by, kind, text } = refusal;
                 found.push(format!(
                     "sound to Cassandra; refused by {by} [{kind}]: {text}"
@@ -239,7 +240,7 @@ pub(super) fn contradictions(theirs: &Theirs, ours: &Ours) -> Vec<String> {
             }
         }
         for damage in &ours.damage {
-            if !super::is_stricter_in_verify(&damage.kind) {
+            if !super::is_stricter_in_verify(changed, &damage.kind) {
                 let Refusal { kind, text, .. } = damage;
                 found.push(format!(
                     "sound to Cassandra; damaged to verify [{kind}]: {text}"

@@ -5,6 +5,7 @@ mod compact;
 mod compression;
 mod damage;
 mod generated;
+mod lenience;
 mod mixed;
 mod old_releases;
 mod old_scenarios;
