@@ -20,6 +20,12 @@ const REFUSED: &[Listed] = &[
     // Content that ends before or after the last row.
     (Component::CompressionInfo, "Index.db", "index.position"),
     (Component::CompressionInfo, "Data.db", "chunk.lz4_length"),
+    // Offsets whose difference is a chunk's length only in its last 32 bits, which are those that Cassandra computes with.
+    (
+        Component::CompressionInfo,
+        "CompressionInfo.db",
+        "compression_info.chunk_offset",
+    ),
     // Before `oa` these say which partitions the SSTable is among.
     (Component::Summary, "Summary.db", "summary.first_key"),
     (Component::Summary, "Summary.db", "summary.last_key"),
