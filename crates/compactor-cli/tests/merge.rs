@@ -126,7 +126,7 @@ fn merges_and_reports() {
     let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(report["output_version"], "nb");
     // The id goes on behind what is there, which is replaced.
-    assert_eq!(dir.names("out").len(), 8, "{:?}", dir.names("out"));
+    assert_eq!(dir.names("out").len(), 9, "{:?}", dir.names("out"));
     assert!(dir.names("out").contains(&"nb-5-big-Data.db".to_owned()));
 
     let dry = merge(&inputs, &dir.path("dry"), &["--complete", "--dry-run"]);
