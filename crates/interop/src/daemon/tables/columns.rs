@@ -21,7 +21,7 @@ fn native(n: u32) -> Vec<(&'static str, String)> {
         ("ascii", format!("'ascii {n}'")),
         ("bigint", format!("{}", i64::from(n) * 10_000_000_000 - 7)),
         ("blob", format!("0x{n:08x}00ff")),
-        ("boolean", format!("{}", n % 2 == 0)),
+        ("boolean", format!("{}", n.is_multiple_of(2))),
         ("date", format!("'20{:02}-02-28'", n % 100)),
         ("decimal", format!("-{n}.{:03}", n % 1000)),
         ("double", format!("{n}.5e-10")),
