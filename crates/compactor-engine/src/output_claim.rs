@@ -3,7 +3,7 @@
 //!
 //! An SSTable that was made yesterday may hold rows that were deleted since. Beside what is made today it
 //! would bring them back to whoever loads the directory. So a directory that holds SSTables is refused, or
-//! they are [replaced](crate::replacement) as a whole.
+//! they are replaced as a whole.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
