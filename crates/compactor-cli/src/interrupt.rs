@@ -70,7 +70,7 @@ fn end_what_hangs(interrupted: &AtomicBool, looks: u32) {
     for _ in 0..looks {
         sleep(LOOK);
     }
-    // Not on this thread: whoever reads stderr may not be reading.
+    // Not on this thread: the reader of stderr may be blocked.
     let _ = Builder::new().spawn(|| {
         say(format_args!(
             "compactor: interrupted, while a file operation or a thread did not end; what was being \
