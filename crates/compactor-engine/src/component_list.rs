@@ -1,8 +1,9 @@
 //! Which files an SSTable has, and which it should have.
 //!
-//! `TOC.txt` is believed as far as Cassandra believes it: a missing one is made anew from the files
-//! that exist (`TOCComponent.loadOrCreate`), and a filter or summary that it does not list was built
-//! after it. What it lists must be there.
+//! `TOC.txt` is trusted as far as Cassandra trusts it. A node takes the files that are in the directory
+//! (`Directories.SSTableLister`); a file that is listed and missing is an error in its log and nothing more
+//! (`TOCComponent.loadTOC`), unless it is `CompressionInfo.db`
+//! (`CompressionInfoComponent.verifyCompressionInfoExistenceIfApplicable`).
 
 use std::collections::HashMap;
 use std::io;
@@ -137,9 +138,45 @@ impl ComponentList {
         self.present.iter().map(|(_, len)| len).sum()
     }
 
+    /// Files of which Cassandra makes new ones, or that it does without, each with what it does.
+    fn dispensable(
+        &self,
+        descriptor: &Descriptor,
+        toc: Option<&Toc>,
+        fp_chance: Option<f64>,
+    ) -> Vec<(Component, &'static str)> {
+        const REBUILT: &str = "Cassandra builds it anew when it opens the table";
+        let mut found = Vec::new();
+        if descriptor.format() == Format::Big {
+            found.push((Component::Summary, REBUILT));
+        }
+        // A table without filters has a chance of 1.
+        if fp_chance.is_some_and(|chance| chance != 1.0) {
+            found.push((Component::Filter, REBUILT));
+        }
+        found.push((
+            Component::Digest,
+            "whether Data.db is what was written cannot be told as a whole",
+        ));
+        let is_compressed = self.has(Component::CompressionInfo)
+            || toc.is_some_and(|toc| toc.contains(Component::CompressionInfo));
+        if !is_compressed {
+            found.push((
+                Component::Crc,
+                "whether the chunks of the uncompressed Data.db are what was written cannot be told",
+            ));
+        }
+        found
+    }
+
     /// What is missing of `descriptor`, or not listed. `toc` is the parsed `TOC.txt`, if it exists
-    /// and could be parsed.
-    pub fn check(&self, descriptor: &Descriptor, toc: Option<&Toc>) -> Vec<ListFinding> {
+    /// and could be parsed; `fp_chance` that of the filter in `Statistics.db`.
+    pub fn check(
+        &self,
+        descriptor: &Descriptor,
+        toc: Option<&Toc>,
+        fp_chance: Option<f64>,
+    ) -> Vec<ListFinding> {
         let mut findings = Vec::new();
         let mut add = |is_damage, component, structure, expected: String, found: &str| {
             findings.push(ListFinding {
@@ -170,42 +207,38 @@ impl ComponentList {
             let found = "no such file; Cassandra makes one of the files there are";
             add(false, Component::Toc, "sstable", expected.to_owned(), found);
         }
+        let is_listed = |component| toc.is_some_and(|toc| toc.contains(component));
+        for (component, without) in self.dispensable(descriptor, toc, fp_chance) {
+            if !self.has(component) {
+                let expected = match is_listed(component) {
+                    true => format!("a file {component}, which TOC.txt lists"),
+                    false => format!("a file {component}"),
+                };
+                let found = format!("no such file; {without}");
+                add(false, component, "sstable", expected, &found);
+            }
+        }
         let Some(toc) = toc else {
             return findings;
         };
-        for listed in toc.components() {
-            if !self.has(listed) && !required.contains(&listed) {
-                let expected = format!("a file {listed}, which TOC.txt lists");
-                add(true, listed, "sstable", expected, "no such file");
-            }
+        // Without it compressed data would be taken for plain (`CompressionInfoComponent`).
+        const WITHOUT_WHICH: Component = Component::CompressionInfo;
+        if toc.contains(WITHOUT_WHICH) && !self.has(WITHOUT_WHICH) {
+            let expected = format!("a file {WITHOUT_WHICH}, which TOC.txt lists");
+            add(true, WITHOUT_WHICH, "sstable", expected, "no such file");
         }
         for listed in toc.unknown() {
             if !self.foreign.iter().any(|name| name == listed) {
                 let expected = format!("a file {}", descriptor.file_name_of(listed));
-                add(true, Component::Toc, "toc", expected, "no such file");
+                let found = "no such file; what Cassandra does not find of an index it builds anew";
+                add(false, Component::Toc, "toc", expected, found);
             }
         }
         for &(present, _) in &self.present {
             if !toc.contains(present) {
-                // Cassandra may have built these anew after it had written the list.
-                let is_rebuilt = [Component::Filter, Component::Summary].contains(&present);
                 let expected = format!("a line {present}, since that file exists");
                 let found = toc.names.join(", ");
-                add(!is_rebuilt, Component::Toc, "toc", expected, &found);
-            }
-        }
-        for (component, why) in [
-            (Component::Digest, "against which Data.db can be checked"),
-            (
-                Component::Summary,
-                "which Cassandra builds anew when it opens the table",
-            ),
-        ] {
-            let is_due = component == Component::Digest || descriptor.format() == Format::Big;
-            if is_due && !self.has(component) && !toc.contains(component) {
-                let expected = format!("a file {component}, {why}");
-                let found = "none, nor does TOC.txt list it";
-                add(false, component, "sstable", expected, found);
+                add(false, Component::Toc, "toc", expected, &found);
             }
         }
         findings

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use compactor_io::{InputFile, Io, ReadMode};
+use compactor_sstable::big::Summary;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::info::CompressionInfo;
@@ -19,7 +20,7 @@ use compactor_sstable::statistics::{SerializationHeader, Statistics};
 use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
-use crate::component_list::{ComponentList, ForeignNames};
+use crate::component_list::{ComponentList, ForeignNames, ListFinding};
 use crate::cursor::{Cursor, ExpectedPartitions};
 use crate::decode::{DecodeOptions, DecodedBlocks, Encoding};
 use crate::each_of_many::each_of_many;
@@ -68,6 +69,8 @@ pub struct InputSstable {
     pub components: Vec<(Component, u64)>,
     /// Components that are not ours, such as those of secondary indexes.
     pub foreign_components: Vec<String>,
+    /// What Cassandra makes anew or does without, and what of `TOC.txt` the files do not fit.
+    pub notes: Vec<ListFinding>,
 }
 
 /// A `Data.db` that was looked at, and is closed until it is read: there may be more inputs than
@@ -181,11 +184,14 @@ impl InputSstable {
                 .with_file(path, Component::Data),
             ));
         }
+        let (list, toc) = list_components(io, mode, &descriptor, names)?;
+        let statistics = read_statistics(io, mode, &descriptor)?;
+        let fp_chance = statistics.validation.bloom_filter_fp_chance;
+        let mut notes = list.check(&descriptor, toc.as_ref(), Some(fp_chance));
         let ComponentList {
             present: components,
             foreign: foreign_components,
-        } = list_components(io, mode, &descriptor, names)?;
-        let statistics = read_statistics(io, mode, &descriptor)?;
+        } = list;
         let at_statistics = |e: FormatError| {
             e.with_file(
                 &descriptor.path(Component::Statistics),
@@ -196,7 +202,7 @@ impl InputSstable {
             .map_err(at_statistics)?;
         let layout = layout_of(&statistics.header, descriptor.version).map_err(at_statistics)?;
         let data = DataFile::look(io, path, mode)?;
-        let encoding = read_encoding(io, mode, &descriptor, &components, data.len())?;
+        let encoding = read_encoding(io, mode, &descriptor, &components, data.len(), &mut notes)?;
         Ok(InputSstable {
             descriptor,
             statistics,
@@ -206,6 +212,7 @@ impl InputSstable {
             encoding: Some(encoding),
             components,
             foreign_components,
+            notes,
         })
     }
 
@@ -330,6 +337,19 @@ impl InputSstable {
         read_small(io, mode, &self.descriptor.path(component))
     }
 
+    /// `Summary.db`, if there is one that can be understood: Cassandra makes one anew otherwise
+    /// (`IndexSummaryComponent.loadOrDeleteCorrupted`).
+    ///
+    /// # Errors
+    /// A failed read.
+    pub fn summary(&self, io: &Io, mode: ReadMode) -> Result<Option<Summary>> {
+        if !self.has(Component::Summary) {
+            return Ok(None);
+        }
+        let bytes = self.read_component(io, mode, Component::Summary)?;
+        Ok(Summary::parse(&bytes, self.descriptor.version).ok())
+    }
+
     /// True if the component is on disk.
     pub fn has(&self, component: Component) -> bool {
         self.components.iter().any(|(c, _)| *c == component)
@@ -363,13 +383,13 @@ pub fn read_small(io: &Io, mode: ReadMode, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The components there are, if they are those that should be.
+/// The components there are, if none is missing that Cassandra cannot do without, and their list.
 fn list_components(
     io: &Io,
     mode: ReadMode,
     descriptor: &Descriptor,
     names: &ForeignNames,
-) -> Result<ComponentList> {
+) -> Result<(ComponentList, Option<Toc>)> {
     let list = ComponentList::read_listed(descriptor, names)?;
     let toc = if list.has(Component::Toc) {
         let path = descriptor.path(Component::Toc);
@@ -378,9 +398,9 @@ fn list_components(
     } else {
         None
     };
-    let findings = list.check(descriptor, toc.as_ref());
+    let findings = list.check(descriptor, toc.as_ref(), None);
     match findings.into_iter().find(|finding| finding.is_damage) {
-        None => Ok(list),
+        None => Ok((list, toc)),
         Some(damage) => {
             let error = FormatError::corrupt(damage.structure, 0, damage.expected, damage.found);
             let path = descriptor.path(damage.component);
@@ -402,6 +422,7 @@ fn read_encoding(
     descriptor: &Descriptor,
     components: &[(Component, u64)],
     data_file_len: u64,
+    notes: &mut Vec<ListFinding>,
 ) -> Result<Encoding> {
     let has = |component| components.iter().any(|(c, _)| *c == component);
     if has(Component::CompressionInfo) {
@@ -422,8 +443,21 @@ fn read_encoding(
     let crc = if has(Component::Crc) {
         let path = descriptor.path(Component::Crc);
         let bytes = read_small(io, mode, &path)?;
-        let parsed = CrcFile::parse(&bytes, data_file_len);
-        Some(parsed.map_err(|e| e.with_file(&path, Component::Crc))?)
+        match CrcFile::parse(&bytes, data_file_len) {
+            Ok(crc) => Some(crc),
+            // No read of a node looks at it, but streaming does.
+            Err(FormatError::Corrupt(error)) => {
+                notes.push(ListFinding {
+                    is_damage: false,
+                    component: Component::Crc,
+                    structure: error.structure,
+                    expected: format!("{} in CRC.db", error.expected),
+                    found: error.found,
+                });
+                CrcFile::parse_start(&bytes, data_file_len)
+            }
+            Err(error) => return Err(Error::Format(error.with_file(&path, Component::Crc))),
+        }
     } else {
         None
     };

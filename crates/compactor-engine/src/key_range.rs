@@ -3,7 +3,6 @@
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::Error as FormatError;
-use compactor_sstable::big::summary::Summary;
 use compactor_sstable::partitioner::Position;
 
 use crate::error::{Error, Result};
@@ -26,7 +25,7 @@ pub struct KeyRange {
 
 impl KeyRange {
     /// The range of an SSTable: in `Statistics.db` since `oa`, in `Summary.db` before. Where that is
-    /// missing, `Index.db` is read to its end, of which Cassandra makes a `Summary.db` anew.
+    /// missing or damaged, `Index.db` is read to its end, of which Cassandra makes a `Summary.db` anew.
     ///
     /// # Errors
     /// A component that cannot be read, or is damaged.
@@ -35,15 +34,10 @@ impl KeyRange {
         let stats = &input.statistics.stats;
         let (first, last) = match (&stats.first_key, &stats.last_key) {
             (Some(first), Some(last)) if version.has_key_range() => (first.clone(), last.clone()),
-            _ if !input.has(Component::Summary) => first_and_last_of_index(io, input, mode)?,
-            _ => {
-                let bytes = input.read_component(io, mode, Component::Summary)?;
-                let summary = Summary::parse(&bytes, version).map_err(|e| {
-                    let path = input.descriptor.path(Component::Summary);
-                    Error::Format(e.with_file(&path, Component::Summary))
-                })?;
-                (summary.first_key, summary.last_key)
-            }
+            _ => match input.summary(io, mode)? {
+                Some(summary) => (summary.first_key, summary.last_key),
+                None => first_and_last_of_index(io, input, mode)?,
+            },
         };
         let with_position = |key: Vec<u8>| (input.partitioner.position(&key), key);
         Ok(KeyRange {

@@ -11,7 +11,7 @@ use compactor_sstable::Format;
 use compactor_sstable::big::summary::Summary;
 use compactor_sstable::partitioner::{Partitioner, Position};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index_heads::IndexHeads;
 use crate::input::InputSstable;
 use crate::trie_places::TriePlaces;
@@ -81,17 +81,7 @@ impl RangePlaces {
         if !input.has(Component::Index) {
             return Ok(Err("an input has no Index.db".to_owned()));
         }
-        let summary = match input.has(Component::Summary) {
-            false => None,
-            true => {
-                let bytes = input.read_component(io, mode, Component::Summary)?;
-                let summary = Summary::parse(&bytes, version).map_err(|e| {
-                    let path = input.descriptor.path(Component::Summary);
-                    Error::Format(e.with_file(&path, Component::Summary))
-                })?;
-                Some(summary)
-            }
-        };
+        let summary = input.summary(io, mode)?;
         let index = io.open(&input.descriptor.path(Component::Index), mode)?;
         let mut places = BigPlaces {
             index,
@@ -185,10 +175,20 @@ impl BigPlaces {
         }
     }
 
+    /// The entry of the sampled key is where the sample says: a `Summary.db` may be damaged.
+    fn is_true(&self, sample: &Sample) -> bool {
+        let mut heads = IndexHeads::at(&self.index, sample.index_offset, SEEK_STEP);
+        let head = heads.next_head().ok().flatten();
+        head.is_some_and(|head| self.partitioner.position(head.key) == sample.at)
+    }
+
     fn first_from(&self, border: Position) -> Result<u64> {
         let before = self.samples.partition_point(|sample| sample.at < border);
         let sample = before.checked_sub(1).and_then(|n| self.samples.get(n));
-        let offset = sample.map_or(0, |sample| sample.index_offset);
+        let offset = match sample {
+            Some(sample) if self.is_true(sample) => sample.index_offset,
+            _ => 0,
+        };
         let mut heads = IndexHeads::at(&self.index, offset, SEEK_STEP);
         while let Some(head) = heads.next_head()? {
             if self.partitioner.position(head.key) >= border {

@@ -1,6 +1,6 @@
 //! The main thing: SSTables in, one SSTable out, and a report.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,11 +25,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::process::Usage;
 use crate::report::MergeReport;
 use crate::run_record::Recorder;
-use crate::verify::Severity;
 use crate::verify::binding::{self, RowsSeen};
 use crate::verify::bti_companions::{self, TrieBatches, TrieFeed, TrieInput};
 use crate::verify::companions::{self, Companions};
 use crate::verify::indexed_partitions::{self, IndexReader, IndexedFeed, IndexedInput};
+use crate::verify::{Finding, Severity};
 
 /// What to merge and how; see [`MergeOptions`] for the fields.
 pub type MergeRequest = MergeOptions;
@@ -150,8 +150,12 @@ pub fn run_merges_recorded(
             reached: done,
         };
         let merged = stage(job, check, &mut observer);
-        staged.push(merged.map_err(|error| because_replaced(error, inputs.as_deref()))?);
+        let (merge, ignored) =
+            merged.map_err(|error| because_replaced(error, inputs.as_deref()))?;
+        staged.push(merge);
         done = observer.reached;
+        let mut report = report;
+        report.warnings.extend(ignored);
         reports.push((report, io, Usage::now().since(&before)));
     }
     let record = match (recorder, inputs) {
@@ -230,10 +234,16 @@ impl Observer for AfterOthers<'_> {
     }
 }
 
-fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Result<StagedMerge> {
+/// Runs a merge up to its publication. Returns what is damaged in its inputs that it goes on without, too, in
+/// sentences.
+fn stage(
+    job: MergeJob,
+    check: InputCheck,
+    observer: &mut dyn Observer,
+) -> Result<(StagedMerge, Vec<String>)> {
     let io = job.io().clone();
     match check {
-        InputCheck::DataOnly => Ok(job.stage(observer)?),
+        InputCheck::DataOnly => Ok((job.stage(observer)?, Vec::new())),
         InputCheck::AllComponents => {
             let inputs = InputsToCheck::of(&job);
             let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -270,6 +280,7 @@ fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Resul
                     stop,
                     failed,
                     error: None,
+                    ignored: Vec::new(),
                 };
                 let staged = job.stage(&mut checking);
                 stop.store(true, Ordering::Relaxed);
@@ -277,7 +288,7 @@ fn stage(job: MergeJob, check: InputCheck, observer: &mut dyn Observer) -> Resul
                 match (checking.error.take(), staged) {
                     // The merge was stopped because of it, or failed on the same damage.
                     (Some(error), Err(_)) if failed.load(Ordering::Relaxed) => Err(error),
-                    (_, staged) => staged.map_err(Into::into),
+                    (_, staged) => Ok((staged?, sentences(std::mem::take(&mut checking.ignored)))),
                 }
             })
         }
@@ -325,7 +336,29 @@ struct CheckedInput {
     companions: Companions,
 }
 
-type Checked = Result<Vec<CheckedInput>>;
+/// What a thread has looked at, and the damage that the merge goes on without.
+type Checked = Result<(Vec<CheckedInput>, Vec<Finding>)>;
+
+/// Damage that a merge goes on without, a sentence for each file.
+fn sentences(ignored: Vec<Finding>) -> Vec<String> {
+    let mut by_file: BTreeMap<PathBuf, (Finding, usize)> = BTreeMap::new();
+    for finding in ignored {
+        let path = finding.path.clone();
+        by_file.entry(path).or_insert_with(|| (finding, 0)).1 += 1;
+    }
+    let sentence = |(finding, count): (Finding, usize)| {
+        let more = match count {
+            1 => String::new(),
+            _ => format!(", and {} more", count - 1),
+        };
+        format!(
+            "{finding}{more}; the merge does without {}, but a node may not find rows through it: `compactor verify` \
+             lists what is wrong",
+            finding.component
+        )
+    };
+    by_file.into_values().map(sentence).collect()
+}
 
 /// Inputs whose components are checked at a time where there are many small ones.
 const CHECKED_AT_ONCE: usize = 4;
@@ -420,15 +453,19 @@ impl InputsToCheck {
                     data_path,
                     compression_ratio,
                     ..
-                } => check(data_path).map(|companions| {
-                    Some(CheckedInput {
+                } => check(data_path).map(|(companions, ignored)| {
+                    let checked = CheckedInput {
                         data_path: data_path.clone(),
                         compression_ratio: *compression_ratio,
                         companions,
-                    })
+                    };
+                    Some((checked, ignored))
                 }),
                 InputToCheck::Beside(sstable) => sstable
-                    .check_once(|| check(&sstable.descriptor().path(Component::Data)).map(drop))
+                    .check_once(|| {
+                        let (_, ignored) = check(&sstable.descriptor().path(Component::Data))?;
+                        companions::refuse_any(ignored)
+                    })
                     .map(|()| None),
             };
             if checked.is_err() && !stop.load(Ordering::Relaxed) {
@@ -436,7 +473,14 @@ impl InputsToCheck {
             }
             checked
         });
-        results.into_iter().filter_map(Result::transpose).collect()
+        let (mut checked, mut ignored) = (Vec::new(), Vec::new());
+        for result in results {
+            if let Some((input, of_input)) = result? {
+                checked.push(input);
+                ignored.extend(of_input);
+            }
+        }
+        Ok((checked, ignored))
     }
 
     /// Those of the BTI format, all at once, as the merge goes on.
@@ -449,17 +493,26 @@ impl InputsToCheck {
     ) -> Checked {
         let companions = bti_companions::check(io, &self.tries, batches, self.mode, stop)
             .inspect_err(|error| followed_to(error, failed))?;
-        for unread in &self.unread_tries {
-            unread.check_once(|| Ok::<_, crate::Error>(()))?;
-        }
+        // Those that are not merged come last.
+        let merged = self.tries.len() - self.unread_tries.len();
+        let (mut checked, mut ignored) = (Vec::new(), Vec::new());
         let inputs = self.tries.iter().zip(&self.trie_ratios).zip(companions);
-        Ok(inputs
-            .map(|((input, ratio), companions)| CheckedInput {
+        for (number, ((input, ratio), (companions, of_input))) in inputs.enumerate() {
+            if number < merged {
+                ignored.extend(of_input);
+            } else {
+                companions::refuse_any(of_input).inspect_err(|error| followed_to(error, failed))?;
+            }
+            checked.push(CheckedInput {
                 data_path: input.data_path.clone(),
                 compression_ratio: *ratio,
                 companions,
-            })
-            .collect())
+            });
+        }
+        for unread in &self.unread_tries {
+            unread.check_once(|| Ok::<_, crate::Error>(()))?;
+        }
+        Ok((checked, ignored))
     }
 
     /// The promoted indexes of those of the BIG format, as the merge goes on.
@@ -470,10 +523,10 @@ impl InputsToCheck {
         stop: &AtomicBool,
         failed: &AtomicBool,
     ) -> Checked {
-        reader
+        let ignored = reader
             .run(io, &self.indexed, self.mode, stop)
             .inspect_err(|error| followed_to(error, failed))?;
-        Ok(Vec::new())
+        Ok((Vec::new(), ignored))
     }
 }
 
@@ -500,6 +553,8 @@ struct Checking<'a, 'scope> {
     stop: &'a AtomicBool,
     failed: &'a AtomicBool,
     error: Option<crate::Error>,
+    /// Damage that the merge goes on without.
+    ignored: Vec<Finding>,
 }
 
 impl Checking<'_, '_> {
@@ -524,7 +579,10 @@ impl Checking<'_, '_> {
                 }
             };
             match checked {
-                Ok(checked) => all.extend(checked),
+                Ok((checked, ignored)) => {
+                    all.extend(checked);
+                    self.ignored.extend(ignored);
+                }
                 Err(error) => {
                     // One thread's damage makes the other give up.
                     if self.error.as_ref().is_none_or(is_cancelled) {

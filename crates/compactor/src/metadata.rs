@@ -155,19 +155,16 @@ fn read_all(
     let statistics = files.statistics()?;
     let key_type = &statistics.header.key_type.cql_type;
     let mut notes = Vec::new();
-    let summary = files.summary()?;
+    let summary = files.summary(&mut notes)?;
     let bytes_of = |component| files.bytes_of(component);
     let compression = files.compression_info(&mut notes)?;
     let (first, last) = key_range::of(&statistics, summary.as_ref());
-    let cardinality = match &statistics.compaction {
-        Some(compaction) => Some(
-            compaction
-                .cardinality()
-                .map_err(|e| files.at(e, Component::Statistics))?
-                .cardinality(),
-        ),
-        None => None,
-    };
+    let cardinality = statistics.compaction.as_ref().and_then(|compaction| {
+        let estimator = compaction.cardinality();
+        let noted = estimator.map_err(|e| files.note_damage(e, Component::Statistics, &mut notes));
+        Some(noted.ok()?.cardinality())
+    });
+    let bloom_filter = files.bloom_filter(&mut notes)?;
     let is_compressed = bytes_of(Component::CompressionInfo).is_some();
     let uncompressed_bytes = match &compression {
         Some(info) => Some(info.data_len),
@@ -198,7 +195,7 @@ fn read_all(
         header: HeaderMetadata::of(&statistics.header),
         uncompressed_bytes,
         compression: compression.as_ref().map(CompressionMetadata::of),
-        bloom_filter: files.bloom_filter()?,
+        bloom_filter,
         index_summary: summary.as_ref().map(IndexSummaryMetadata::of),
         total_bytes: files.components.iter().map(|file| file.bytes).sum(),
         components: files.components,
@@ -250,6 +247,11 @@ impl Files<'_> {
     /// Says in which file.
     fn at(&self, error: FormatError, component: Component) -> FormatError {
         error.with_file(&self.descriptor.path(component), component)
+    }
+
+    /// Notes damage in what a node makes anew or does without.
+    fn note_damage(&self, error: FormatError, component: Component, notes: &mut Vec<String>) {
+        notes.push(self.at(error, component).to_string());
     }
 
     fn statistics(&self) -> Result<Statistics> {

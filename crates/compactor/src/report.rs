@@ -1,5 +1,6 @@
 //! What a merge did, in numbers that were measured.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -191,22 +192,33 @@ impl PageCacheReport {
     }
 }
 
+/// What Cassandra makes anew or does without in these inputs: a line for each kind, however many there are of it.
+fn component_notes<'a>(inputs: impl Iterator<Item = &'a InputSstable>) -> Vec<String> {
+    let mut kinds: BTreeMap<_, (String, usize)> = BTreeMap::new();
+    for input in inputs {
+        for note in &input.notes {
+            let kind = (note.component, &note.expected, &note.found);
+            let first = || (input.data_path().display().to_string(), 0);
+            kinds.entry(kind).or_insert_with(first).1 += 1;
+        }
+    }
+    let line = |((_, expected, found), (path, count)): ((_, &String, &String), (String, usize))| {
+        let inputs = match count {
+            1 => path,
+            _ => format!("{path} and {} more inputs", count - 1),
+        };
+        format!("{inputs}: expected {expected}, found {found}")
+    };
+    kinds.into_iter().map(line).collect()
+}
+
 impl MergeReport {
     /// What is known before the merge.
     pub(crate) fn before(job: &MergeJob) -> MergeReport {
         let settings = job.settings();
         let (input_pages, input_pages_resident_before) =
             pages(job.inputs().iter().map(|input| &input.descriptor));
-        let mut warnings = Vec::new();
-        for input in job.inputs().iter().chain(job.fully_expired()) {
-            if !input.has(Component::Toc) {
-                warnings.push(format!(
-                    "{} has no TOC.txt: Cassandra makes one of the files that exist, but whether \
-                     these are all cannot be told",
-                    input.data_path().display()
-                ));
-            }
-        }
+        let mut warnings = component_notes(job.inputs().iter().chain(job.fully_expired()));
         for input in job.inputs() {
             let indexes: Vec<&String> = input
                 .foreign_components

@@ -148,6 +148,11 @@ impl VerifyReport {
         self.damages > 0
     }
 
+    /// True if a merge refuses it.
+    pub fn stops_merge(&self) -> bool {
+        self.findings.iter().any(|finding| finding.stops_merge)
+    }
+
     /// Damage and notes that were counted but not listed.
     pub fn unlisted(&self) -> u64 {
         (self.damages + self.notes).saturating_sub(self.findings.len() as u64)
@@ -257,15 +262,15 @@ impl<'a> Verification<'a> {
         let findings = self.findings;
         let files = Files::list(self.io, self.options.read_mode, self.descriptor, findings)?;
         report.bytes = files.total_len();
-        files.check_list()?;
         let statistics = files.statistics()?;
+        let fp_chance = statistics
+            .as_ref()
+            .map(|s| s.validation.bloom_filter_fp_chance);
+        files.check_list(fp_chance)?;
         let layout = match &statistics {
             Some(statistics) => self.layout(statistics)?,
             None => None,
         };
-        let fp_chance = statistics
-            .as_ref()
-            .map(|s| s.validation.bloom_filter_fp_chance);
         let filter = files.filter(fp_chance)?;
         let summary = files.summary()?;
         let digest = files.digest()?;

@@ -65,6 +65,23 @@ impl CrcFile {
         Ok(CrcFile { chunk_len, crcs })
     }
 
+    /// The checksums of a file that has more than these, which Cassandra does not look at
+    /// (`DataIntegrityMetadata.ChecksumValidator`). `None` if it has fewer.
+    pub fn parse_start(bytes: &[u8], data_len: u64) -> Option<CrcFile> {
+        let (chunk_len, words) = bytes.split_first_chunk::<4>()?;
+        let chunk_len = u32::from_be_bytes(*chunk_len);
+        if !chunk_len.is_power_of_two() {
+            return None;
+        }
+        let wanted = usize::try_from(data_len.div_ceil(u64::from(chunk_len))).ok()?;
+        let words = words.as_chunks().0.get(..wanted)?;
+        let crcs = words.iter().map(|word| u32::from_be_bytes(*word));
+        Some(CrcFile {
+            chunk_len,
+            crcs: crcs.collect(),
+        })
+    }
+
     /// Checks chunk `index` of Data.db and returns its CRC32.
     ///
     /// # Errors
@@ -203,6 +220,11 @@ mod tests {
         assert!(CrcFile::parse(&[0xff; 4], 0).is_err());
         out.push(0);
         assert!(CrcFile::parse(&out, 128).is_err());
+        assert_eq!(CrcFile::parse_start(&out, 64).unwrap().crcs, [1]);
+        assert_eq!(CrcFile::parse_start(&out, 128).unwrap().crcs.len(), 2);
+        assert_eq!(CrcFile::parse_start(&out, 129), None);
+        out[0] = 1;
+        assert_eq!(CrcFile::parse_start(&out, 64), None);
     }
 
     #[test]

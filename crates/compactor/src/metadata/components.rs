@@ -143,21 +143,26 @@ pub(super) fn list(descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
 }
 
 impl Files<'_> {
-    /// Length and content of `Summary.db`.
-    pub(super) fn summary(&self) -> Result<Option<(u64, Summary)>> {
+    /// Length and content of `Summary.db`; a damaged one is noted.
+    pub(super) fn summary(&self, notes: &mut Vec<String>) -> Result<Option<(u64, Summary)>> {
         const COMPONENT: Component = Component::Summary;
         let Some(file_bytes) = self.bytes_of(COMPONENT) else {
             return Ok(None);
         };
-        let summary = Summary::parse(&self.read(COMPONENT)?, self.descriptor.version);
-        Ok(Some((
-            file_bytes,
-            summary.map_err(|error| self.at(error, COMPONENT))?,
-        )))
+        match Summary::parse(&self.read(COMPONENT)?, self.descriptor.version) {
+            Ok(summary) => Ok(Some((file_bytes, summary))),
+            Err(error) => {
+                self.note_damage(error, COMPONENT, notes);
+                Ok(None)
+            }
+        }
     }
 
-    /// The filter from its first bytes: it may be gigabytes long.
-    pub(super) fn bloom_filter(&self) -> Result<Option<BloomFilterMetadata>> {
+    /// The filter from its first bytes: it may be gigabytes long. A damaged one is noted.
+    pub(super) fn bloom_filter(
+        &self,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<BloomFilterMetadata>> {
         const COMPONENT: Component = Component::Filter;
         let Some(file_bytes) = self.bytes_of(COMPONENT) else {
             return Ok(None);
@@ -181,7 +186,8 @@ impl Files<'_> {
                     "a head of 8 bytes",
                     format!("{file_bytes} bytes"),
                 );
-                return Err(self.at(error, COMPONENT).into());
+                self.note_damage(error, COMPONENT, notes);
+                return Ok(None);
             }
             Err(e) => return Err(Error::file("read", &path)(e)),
         }
@@ -196,7 +202,8 @@ impl Files<'_> {
                 format!("{} bytes of words", file_bytes - 8),
                 format!("{words} words"),
             );
-            return Err(self.at(error, COMPONENT).into());
+            self.note_damage(error, COMPONENT, notes);
+            return Ok(None);
         }
         Ok(Some(BloomFilterMetadata {
             file_bytes,

@@ -43,12 +43,16 @@ impl Stored {
         findings: &Findings,
     ) -> Result<Stored> {
         let files = Files::list(io, mode, descriptor, findings)?;
-        files.check_list()?;
         if !files.has(Component::Data) {
             let why = "which holds all that could be salvaged";
             return Err(cannot(descriptor, Component::Data, why));
         }
-        let Some(statistics) = files.statistics()? else {
+        let statistics = files.statistics()?;
+        let fp_chance = statistics
+            .as_ref()
+            .map(|s| s.validation.bloom_filter_fp_chance);
+        files.check_list(fp_chance)?;
+        let Some(statistics) = statistics else {
             let why = "whose header tells the columns and from which times others are counted; \
                 no schema can stand in for it. Take Statistics.db of this SSTable from a snapshot or \
                 backup, or the whole SSTable from another replica";
@@ -68,8 +72,7 @@ impl Stored {
         }
         let layout = Arc::new(layout_of(&statistics.header, descriptor.version).map_err(at)?);
         // They are made anew, whatever is wrong with them.
-        let fp_chance = statistics.validation.bloom_filter_fp_chance;
-        files.filter(Some(fp_chance))?;
+        files.filter(fp_chance)?;
         files.summary()?;
         let digest = files.digest()?;
         let file = io.open(&descriptor.path(Component::Data), mode)?;
@@ -155,6 +158,7 @@ impl Stored {
             encoding: Some(encoding),
             components: Vec::new(),
             foreign_components: Vec::new(),
+            notes: Vec::new(),
         }
     }
 }

@@ -25,7 +25,7 @@ use super::binding::{self, Binding};
 use super::bti_index::{TrieBlockCheck, TrieFiles, TrieScan};
 use super::companions::{Companions, first_damage, same_ends, same_sizes};
 use super::files::Files;
-use super::finding::{Findings, Place};
+use super::finding::{Finding, Findings, Place};
 use super::keys::FilterCheck;
 use super::short_hex;
 use crate::error::Result;
@@ -375,17 +375,18 @@ impl TrieCheck<'_> {
     }
 }
 
-/// Checks the components beside the `Data.db` of all these inputs, while their partitions come in.
+/// Checks the components beside the `Data.db` of all these inputs, while their partitions come in. Returns the damage
+/// that a merge goes on without, too.
 ///
 /// # Errors
-/// The first damage found, a failed read, or cancellation.
+/// The first damage found for which a merge stops, a failed read, or cancellation.
 pub(crate) fn check(
     io: &Io,
     inputs: &[TrieInput],
     batches: &TrieBatches,
     mode: ReadMode,
     cancelled: &AtomicBool,
-) -> Result<Vec<Companions>> {
+) -> Result<Vec<(Companions, Vec<Finding>)>> {
     let mut opened = inputs
         .iter()
         .map(|input| Opened::open(io, input, mode))
@@ -394,13 +395,14 @@ pub(crate) fn check(
     let result = follow(inputs, &opened, filters, batches, cancelled);
     let mut checked = Vec::with_capacity(inputs.len());
     for opened in opened {
-        first_damage(opened.findings)?;
+        let ignored = first_damage(opened.findings)?;
         let stats = opened.statistics.as_ref().map(|s| &s.stats);
-        checked.push(Companions {
+        let companions = Companions {
             places: None,
             digest: opened.digest,
             binding: stats.map(|stats| Binding::of(opened.version, stats)),
-        });
+        };
+        checked.push((companions, ignored));
     }
     result.map(|()| checked)
 }
@@ -421,7 +423,7 @@ fn follow(
             comparator,
             ..
         } = opened;
-        if findings.has_damage() {
+        if findings.stop_merge() {
             return Ok(());
         }
         let scan = TrieScan::open(findings, tries, types, Some(input.data_len));
@@ -451,7 +453,7 @@ fn follow(
     while let Ok(batch) = batches.0.recv() {
         if let Some(check) = checks.get_mut(batch.input) {
             check.take(&batch);
-            if check.findings.has_damage() {
+            if check.findings.stop_merge() {
                 return Ok(());
             }
         }

@@ -35,17 +35,18 @@ pub(crate) struct Companions {
     pub(crate) binding: Option<Binding>,
 }
 
-/// Checks the components beside the `Data.db` at `data_path`, whose content has `data_len` bytes.
+/// Checks the components beside the `Data.db` at `data_path`, whose content has `data_len` bytes. Returns the damage that
+/// a merge goes on without, too.
 ///
 /// # Errors
-/// The first damage found, a failed read, or cancellation.
+/// The first damage found for which a merge stops, a failed read, or cancellation.
 pub(crate) fn check(
     io: &Io,
     data_path: &Path,
     data_len: u64,
     mode: ReadMode,
     cancelled: &AtomicBool,
-) -> Result<Companions> {
+) -> Result<(Companions, Vec<Finding>)> {
     let descriptor = parse_data_name(data_path)?;
     let findings = Findings::new(descriptor.clone(), 100);
     let mut places = PlacesHash::default();
@@ -79,7 +80,7 @@ pub(crate) fn check(
             if cancelled.load(Ordering::Relaxed) {
                 return Err(EngineError::Cancelled.into());
             }
-            if findings.has_damage() {
+            if findings.stop_merge() {
                 // The first is enough; behind it anything may come, for as long as the file is.
                 break;
             }
@@ -123,22 +124,39 @@ pub(crate) fn check(
         file.evict();
         files.digest()?
     };
-    first_damage(findings)?;
-    Ok(Companions {
+    let ignored = first_damage(findings)?;
+    let companions = Companions {
         places: Some(places),
         digest,
         binding,
-    })
+    };
+    Ok((companions, ignored))
 }
 
-/// The first damage found, as an error.
-pub(super) fn first_damage(findings: Findings) -> Result<()> {
-    let (listed, damages, _) = findings.finish();
-    match listed.into_iter().find(|f| f.severity == Severity::Damage) {
-        Some(finding) => Err(damage(finding).into()),
-        None if damages > 0 => {
+/// The first damage found for which a merge stops, as an error; else the damage that it goes on without.
+pub(super) fn first_damage(findings: Findings) -> Result<Vec<Finding>> {
+    let is_stopped = findings.stop_merge();
+    let (mut listed, ..) = findings.finish();
+    match listed.iter().position(|f| f.stops_merge) {
+        Some(at) => Err(damage(listed.swap_remove(at)).into()),
+        None if is_stopped => {
             Err(EngineError::Internal("damage was counted but not listed".to_owned()).into())
         }
+        None => {
+            listed.retain(|f| f.severity == Severity::Damage);
+            Ok(listed)
+        }
+    }
+}
+
+/// Damage in any of these files, also where a merge would go on without them: an SSTable that is not merged is asked
+/// what it holds through them.
+///
+/// # Errors
+/// The first of it.
+pub(crate) fn refuse_any(ignored: Vec<Finding>) -> Result<()> {
+    match ignored.into_iter().next() {
+        Some(finding) => Err(damage(finding).into()),
         None => Ok(()),
     }
 }

@@ -124,10 +124,11 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// The files there are against `TOC.txt` and against what no SSTable is without.
-    pub(crate) fn check_list(&self) -> Result<()> {
+    /// The files there are against `TOC.txt` and against what no SSTable is without. `fp_chance` is that of
+    /// the filter, by `Statistics.db`.
+    pub(crate) fn check_list(&self, fp_chance: Option<f64>) -> Result<()> {
         let toc = self.parse(Component::Toc, Toc::parse)?;
-        for finding in self.list.check(self.descriptor, toc.as_ref()) {
+        for finding in self.list.check(self.descriptor, toc.as_ref(), fp_chance) {
             let severity = match finding.is_damage {
                 true => Severity::Damage,
                 false => Severity::Note,
@@ -140,16 +141,6 @@ impl<'a> Files<'a> {
         Ok(())
     }
 
-    fn absent(&self, component: Component, why: &str) {
-        let expected = format!("a file {component}, {why}");
-        self.findings.note(
-            Place::of(component),
-            "sstable",
-            expected,
-            "none, nor does TOC.txt list it",
-        );
-    }
-
     pub(crate) fn statistics(&self) -> Result<Option<Statistics>> {
         let version = self.descriptor.version;
         self.parse(Component::Statistics, |bytes| {
@@ -157,17 +148,8 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// The filter; a missing one is a note, unless the statistics say that there is none.
+    /// The filter; `fp_chance` is that of the statistics.
     pub(crate) fn filter(&self, fp_chance: Option<f64>) -> Result<Option<BloomFilter>> {
-        if !self.has(Component::Filter)
-            && fp_chance.is_some_and(|chance| chance != 1.0)
-            && !self.findings.is_damaged(Component::Filter)
-        {
-            self.absent(
-                Component::Filter,
-                "which Cassandra builds anew when it opens the table",
-            );
-        }
         let version = self.descriptor.version;
         let filter = self.parse(Component::Filter, |bytes| {
             BloomFilter::parse(bytes, version)
@@ -250,21 +232,13 @@ impl<'a> Files<'a> {
 
     pub(crate) fn crc_file(&self, data_file_len: u64) -> Result<Option<CrcFile>> {
         let Some(bytes) = self.read(Component::Crc)? else {
-            if !self.findings.is_damaged(Component::Crc) {
-                self.absent(
-                    Component::Crc,
-                    "with the checksums of an uncompressed Data.db",
-                );
-            }
             return Ok(None);
         };
         match CrcFile::parse(&bytes, data_file_len) {
             Ok(crc) => Ok(Some(crc)),
             Err(error) => {
                 self.findings.parser(Component::Crc, &error);
-                // Those of the chunks that are there may be right.
-                let whole = covered_by_checksums(&bytes);
-                Ok(whole.and_then(|len| CrcFile::parse(&bytes, len).ok()))
+                Ok(CrcFile::parse_start(&bytes, data_file_len))
             }
         }
     }
@@ -275,11 +249,4 @@ impl<'a> Files<'a> {
 fn end_of_last_chunk(compression_info: &[u8]) -> Option<u64> {
     let offset = u64::from_be_bytes(*compression_info.last_chunk::<8>()?);
     offset.checked_add(1 + CRC_LEN as u64)
-}
-
-/// The length of data that the checksums in CRC.db cover, if the last chunk is whole.
-fn covered_by_checksums(crc_file: &[u8]) -> Option<u64> {
-    let (chunk_len, checksums) = crc_file.split_first_chunk::<4>()?;
-    let chunk_len = u64::from(u32::from_be_bytes(*chunk_len));
-    chunk_len.checked_mul(checksums.len() as u64 / CRC_LEN as u64)
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::{Component, Error as FormatError};
+use compactor_sstable::{Component, Error as FormatError, Version};
 use serde::{Serialize, Serializer};
 
 /// Findings of one kind that are listed: what is wrong everywhere must not hide the rest.
@@ -57,6 +57,9 @@ pub struct Finding {
     pub found: String,
     /// Key of the partition, if it is one's.
     pub partition: Option<String>,
+    /// A merge refuses the SSTable for it. It goes on without what only leads to rows, such as filter and
+    /// summary: it reads all of `Data.db`.
+    pub stops_merge: bool,
 }
 
 fn as_text<S: Serializer>(component: &Component, serializer: S) -> Result<S::Ok, S::Error> {
@@ -143,6 +146,34 @@ struct State {
     damages: u64,
     notes: u64,
     damaged: Vec<Component>,
+    /// Damage for which a merge stops.
+    stopping: u64,
+}
+
+/// True if a merge refuses an SSTable for damage of this kind. It writes an index, a filter and a summary of its own,
+/// and reads none of the inputs' but to find out where an input may be cut, and before `oa` which partitions it is
+/// among.
+fn stops_merge(component: Component, structure: &str, version: Version) -> bool {
+    match component {
+        // One without which there is no SSTable is missing.
+        _ if structure == "sstable" => true,
+        Component::Filter | Component::Crc => false,
+        Component::Summary => {
+            let is_key = ["summary.first_key", "summary.last_key"].contains(&structure);
+            is_key && !version.has_key_range()
+        }
+        // Of a partition's own index: entries, which say where partitions are, have names that begin with `index.`.
+        Component::Index => structure.starts_with("index."),
+        Component::Rows => {
+            let of_entry = [
+                "row_index.entry",
+                "row_index.data_position",
+                "row_index.key",
+            ];
+            structure.starts_with("index.") || of_entry.contains(&structure)
+        }
+        _ => true,
+    }
 }
 
 impl Findings {
@@ -176,12 +207,16 @@ impl Findings {
         if severity == Severity::Damage && !state.damaged.contains(&place.component) {
             state.damaged.push(place.component);
         }
+        let stops_merge = severity == Severity::Damage
+            && stops_merge(place.component, structure, self.descriptor.version);
+        state.stopping += u64::from(stops_merge);
         let kind = (place.component, structure.to_owned());
         let of_kind = state.by_structure.entry(kind).or_default();
         *of_kind += 1;
         let is_listed =
             *of_kind <= LISTED_PER_STRUCTURE || structure.starts_with(UNLIMITED_STRUCTURE);
-        if is_listed && state.listed.len() < self.limit {
+        let is_first_to_stop = stops_merge && state.stopping == 1;
+        if is_first_to_stop || is_listed && state.listed.len() < self.limit {
             state.listed.push(Finding {
                 severity,
                 component: place.component,
@@ -192,6 +227,7 @@ impl Findings {
                 expected: expected.into(),
                 found: found.into(),
                 partition: place.partition,
+                stops_merge,
             });
         }
     }
@@ -242,9 +278,9 @@ impl Findings {
         self.state.borrow().damaged.contains(&component)
     }
 
-    /// True if any damage was found.
-    pub(super) fn has_damage(&self) -> bool {
-        self.state.borrow().damages > 0
+    /// True if any damage was found for which a merge stops.
+    pub(super) fn stop_merge(&self) -> bool {
+        self.state.borrow().stopping > 0
     }
 
     /// The findings listed, damage before notes, and the numbers of damages and notes found.

@@ -27,7 +27,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 
 use super::companions::first_damage;
-use super::finding::{Findings, Place};
+use super::finding::{Finding, Findings, Place};
 use super::in_step::leads_nowhere;
 use super::index::{Entry, IndexScan};
 use super::promoted::{BlockCheck, Promoted};
@@ -73,6 +73,8 @@ struct State {
     inputs: Vec<Waiting>,
     /// What the merge found.
     damage: Option<crate::Error>,
+    /// And what it goes on without.
+    ignored: Vec<Finding>,
     is_reader_gone: bool,
 }
 
@@ -130,6 +132,7 @@ pub(crate) fn connect(inputs: &[IndexedInput]) -> (IndexedFeed, IndexReader) {
         state: Mutex::new(State {
             inputs: inputs.iter().map(|_| Waiting::default()).collect(),
             damage: None,
+            ignored: Vec::new(),
             is_reader_gone: false,
         }),
         read: Condvar::new(),
@@ -230,17 +233,22 @@ impl IndexedTrace {
         }
     }
 
-    /// The first damage is enough.
+    /// The first damage is enough, be it of a kind that stops the merge or not.
     fn report(&mut self) {
-        if !self.findings.has_damage() {
+        if self.findings.damages() == 0 {
             return;
         }
         let next = Findings::new(self.descriptor.clone(), 100);
         let findings = std::mem::replace(&mut self.findings, next);
-        if let Err(error) = first_damage(findings) {
-            self.ahead.lock().damage.get_or_insert(error);
-            self.ahead.taken.notify_all();
+        let mut state = self.ahead.lock();
+        match first_damage(findings) {
+            Ok(ignored) => state.ignored.extend(ignored),
+            Err(error) => {
+                state.damage.get_or_insert(error);
+            }
         }
+        drop(state);
+        self.ahead.taken.notify_all();
         self.current = None;
         self.entries.clear();
         self.known_below = u64::MAX;
@@ -333,23 +341,30 @@ impl Drop for IndexReader {
 impl IndexReader {
     /// Reads the `Index.db` of all these inputs, as far ahead of the merge as it may, until that is done.
     ///
+    /// Returns the damage that the merge goes on without.
+    ///
     /// # Errors
-    /// The first damage found here or by the merge, a failed read, or cancellation, also if the merge
-    /// ended early.
+    /// The first damage found here or by the merge for which it stops, a failed read, or cancellation, also
+    /// if the merge ended early.
     pub(crate) fn run(
         self,
         io: &Io,
         inputs: &[IndexedInput],
         mode: ReadMode,
         cancelled: &AtomicBool,
-    ) -> Result<()> {
+    ) -> Result<Vec<Finding>> {
         let mut findings = Vec::with_capacity(inputs.len());
         for input in inputs {
             findings.push(Findings::new(parse_data_name(&input.data_path)?, 100));
         }
         let read = self.read(io, inputs, &findings, mode, cancelled);
-        findings.into_iter().try_for_each(first_damage)?;
-        read
+        let mut ignored = Vec::new();
+        for findings in findings {
+            ignored.extend(first_damage(findings)?);
+        }
+        read?;
+        ignored.append(&mut self.ahead.lock().ignored);
+        Ok(ignored)
     }
 
     fn read(
@@ -378,7 +393,7 @@ impl IndexReader {
                     continue;
                 }
                 let is_at_end = self.turn(number, scan)?;
-                if findings.get(number).is_some_and(Findings::has_damage) {
+                if findings.get(number).is_some_and(Findings::stop_merge) {
                     return Ok(());
                 }
                 if is_at_end {

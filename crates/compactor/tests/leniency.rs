@@ -1,0 +1,156 @@
+//! What a node makes anew or does without stops no merge, and is told (LENIENCE.md).
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use compactor::io::{BackendKind, Io, IoOptions};
+use compactor::sstable::{Component, Version};
+use compactor::verify::{VerifyOptions, verify};
+use compactor::{
+    ErrorKind, InputCheck, MergeJob, MergeReport, MergeRequest, NoObserver, Scope, run_merge,
+};
+use support::damage::Copy;
+use support::sstable;
+
+fn io() -> Io {
+    Io::new(IoOptions {
+        backend: BackendKind::Threads,
+        ..IoOptions::default()
+    })
+    .unwrap()
+}
+
+fn merged(inputs: &[&Copy], scope: Scope) -> Result<MergeReport, compactor::Error> {
+    let output = tempfile::tempdir().unwrap();
+    let inputs = inputs.iter().map(|copy| copy.data()).collect();
+    let mut request = MergeRequest::new(inputs, output.path());
+    request.scope = scope;
+    let job = MergeJob::open(io(), request)?;
+    run_merge(job, InputCheck::AllComponents, &mut NoObserver)
+}
+
+/// In both formats, compressed and not.
+fn sstables() -> Vec<Copy> {
+    let mut copies = ["nb-range_nested/inputs/1", "oa-wide_uncompressed/inputs/2"]
+        .map(|place| Copy::of(&sstable(place)))
+        .into_iter()
+        .collect::<Vec<_>>();
+    let output = tempfile::tempdir().unwrap();
+    let mut request = MergeRequest::new(vec![copies[1].data()], output.path());
+    request.version = Some(Version::Da);
+    let job = MergeJob::open(io(), request).unwrap();
+    let report = run_merge(job, InputCheck::AllComponents, &mut NoObserver).unwrap();
+    copies.push(Copy::of(&report.outputs[0].data_path));
+    copies
+}
+
+#[test]
+fn missing_files_are_told() {
+    for original in sstables() {
+        for component in [
+            Component::Summary,
+            Component::Filter,
+            Component::Digest,
+            Component::Crc,
+            Component::Toc,
+        ] {
+            for is_listed in [true, false] {
+                let copy = Copy::of(&original.data());
+                if !copy.path(component).exists() {
+                    continue;
+                }
+                match is_listed || component == Component::Toc {
+                    true => copy.remove(component),
+                    false => copy.remove_and_unlist(component),
+                }
+                let report = merged(&[&copy], Scope::Unknown).unwrap();
+                let [told] = &report.warnings[..] else {
+                    panic!("{component}: {:?}", report.warnings);
+                };
+                assert!(
+                    told.contains(component.file_suffix()) && told.contains("no such file"),
+                    "{told}"
+                );
+                let options = VerifyOptions::default();
+                let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+                assert!(
+                    !report.is_damaged() && report.content_complete,
+                    "{report:#?}"
+                );
+                assert_eq!(report.notes, 1, "{report:#?}");
+            }
+        }
+    }
+}
+
+/// A line for each kind, not for each input.
+#[test]
+fn of_many_inputs_the_first_is_named() {
+    let copies = ["nb-range_nested/inputs/1", "nb-range_nested/inputs/2"]
+        .map(|place| Copy::of(&sstable(place)));
+    copies
+        .iter()
+        .for_each(|copy| copy.remove(Component::Filter));
+    let report = merged(&[&copies[0], &copies[1]], Scope::Unknown).unwrap();
+    let [told] = &report.warnings[..] else {
+        panic!("{:?}", report.warnings);
+    };
+    assert!(told.contains("and 1 more inputs"), "{told}");
+}
+
+#[test]
+fn what_has_no_substitute_is_refused() {
+    for original in sstables() {
+        for component in [
+            Component::Statistics,
+            Component::CompressionInfo,
+            Component::Index,
+            Component::Partitions,
+            Component::Rows,
+        ] {
+            let copy = Copy::of(&original.data());
+            if !copy.path(component).exists() {
+                continue;
+            }
+            copy.remove(component);
+            let error = merged(&[&copy], Scope::Unknown).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{component}: {error}");
+        }
+    }
+}
+
+/// A merge makes an index, a filter and a summary of its own, and reads all of `Data.db`.
+#[test]
+fn damage_that_a_merge_does_without_is_told() {
+    for original in sstables() {
+        for component in [Component::Summary, Component::Filter, Component::Crc] {
+            let copy = Copy::of(&original.data());
+            if !copy.path(component).exists() {
+                continue;
+            }
+            copy.edit(component, |bytes| bytes.push(7));
+            let report = merged(&[&copy], Scope::Unknown).unwrap();
+            let [told] = &report.warnings[..] else {
+                panic!("{component}: {:?}", report.warnings);
+            };
+            assert!(told.contains(component.file_suffix()), "{told}");
+            // A node would rebuild a file that it cannot read, or not stream it.
+            let options = VerifyOptions::default();
+            let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+            assert!(report.is_damaged() && !report.stops_merge(), "{report:#?}");
+        }
+    }
+}
+
+/// A filter that lacks a key lets tombstones go that shadow it elsewhere.
+#[test]
+fn the_filter_of_what_overlaps_must_be_whole() {
+    let input = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    let beside = Copy::of(&sstable("nb-range_nested/inputs/2"));
+    let merged = |beside: &Copy| merged(&[&input], Scope::Overlapping(vec![beside.data()]));
+    merged(&beside).unwrap();
+    beside.edit(Component::Filter, |bytes| bytes[8..].fill(0));
+    let error = merged(&beside).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    assert!(error.to_string().contains("Filter.db"), "{error}");
+}
