@@ -431,6 +431,27 @@ fn read_encoding(
         let bytes = read_small(io, mode, &path)?;
         let info = CompressionInfo::parse(&bytes, descriptor.version, data_file_len).map_err(at)?;
         let decompressor = ChunkDecompressor::for_file(&info).map_err(at)?;
+        if let Some(odd) = info.params.odd_max_compressed_len() {
+            notes.push(ListFinding {
+                is_damage: false,
+                component: Component::CompressionInfo,
+                structure: "compression_info.max_compressed_length",
+                expected: "a maximum compressed length of at most a chunk, or none".to_owned(),
+                found: odd.to_string(),
+            });
+        }
+        if info.unread_len > 0 {
+            notes.push(ListFinding {
+                is_damage: false,
+                component: Component::CompressionInfo,
+                structure: "compression_info.end",
+                expected: "the end of CompressionInfo.db after the offsets".to_owned(),
+                found: format!(
+                    "{} more bytes, which Cassandra does not read",
+                    info.unread_len
+                ),
+            });
+        }
         return Ok(Encoding::Compressed { info, decompressor });
     }
     if data_file_len == 0 {

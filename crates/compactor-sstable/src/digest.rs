@@ -6,13 +6,15 @@
 
 use crate::error::{Error, Result};
 
-/// Parses a digest. A newline may follow it, as `readLine` allows.
+/// Parses a digest. A line end and anything may follow it, and a sign come before it, as `readLine` and `parseLong`
+/// allow.
 ///
 /// # Errors
 /// Corruption if it is not a number of 32 bits.
 pub fn parse(bytes: &[u8]) -> Result<u32> {
-    let line = bytes.split(|&b| b == b'\n').next().unwrap_or_default();
-    let digits = line.strip_suffix(b"\r").unwrap_or(line);
+    let line = bytes.split(|b| b"\r\n".contains(b)).next();
+    let line = line.unwrap_or_default();
+    let digits = line.strip_prefix(b"+").unwrap_or(line);
     std::str::from_utf8(digits)
         .ok()
         .filter(|text| text.bytes().all(|b| b.is_ascii_digit()))
@@ -45,8 +47,10 @@ mod tests {
             assert_eq!(parse(&out).unwrap(), crc);
             out.extend_from_slice(b"\r\nrest");
             assert_eq!(parse(&out).unwrap(), crc);
+            out.insert(0, b'+');
+            assert_eq!(parse(&out).unwrap(), crc);
         }
-        for bad in ["", "4294967296", "-1", "+1", "1 ", "0x1", "\n1"] {
+        for bad in ["", "4294967296", "-1", "++1", "+", "1 ", "0x1", "\n1"] {
             assert!(parse(bad.as_bytes()).is_err(), "{bad:?}");
         }
     }

@@ -206,8 +206,10 @@ fn trailing_bytes_are_found() {
                 copy.edit(component, |bytes| bytes.extend_from_slice(more));
                 let report = verifier.verify(&copy);
                 copy.write(component, &intact);
+                // No reader before 6.0 looks at them.
+                let is_unread = component == Component::CompressionInfo && !place.starts_with("pa");
                 assert!(
-                    report.is_damaged(),
+                    report.is_damaged() != is_unread && !report.findings.is_empty(),
                     "{place} {component} and {} bytes",
                     more.len()
                 );

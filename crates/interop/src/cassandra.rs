@@ -497,6 +497,16 @@ impl Cassandra {
         self.one("metadata", table, data)
     }
 
+    /// What a node makes of an SSTable, damaged or not: rows as [`Cassandra::dump`] has them, and what is wrong by the
+    /// name of what finds it (`open`, `read`, `verify`).
+    pub(crate) fn judge(&mut self, table: &Table, data: &Path) -> Result<(Value, Vec<u8>)> {
+        let out = tempfile::NamedTempFile::new()?;
+        let verdict = self.server.call(json!({
+            "op": "judge", "keyspace": table.keyspace, "table": table.name, "data": data, "out": out.path(),
+        }))?;
+        Ok((verdict, std::fs::read(out.path())?))
+    }
+
     /// The uncompressed content of Data.db.
     pub fn content(&mut self, table: &Table, data: &Path) -> Result<Vec<u8>> {
         self.written("content", table, data)

@@ -12,6 +12,7 @@ mod cassandra;
 pub mod compare;
 pub mod daemon;
 pub mod findings;
+pub mod lenience;
 pub mod old;
 pub mod ours;
 pub mod parity;

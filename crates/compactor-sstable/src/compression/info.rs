@@ -59,8 +59,18 @@ impl CompressionParams {
     /// (`CompressionParams.createCompressor`).
     pub fn for_output(&self) -> CompressionParams {
         let mut params = self.clone();
+        if self.odd_max_compressed_len().is_some() {
+            params.max_compressed_len = NO_MAX_COMPRESSED_LEN;
+        }
         params.options.retain(|(name, _)| name != CRC_CHECK_CHANCE);
         params
+    }
+
+    /// The maximum compressed length if no writer leaves such, which is more than a chunk has. Cassandra opens the
+    /// file nevertheless: only `CompressionParams.validate` looks at it, and only that of a table.
+    pub fn odd_max_compressed_len(&self) -> Option<u32> {
+        let len = self.max_compressed_len;
+        (len > self.chunk_len && len != NO_MAX_COMPRESSED_LEN).then_some(len)
     }
 
     /// The codec.
@@ -95,6 +105,9 @@ pub struct CompressionInfo {
     pub chunk_offsets: Vec<u64>,
     /// Dictionary that chunks were compressed with (Cassandra 6). Never written.
     pub dictionary: Option<Arc<CompressionDictionary>>,
+    /// Bytes of the file after the offsets, which Cassandra does not read before 6.0 (`CompressionMetadata.open`).
+    /// Never written.
+    pub unread_len: usize,
 }
 
 /// Position and length of a chunk that has content.
@@ -117,6 +130,7 @@ impl CompressionInfo {
             file_len: 0,
             chunk_offsets: Vec::new(),
             dictionary: None,
+            unread_len: 0,
         }
     }
 
@@ -162,15 +176,6 @@ impl CompressionInfo {
         } else {
             NO_MAX_COMPRESSED_LEN
         };
-        // `CompressionParams.validate`: a ratio is 0, for never, or 1 and more.
-        if max_compressed_len > chunk_len && max_compressed_len != NO_MAX_COMPRESSED_LEN {
-            return Err(Error::corrupt(
-                "compression_info.max_compressed_length",
-                reader.offset() - 4,
-                format!("at most the chunk length {chunk_len}, or {NO_MAX_COMPRESSED_LEN}"),
-                max_compressed_len.to_string(),
-            ));
-        }
         let data_len_at = reader.offset();
         let data_len = reader.u64("compression_info.data_length")?;
         let count_at = reader.offset();
@@ -193,18 +198,12 @@ impl CompressionInfo {
             ));
         }
         let chunk_offsets = offsets(&mut reader, chunk_count, wanted, file_len)?;
-        let dictionary = match reader.remaining() {
-            0 => None,
-            _ if version.has_compression_dictionary() => {
-                Some(Arc::new(CompressionDictionary::parse(&mut reader)?))
-            }
-            left => {
-                return Err(reader.corrupt(
-                    "compression_info.end",
-                    "the end of the file",
-                    format!("{left} more bytes"),
-                ));
-            }
+        let (dictionary, unread_len) = match reader.remaining() {
+            left if left > 0 && version.has_compression_dictionary() => (
+                Some(Arc::new(CompressionDictionary::parse(&mut reader)?)),
+                0,
+            ),
+            left => (None, left),
         };
         let params = CompressionParams {
             compressor,
@@ -218,6 +217,7 @@ impl CompressionInfo {
             file_len,
             chunk_offsets,
             dictionary,
+            unread_len,
         };
         info.check_stored_lengths()?;
         Ok(info)

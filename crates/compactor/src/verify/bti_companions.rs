@@ -366,7 +366,12 @@ impl TrieCheck<'_> {
                 filter.finish(self.findings, true, fp_chance);
             }
         }
-        if let (Some(statistics), Some(ends)) = (statistics, self.scan.ends()) {
+        // Those in the footer nobody asks for, and they were held against these.
+        let ends = match (self.is_whole, &self.first_key) {
+            (true, Some(first)) => Some((&first[..], &self.last_key[..])),
+            _ => self.scan.ends(),
+        };
+        if let (Some(statistics), Some(ends)) = (statistics, ends) {
             same_ends(self.findings, statistics, Component::Partitions, ends);
             if let Some(sizes) = &self.sizes {
                 same_sizes(self.findings, self.version, statistics, sizes);

@@ -211,7 +211,30 @@ impl<'a> Files<'a> {
         };
         let parse = |len| CompressionInfo::parse(&bytes, self.descriptor.version, len);
         let error = match parse(data_file_len) {
-            Ok(info) => return Ok(Some(info)),
+            Ok(info) => {
+                if info.unread_len > 0 {
+                    let end = (bytes.len() - info.unread_len) as u64;
+                    let place = Place::offset(Component::CompressionInfo, end);
+                    let found = format!(
+                        "{} more bytes, which Cassandra does not read",
+                        info.unread_len
+                    );
+                    self.findings
+                        .note(place, "compression_info.end", "the end of the file", found);
+                }
+                if let Some(odd) = info.params.odd_max_compressed_len() {
+                    self.findings.damage(
+                        Place::of(Component::CompressionInfo),
+                        "compression_info.max_compressed_length",
+                        format!(
+                            "at most the chunk length {}, or none",
+                            info.params.chunk_len
+                        ),
+                        odd.to_string(),
+                    );
+                }
+                return Ok(Some(info));
+            }
             Err(error) => error,
         };
         // If all is well but for the length of Data.db, the chunks that are there can be checked.

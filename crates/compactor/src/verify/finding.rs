@@ -158,6 +158,11 @@ fn stops_merge(component: Component, structure: &str, version: Version) -> bool 
         // One without which there is no SSTable is missing.
         _ if structure == "sstable" => true,
         Component::Filter | Component::Crc => false,
+        Component::CompressionInfo => structure != "compression_info.max_compressed_length",
+        // Nobody asks for them: since `da` they are in `Statistics.db` as well.
+        Component::Partitions => {
+            !["partition_index.first_key", "partition_index.last_key"].contains(&structure)
+        }
         Component::Summary => {
             let is_key = ["summary.first_key", "summary.last_key"].contains(&structure);
             is_key && !version.has_key_range()
@@ -199,6 +204,20 @@ impl Findings {
         expected: impl Into<String>,
         found: impl Into<String>,
     ) {
+        let stops_merge = severity == Severity::Damage
+            && stops_merge(place.component, structure, self.descriptor.version);
+        let texts = [expected.into(), found.into()];
+        self.enter(severity, place, structure, texts, stops_merge);
+    }
+
+    fn enter(
+        &self,
+        severity: Severity,
+        place: Place,
+        structure: &str,
+        [expected, found]: [String; 2],
+        stops_merge: bool,
+    ) {
         let mut state = self.state.borrow_mut();
         match severity {
             Severity::Damage => state.damages += 1,
@@ -207,8 +226,6 @@ impl Findings {
         if severity == Severity::Damage && !state.damaged.contains(&place.component) {
             state.damaged.push(place.component);
         }
-        let stops_merge = severity == Severity::Damage
-            && stops_merge(place.component, structure, self.descriptor.version);
         state.stopping += u64::from(stops_merge);
         let kind = (place.component, structure.to_owned());
         let of_kind = state.by_structure.entry(kind).or_default();
@@ -224,8 +241,8 @@ impl Findings {
                 offset: place.offset,
                 position: place.position,
                 structure: structure.to_owned(),
-                expected: expected.into(),
-                found: found.into(),
+                expected,
+                found,
                 partition: place.partition,
                 stops_merge,
             });
@@ -259,7 +276,17 @@ impl Findings {
         match error {
             FormatError::Corrupt(c) => {
                 let place = Place::offset(component, c.offset);
-                self.damage(place, c.structure, &c.expected, &c.found);
+                // Instead of a summary that cannot be read the index is.
+                let stops_merge = component != Component::Summary
+                    && stops_merge(component, c.structure, self.descriptor.version);
+                let (expected, found) = (c.expected.clone(), c.found.clone());
+                self.enter(
+                    Severity::Damage,
+                    place,
+                    c.structure,
+                    [expected, found],
+                    stops_merge,
+                );
             }
             other => {
                 let known = "something that this release reads";

@@ -27,3 +27,4 @@ pub use plan::{
     Schema,
 };
 pub use run::{Outcome, Runner};
+pub(crate) use run::{drop_table, make_table, write_input};

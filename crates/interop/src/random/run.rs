@@ -83,18 +83,9 @@ impl Runner {
     /// A request that fails, other than those that judge our output; the server is of no more use then only if it died.
     pub fn run(&mut self, plan: &Plan, place: &Path) -> Result<Outcome> {
         self.tables += 1;
-        let table = Table {
-            keyspace: KEYSPACE.to_owned(),
-            name: format!("t{}", self.tables),
-        };
-        self.cassandra.request(json!({
-            "op": "offline_table", "keyspace": table.keyspace, "table": table.name, "schema": plan.schema,
-            "provided": plan.provided,
-        }))?;
+        let table = make_table(&mut self.cassandra, plan, self.tables)?;
         let outcome = self.with_table(plan, &table, place);
-        self.cassandra.request(
-            json!({"op": "offline_drop", "keyspace": table.keyspace, "table": table.name}),
-        )?;
+        drop_table(&mut self.cassandra, &table)?;
         outcome
     }
 
@@ -104,14 +95,8 @@ impl Runner {
         let mut others = Vec::new();
         let mut has_newest = false;
         let merged = plan.inputs.len().saturating_sub(plan.others);
-        for (n, input) in plan.inputs.iter().enumerate() {
-            let reply = self.cassandra.request(json!({
-                "op": "offline_write", "keyspace": table.keyspace, "table": table.name, "version": input.version,
-                "schema": input.schema, "partitions": input.partitions,
-                "repaired_at": plan.repaired_at, "opened_early": input.opened_early, "idle_markers": input.idle_markers,
-                "out": place.join("inputs").join((n + 1).to_string()), "generation": n + 1,
-            }))?;
-            let data = reply["data"].as_str();
+        for n in 0..plan.inputs.len() {
+            let data = write_input(&mut self.cassandra, plan, table, n, place)?;
             if n < merged {
                 has_newest = data.is_some();
             }
@@ -119,7 +104,7 @@ impl Runner {
                 continue;
             };
             let inputs = if n < merged { &mut inputs } else { &mut others };
-            inputs.push(PathBuf::from(data));
+            inputs.push(data);
         }
         if inputs.is_empty() {
             return Ok(Outcome {
@@ -169,6 +154,43 @@ impl Runner {
             divided,
         })
     }
+}
+
+/// Makes the table of a plan, in no schema.
+pub(crate) fn make_table(cassandra: &mut Cassandra, plan: &Plan, number: u64) -> Result<Table> {
+    let table = Table {
+        keyspace: KEYSPACE.to_owned(),
+        name: format!("t{number}"),
+    };
+    cassandra.request(json!({
+        "op": "offline_table", "keyspace": table.keyspace, "table": table.name, "schema": plan.schema,
+        "provided": plan.provided,
+    }))?;
+    Ok(table)
+}
+
+/// Drops what [`make_table`] made.
+pub(crate) fn drop_table(cassandra: &mut Cassandra, table: &Table) -> Result<()> {
+    let request = json!({"op": "offline_drop", "keyspace": table.keyspace, "table": table.name});
+    cassandra.request(request).map(drop)
+}
+
+/// Writes input `n` of a plan; `None` if its mutations leave nothing.
+pub(crate) fn write_input(
+    cassandra: &mut Cassandra,
+    plan: &Plan,
+    table: &Table,
+    n: usize,
+    place: &Path,
+) -> Result<Option<PathBuf>> {
+    let input = plan.inputs.get(n).context("no such input")?;
+    let reply = cassandra.request(json!({
+        "op": "offline_write", "keyspace": table.keyspace, "table": table.name, "version": input.version,
+        "schema": input.schema, "partitions": input.partitions,
+        "repaired_at": plan.repaired_at, "opened_early": input.opened_early, "idle_markers": input.idle_markers,
+        "out": place.join("inputs").join((n + 1).to_string()), "generation": n + 1,
+    }))?;
+    Ok(reply["data"].as_str().map(PathBuf::from))
 }
 
 /// SSTables that have not the data of one of these. A copy of an input shadows nothing in our merge, since what it has

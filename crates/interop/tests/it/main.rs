@@ -7,6 +7,7 @@ mod daemons;
 mod damage;
 mod equal_places;
 mod generated;
+mod lenience;
 mod mixed;
 mod old_releases;
 mod old_scenarios;

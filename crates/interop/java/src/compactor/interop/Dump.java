@@ -21,24 +21,12 @@ final class Dump
     static long run(ColumnFamilyStore cfs, String data, String out) throws Exception
     {
         Descriptor staged = Stage.stageIn(cfs, Path.of(data));
-        long lines = 0;
         try
         {
             SSTableReader reader = SSTableReader.openNoValidation(staged, staged.discoverComponents(), cfs);
-            try (ISSTableScanner scanner = reader.getScanner();
-                 BufferedWriter writer = Files.newBufferedWriter(Path.of(out), StandardCharsets.UTF_8))
+            try
             {
-                while (scanner.hasNext())
-                {
-                    try (UnfilteredRowIterator partition = scanner.next())
-                    {
-                        lines += line(writer, Canonical.partition(partition.partitionKey(), partition.partitionLevelDeletion()));
-                        if (!partition.staticRow().isEmpty())
-                            lines += line(writer, Canonical.row(partition.staticRow()));
-                        while (partition.hasNext())
-                            lines += line(writer, Canonical.unfiltered(partition.next()));
-                    }
-                }
+                return scan(reader, Path.of(out));
             }
             finally
             {
@@ -48,6 +36,27 @@ final class Dump
         finally
         {
             Stage.remove(staged);
+        }
+    }
+
+    /** Everything that a scan of the reader returns. */
+    static long scan(SSTableReader reader, Path out) throws Exception
+    {
+        long lines = 0;
+        try (ISSTableScanner scanner = reader.getScanner();
+             BufferedWriter writer = Files.newBufferedWriter(out, StandardCharsets.UTF_8))
+        {
+            while (scanner.hasNext())
+            {
+                try (UnfilteredRowIterator partition = scanner.next())
+                {
+                    lines += line(writer, Canonical.partition(partition.partitionKey(), partition.partitionLevelDeletion()));
+                    if (!partition.staticRow().isEmpty())
+                        lines += line(writer, Canonical.row(partition.staticRow()));
+                    while (partition.hasNext())
+                        lines += line(writer, Canonical.unfiltered(partition.next()));
+                }
+            }
         }
         return lines;
     }

@@ -84,6 +84,8 @@ final class Operations
             case "verify":
                 result.set("findings", Verify.run(Node.table(request), text(request, "data")));
                 return result;
+            case "judge":
+                return Judge.run(Node.table(request), text(request, "data"), text(request, "out"));
             case "metadata":
                 return MetadataJson.run(Node.table(request), text(request, "data"));
             case "content":

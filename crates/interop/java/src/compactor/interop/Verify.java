@@ -68,7 +68,7 @@ final class Verify
     }
 
     /** What {@code sstableverify -e} runs. */
-    private static void extended(ColumnFamilyStore cfs, SSTableReader reader)
+    static void extended(ColumnFamilyStore cfs, SSTableReader reader)
     {
         IVerifier.Options options = IVerifier.options().extendedVerification(true).invokeDiskFailurePolicy(false).build();
         try (IVerifier verifier = reader.getVerifier(cfs, Release.noOutput(), true, options))

@@ -1,0 +1,61 @@
+package compactor.interop;
+
+import java.nio.file.Path;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import org.apache.cassandra.db.ColumnFamilyStore;
+import org.apache.cassandra.io.sstable.Descriptor;
+import org.apache.cassandra.io.sstable.format.SSTableReader;
+
+/**
+ * What a node makes of an SSTable, damaged or not: whether it opens it, reads it to its end, and whether its extended
+ * verifier finds nothing. Nothing of our own is checked.
+ */
+final class Judge
+{
+    private Judge()
+    {
+    }
+
+    static ObjectNode run(ColumnFamilyStore cfs, String data, String out) throws Exception
+    {
+        ObjectNode verdict = Server.JSON.createObjectNode();
+        Descriptor staged = Stage.stageIn(cfs, Path.of(data), false);
+        try
+        {
+            SSTableReader[] reader = new SSTableReader[1];
+            if (!guard(verdict, "open", () -> reader[0] = Stage.open(cfs, staged)))
+                return verdict;
+            try
+            {
+                guard(verdict, "read", () -> Dump.scan(reader[0], Path.of(out)));
+                guard(verdict, "verify", () -> Verify.extended(cfs, reader[0]));
+            }
+            finally
+            {
+                reader[0].selfRef().release();
+            }
+        }
+        finally
+        {
+            Stage.remove(staged);
+        }
+        return verdict;
+    }
+
+    /** Enters what goes wrong under this name; true if nothing does. */
+    private static boolean guard(ObjectNode verdict, String name, Findings.Check check)
+    {
+        try
+        {
+            check.run();
+            return true;
+        }
+        catch (Throwable t)
+        {
+            verdict.put(name, Errors.chain(t));
+            return false;
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Changed SSTables before Cassandra and before ours, as many as asked.
+//!
+//! `cargo run -p interop --bin interop-lenience -- --seeds 1..171 --jobs 2`
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use interop::lenience::Campaign;
+
+/// Change SSTables of random plans, and compare what Cassandra's readers and ours take.
+///
+/// Each seed is a table with an SSTable that is changed in twelve ways: files missing, bytes appended, cut off, flipped or
+/// overwritten, with checksums mended or not, files of another SSTable, other fields.
+#[derive(Debug, Parser)]
+#[command(after_help = "Example: interop-lenience --seeds 1..171 --jobs 2 --keep /tmp/lenience")]
+struct Arguments {
+    /// Seeds, without B.
+    #[arg(long, value_name = "A..B", value_parser = seeds)]
+    seeds: Range<u64>,
+    /// Servers at once.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    jobs: u8,
+    /// Where the files of contradictions go.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+}
+
+fn seeds(text: &str) -> Result<Range<u64>> {
+    let (from, to) = text.split_once("..").context("not of the form A..B")?;
+    let seeds = from.parse()?..to.parse()?;
+    ensure!(
+        !seeds.is_empty(),
+        "A has to be less than B, the first seed that is not run"
+    );
+    Ok(seeds)
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    if interop::skip::without_cassandra() {
+        return Ok(());
+    }
+    let campaign = Campaign {
+        jobs: usize::from(arguments.jobs),
+        keep: arguments.keep,
+    };
+    let seeds: Vec<u64> = arguments.seeds.collect();
+    let report = campaign.run(&seeds)?;
+    print!("{report}");
+    ensure!(
+        report.failures.is_empty(),
+        "{} contradictions",
+        report.failures.len()
+    );
+    Ok(())
+}

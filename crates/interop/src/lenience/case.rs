@@ -1,0 +1,255 @@
+//! One changed SSTable before Cassandra and before ours.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use anyhow::Result;
+use compactor::io::{Io, IoOptions};
+use compactor::sstable::Component;
+use compactor::sstable::descriptor::Descriptor;
+use compactor::verify::{Severity, VerifyOptions, VerifyReport};
+use compactor::{Error, ErrorKind, NoObserver};
+
+use crate::cassandra::{Cassandra, CompactRequest, Pipeline, Table};
+use crate::compare;
+use crate::ours::{self, MergeRequest};
+
+/// What Cassandra makes of it.
+#[derive(Debug, Clone)]
+pub(super) struct Theirs {
+    open: Option<String>,
+    read: Option<String>,
+    verify: Option<String>,
+    rows: String,
+}
+
+impl Theirs {
+    pub(super) fn of(cassandra: &mut Cassandra, table: &Table, data: &Path) -> Result<Theirs> {
+        let (verdict, rows) = cassandra.judge(table, data)?;
+        let wrong = |name: &str| verdict[name].as_str().map(str::to_owned);
+        Ok(Theirs {
+            open: wrong("open"),
+            read: wrong("read"),
+            verify: wrong("verify"),
+            rows: String::from_utf8(rows)?,
+        })
+    }
+
+    /// Everything is well.
+    pub(super) fn is_good(&self) -> bool {
+        self.open.is_none() && self.read.is_none() && self.verify.is_none()
+    }
+
+    /// Neither reader nor verifier takes it.
+    pub(super) fn is_refused(&self) -> bool {
+        self.open.is_some() || self.read.is_some() && self.verify.is_some()
+    }
+
+    fn why(&self) -> String {
+        let wrong = [&self.open, &self.read, &self.verify];
+        let wrong: Vec<&str> = wrong.into_iter().flatten().map(String::as_str).collect();
+        wrong.join("; ").chars().take(600).collect()
+    }
+}
+
+/// A refusal, or damage found: component, structure, and what it says.
+#[derive(Debug, Clone)]
+pub(super) struct Refusal {
+    pub(super) by: &'static str,
+    pub(super) kind: String,
+    pub(super) text: String,
+}
+
+/// What ours make of it.
+#[derive(Debug, Default)]
+pub(super) struct Ours {
+    /// Of merge, dump and metadata.
+    pub(super) refusals: Vec<Refusal>,
+    /// Damage that verification finds.
+    pub(super) damage: Vec<Refusal>,
+    /// Bugs: panics, and errors that are of no SSTable.
+    pub(super) bugs: Vec<String>,
+    /// The merge says something besides.
+    pub(super) has_warnings: bool,
+    has_notes: bool,
+    /// Data.db of the merge.
+    pub(super) merged: Option<std::path::PathBuf>,
+}
+
+impl Ours {
+    pub(super) fn of(data: &Path, place: &Path) -> Result<Ours> {
+        let _ = fs::remove_dir_all(place);
+        fs::create_dir_all(place)?;
+        let mut ours = Ours::default();
+        let version = Descriptor::parse(data).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let request = MergeRequest {
+            version: version.descriptor.version.to_string(),
+            // No moment has come: what expires is left as it is.
+            now_s: 0,
+            gc_before_s: None,
+            complete: false,
+            others: Vec::new(),
+            provided: None,
+            schema: None,
+            compression: None,
+        };
+        let mut options = ours::options(&[data.to_owned()], place, &request)?;
+        options.gc_before_s = None;
+        let merge = || compactor::merge(options, &mut NoObserver);
+        if let Some(report) = ours.attempt("merge", merge) {
+            ours.has_warnings = !report.warnings.is_empty();
+            ours.merged = report.outputs.into_iter().next().map(|o| o.data_path);
+        }
+        ours.attempt("dump", || {
+            let io = Io::new(IoOptions::default())?;
+            let options = compactor::dump::DumpOptions::new(0);
+            compactor::dump::dump(&io, data, &options, &mut Vec::new())
+        });
+        ours.attempt("metadata", || {
+            let io = Io::new(IoOptions::default())?;
+            let options = compactor::metadata::MetadataOptions::new(0);
+            compactor::metadata::read(&io, data, &options)
+        });
+        let before = ours.refusals.len();
+        let verified: Option<VerifyReport> = ours.attempt("verify", || {
+            let io = Io::new(IoOptions::default())?;
+            compactor::verify::verify(&io, data, &VerifyOptions::default(), &mut NoObserver)
+        });
+        ours.damage = ours.refusals.split_off(before);
+        if let Some(report) = verified {
+            ours.has_notes = report.notes > 0;
+            let damage = (report.findings.into_iter())
+                .filter(|finding| finding.severity == Severity::Damage)
+                .map(|finding| Refusal {
+                    by: "verify",
+                    kind: format!("{} {}", finding.component, finding.structure),
+                    text: finding.to_string(),
+                });
+            ours.damage.extend(damage);
+        }
+        Ok(ours)
+    }
+
+    /// Calls one of ours; what it says if it fails is a refusal.
+    fn attempt<T>(
+        &mut self,
+        by: &'static str,
+        call: impl FnOnce() -> Result<T, Error>,
+    ) -> Option<T> {
+        match catch_unwind(AssertUnwindSafe(call)) {
+            Ok(Ok(done)) => Some(done),
+            Ok(Err(error)) => {
+                if [
+                    ErrorKind::Corrupt,
+                    ErrorKind::Unsupported,
+                    ErrorKind::InvalidInput,
+                ]
+                .contains(&error.kind())
+                {
+                    let (kind, text) = (kind_of(&error), error.to_string());
+                    self.refusals.push(Refusal { by, kind, text });
+                } else {
+                    self.bugs.push(format!("{by}: {error}"));
+                }
+                None
+            }
+            Err(_) => {
+                self.bugs.push(format!("{by} panicked"));
+                None
+            }
+        }
+    }
+
+    /// Nothing is said of it.
+    pub(super) fn is_silent(&self) -> bool {
+        self.refusals.is_empty() && self.damage.is_empty() && !self.has_warnings && !self.has_notes
+    }
+}
+
+/// Component and structure of a refusal.
+fn kind_of(error: &Error) -> String {
+    let Some(corruption) = error.corruption() else {
+        return format!("? {:?}", error.kind());
+    };
+    let component = corruption.component.map_or("?", |c| c.file_suffix());
+    // The check of components that a merge makes names the structure first.
+    let inner = corruption.expected.split_once(": ").map(|(first, _)| first);
+    let structure = match (corruption.structure, inner) {
+        ("component", Some(inner)) => inner.to_owned(),
+        ("stats", Some(field)) => format!("stats.{field}"),
+        (structure, _) => structure.to_owned(),
+    };
+    format!("{component} {structure}")
+}
+
+/// Where the rows that Cassandra reads are not those of our merge.
+pub(super) fn rows_differ(
+    cassandra: &mut Cassandra,
+    table: &Table,
+    data: &Path,
+    theirs: &Theirs,
+    merged: Option<&Path>,
+    place: &Path,
+) -> Result<Vec<String>> {
+    let found = match merged {
+        Some(merged) => cassandra.dump(table, merged)?,
+        None => String::new(),
+    };
+    if found == theirs.rows {
+        return Ok(Vec::new());
+    }
+    // What a row or its partition shadows itself goes when it is rewritten.
+    let _ = fs::remove_dir_all(place);
+    let request = CompactRequest {
+        inputs: &[data.to_owned()],
+        others: &[],
+        output: Some(place),
+        generation: 1,
+        now_s: 0,
+        gc_before_s: None,
+        pipeline: Pipeline::Iterator,
+        access: None,
+        max_sstable_size: None,
+    };
+    let expected = match cassandra.compact(table, &request) {
+        Ok(compacted) => match compacted.outputs.first() {
+            Some(output) => cassandra.dump(table, output)?,
+            None => String::new(),
+        },
+        // It cannot be said what it should be.
+        Err(_) => return Ok(Vec::new()),
+    };
+    let lines = compare::lines(&expected, &found);
+    Ok(lines
+        .map(|line| format!("rows: {line}"))
+        .into_iter()
+        .collect())
+}
+
+/// What contradicts the rule, of an SSTable in which a component was changed.
+pub(super) fn contradictions(changed: Component, theirs: &Theirs, ours: &Ours) -> Vec<String> {
+    let mut found = ours.bugs.clone();
+    if theirs.is_good() {
+        for refusal in &ours.refusals {
+            if !super::is_stricter_on_purpose(changed, &refusal.kind) {
+                let Refusal { by, kind, text } = refusal;
+                found.push(format!(
+                    "sound to Cassandra; refused by {by} [{kind}]: {text}"
+                ));
+            }
+        }
+        for damage in &ours.damage {
+            if !super::is_stricter_in_verify(changed, &damage.kind) {
+                let Refusal { kind, text, .. } = damage;
+                found.push(format!(
+                    "sound to Cassandra; damaged to verify [{kind}]: {text}"
+                ));
+            }
+        }
+    }
+    if theirs.is_refused() && ours.is_silent() {
+        found.push(format!("taken without a word; Cassandra: {}", theirs.why()));
+    }
+    found
+}

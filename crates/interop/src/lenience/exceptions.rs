@@ -1,0 +1,87 @@
+//! Where ours is stricter than Cassandra's readers and verifier on purpose; LENIENCE.md of the facade says why.
+
+use compactor::sstable::Component;
+
+/// What was changed, and a refusal of it: component and structure. A structure that ends in a dot, or is empty, stands for
+/// all that begin so.
+type Listed = (Component, &'static str, &'static str);
+
+/// Refusals that a merge, a dump or `metadata` keeps although Cassandra opens the SSTable, reads it to its end and calls it
+/// sound.
+const REFUSED: &[Listed] = &[
+    // Statistics of another SSTable shift every timestamp.
+    (Component::Statistics, "Statistics.db", "stats."),
+    (Component::Statistics, "Data.db", "row."),
+    (Component::Statistics, "Data.db", "partitions"),
+    (Component::Statistics, "Data.db", "partition.key"),
+    // Content with right checksums that the statistics do not cover: they might be another SSTable's.
+    (Component::Data, "Data.db", "row."),
+    (Component::Data, "Statistics.db", "stats."),
+    // Content that ends before or after the last row.
+    (Component::CompressionInfo, "Index.db", "index.position"),
+    (Component::CompressionInfo, "Data.db", "chunk.lz4_length"),
+    // Offsets whose difference is a chunk's length only in its last 32 bits, which are those that Cassandra computes with.
+    (
+        Component::CompressionInfo,
+        "CompressionInfo.db",
+        "compression_info.chunk_offset",
+    ),
+    // Before `oa` these say which partitions the SSTable is among.
+    (Component::Summary, "Summary.db", "summary.first_key"),
+    (Component::Summary, "Summary.db", "summary.last_key"),
+    // A merge reads once, and cannot tell whether CRC.db or Data.db is damaged before it has read all.
+    (Component::Crc, "Data.db", "data.crc"),
+];
+
+/// Damage that only verification calls so: a node would not find rows, or not stream them.
+const DAMAGE: &[Listed] = &[
+    (Component::Filter, "Filter.db", ""),
+    (Component::Summary, "Summary.db", ""),
+    (Component::Crc, "CRC.db", ""),
+    (Component::Crc, "Data.db", "chunk.crc"),
+    (
+        Component::CompressionInfo,
+        "CompressionInfo.db",
+        "compression_info.max_compressed_length",
+    ),
+    (Component::Index, "Index.db", "promoted."),
+    (Component::Index, "Index.db", "index_info."),
+    (Component::Rows, "Rows.db", ""),
+    (
+        Component::Partitions,
+        "Partitions.db",
+        "partition_index.first_key",
+    ),
+    (
+        Component::Partitions,
+        "Partitions.db",
+        "partition_index.last_key",
+    ),
+    (Component::Data, "Data.db", "cell."),
+    (Component::Data, "Data.db", "clustering."),
+    (Component::Data, "Data.db", "partition.key"),
+];
+
+/// Whether a refusal of this kind, of an SSTable in which `changed` was changed, is meant to be.
+#[must_use]
+pub fn is_stricter_on_purpose(changed: Component, kind: &str) -> bool {
+    is_listed(REFUSED, changed, kind)
+}
+
+/// Whether verification is meant to call this damage.
+#[must_use]
+pub fn is_stricter_in_verify(changed: Component, kind: &str) -> bool {
+    is_listed(DAMAGE, changed, kind) || is_listed(REFUSED, changed, kind)
+}
+
+fn is_listed(kinds: &[Listed], changed: Component, kind: &str) -> bool {
+    let Some((component, structure)) = kind.split_once(' ') else {
+        return false;
+    };
+    kinds.iter().any(|(of, in_component, listed)| {
+        let is_start = listed.is_empty() || listed.ends_with('.');
+        *of == changed
+            && *in_component == component
+            && (structure == *listed || is_start && structure.starts_with(listed))
+    })
+}
