@@ -204,13 +204,21 @@ fn field(rng: &mut Rng, files: &SstableFiles) -> Result<String> {
         ("compression_ratio nan", |s| {
             s.stats.compression_ratio = f64::NAN
         }),
-        ("min_timestamp - 1", |s| s.stats.min_timestamp -= 1),
-        ("max_timestamp + 1", |s| s.stats.max_timestamp += 1),
-        ("max_timestamp - 1", |s| s.stats.max_timestamp -= 1),
+        ("min_timestamp - 1", |s| {
+            s.stats.min_timestamp = s.stats.min_timestamp.saturating_sub(1)
+        }),
+        ("max_timestamp + 1", |s| {
+            s.stats.max_timestamp = s.stats.max_timestamp.saturating_add(1)
+        }),
+        ("max_timestamp - 1", |s| {
+            s.stats.max_timestamp = s.stats.max_timestamp.saturating_sub(1)
+        }),
         ("min_local_deletion_time", |s| {
             s.stats.min_local_deletion_time = 0
         }),
-        ("max_ttl", |s| s.stats.max_ttl += 1000),
+        ("max_ttl", |s| {
+            s.stats.max_ttl = s.stats.max_ttl.saturating_add(1000)
+        }),
         ("level", |s| s.stats.level = 3),
         ("repaired_at", |s| s.stats.repaired_at = 1_600_000_000_000),
         ("partition_sizes", |s| s.stats.partition_sizes.add(3)),
