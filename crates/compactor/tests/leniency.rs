@@ -154,3 +154,70 @@ fn the_filter_of_what_overlaps_must_be_whole() {
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     assert!(error.to_string().contains("Filter.db"), "{error}");
 }
+
+/// Merges an SSTable in which something was changed, and tells what it says.
+fn told_of(copy: &Copy) -> String {
+    merged(&[copy], Scope::Unknown).unwrap().warnings.join("\n")
+}
+
+/// A node builds a summary anew that it cannot read; before `oa` first and last key are in it.
+#[test]
+fn a_summary_that_cannot_be_read_is_not_needed() {
+    let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    let len = copy.read(Component::Summary).len();
+    for left in [len - 1, len / 2, 0] {
+        copy.truncate(Component::Summary, left);
+        assert!(told_of(&copy).contains("Summary.db"), "{left} of {len}");
+    }
+}
+
+/// No reader before 6.0 looks behind the offsets.
+#[test]
+fn what_follows_the_chunk_offsets_is_not_read() {
+    let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    copy.edit(Component::CompressionInfo, |bytes| bytes.push(1));
+    let told = told_of(&copy);
+    assert!(told.contains("CompressionInfo.db"), "{told}");
+    let options = VerifyOptions::default();
+    let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+    assert_eq!((report.damages, report.notes), (0, 1), "{report:#?}");
+}
+
+/// A table's option would be refused, but not what a file says.
+#[test]
+fn a_maximum_beyond_the_chunk_is_never_reached() {
+    let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    copy.edit(Component::CompressionInfo, |bytes| {
+        let at = bytes.windows(4).position(|b| b == [0x7f, 0xff, 0xff, 0xff]);
+        bytes[at.unwrap() + 1] = 0xbf;
+    });
+    let told = told_of(&copy);
+    assert!(told.contains("maximum compressed length"), "{told}");
+    let options = VerifyOptions::default();
+    let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+    assert!(report.is_damaged() && !report.stops_merge(), "{report:#?}");
+}
+
+/// They are in `Statistics.db` as well, where nodes look.
+#[test]
+fn the_keys_in_the_footer_of_the_trie_are_not_asked_for() {
+    let copies = sstables();
+    let copy = &copies[2];
+    copy.edit(Component::Partitions, |bytes| {
+        let end = bytes.len();
+        let at: [u8; 8] = bytes[end - 24..end - 16].try_into().unwrap();
+        bytes[u64::from_be_bytes(at) as usize + 2] ^= 1;
+    });
+    let told = told_of(copy);
+    assert!(told.contains("partition_index.first_key"), "{told}");
+}
+
+#[test]
+fn a_digest_is_read_as_java_reads_a_number() {
+    let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    copy.edit(Component::Digest, |bytes| {
+        bytes.splice(0..0, *b"+00");
+        bytes.extend_from_slice(b"\r\nData.db");
+    });
+    assert_eq!(told_of(&copy), "");
+}
