@@ -465,7 +465,6 @@ impl<S: BlockSource> Cursor<S> {
                 "the end of the partition",
             ));
         }
-        self.check_last()?;
         if let Some(trace) = &mut self.trace
             && self.is_traced
         {

@@ -310,7 +310,7 @@ impl InputSstable {
         };
         Arc::new(Layout {
             timestamp_deltas,
-            stated: StatedExtremes::of(stats, version, &self.layout.clustering),
+            stated: StatedExtremes::of(stats, version),
             ..Layout::clone(&self.layout)
         })
     }

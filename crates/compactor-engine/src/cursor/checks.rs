@@ -24,7 +24,7 @@ impl<S: BlockSource> Cursor<S> {
 
     fn compare_with_previous(&self, kind: Kind) -> Result<()> {
         let Some(previous_kind) = self.previous.kind else {
-            return self.check_first();
+            return Ok(());
         };
         let previous = self.previous.prefix(previous_kind);
         let Some(current) = self.clustering() else {
@@ -52,13 +52,6 @@ impl<S: BlockSource> Cursor<S> {
             return Ok(());
         }
         let (stated, seconds) = (&self.layout.stated, deletion.local_deletion_time);
-        if !stated.may_delete_partitions() {
-            return Err(self.corrupt(
-                "partition.deletion",
-                "none, by has_partition_level_deletions in Statistics.db",
-                &describe(deletion),
-            ));
-        }
         if !stated.has_deletion_time(seconds) {
             return Err(self.corrupt(
                 "partition.deletion",
@@ -67,39 +60,6 @@ impl<S: BlockSource> Cursor<S> {
             ));
         }
         Ok(())
-    }
-
-    /// The first unfiltered of a partition against the slice that the statistics cover.
-    fn check_first(&self) -> Result<()> {
-        let Some(first) = self.clustering() else {
-            return Ok(());
-        };
-        let (stated, comparator) = (&self.layout.stated, &self.layout.clustering);
-        if first.kind.is_boundary() || stated.starts_before(comparator, first) {
-            return Ok(());
-        }
-        Err(self.corrupt(
-            "unfiltered.clustering",
-            "one at or after the start of covered_clustering in Statistics.db",
-            "one before it",
-        ))
-    }
-
-    /// The last unfiltered of a partition, if there is any, likewise.
-    pub(super) fn check_last(&self) -> Result<()> {
-        let Some(kind) = self.previous.kind else {
-            return Ok(());
-        };
-        let last = self.previous.prefix(kind);
-        let (stated, comparator) = (&self.layout.stated, &self.layout.clustering);
-        if kind.is_boundary() || stated.ends_after(comparator, last) {
-            return Ok(());
-        }
-        Err(self.corrupt(
-            "unfiltered.clustering",
-            "one at or before the end of covered_clustering in Statistics.db",
-            "one after it",
-        ))
     }
 
     pub(super) fn check_pairing(&mut self, head: &MarkerHead) -> Result<()> {

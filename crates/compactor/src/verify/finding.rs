@@ -158,6 +158,13 @@ fn stops_merge(component: Component, structure: &str, version: Version) -> bool 
         // One without which there is no SSTable is missing.
         _ if structure == "sstable" => true,
         Component::Filter | Component::Crc => false,
+        // Only reads of slices go by them.
+        Component::Statistics => ![
+            "stats.covered_clustering.start",
+            "stats.covered_clustering.end",
+            "stats.has_partition_level_deletions",
+        ]
+        .contains(&structure),
         Component::CompressionInfo => structure != "compression_info.max_compressed_length",
         // Nobody asks for them: since `da` they are in `Statistics.db` as well.
         Component::Partitions => {
