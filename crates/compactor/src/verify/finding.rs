@@ -283,9 +283,13 @@ impl Findings {
         match error {
             FormatError::Corrupt(c) => {
                 let place = Place::offset(component, c.offset);
-                // Instead of a summary that cannot be read the index is.
-                let stops_merge = component != Component::Summary
-                    && stops_merge(component, c.structure, self.descriptor.version);
+                let stops_merge = match component {
+                    // Instead of a summary that cannot be read the index is.
+                    Component::Summary => false,
+                    // What a node reads, though it may not use it.
+                    Component::Partitions | Component::CompressionInfo => true,
+                    _ => stops_merge(component, c.structure, self.descriptor.version),
+                };
                 let (expected, found) = (c.expected.clone(), c.found.clone());
                 self.enter(
                     Severity::Damage,
