@@ -175,11 +175,6 @@ fn advice_is_that_of_the_damaged_file() {
             3,
             "`compactor scrub` makes the other files anew",
         ),
-        (
-            "Filter.db",
-            9,
-            "`compactor scrub` makes the other files anew",
-        ),
         ("Statistics.db", 3, "take it from a snapshot or a backup"),
         (
             "CompressionInfo.db",

@@ -11,7 +11,7 @@ use compactor_sstable::Format;
 use compactor_sstable::big::summary::Summary;
 use compactor_sstable::partitioner::{Partitioner, Position};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::index_heads::IndexHeads;
 use crate::input::InputSstable;
 use crate::trie_places::TriePlaces;
@@ -176,17 +176,23 @@ impl BigPlaces {
     }
 
     /// The entry of the sampled key is where the sample says: a `Summary.db` may be damaged.
-    fn is_true(&self, sample: &Sample) -> bool {
+    fn is_true(&self, sample: &Sample) -> Result<bool> {
         let mut heads = IndexHeads::at(&self.index, sample.index_offset, SEEK_STEP);
-        let head = heads.next_head().ok().flatten();
-        head.is_some_and(|head| self.partitioner.position(head.key) == sample.at)
+        match heads.next_head() {
+            Ok(head) => {
+                Ok(head.is_some_and(|head| self.partitioner.position(head.key) == sample.at))
+            }
+            // What a wrong offset leads to.
+            Err(Error::Format(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn first_from(&self, border: Position) -> Result<u64> {
         let before = self.samples.partition_point(|sample| sample.at < border);
         let sample = before.checked_sub(1).and_then(|n| self.samples.get(n));
         let offset = match sample {
-            Some(sample) if self.is_true(sample) => sample.index_offset,
+            Some(sample) if self.is_true(sample)? => sample.index_offset,
             _ => 0,
         };
         let mut heads = IndexHeads::at(&self.index, offset, SEEK_STEP);

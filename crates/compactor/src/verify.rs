@@ -116,6 +116,9 @@ pub struct VerifyReport {
     pub damages: u64,
     /// Notes found, listed or not.
     pub notes: u64,
+    /// A merge refuses the SSTable for some of the damage. It goes on without filter, summary and the like, and writes its
+    /// own.
+    pub stops_merge: bool,
     /// Every partition was read from its first to its last byte; never if `quick`.
     pub content_complete: bool,
     /// Partitions read.
@@ -146,11 +149,6 @@ impl VerifyReport {
     /// True if anything is damaged.
     pub fn is_damaged(&self) -> bool {
         self.damages > 0
-    }
-
-    /// True if a merge refuses it.
-    pub fn stops_merge(&self) -> bool {
-        self.findings.iter().any(|finding| finding.stops_merge)
     }
 
     /// Damage and notes that were counted but not listed.
@@ -190,6 +188,7 @@ pub fn verify(
         findings: Vec::new(),
         damages: 0,
         notes: 0,
+        stops_merge: false,
         content_complete: false,
         partitions: 0,
         partitions_skipped: 0,
@@ -210,6 +209,7 @@ pub fn verify(
         findings: &findings,
     };
     verification.run(&mut report, observer)?;
+    report.stops_merge = findings.stop_merge();
     (report.findings, report.damages, report.notes) = findings.finish();
     report.elapsed_s = started.elapsed().as_secs_f64();
     Ok(report)

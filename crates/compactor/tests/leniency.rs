@@ -137,7 +137,7 @@ fn damage_that_a_merge_does_without_is_told() {
             // A node would rebuild a file that it cannot read, or not stream it.
             let options = VerifyOptions::default();
             let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
-            assert!(report.is_damaged() && !report.stops_merge(), "{report:#?}");
+            assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
         }
     }
 }
@@ -195,7 +195,7 @@ fn a_maximum_beyond_the_chunk_is_never_reached() {
     assert!(told.contains("maximum compressed length"), "{told}");
     let options = VerifyOptions::default();
     let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
-    assert!(report.is_damaged() && !report.stops_merge(), "{report:#?}");
+    assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
 }
 
 /// They are in `Statistics.db` as well, where nodes look.

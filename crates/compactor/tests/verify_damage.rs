@@ -241,7 +241,7 @@ fn a_missing_component_is_found() {
                 !optional,
                 "{place} without {component}"
             );
-            assert_eq!(report.stops_merge(), !optional);
+            assert_eq!(report.stops_merge, !optional);
             let names = |f: &compactor::verify::Finding| f.component == component;
             assert!(
                 report.findings.iter().any(names),

@@ -126,7 +126,7 @@ impl Counts {
     fn judge(&mut self, judge: &Judge, copy: &Copy, rows: &[u8], what: impl Fn() -> String) {
         let verified = judge.verified(copy);
         let by_verify = match &verified {
-            Ok(report) if !report.stops_merge() => Verdict::Sound,
+            Ok(report) if !report.stops_merge => Verdict::Sound,
             _ => Verdict::Damaged,
         };
         let merged = judge.merged(copy);

@@ -135,18 +135,12 @@ pub(crate) fn check(
 
 /// The first damage found for which a merge stops, as an error; else the damage that it goes on without.
 pub(super) fn first_damage(findings: Findings) -> Result<Vec<Finding>> {
-    let is_stopped = findings.stop_merge();
-    let (mut listed, ..) = findings.finish();
-    match listed.iter().position(|f| f.stops_merge) {
-        Some(at) => Err(damage(listed.swap_remove(at)).into()),
-        None if is_stopped => {
-            Err(EngineError::Internal("damage was counted but not listed".to_owned()).into())
-        }
-        None => {
-            listed.retain(|f| f.severity == Severity::Damage);
-            Ok(listed)
-        }
+    if let Some(finding) = findings.first_to_stop() {
+        return Err(damage(finding).into());
     }
+    let (mut listed, ..) = findings.finish();
+    listed.retain(|f| f.severity == Severity::Damage);
+    Ok(listed)
 }
 
 /// Damage in any of these files, also where a merge would go on without them: an SSTable that is not merged is asked

@@ -148,6 +148,8 @@ struct State {
     damaged: Vec<Component>,
     /// Damage for which a merge stops.
     stopping: u64,
+    /// The first of it, listed or not.
+    first_to_stop: Option<Finding>,
 }
 
 /// True if a merge refuses an SSTable for damage of this kind. It writes an index, a filter and a summary of its own,
@@ -239,20 +241,28 @@ impl Findings {
         *of_kind += 1;
         let is_listed =
             *of_kind <= LISTED_PER_STRUCTURE || structure.starts_with(UNLIMITED_STRUCTURE);
+        let is_listed = is_listed && state.listed.len() < self.limit;
         let is_first_to_stop = stops_merge && state.stopping == 1;
-        if is_first_to_stop || is_listed && state.listed.len() < self.limit {
-            state.listed.push(Finding {
-                severity,
-                component: place.component,
-                path: self.descriptor.path(place.component),
-                offset: place.offset,
-                position: place.position,
-                structure: structure.to_owned(),
-                expected,
-                found,
-                partition: place.partition,
-                stops_merge,
-            });
+        if !is_listed && !is_first_to_stop {
+            return;
+        }
+        let finding = Finding {
+            severity,
+            component: place.component,
+            path: self.descriptor.path(place.component),
+            offset: place.offset,
+            position: place.position,
+            structure: structure.to_owned(),
+            expected,
+            found,
+            partition: place.partition,
+            stops_merge,
+        };
+        if is_first_to_stop {
+            state.first_to_stop = Some(finding.clone());
+        }
+        if is_listed {
+            state.listed.push(finding);
         }
     }
 
@@ -319,6 +329,11 @@ impl Findings {
     /// True if any damage was found for which a merge stops.
     pub(super) fn stop_merge(&self) -> bool {
         self.state.borrow().stopping > 0
+    }
+
+    /// The first damage for which a merge stops.
+    pub(super) fn first_to_stop(&self) -> Option<Finding> {
+        self.state.borrow().first_to_stop.clone()
     }
 
     /// The findings listed, damage before notes, and the numbers of damages and notes found.
