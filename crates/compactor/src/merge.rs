@@ -352,9 +352,10 @@ fn sentences(ignored: Vec<Finding>) -> Vec<String> {
             _ => format!(", and {} more", count - 1),
         };
         format!(
-            "{finding}{more}; the merge does without {}, but a node may not find rows through it: `compactor verify` \
-             lists what is wrong",
-            finding.component
+            "{} is damaged; the merge goes on without it, since it writes its own, but a node may not find rows through \
+             it. {}{more} (`compactor verify` lists all)",
+            finding.component,
+            finding.statement()
         )
     };
     by_file.into_values().map(sentence).collect()

@@ -27,7 +27,8 @@ use crate::text_table::{count, counted};
 /// are held against their types, which neither a merge nor `sstableverify -e` does. Damage does not
 /// stop the check where it can go on behind it. Files are only read.
 ///
-/// Exit code 3 if anything is damaged, 0 if not; notes are oddities that lose nothing. An SSTable that
+/// Exit code 3 if anything is damaged, 0 if not; notes are oddities that lose nothing. `merge` and the
+/// like refuse damage, except in what they write anew, such as filters and summaries. An SSTable that
 /// cannot be read at all does not keep the others from being checked: the exit code is then 3 if any
 /// is damaged, otherwise that of the worst failure.
 #[derive(Debug, clap::Args)]
@@ -173,7 +174,8 @@ fn text(report: &VerifyReport) -> String {
         let _ = writeln!(out, "{more}, not listed");
     }
     let outcome = match (report.is_damaged(), report.quick) {
-        (true, _) => "DAMAGED",
+        (true, _) if report.stops_merge => "DAMAGED",
+        (true, _) => "DAMAGED, but a merge can read it",
         (false, false) => "OK",
         (false, true) => "OK (quick)",
     };

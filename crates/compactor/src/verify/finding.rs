@@ -66,25 +66,26 @@ fn as_text<S: Serializer>(component: &Component, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(component.file_suffix())
 }
 
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: {}: {}",
-            self.severity,
-            self.path.display(),
-            self.structure
-        )?;
+impl Finding {
+    /// Place, structure, and what was expected and found.
+    pub(crate) fn statement(&self) -> String {
+        let mut text = format!("{}: {}", self.path.display(), self.structure);
         if let Some(offset) = self.offset {
-            write!(f, " at offset {offset}")?;
+            text += &format!(" at offset {offset}");
         }
         if let Some(position) = self.position {
-            write!(f, " at position {position} of the uncompressed data")?;
+            text += &format!(" at position {position} of the uncompressed data");
         }
         if let Some(partition) = &self.partition {
-            write!(f, " (partition {partition})")?;
+            text += &format!(" (partition {partition})");
         }
-        write!(f, ": expected {}, found {}", self.expected, self.found)
+        text + &format!(": expected {}, found {}", self.expected, self.found)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.severity, self.statement())
     }
 }
 
