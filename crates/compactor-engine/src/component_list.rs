@@ -156,14 +156,14 @@ impl ComponentList {
         }
         found.push((
             Component::Digest,
-            "whether Data.db is what was written cannot be told as a whole",
+            "Data.db as a whole cannot be checked",
         ));
         let is_compressed = self.has(Component::CompressionInfo)
             || toc.is_some_and(|toc| toc.contains(Component::CompressionInfo));
         if !is_compressed {
             found.push((
                 Component::Crc,
-                "whether the chunks of the uncompressed Data.db are what was written cannot be told",
+                "the chunks of the uncompressed Data.db cannot be checked",
             ));
         }
         found
@@ -230,7 +230,7 @@ impl ComponentList {
         for listed in toc.unknown() {
             if !self.foreign.iter().any(|name| name == listed) {
                 let expected = format!("a file {}", descriptor.file_name_of(listed));
-                let found = "no such file; what Cassandra does not find of an index it builds anew";
+                let found = "no such file; Cassandra rebuilds the files of an index that are missing";
                 add(false, Component::Toc, "toc", expected, found);
             }
         }

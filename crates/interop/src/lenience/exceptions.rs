@@ -30,7 +30,7 @@ const REFUSED: &[Listed] = &[
     (Component::Summary, "Summary.db", "summary.first_key"),
     (Component::Summary, "Summary.db", "summary.last_key"),
     // A merge reads once, and cannot tell whether CRC.db or Data.db is damaged before it has read all.
-    (Component::Crc, "Data.db", "data.crc"),
+    (Component::Crc, "Data.db", "chunk.crc"),
 ];
 
 /// Damage that only verification calls so: a node would not find rows, or not stream them.
