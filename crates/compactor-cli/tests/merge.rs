@@ -69,7 +69,11 @@ impl Dir {
 
     /// What a merge of intact inputs writes.
     fn expected(&self, inputs: &[&Path]) -> Files {
-        let out = merge(inputs, &self.path("out"), &["--complete", "--gc-before", "0"]);
+        let out = merge(
+            inputs,
+            &self.path("out"),
+            &["--complete", "--gc-before", "0"],
+        );
         assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
         let files = self.outputs();
         fs::remove_dir_all(self.path("out")).unwrap();
@@ -175,7 +179,11 @@ enum Outcome {
 /// Merges two inputs after `file` of one was changed.
 fn outcome(dir: &Dir, inputs: &[&Path], file: &Path, expected: &Files, what: &str) -> Outcome {
     // Nothing is old enough to be dropped unread.
-    let out = merge(inputs, &dir.path("out"), &["--complete", "--gc-before", "0"]);
+    let out = merge(
+        inputs,
+        &dir.path("out"),
+        &["--complete", "--gc-before", "0"],
+    );
     let message = text(&out.stdout) + &text(&out.stderr);
     assert!(!message.contains("panicked"), "{what}: {message}");
     if out.status.success() {
@@ -187,7 +195,10 @@ fn outcome(dir: &Dir, inputs: &[&Path], file: &Path, expected: &Files, what: &st
         fs::remove_dir_all(dir.path("out")).unwrap();
         return Outcome::DoneWithout;
     }
-    assert!(matches!(out.status.code(), Some(2 | 3)), "{what}: {message}");
+    assert!(
+        matches!(out.status.code(), Some(2 | 3)),
+        "{what}: {message}"
+    );
     // Damage shows where it is noticed: an offset in CompressionInfo.db leads to a wrong chunk of Data.db.
     let directory = file.parent().unwrap().to_str().unwrap();
     assert!(message.contains(directory), "{what}: {message}");
@@ -198,9 +209,15 @@ fn outcome(dir: &Dir, inputs: &[&Path], file: &Path, expected: &Files, what: &st
 /// What a merge may do without, since it writes its own.
 fn is_needed(file: &Path) -> bool {
     let name = file.to_str().unwrap();
-    !["Filter.db", "Summary.db", "CRC.db", "Digest.crc32", "TOC.txt"]
-        .iter()
-        .any(|component| name.ends_with(component))
+    ![
+        "Filter.db",
+        "Summary.db",
+        "CRC.db",
+        "Digest.crc32",
+        "TOC.txt",
+    ]
+    .iter()
+    .any(|component| name.ends_with(component))
 }
 
 #[test]

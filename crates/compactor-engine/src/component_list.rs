@@ -154,10 +154,7 @@ impl ComponentList {
         if fp_chance.is_some_and(|chance| chance != 1.0) {
             found.push((Component::Filter, REBUILT));
         }
-        found.push((
-            Component::Digest,
-            "Data.db as a whole cannot be checked",
-        ));
+        found.push((Component::Digest, "Data.db as a whole cannot be checked"));
         let is_compressed = self.has(Component::CompressionInfo)
             || toc.is_some_and(|toc| toc.contains(Component::CompressionInfo));
         if !is_compressed {
@@ -230,7 +227,8 @@ impl ComponentList {
         for listed in toc.unknown() {
             if !self.foreign.iter().any(|name| name == listed) {
                 let expected = format!("a file {}", descriptor.file_name_of(listed));
-                let found = "no such file; Cassandra rebuilds the files of an index that are missing";
+                let found =
+                    "no such file; Cassandra rebuilds the files of an index that are missing";
                 add(false, Component::Toc, "toc", expected, found);
             }
         }
