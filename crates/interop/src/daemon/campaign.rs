@@ -1,6 +1,8 @@
 //! All of it on one daemon: tables, flushes, the node's compaction, our commands, and the ways back.
 
 use std::fmt;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,7 +13,7 @@ use super::kind::Kind;
 use super::node::Node;
 use super::tables::{self, CHUNK_END, DICTIONARY, KEYSPACE, Table};
 use super::view::View;
-use super::workflows::{Workflows, live};
+use super::workflows::{By, Workflows, live};
 use super::{parity, snapshot, tools};
 
 /// Steps that can be left out.
@@ -145,6 +147,8 @@ impl Run<'_> {
         let scratch = tempfile::Builder::new()
             .prefix("compactor-rig-")
             .tempdir()?;
+        // The node runs as somebody else.
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755))?;
         let workflows = Workflows {
             compactor,
             scratch: scratch.path(),
@@ -177,15 +181,29 @@ impl Run<'_> {
         self.each("import beside again", |node, table| {
             workflows.import_beside(node, table, "flushed", "again")
         });
-        self.outcome.peak_memory = self.node.peak_memory()?;
-        self.node.stop()?;
+        self.stop()?;
         if part == Part::Whole {
             self.tools(compactor, scratch.path());
         }
-        self.each("swap", |node, table| workflows.swap(node, table));
+        self.each("swap of a strategy's outputs", |node, table| {
+            workflows.swap(node, table, By::Strategy)
+        });
+        self.node.start_again()?;
+        self.look("after a swap in place of a strategy's outputs")?;
+        self.each("import beside once more", |node, table| {
+            workflows.import_beside(node, table, "flushed", "once-more")
+        });
+        self.stop()?;
+        self.each("swap", |node, table| workflows.swap(node, table, By::Merge));
         self.verify_offline(part);
         self.node.start_again()?;
-        self.look("after a swap in place and a restart")?;
+        self.look("after a swap in place")?;
+        for table in self.tables.clone() {
+            for index in &table.indexes {
+                self.node
+                    .nodetool(&["rebuild_index", KEYSPACE, table.name, index])?;
+            }
+        }
         self.node.nodetool(&["compact", KEYSPACE])?;
         self.look("after the node's compaction of what was swapped in")?;
         let peak = self.node.peak_memory()?;
@@ -198,6 +216,13 @@ impl Run<'_> {
                 .push(format!("the node's log: {complaint}"));
         }
         Ok(())
+    }
+
+    /// Stops the daemon.
+    fn stop(&mut self) -> Result<()> {
+        let peak = self.node.peak_memory()?;
+        self.outcome.peak_memory = self.outcome.peak_memory.max(peak);
+        self.node.stop()
     }
 
     /// Makes the tables, and writes their rounds with a flush of all after each.

@@ -11,7 +11,7 @@ use super::kind::Kind;
 use super::node::Node;
 use super::tables::{self, KEYSPACE, Table};
 use super::view::View;
-use super::workflows::{Workflows, live};
+use super::workflows::{By, Workflows, live};
 use super::{snapshot, tools};
 
 /// Tables that are streamed: with and without compression, counters, statics, deletions and TTLs among them.
@@ -119,7 +119,7 @@ impl Run<'_> {
             scratch: self.scratch,
         };
         for table in self.tables.clone() {
-            if let Err(error) = workflows.swap(&second, table) {
+            if let Err(error) = workflows.swap(&second, table, By::Merge) {
                 self.failures
                     .push(format!("{}: swap: {error:#}", table.name));
             }

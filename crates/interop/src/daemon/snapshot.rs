@@ -80,7 +80,7 @@ pub(crate) fn import(
     if sstables.is_empty() {
         return Ok(());
     }
-    let place = node.place(&format!("import/{stage}"))?;
+    let place = node.place(&format!("import-{stage}"))?;
     let directory = place.join(KEYSPACE).join(table.name);
     copy(sstables, &directory)?;
     give_to_daemon(&place)?;

@@ -1,15 +1,16 @@
 //! The ways in which README.md brings an output back into a node.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
 use super::commands::Compactor;
 use super::node::Node;
-use super::process::give_to_daemon;
 use super::snapshot;
 use super::tables::{KEYSPACE, Table};
 
@@ -19,11 +20,35 @@ const BUILD: Duration = Duration::from_secs(120);
 /// What deleting files takes at most.
 const DELETION: Duration = Duration::from_secs(60);
 
+/// Size tiers that find something to do in four SSTables.
+const BY_STRATEGY: [&str; 7] = [
+    "--complete",
+    "--strategy",
+    "SizeTieredCompactionStrategy",
+    "--min-threshold",
+    "2",
+    "--max-threshold",
+    "3",
+];
+
 /// What the workflows share.
 pub(crate) struct Workflows<'a> {
     pub(crate) compactor: &'a Compactor,
-    /// Where outputs go, outside of the node's home.
+    /// Where outputs go, outside of the node's home, and where the node can get at them.
     pub(crate) scratch: &'a Path,
+}
+
+/// What a stopped node's SSTables are rewritten by before they are swapped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum By {
+    Merge,
+    Strategy,
+}
+
+/// A run of ours, as its JSON report has it.
+struct Outputs {
+    report: Value,
+    data_files: Vec<PathBuf>,
 }
 
 impl Workflows<'_> {
@@ -35,28 +60,23 @@ impl Workflows<'_> {
         tag: &str,
         stage: &str,
     ) -> Result<()> {
-        let output = self.output(stage, table);
         let input = snapshot::directory(node, table, tag)?;
-        let outputs =
-            self.compactor
-                .rewrite("merge", &input, &output, &["--complete", "--verify"])?;
-        snapshot::import(node, table, &outputs, stage)
+        let output = self.output(stage, table);
+        let outputs = self.rewrite("merge", &input, &output, &["--complete", "--verify"])?;
+        import_as_printed(node, &outputs)
     }
 
     /// Truncates the table and imports the major compaction of a snapshot.
     pub(crate) fn replace_by_major(&self, node: &mut Node, table: &Table, tag: &str) -> Result<()> {
-        let output = self.output("major", table);
         let input = snapshot::directory(node, table, tag)?;
-        let mut outputs = Vec::new();
         // The node's own compaction may have left nothing.
-        if !snapshot::data_files(&input)?.is_empty() {
-            let options = ["--complete", "--major"];
-            outputs = self
-                .compactor
-                .rewrite("compact", &input, &output, &options)?;
+        if snapshot::data_files(&input)?.is_empty() {
+            return truncate(node, table);
         }
+        let output = self.output("major", table);
+        let outputs = self.rewrite("compact", &input, &output, &["--complete", "--major"])?;
         truncate(node, table)?;
-        snapshot::import(node, table, &outputs, "major")?;
+        import_as_printed(node, &outputs)?;
         make_views_again(node, table)
     }
 
@@ -67,69 +87,152 @@ impl Workflows<'_> {
         table: &Table,
         tag: &str,
     ) -> Result<()> {
-        let output = self.output("strategy", table);
         let input = snapshot::directory(node, table, tag)?;
-        let (input, place) = (input.display().to_string(), output.display().to_string());
-        let ran = self.compactor.run(&[
-            "compact",
-            &input,
-            "--output",
-            &place,
-            "--complete",
-            "--strategy",
-            "SizeTieredCompactionStrategy",
-            "--min-threshold",
-            "2",
-            "--max-threshold",
-            "3",
-            "--format",
-            "json",
-            "--progress",
-            "none",
-        ])?;
-        let report: Value = serde_json::from_str(&ran.stdout)?;
-        let kept = report["untouched"]
+        let output = self.output("strategy", table);
+        let outputs = self.rewrite("compact", &input, &output, &BY_STRATEGY)?;
+        let kept = outputs.report["untouched"]
             .as_array()
             .context("untouched SSTables")?;
-        let mut sstables = snapshot::data_files(&output)?;
-        for path in kept {
-            sstables.push(PathBuf::from(path.as_str().context("a path")?));
-        }
+        let kept = kept
+            .iter()
+            .map(|path| Ok(PathBuf::from(path.as_str().context("a path")?)));
+        let kept = kept.collect::<Result<Vec<_>>>()?;
         truncate(node, table)?;
-        snapshot::import(node, table, &sstables, "strategy")?;
+        import_as_printed(node, &outputs)?;
+        snapshot::import(node, table, &kept, "kept")?;
         make_views_again(node, table)
     }
 
-    /// Puts the merge of everything that a stopped node has of a table in its place.
-    pub(crate) fn swap(&self, node: &Node, table: &Table) -> Result<()> {
-        let output = self.output("swap", table);
+    /// Rewrites everything that a stopped node has of a table, and swaps the outputs for their inputs.
+    pub(crate) fn swap(&self, node: &Node, table: &Table, by: By) -> Result<()> {
         let directory = node.table_directory(KEYSPACE, table.name)?;
-        let inputs = live(&directory)?;
-        let mut arguments = vec!["merge".to_owned()];
-        arguments.extend(inputs.iter().map(|data| data.display().to_string()));
-        arguments.extend(["--output".to_owned(), output.display().to_string()]);
-        arguments.extend(["--complete", "--verify", "--progress", "none"].map(str::to_owned));
-        if inputs.is_empty() {
+        let before = live(&directory)?;
+        if before.is_empty() {
             return Ok(());
         }
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        self.compactor.run(&arguments)?;
-        let away = self.output("swapped", table);
-        fs::create_dir_all(&away)?;
-        for data in &inputs {
+        let (stage, command, options) = match by {
+            By::Merge => ("swap-merge", "merge", &["--complete", "--verify"][..]),
+            By::Strategy => ("swap-strategy", "compact", &BY_STRATEGY[..]),
+        };
+        let output = self.output(stage, table);
+        let outputs = self.rewrite(command, &directory, &output, options)?;
+        if outputs.data_files.is_empty() {
+            return Ok(());
+        }
+        let away = self.output(&format!("{stage}-inputs"), table);
+        let indexes = index_files(&directory)?;
+        let swapped = self.compactor.run(&[
+            "swap",
+            &output.display().to_string(),
+            "--into",
+            &directory.display().to_string(),
+            "--inputs-to",
+            &away.display().to_string(),
+            "--format",
+            "json",
+        ])?;
+        let report: Value = serde_json::from_str(&swapped.stdout)?;
+        let count = |list: &str| report[list].as_array().map_or(0, Vec::len);
+        let after = live(&directory)?;
+        ensure!(
+            count("inputs") == snapshot::data_files(&away)?.len()
+                && count("outputs") == outputs.data_files.len()
+                && after.len() + count("inputs") == before.len() + count("outputs"),
+            "{} SSTables, then {}: {}",
+            before.len(),
+            after.len(),
+            swapped.stdout
+        );
+        ensure!(
+            index_files(&directory)? == indexes,
+            "SSTables of indexes have changed"
+        );
+        // The node must own what it is to compact away.
+        let owner = fs::metadata(&directory)?.uid();
+        for data in &after {
             for component in snapshot::components(data)? {
-                let name = component.file_name().context("a file name")?;
-                fs::copy(&component, away.join(name))?;
-                fs::remove_file(&component)?;
+                let found = fs::metadata(&component)?.uid();
+                ensure!(found == owner, "{} belongs to {found}", component.display());
             }
         }
-        snapshot::copy(&snapshot::data_files(&output)?, &directory)?;
-        give_to_daemon(&directory)
+        Ok(())
+    }
+
+    /// Runs one of our commands that rewrite; its outputs must be sound.
+    fn rewrite(
+        &self,
+        command: &str,
+        input: &Path,
+        output: &Path,
+        options: &[&str],
+    ) -> Result<Outputs> {
+        let (input, place) = (input.display().to_string(), output.display().to_string());
+        let mut arguments = vec![command, &input, "--output", &place];
+        arguments.extend(options);
+        arguments.extend(["--format", "json", "--progress", "none"]);
+        let ran = self.compactor.run(&arguments)?;
+        let data_files = snapshot::data_files(output)?;
+        for data in &data_files {
+            self.compactor
+                .run(&["verify", &data.display().to_string()])
+                .with_context(|| format!("output of {command}"))?;
+        }
+        Ok(Outputs {
+            report: serde_json::from_str(&ran.stdout)?,
+            data_files,
+        })
     }
 
     fn output(&self, workflow: &str, table: &Table) -> PathBuf {
-        self.scratch.join(workflow).join(table.name)
+        self.scratch
+            .join(format!("import-{workflow}"))
+            .join(table.name)
     }
+}
+
+/// Runs the command that the run printed for it, nothing else: the node must take every output.
+fn import_as_printed(node: &mut Node, outputs: &Outputs) -> Result<()> {
+    if outputs.data_files.is_empty() {
+        return Ok(());
+    }
+    let commands = outputs.report["commands"].as_array();
+    let import = commands
+        .into_iter()
+        .flatten()
+        .find(|command| command["purpose"] == "import");
+    let words: Vec<&str> = import.context("no command to import")?["argv"]
+        .as_array()
+        .context("arguments")?
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let ["nodetool", arguments @ ..] = &words[..] else {
+        bail!("not a command of nodetool: {words:?}")
+    };
+    let printed = node.nodetool(arguments)?;
+    for data in &outputs.data_files {
+        ensure!(
+            !data.exists(),
+            "nodetool import left {}: {printed}",
+            data.display()
+        );
+    }
+    Ok(())
+}
+
+/// Files of old secondary indexes, which have directories of their own in the table's.
+fn index_files(directory: &Path) -> Result<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() && name.starts_with('.') {
+            for entry in fs::read_dir(&path)? {
+                found.insert(entry?.path());
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Data.db of the SSTables that a table has now.
@@ -139,9 +242,18 @@ pub(crate) fn live(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Truncation empties a table's views as well, and an import fills none: they have to be made again.
+/// Drops and creates a table's materialized views, as README.md says.
+///
+/// ColumnFamilyStore.truncateBlocking truncates the views too, and SSTableImporter writes nothing to them. The build that
+/// truncation starts (ViewManager.build) returns at once, since system.built_views still has the view.
 fn make_views_again(node: &mut Node, table: &Table) -> Result<()> {
     for (view, create) in &table.views {
+        let query = format!("SELECT * FROM {KEYSPACE}.{view}");
+        let count = node.client()?.rows(&query)?.rows.len();
+        ensure!(
+            count == 0,
+            "{view} has {count} rows after TRUNCATE and import: README.md says that it is empty"
+        );
         let drop = format!("DROP MATERIALIZED VIEW {KEYSPACE}.{view}");
         node.client()?.run(&[drop, table.fill(create)])?;
         let begin = Instant::now();

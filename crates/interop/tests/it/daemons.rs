@@ -2,7 +2,7 @@
 
 use interop::daemon::{Campaign, Kind, Part, skip};
 
-/// The newest 5.0 as it is by default, and 6.0, with some of the tables.
+/// The newest 5.0 as it is by default and with the BTI format, and 6.0, with some of the tables.
 #[test]
 fn daemons() {
     if std::env::var("COMPACTOR_DAEMONS").is_err() {
@@ -22,7 +22,8 @@ fn daemons() {
         "MixedCase",
         "chunk_end",
     ];
-    let parts: [(&str, &[&str]); 2] = [
+    let parts: [(&str, &[&str]); 3] = [
+        ("5.0.9-da", &["statics", "counters"]),
         (
             "5.0.9",
             &["all_types", "counters", "sai", "base", "dropped", "deflate"],

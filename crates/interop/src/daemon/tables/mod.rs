@@ -40,6 +40,8 @@ pub struct Table {
     pub(crate) queries: Vec<String>,
     /// Materialized views of it: names, and the statements that make them.
     pub(crate) views: Vec<(&'static str, &'static str)>,
+    /// Old secondary indexes of it, which have SSTables of their own.
+    pub(crate) indexes: Vec<&'static str>,
     /// What nodetool is told after the second flush.
     pub(crate) nodetool: Vec<&'static str>,
     /// The first major release that has it.
@@ -73,6 +75,7 @@ impl Table {
             rounds: (0..ROUNDS).map(round).collect(),
             queries: Vec::new(),
             views: Vec::new(),
+            indexes: Vec::new(),
             nodetool: Vec::new(),
             since: 4,
         }
@@ -106,6 +109,12 @@ impl Table {
     fn view(mut self, name: &'static str, create: &'static str) -> Self {
         self.views.push((name, create));
         self.after(create)
+    }
+
+    /// An old secondary index, by its name and what it is on.
+    fn index(mut self, name: &'static str, target: &str) -> Self {
+        self.indexes.push(name);
+        self.after(&format!("CREATE INDEX {name} ON $t ({target})"))
     }
 
     fn nodetool(mut self, arguments: &[&'static str]) -> Self {
