@@ -3,7 +3,7 @@
 //! Cassandra opens each, reads it to its end and runs its extended verifier; ours verifies, merges, dumps and tells what it
 //! says of itself. What all three of Cassandra's find nothing in, none of ours may refuse, and the merge must hold the rows
 //! that Cassandra reads; what both its reader and its verifier refuse, ours must not take without a word. The exceptions,
-//! by kind, are in [`exceptions`].
+//! by kind, are in `exceptions`.
 
 mod campaign;
 mod case;
