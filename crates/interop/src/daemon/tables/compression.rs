@@ -38,7 +38,9 @@ pub(super) fn tables(kind: Kind) -> Vec<Table> {
         KEYSPACE,
         DICTIONARY,
     ];
-    tables.push(chunk_end(kind));
+    if kind.takes_exact_chunks() {
+        tables.push(chunk_end(kind));
+    }
     tables.push(table(DICTIONARY, dictionary).nodetool(&train).since(6));
     tables
 }
