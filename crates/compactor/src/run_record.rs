@@ -129,11 +129,13 @@ impl RecordedOutput {
     fn of(staged: &Path, to: &Path) -> Result<RecordedOutput> {
         let descriptor = parse(staged)?;
         let present = ComponentList::known(&descriptor)?.present;
-        let digest = descriptor.path(Component::Digest);
-        let digest = match fs::read_to_string(&digest) {
-            Ok(text) => Some(text.trim().to_owned()),
-            Err(e) if e.kind() == ErrorKind::NotFound => None,
-            Err(e) => return Err(Error::file("read", digest)(e)),
+        let digest = match present.iter().any(|(c, _)| *c == Component::Digest) {
+            true => {
+                let path = descriptor.path(Component::Digest);
+                let text = fs::read_to_string(&path).map_err(Error::file("read", path))?;
+                Some(text.trim().to_owned())
+            }
+            false => None,
         };
         let data_path = to.join(descriptor.file_name(Component::Data));
         let files = present.into_iter().map(|(component, bytes)| OutputFile {

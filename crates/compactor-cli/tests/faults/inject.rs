@@ -102,7 +102,11 @@ impl Injection {
         calls.sort();
         let call = **random.of(&calls);
         let first = 1 + random.below(known.calls[call]);
-        let error = *random.of(ERRORS);
+        let error = match *random.of(ERRORS) {
+            // The C library takes it for the end of the directory.
+            "ENOENT" if call == "getdents64" => "EIO",
+            error => error,
+        };
         let when = match random.below(6) {
             0..3 => first.to_string(),
             // The standard library calls again what was interrupted, for ever.

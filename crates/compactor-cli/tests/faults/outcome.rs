@@ -136,6 +136,9 @@ fn is_hidden(path: &Path) -> bool {
 
 /// What a run left: whole SSTables that were wanted, and what the next run removes.
 fn check_left_over(known: &Known, tried: &Tried, out: &Path) -> Result<(), String> {
+    if tried.is_swap {
+        return check_second_run(known, tried, out);
+    }
     let left = files_below(out);
     let is_data = |path: &Path| path.to_string_lossy().ends_with("-Data.db");
     let mut whole: Vec<PathBuf> = Vec::new();
@@ -163,7 +166,12 @@ fn check_left_over(known: &Known, tried: &Tried, out: &Path) -> Result<(), Strin
     if !out.exists() {
         return Ok(());
     }
-    // Everything else goes with the next run.
+    check_second_run(known, tried, out)
+}
+
+/// The same command, run again: it finishes what was begun, or removes it and begins anew.
+fn check_second_run(known: &Known, tried: &Tried, out: &Path) -> Result<(), String> {
+    let is_done = tried.is_swap && files_below(out) == known.good;
     let next = Command::new(compactor())
         .args(tried.arguments(out))
         .output();
@@ -172,7 +180,8 @@ fn check_left_over(known: &Known, tried: &Tried, out: &Path) -> Result<(), Strin
         // It wants a directory of its own, and says so.
         return Ok(());
     }
-    if !next.status.success() {
+    // Of a finished swap there is nothing left to swap.
+    if !next.status.success() && !is_done {
         let told = String::from_utf8_lossy(&next.stderr).into_owned();
         return Err(format!("the next run does not work: {told}"));
     }

@@ -21,6 +21,9 @@ pub fn compactor() -> String {
 /// A backend that may take ten minutes to give up, and that nobody gets unasked.
 pub const TOKIO_URING: &str = "tokio-uring";
 
+/// Of the generated table.
+const KEYSPACE: &str = "generated";
+
 /// File names and their content.
 pub type Files = BTreeMap<PathBuf, Vec<u8>>;
 
@@ -29,6 +32,8 @@ pub struct Tried {
     pub name: &'static str,
     /// With `OUT` for the output directory.
     arguments: Vec<String>,
+    /// It finds a table and a merge of it below `OUT`, and changes both.
+    pub is_swap: bool,
     known: OnceLock<Known>,
 }
 
@@ -119,6 +124,10 @@ impl Setting {
         for backend in ["uring", "threads"] {
             self.add("verify", &format!("verify IN --backend {backend}"));
         }
+        let table = self.inputs.file_name().unwrap().to_str().unwrap();
+        let swap =
+            format!("swap OUT/merged --into OUT/data/{KEYSPACE}/{table} --inputs-to OUT/inputs");
+        self.add("swap", &swap);
         self.add("dump", "dump IN");
         self.add("metadata", "metadata IN --format json");
     }
@@ -129,6 +138,7 @@ impl Setting {
         self.commands.push(Tried {
             name,
             arguments: words.map(|word| word.replace("IN", inputs)).collect(),
+            is_swap: name == "swap",
             known: OnceLock::new(),
         });
     }
@@ -138,6 +148,7 @@ impl Setting {
             let (good, printed) = self.without_faults(tried);
             let directory = self.new_directory();
             let out = directory.join("out");
+            self.prepare(tried, &out);
             let calls = inject::count_calls(&tried.arguments(&out), &directory);
             assert!(
                 files_below(&out) == good,
@@ -156,6 +167,7 @@ impl Setting {
     fn without_faults(&self, tried: &Tried) -> (Files, Vec<u8>) {
         let directory = self.new_directory();
         let out = directory.join("out");
+        self.prepare(tried, &out);
         let output = Command::new(compactor())
             .args(tried.arguments(&out))
             .output();
@@ -165,6 +177,27 @@ impl Setting {
         let files = files_below(&out);
         fs::remove_dir_all(directory).unwrap();
         (files, output.stdout)
+    }
+
+    /// Makes what a command finds below its output directory: for a swap a table, and a merge of it.
+    fn prepare(&self, tried: &Tried, out: &Path) {
+        if !tried.is_swap {
+            return;
+        }
+        let table = self.inputs.file_name().unwrap();
+        let table = out.join("data").join(KEYSPACE).join(table);
+        fs::create_dir_all(&table).unwrap();
+        for name in self.before.keys() {
+            fs::copy(self.inputs.join(name), table.join(name)).unwrap();
+        }
+        let merged = Command::new(compactor())
+            .arg("merge")
+            .arg(&table)
+            .args(["--complete", "--now", "1800000000", "--output"])
+            .arg(out.join("merged"))
+            .output()
+            .unwrap();
+        assert!(merged.status.success(), "{merged:?}");
     }
 
     pub fn command(&self, name: &str, with: &str) -> &Tried {
@@ -192,6 +225,7 @@ impl Setting {
     ) -> Result<(), String> {
         let directory = self.new_directory();
         let out = directory.join("out");
+        self.prepare(tried, &out);
         let mut line = vec![compactor()];
         line.extend(tried.arguments(&out));
         let line = wrap(&line);
@@ -222,6 +256,10 @@ pub fn files_below(directory: &Path) -> Files {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => left.push(path),
+                // Records of a swap: they say where files are, and which, never the same twice.
+                false
+                    if path.ends_with("merged/compactor-run.json")
+                        || path.ends_with("merged/compactor-swap.json") => {}
                 false => {
                     let name = path.strip_prefix(directory).unwrap().to_owned();
                     files.insert(name, fs::read(path).unwrap());
