@@ -83,37 +83,42 @@ impl InputsAtOpen {
     /// Looks at inputs that are about to be opened. `purges`: the run may drop tombstones, so that
     /// SSTables that appear beside the inputs matter.
     ///
-    /// An input that cannot be looked at is left out: opening it fails and says why.
-    pub fn look(inputs: &[PathBuf], purges: bool) -> InputsAtOpen {
+    /// An input that is missing is left out: opening it fails and says so.
+    ///
+    /// # Errors
+    /// An input or its directory cannot be looked up.
+    pub fn look(inputs: &[PathBuf], purges: bool) -> Result<InputsAtOpen> {
         let mut seen = Vec::with_capacity(inputs.len());
         let mut directories = BTreeMap::new();
         for data_path in inputs {
-            let Ok(data) = FileIdentity::of(data_path) else {
+            let Some(data) = identity_of(data_path)? else {
                 continue;
             };
-            let statistics = Descriptor::parse(data_path).ok().and_then(|file| {
-                FileIdentity::of(&file.descriptor.path(Component::Statistics)).ok()
-            });
+            let statistics = match Descriptor::parse(data_path) {
+                Ok(file) => identity_of(&file.descriptor.path(Component::Statistics))?,
+                Err(_) => None,
+            };
             seen.push(InputAtOpen {
                 data_path: data_path.clone(),
                 data,
                 statistics,
             });
             // A named input may be a symbolic link: its own directory is where a node works.
-            let own = data_path.canonicalize().ok();
-            let own = own.as_deref().and_then(Path::parent);
-            let Some(own) = own.filter(|directory| !is_staging(directory)) else {
+            let own = data_path.canonicalize();
+            let own = own.map_err(Error::file("look up", data_path))?;
+            let Some(own) = own.parent().filter(|directory| !is_staging(directory)) else {
                 continue;
             };
             if !directories.contains_key(own) {
-                let names = purges.then(|| data_names(own).unwrap_or_default());
+                let names = purges.then(|| data_names(own)).transpose();
+                let names = names.map_err(Error::file("list", own))?;
                 directories.insert(own.to_owned(), names);
             }
         }
-        InputsAtOpen {
+        Ok(InputsAtOpen {
             inputs: seen,
             directories,
-        }
+        })
     }
 
     /// The inputs, in the order in which they were named.
@@ -185,6 +190,15 @@ fn is_data(path: &Path) -> bool {
     Descriptor::parse(path).is_ok_and(|file| file.component == Some(Component::Data))
 }
 
+/// The file's identity; `None` if there is none.
+fn identity_of(path: &Path) -> Result<Option<FileIdentity>> {
+    match FileIdentity::of(path) {
+        Ok(identity) => Ok(Some(identity)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::file("look up", path)(e)),
+    }
+}
+
 fn data_names(directory: &Path) -> std::io::Result<BTreeSet<OsString>> {
     let mut names = BTreeSet::new();
     for entry in compactor_io::read_dir(directory)? {
@@ -219,12 +233,12 @@ mod tests {
     #[test]
     fn inputs_that_are_gone_or_replaced_are_refused() {
         let (_temp, inputs) = directory();
-        let seen = InputsAtOpen::look(&inputs, false);
+        let seen = InputsAtOpen::look(&inputs, false).unwrap();
         seen.look_again().unwrap();
         fs::write(&inputs[0], "longer").unwrap();
         assert_refused(&seen, "is another file now");
 
-        let seen = InputsAtOpen::look(&inputs, false);
+        let seen = InputsAtOpen::look(&inputs, false).unwrap();
         let other = inputs[0].with_file_name("other");
         fs::write(&other, "longer").unwrap();
         fs::rename(&other, &inputs[0]).unwrap();
@@ -237,8 +251,8 @@ mod tests {
     fn new_sstables_matter_where_tombstones_were_purged() {
         let (temp, inputs) = directory();
         let (keeps, purges) = (
-            InputsAtOpen::look(&inputs, false),
-            InputsAtOpen::look(&inputs, true),
+            InputsAtOpen::look(&inputs, false).unwrap(),
+            InputsAtOpen::look(&inputs, true).unwrap(),
         );
         fs::write(temp.path().join("oa-3-big-TOC.txt"), "").unwrap();
         purges.look_again().unwrap();
@@ -250,7 +264,7 @@ mod tests {
     #[test]
     fn an_unfinished_transaction_is_refused() {
         let (temp, inputs) = directory();
-        let seen = InputsAtOpen::look(&inputs, false);
+        let seen = InputsAtOpen::look(&inputs, false).unwrap();
         let log = temp.path().join(transaction_log::file_name(
             compactor_sstable::Version::Oa,
             5,

@@ -69,7 +69,7 @@ impl MergeJob {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
         refuse_duplicates(&options.inputs)?;
-        let at_open = look_at_inputs(&options);
+        let at_open = look_at_inputs(&options)?;
         let mut inputs =
             open_inputs(&io, &mut options).map_err(|error| at_open.reason_for(error))?;
         newest_first(&mut inputs);
@@ -94,7 +94,7 @@ impl MergeJob {
         }
         refuse_duplicates(&options.inputs)?;
         let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
-        let at_open = look_at_inputs(&options);
+        let at_open = look_at_inputs(&options)?;
         let mut inputs =
             open_inputs(&io, &mut options).map_err(|error| at_open.reason_for(error))?;
         let at_open = Some(at_open);
@@ -103,7 +103,11 @@ impl MergeJob {
         // All are to be of one table.
         union_of(&inputs)?;
         refuse_mixed_partitioners(&inputs, &Surroundings::Unknown)?;
-        let next = next_id(&options.output_directory, &inputs, options.scope.named())?;
+        let next = next_id(
+            &options.output_directory,
+            &options.inputs,
+            options.scope.named(),
+        )?;
         // All stay open while the first ones are merged.
         let buffer_bytes = buffer_bytes(&options, &inputs);
         for input in inputs {
@@ -352,8 +356,8 @@ impl MergeJob {
     }
 }
 
-fn look_at_inputs(options: &MergeOptions) -> Arc<InputsAtOpen> {
-    Arc::new(InputsAtOpen::look(&options.inputs, options.may_purge()))
+fn look_at_inputs(options: &MergeOptions) -> Result<Arc<InputsAtOpen>> {
+    InputsAtOpen::look(&options.inputs, options.may_purge()).map(Arc::new)
 }
 
 /// Opens what is to be merged, of which the options no longer tell then: each knows its path.
@@ -568,7 +572,13 @@ pub fn decide_settings(
             &options.output_directory,
             version,
             options.id.map_or_else(
-                || next_id(&options.output_directory, inputs, options.scope.named()),
+                || {
+                    next_id(
+                        &options.output_directory,
+                        &options.inputs,
+                        options.scope.named(),
+                    )
+                },
                 Ok,
             )?,
         ),

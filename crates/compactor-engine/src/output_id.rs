@@ -10,38 +10,33 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 
 use crate::error::{Error, Result};
-use crate::input::InputSstable;
 
 /// Of Linux, on every architecture. `EPERM`, which is of the same kind to the standard library, says nothing
 /// about who may list a directory.
 const EACCES: i32 = 13;
 
-/// The output's id: behind those of the inputs, of what the directory has, and of these other SSTables
-/// of the table.
+/// The output's id: behind those of the inputs (their `Data.db`), of what the directory has, and of these other
+/// SSTables of the table.
 ///
 /// # Errors
 /// A directory that cannot be listed, or no id is left.
 pub fn next_id(
     output_directory: &Path,
-    inputs: &[InputSstable],
+    inputs: &[PathBuf],
     others: &[PathBuf],
 ) -> Result<SstableId> {
-    if inputs
-        .iter()
-        .any(|i| matches!(i.descriptor.id, SstableId::Uuid { .. }))
-    {
+    let id_of = |path: &PathBuf| Some(Descriptor::parse(path).ok()?.descriptor.id);
+    let mut taken: Vec<SstableId> = inputs.iter().filter_map(id_of).collect();
+    if taken.iter().any(|id| matches!(id, SstableId::Uuid { .. })) {
         return new_uuid_id();
     }
-    let mut taken: Vec<SstableId> = inputs.iter().map(|i| i.descriptor.id).collect();
     taken.extend(ids_in(output_directory)?);
-    let other = |path: &PathBuf| Some(Descriptor::parse(path).ok()?.descriptor.id);
-    taken.extend(others.iter().filter_map(other));
+    taken.extend(others.iter().filter_map(id_of));
     // What lies beside the inputs, or in the table that they are a snapshot of, is not to be
     // overwritten when the output is put there. There may be tens of thousands of them: each directory is
     // listed once.
     let mut directories: BTreeSet<PathBuf> = BTreeSet::new();
-    for input in inputs {
-        let data = input.data_path();
+    for data in inputs {
         let data = data.canonicalize().map_err(Error::file("open", data))?;
         let beside = data.ancestors().skip(1).take(3);
         for directory in beside {

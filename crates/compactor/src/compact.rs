@@ -16,7 +16,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use compactor_engine::component_list::ComponentList;
-use compactor_engine::input::InputSstable;
 use compactor_engine::inputs_at_open::InputsAtOpen;
 use compactor_engine::merge_job::Scope;
 use compactor_engine::output_claim::OutputClaim;
@@ -95,7 +94,7 @@ impl Compaction {
                 "a compaction makes one SSTable of those that it takes: name no greatest size",
             ));
         }
-        let at_open = InputsAtOpen::look(&request.merges.inputs, request.merges.may_purge());
+        let at_open = InputsAtOpen::look(&request.merges.inputs, request.merges.may_purge())?;
         let table = TableState::open(&io, &request.merges)?;
         Ok(Compaction {
             io,
@@ -334,31 +333,13 @@ impl Compaction {
     /// Behind everything that lies around the inputs. `None` where ids are UUIDs, which every merge
     /// makes for itself.
     fn first_id(&self) -> Result<Option<SstableId>> {
-        let paths = &self.request.merges.inputs;
-        let mut one_of_each: Vec<InputSstable> = Vec::new();
-        let mut directories: Vec<&Path> = Vec::new();
-        for path in paths {
-            let Ok(file) = Descriptor::parse(path) else {
-                continue;
-            };
-            if matches!(file.descriptor.id, SstableId::Uuid { .. }) {
-                return Ok(None);
-            }
-            let directory = path.parent().unwrap_or(Path::new(""));
-            if directories.contains(&directory) {
-                continue;
-            }
-            // A damaged one has an id all the same, but another will do.
-            if let Ok(input) = InputSstable::open(&self.io, path, self.request.merges.read_mode) {
-                directories.push(directory);
-                one_of_each.push(input);
-            }
-        }
-        Ok(Some(next_id(
-            &self.request.merges.output_directory,
-            &one_of_each,
-            self.request.merges.scope.named(),
-        )?))
+        let merges = &self.request.merges;
+        let next = next_id(
+            &merges.output_directory,
+            &merges.inputs,
+            merges.scope.named(),
+        )?;
+        Ok(Some(next).filter(|id| !matches!(id, SstableId::Uuid { .. })))
     }
 }
 

@@ -103,8 +103,8 @@ impl Injection {
         let call = **random.of(&calls);
         let first = 1 + random.below(known.calls[call]);
         let error = match *random.of(ERRORS) {
-            // The C library takes it for the end of the directory.
-            "ENOENT" if call == "getdents64" => "EIO",
+            // The C library takes it for the end of the directory; and what is gone need not be removed.
+            "ENOENT" if ["getdents64", "unlink", "unlinkat"].contains(&call) => "EIO",
             error => error,
         };
         let when = match random.below(6) {
