@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{
     CollectorSettings, EncodingStats, SerializationHeader, StatsMetadata,
 };
@@ -103,11 +104,7 @@ impl MergeJob {
         // All are to be of one table.
         union_of(&inputs)?;
         refuse_mixed_partitioners(&inputs, &Surroundings::Unknown)?;
-        let next = next_id(
-            &options.output_directory,
-            &options.inputs,
-            options.scope.named(),
-        )?;
+        let next = id_behind(&inputs, &options)?;
         // All stay open while the first ones are merged.
         let buffer_bytes = buffer_bytes(&options, &inputs);
         for input in inputs {
@@ -356,6 +353,11 @@ impl MergeJob {
     }
 }
 
+fn id_behind(inputs: &[InputSstable], options: &MergeOptions) -> Result<SstableId> {
+    let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
+    next_id(&options.output_directory, &paths, options.scope.named())
+}
+
 fn look_at_inputs(options: &MergeOptions) -> Result<Arc<InputsAtOpen>> {
     InputsAtOpen::look(&options.inputs, options.may_purge()).map(Arc::new)
 }
@@ -571,16 +573,7 @@ pub fn decide_settings(
         descriptor: Descriptor::new(
             &options.output_directory,
             version,
-            options.id.map_or_else(
-                || {
-                    next_id(
-                        &options.output_directory,
-                        &options.inputs,
-                        options.scope.named(),
-                    )
-                },
-                Ok,
-            )?,
+            options.id.map_or_else(|| id_behind(inputs, options), Ok)?,
         ),
         header,
         compression,
