@@ -157,7 +157,8 @@ pub fn value(cql_type: &CqlType, random: &mut Random) -> Vec<u8> {
         CqlType::Ascii => random.text().into_bytes(),
         CqlType::Utf8 => format!("{}{}", random.text(), random.pick(&["", "é", "😀"])).into_bytes(),
         CqlType::Bytes => random.bytes(4),
-        CqlType::Integer => random.bytes(20),
+        // At least one byte: inside tuples an empty one is encoded like null.
+        CqlType::Integer => [vec![random.next() as u8], random.bytes(19)].concat(),
         CqlType::Boolean => vec![random.below(3) as u8],
         CqlType::Byte => vec![integer as u8],
         CqlType::Short => (integer as i16).to_be_bytes().to_vec(),
