@@ -315,8 +315,16 @@ fn requests_that_make_no_sense() {
     let (one_table, other_table) = (in_table("a", 2), in_table("b", 3));
     fs::create_dir(dir.path("empty")).unwrap();
     let (out, empty, nowhere) = (dir.path("out"), dir.path("empty"), dir.path("nowhere"));
-    let cases: [Case<'_>; 8] = [
+    let below = dir.path("ks");
+    let cases: [Case<'_>; 9] = [
         ("no SSTables", vec![&empty], &[], 2, "no SSTables here"),
+        (
+            "some below",
+            vec![&below],
+            &[],
+            2,
+            "/ks/a-1c6ace40fad111e7b9cf000000000002 has some",
+        ),
         ("no such path", vec![&nowhere], &[], 2, "nowhere"),
         (
             "the same twice",

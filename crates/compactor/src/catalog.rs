@@ -115,11 +115,7 @@ fn find_files(paths: &[PathBuf]) -> Result<(Catalog, Vec<PathBuf>)> {
         if metadata.is_dir() {
             let mut found = list(path, &mut catalog.notes)?;
             if found.is_empty() {
-                return Err(Error::invalid(format!(
-                    "{}: no SSTables here (files named <version>-<id>-big-Data.db); name a table's \
-                     or snapshot's own directory",
-                    path.display()
-                )));
+                return Err(none_in(path));
             }
             catalog.sstables.append(&mut found);
             directories.push(path.clone());
@@ -325,6 +321,34 @@ fn secondary_index(path: &Path) -> Option<String> {
 }
 
 /// `Data.db` files of one directory, ascending by id.
+/// No SSTable is in `directory`. Names one below it that has some: `merge` writes to `OUTPUT/KEYSPACE/TABLE`.
+pub(crate) fn none_in(directory: &Path) -> Error {
+    let advice = match first_below(directory, 2) {
+        Some(below) => format!("{} has some", below.display()),
+        None => "name a table's or snapshot's own directory".to_owned(),
+    };
+    Error::invalid(format!(
+        "{}: no SSTables here (files named <version>-<id>-big-Data.db or -bti-Data.db); {advice}",
+        directory.display()
+    ))
+}
+
+/// The first directory with SSTables, by name, at most so many levels down. What cannot be listed has none.
+fn first_below(directory: &Path, levels: u32) -> Option<PathBuf> {
+    let mut below: Vec<PathBuf> = compactor_io::read_dir(directory)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir())
+        .collect();
+    below.sort_unstable();
+    below.into_iter().find_map(|path| {
+        if list(&path, &mut Vec::new()).is_ok_and(|found| !found.is_empty()) {
+            return Some(path);
+        }
+        (levels > 1).then(|| first_below(&path, levels - 1))?
+    })
+}
+
 fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut others = Vec::new();

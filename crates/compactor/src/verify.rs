@@ -219,7 +219,7 @@ pub fn verify(
 /// is missing, and of names that only [`verify`] can say something about.
 ///
 /// # Errors
-/// If the directory cannot be listed, or a node is at work in it.
+/// If the directory cannot be listed, a node is at work in it, or it has none.
 pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
     for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
@@ -237,6 +237,9 @@ pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
                 }
             }
         }
+    }
+    if found.is_empty() {
+        return Err(crate::catalog::none_in(directory));
     }
     Ok(found.into_iter().collect())
 }

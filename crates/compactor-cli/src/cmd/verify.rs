@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Context;
 use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
 use compactor::verify::{VerifyOptions, VerifyReport, find_sstables, verify};
-use compactor::{Error, ErrorKind, Observer};
+use compactor::{ErrorKind, Observer};
 use serde::Serialize;
 
 use super::dump::is_directory;
@@ -154,12 +154,7 @@ fn paths(inputs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             paths.insert(input.clone());
             continue;
         }
-        let found = find_sstables(input)?;
-        if found.is_empty() {
-            let what = "no SSTables here (files named <version>-<id>-big-Data.db)";
-            return Err(Error::invalid(format!("{}: {what}", input.display())).into());
-        }
-        paths.extend(found);
+        paths.extend(find_sstables(input)?);
     }
     Ok(paths.into_iter().collect())
 }

@@ -5,6 +5,8 @@ import java.nio.file.Path;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 
 import org.apache.cassandra.db.ColumnFamilyStore;
+import org.apache.cassandra.io.compress.CompressionMetadata;
+import org.apache.cassandra.io.compress.NoopCompressor;
 import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.IVerifier;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
@@ -67,7 +69,10 @@ final class Verify
         return findings.json();
     }
 
-    /** What {@code sstableverify -e} runs. */
+    /**
+     * What {@code sstableverify -e} runs. It seeks to the end of the content, and where a chunk ends there, into an empty
+     * one, which NoopCompressor writes as no bytes: Cassandra's own files fail the assertion of CompressionMetadata.Chunk.
+     */
     static void extended(ColumnFamilyStore cfs, SSTableReader reader)
     {
         IVerifier.Options options = IVerifier.options().extendedVerification(true).invokeDiskFailurePolicy(false).build();
@@ -75,5 +80,25 @@ final class Verify
         {
             verifier.verify();
         }
+        catch (RuntimeException e)
+        {
+            if (!endsInChunkOfNoBytes(reader) || !isAssertionOfChunk(e))
+                throw e;
+        }
+    }
+
+    private static boolean endsInChunkOfNoBytes(SSTableReader reader)
+    {
+        if (!reader.compression)
+            return false;
+        CompressionMetadata metadata = reader.getCompressionMetadata();
+        return metadata.compressor() instanceof NoopCompressor && metadata.dataLength % metadata.chunkLength() == 0;
+    }
+
+    private static boolean isAssertionOfChunk(Throwable e)
+    {
+        while (e.getCause() != null)
+            e = e.getCause();
+        return e instanceof AssertionError && e.getStackTrace()[0].getClassName().equals(CompressionMetadata.Chunk.class.getName());
     }
 }
