@@ -56,13 +56,18 @@ pub(crate) fn prepare_old(version: &str, fetch: bool) -> Result<Toolchain> {
 }
 
 /// The same of a release that runs as a daemon, with the version of logback that its distribution has.
-pub(crate) fn prepare_daemon(version: &str, logback: &str) -> Result<Toolchain> {
-    build(
-        "java-daemon",
-        &["src"],
-        version,
-        &[&format!("-Dlogback.version={logback}")],
-    )
+/// Before 4.0 it needs Thrift, and its nodetool cannot stay.
+pub(crate) fn prepare_daemon(version: &str, logback: &str, is_old: bool) -> Result<Toolchain> {
+    let logback = format!("-Dlogback.version={logback}");
+    if is_old {
+        return build(
+            "java-daemon",
+            &["src/compactor"],
+            version,
+            &["-Pthrift", &logback],
+        );
+    }
+    build("java-daemon", &["src"], version, &[&logback])
 }
 
 fn build(directory: &str, sources: &[&str], version: &str, maven: &[&str]) -> Result<Toolchain> {

@@ -61,9 +61,55 @@ pub(crate) fn write(home: &Path, kind: Kind, ports: Ports, seed: u16) -> Result<
     Ok(())
 }
 
+const SIZES: &str = "commitlog_sync_period: 10s
+commitlog_segment_size: 8MiB
+commitlog_total_space: 128MiB
+compaction_throughput: 0MiB/s
+memtable_heap_space: 96MiB
+memtable_offheap_space: 96MiB
+file_cache_size: 32MiB
+key_cache_size: 8MiB
+counter_cache_size: 8MiB
+materialized_views_enabled: true
+sasi_indexes_enabled: true
+# The node compacts what it is told to, when it is told to.
+autocompaction_on_startup_enabled: false
+read_request_timeout: 120s
+range_request_timeout: 120s
+write_request_timeout: 120s
+counter_write_request_timeout: 120s
+truncate_request_timeout: 120s
+request_timeout: 120s
+";
+
+/// The same before 4.0, where units are part of the names.
+const SIZES_3: &str = "commitlog_sync_period_in_ms: 10000
+commitlog_segment_size_in_mb: 8
+commitlog_total_space_in_mb: 128
+compaction_throughput_mb_per_sec: 0
+memtable_heap_space_in_mb: 96
+memtable_offheap_space_in_mb: 96
+file_cache_size_in_mb: 32
+key_cache_size_in_mb: 8
+counter_cache_size_in_mb: 8
+start_rpc: false
+read_request_timeout_in_ms: 120000
+range_request_timeout_in_ms: 120000
+write_request_timeout_in_ms: 120000
+counter_write_request_timeout_in_ms: 120000
+truncate_request_timeout_in_ms: 120000
+request_timeout_in_ms: 120000
+";
+
 fn yaml(home: &Path, kind: Kind, ports: Ports, seed: u16) -> String {
     let home = home.display();
     let more = kind.settings().join("\n");
+    let (sizes, seed) = if kind.major() < 4 {
+        // All nodes of a cluster have one port.
+        (SIZES_3, "127.0.0.1".to_owned())
+    } else {
+        (SIZES, format!("127.0.0.1:{seed}"))
+    };
     let Ports {
         storage, native, ..
     } = ports;
@@ -71,7 +117,7 @@ fn yaml(home: &Path, kind: Kind, ports: Ports, seed: u16) -> String {
         "cluster_name: interop
 partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 endpoint_snitch: SimpleSnitch
-seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{{seeds: \"127.0.0.1:{seed}\"}}]}}]
+seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{{seeds: \"{seed}\"}}]}}]
 listen_address: 127.0.0.1
 rpc_address: 127.0.0.1
 storage_port: {storage}
@@ -84,32 +130,13 @@ saved_caches_directory: {home}/saved_caches
 hints_directory: {home}/hints
 cdc_raw_directory: {home}/cdc_raw
 commitlog_sync: periodic
-commitlog_sync_period: 10s
-commitlog_segment_size: 8MiB
-commitlog_total_space: 128MiB
-compaction_throughput: 0MiB/s
 concurrent_compactors: 1
 native_transport_max_threads: 8
 concurrent_reads: 8
 concurrent_writes: 8
 concurrent_counter_writes: 8
-memtable_heap_space: 96MiB
-memtable_offheap_space: 96MiB
-file_cache_size: 32MiB
-key_cache_size: 8MiB
-counter_cache_size: 8MiB
-materialized_views_enabled: true
-sasi_indexes_enabled: true
-# The node compacts what it is told to, when it is told to.
-autocompaction_on_startup_enabled: false
 auto_snapshot: false
-read_request_timeout: 120s
-range_request_timeout: 120s
-write_request_timeout: 120s
-counter_write_request_timeout: 120s
-truncate_request_timeout: 120s
-request_timeout: 120s
-{more}
+{sizes}{more}
 "
     )
 }

@@ -32,7 +32,8 @@ const CURSORS: &str = "6.0-alpha2-cursors";
 
 impl Kind {
     /// Every kind, oldest release first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        kind("3.11.19", "3.11.19", "me", &[]),
         kind("4.1.10", "4.1.10", "nb", &[FLUSH]),
         kind("5.0.5", "5.0.5", "nb", &[FLUSH, MASKING]),
         kind("5.0.5-oa", "5.0.5", "oa", &[FLUSH, MASKING, NONE]),
@@ -69,7 +70,7 @@ impl Kind {
     /// The logback of the release's distribution: older ones have bindings that newer slf4j does not see.
     pub(crate) fn logback(&self) -> &'static str {
         match self.release {
-            "4.1.10" | "5.0.5" => "1.2.12",
+            "3.11.19" | "4.1.10" | "5.0.5" => "1.2.12",
             _ => "1.5.18",
         }
     }
@@ -77,6 +78,11 @@ impl Kind {
     /// Whether the node compacts by cursors, which decide ties otherwise and write some fields otherwise.
     pub(crate) fn has_cursors(&self) -> bool {
         self.name == CURSORS
+    }
+
+    /// Whether the node opens SSTables of a version that we write.
+    pub(crate) fn opens_ours(&self) -> bool {
+        self.major() > 3
     }
 
     /// Whether the node can do with content that ends where a chunk does, which flushes of equal timestamps make.

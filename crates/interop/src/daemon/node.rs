@@ -47,7 +47,7 @@ impl Node {
 
     /// Starts a daemon in the cluster of the one that listens at the storage port `seed`.
     pub(crate) fn join(kind: Kind, ports: Ports, seed: u16) -> Result<Self> {
-        let toolchain = toolchain::prepare_daemon(kind.release, kind.logback())?;
+        let toolchain = toolchain::prepare_daemon(kind.release, kind.logback(), kind.major() < 4)?;
         let scratch = tempfile::Builder::new()
             .prefix("compactor-daemon-")
             .tempdir()?;
@@ -174,6 +174,11 @@ impl Node {
 
     /// Runs a command of nodetool that must succeed; returns what it printed.
     pub(crate) fn nodetool(&mut self, arguments: &[&str]) -> Result<String> {
+        if self.kind.major() < 4 {
+            let port = self.ports.jmx.to_string();
+            let arguments = [&["-p", &*port], arguments].concat();
+            return self.java("compactor.interop.daemon.NodetoolOnce", &arguments);
+        }
         let nodetool = match &mut self.nodetool {
             Some(nodetool) => nodetool,
             none => {

@@ -16,14 +16,15 @@ pub(super) fn tables(kind: Kind) -> Vec<Table> {
             "deflate",
             "'class': 'DeflateCompressor', 'chunk_length_in_kb': 8",
         ),
-        table("zstd", zstd),
-        table("noop", "'class': 'NoopCompressor', 'chunk_length_in_kb': 4"),
+        table("zstd", zstd).since(4),
+        table("noop", "'class': 'NoopCompressor', 'chunk_length_in_kb': 4").since(4),
         table("uncompressed", "'enabled': false"),
         // Chunks that do not shrink enough are stored as they are.
         table(
             "ratio",
             "'class': 'LZ4Compressor', 'min_compress_ratio': 1.5, 'chunk_length_in_kb': 4",
-        ),
+        )
+        .since(4),
     ];
     let dictionary = "'class': 'ZstdDictionaryCompressor', 'chunk_length_in_kb': 4";
     // Until there is a dictionary, chunks are compressed without one.

@@ -77,7 +77,7 @@ impl Table {
             views: Vec::new(),
             indexes: Vec::new(),
             nodetool: Vec::new(),
-            since: 4,
+            since: 3,
         }
     }
 
