@@ -210,6 +210,76 @@ fn what_was_flushed_since_a_merge_that_purges_is_refused() {
     table.refused(4, "nodetool import");
 }
 
+/// What shadowed the purged rows has become another SSTable of the same name.
+#[test]
+fn an_sstable_that_took_the_name_of_one_that_the_merge_knew_is_refused() {
+    let table = Table::new();
+    table.flush("3", "3");
+    let first = table.directory().join("oa-1-big-Data.db");
+    let directory = table.directory();
+    table.merge(&first, &["--overlapping", directory.to_str().unwrap()]);
+    for path in table.sstable_files() {
+        if path.to_str().unwrap().contains("oa-3-") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    table.flush("2", "3");
+    table.refused(4, "oa-3-big-Data.db");
+}
+
+/// Outputs of two tables below one directory, and the same directories the next night.
+#[test]
+fn each_table_has_its_own_record_and_the_next_night_finds_room() {
+    let table = Table::new();
+    let other = table
+        .temp
+        .path()
+        .join("data/ks/u-0123456789abcdef0123456789abcde0");
+    fs::create_dir_all(&other).unwrap();
+    for path in table.sstable_files() {
+        fs::copy(&path, other.join(path.file_name().unwrap())).unwrap();
+    }
+    table.merge(&table.directory(), &["--complete"]);
+    table.merge(&other, &["--complete"]);
+    stdout(&table.swap(&[]));
+    let into_other = [
+        "out",
+        "--into",
+        other.to_str().unwrap(),
+        "--inputs-to",
+        "of_u",
+    ];
+    stdout(&table.run("swap", &into_other));
+    // Without a name that tells the table, it has to be named.
+    let anonymous = table.temp.path().join("anonymous");
+    fs::rename(&other, &anonymous).unwrap();
+    let out = table.run(
+        "swap",
+        &[
+            "out",
+            "--into",
+            anonymous.to_str().unwrap(),
+            "--inputs-to",
+            "of_u",
+        ],
+    );
+    assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
+    assert!(
+        stderr(&out).contains("outputs of several tables"),
+        "{}",
+        stderr(&out)
+    );
+
+    table.flush("3", "7");
+    table.merge(&table.directory(), &["--complete"]);
+    let out = table.swap(&[]);
+    assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
+    assert!(stderr(&out).contains("an earlier swap"), "{}", stderr(&out));
+    fs::remove_dir_all(table.temp.path().join("inputs")).unwrap();
+    stdout(&table.swap(&[]));
+    assert_eq!(table.data_names().len(), 1);
+}
+
 /// SSTables that the run was told of may be there, and others may not.
 #[test]
 fn sstables_that_a_merge_knew_may_be_there() {
@@ -270,7 +340,7 @@ fn inputs_that_are_gone_or_others_are_refused() {
     fs::copy(table.snapshot().join("oa-2-big-Data.db"), &data).unwrap();
     table.refused(4, "is not the file that the run read");
     fs::remove_file(&data).unwrap();
-    table.refused(4, "1 of the 2 SSTables");
+    table.refused(4, "1 of the run's 2 input SSTables");
 }
 
 /// A copy that keeps times, as `cp -p` makes it, is as good as the file.
@@ -305,8 +375,24 @@ fn outputs_that_are_not_what_the_run_wrote_are_refused() {
     fs::write(&digest, other).unwrap();
     table.refused(4, "holds another digest");
     fs::write(&digest, text).unwrap();
-    fs::remove_file(table.temp.path().join("out/compactor-run.json")).unwrap();
+    // Of the same length, with a time of its own.
+    let mut changed = bytes.clone();
+    changed[bytes.len() / 2] ^= 1;
+    fs::write(&data, changed).unwrap();
+    table.refused(4, "was changed, and is damaged");
+    fs::write(&data, &bytes).unwrap();
+    let other = table
+        .output("oa-3-big-TOC.txt")
+        .with_file_name("oa-3-big-SAI+x.db");
+    fs::write(&other, "").unwrap();
+    table.refused(4, "is not in the record of the run");
+    fs::remove_file(&other).unwrap();
+    let record = table.output("compactor-run.json");
+    let text = fs::read(&record).unwrap();
+    fs::remove_file(&record).unwrap();
     table.refused(2, "no compactor-run.json here");
+    fs::write(&record, text).unwrap();
+    stdout(&table.swap(&[]));
 }
 
 #[test]
@@ -315,11 +401,23 @@ fn a_directory_for_the_inputs_that_has_other_sstables_is_refused() {
     table.merge(&table.snapshot(), &["--complete"]);
     fs::create_dir(table.temp.path().join("inputs")).unwrap();
     fs::write(table.temp.path().join("inputs/oa-7-big-TOC.txt"), "").unwrap();
-    table.refused(2, "it has other SSTables, such as oa-7-big-TOC.txt");
+    table.refused(4, "has other SSTables, such as oa-7-big-TOC.txt");
     let directory = table.directory();
     let into = directory.to_str().unwrap();
-    let out = table.run("swap", &["out", "--into", into, "--inputs-to", into]);
-    assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
+    let other = "data/other/u-0123456789abcdef0123456789abcde0";
+    fs::create_dir_all(table.temp.path().join(other)).unwrap();
+    let backups = format!("{into}/backups");
+    for read_by_a_node in [into, &backups, "data/ks", other] {
+        let out = table.run(
+            "swap",
+            &["out", "--into", into, "--inputs-to", read_by_a_node],
+        );
+        assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
+        assert!(
+            stderr(&out).contains("which it reads")
+                || stderr(&out).contains("which the node reads")
+        );
+    }
     let snapshot = table.snapshot();
     let out = table.run(
         "swap",

@@ -61,7 +61,7 @@ mod range_run;
 pub mod rate_limiter;
 pub mod reconcile;
 pub mod repair_group;
-mod replacement;
+pub mod replacement;
 pub mod row_merge;
 pub mod row_shadow;
 pub mod run_directory;

@@ -158,7 +158,14 @@ impl OutputClaim {
     pub fn commit(&self) -> Result<()> {
         match &self.replacement {
             None => Ok(()),
-            Some(replacement) => replacement.commit(),
+            Some(replacement) => {
+                if let Some(doubt) = replacement.commit()?
+                    && let Ok(mut note) = self.note.lock()
+                {
+                    *note = Some(doubt);
+                }
+                Ok(())
+            }
         }
     }
 

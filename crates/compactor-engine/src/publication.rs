@@ -73,7 +73,7 @@ impl Publication {
         sync_file(&note)?;
         sync_directory(staging)?;
 
-        let log = TransactionFile::create(target, &name, &records)?;
+        let log = TransactionFile::create(target, &name, &records, |_| Ok(()))?;
         Ok(Publication { log })
     }
 
@@ -81,12 +81,19 @@ impl Publication {
     /// its work.
     ///
     /// # Errors
-    /// A failed write: what has been moved must be taken back, and then [`Publication::abandon`]ed.
+    /// A failed write: what has been moved must be taken back, and then [`Publication::abandon`]ed, unless
+    /// it [is in doubt](Self::is_in_doubt).
     pub(crate) fn commit(&mut self) -> Result<()> {
         self.log.append(&Record::commit().line())?;
         // A log that stays says that there is nothing to delete.
         self.log.remove();
         Ok(())
+    }
+
+    /// True if the COMMIT may be on disk, though it could not be synced: what has been moved must stay, and
+    /// the log with it.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.log.is_in_doubt()
     }
 
     /// Removes the log, when nothing is left of what has been moved.
@@ -142,6 +149,7 @@ pub(crate) fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
             path.display()
         ))
     })?;
+    TransactionFile::make_durable(&path, &bytes)?;
     if !log.is_committed() {
         let files: Vec<(u64, &str)> = lines
             .filter_map(|line| line.split_once(' '))

@@ -25,6 +25,8 @@ use compactor_sstable::transaction_log;
 use crate::error::{Error, Result};
 use crate::run_directory::{Found, RunDirectory, find_in, has_only, is_of_run};
 
+/// File that says what a run read and wrote, beside its outputs.
+pub const RUN_RECORD: &str = "compactor-run.json";
 /// Says what directory the new one is for.
 const NOTE: &str = "replaces";
 /// The new directory; the old one after the exchange.
@@ -108,23 +110,29 @@ impl Replacement {
         self.is_committed.load(Ordering::Relaxed)
     }
 
-    /// Exchanges the directories. The old SSTables go when this is dropped.
+    /// Exchanges the directories. The old SSTables go when this is dropped. Returns what a person should
+    /// know if that could not be made durable.
     ///
     /// # Errors
-    /// A failed exchange or sync.
-    pub(crate) fn commit(&self) -> Result<()> {
-        if self.is_committed.swap(true, Ordering::Relaxed) {
+    /// A failed sync before the exchange, or a failed exchange: nothing has changed.
+    pub(crate) fn commit(&self) -> Result<Option<String>> {
+        if self.is_committed() {
             // Once more would bring the old one back.
-            return Ok(());
+            return Ok(None);
         }
         let new = self.new_directory();
         sync_directory(&new)?;
         sync_directory(self.work())?;
         exchange(&new, &self.target)?;
-        sync_directory(self.work())?;
-        Ok(sync_directory(
-            self.target.parent().unwrap_or(Path::new("/")),
-        )?)
+        self.is_committed.store(true, Ordering::Relaxed);
+        let parent = self.target.parent().unwrap_or(Path::new("/"));
+        let synced = sync_directory(self.work()).and_then(|()| sync_directory(parent));
+        Ok(synced.err().map(|error| {
+            format!(
+                "the new output is in {}, but a crash of the machine may bring the old one back: {error}",
+                self.target.display()
+            )
+        }))
     }
 }
 
@@ -165,6 +173,11 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
     Ok(())
 }
 
+/// What describes the SSTables beside it, and goes with them.
+fn is_of_outputs(name: &str) -> bool {
+    transaction_log::is_file_name(name) || name == RUN_RECORD
+}
+
 /// Removes the SSTables of a directory, moves all else into another, and removes it.
 fn clear(old: &Path, target: &Path) -> Result<()> {
     let entries = match compactor_io::read_dir(old) {
@@ -178,7 +191,7 @@ fn clear(old: &Path, target: &Path) -> Result<()> {
         let text = name.to_str().unwrap_or_default();
         let is_sstable = Descriptor::parse(&path).is_ok();
         let removed = match is_directory {
-            false if is_sstable || transaction_log::is_file_name(text) => fs::remove_file(&path),
+            false if is_sstable || is_of_outputs(text) => fs::remove_file(&path),
             // That of the run that replaces it.
             true if is_of_run(&path) => compactor_io::remove_dir_all(&path),
             _ => {

@@ -198,6 +198,14 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
         Some(publication) => publication.commit(),
         None => Ok(()),
     });
+    if moved.is_err() && publication.as_ref().is_some_and(Publication::is_in_doubt) {
+        for (staging, ..) in outputs {
+            staging.keep_moved();
+        }
+        // The next run finds the note and the log, and does as the log says.
+        first.stays.store(true, Ordering::Relaxed);
+        return moved;
+    }
     if moved.is_err() {
         let nothing_stays = outputs
             .iter()
@@ -235,13 +243,16 @@ fn move_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])], target: &Path
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        self.remove_moved();
-        if let Ok(files) = self.files.get_mut() {
+        // `Data.db` tells the next run whose the other components are that could not be removed.
+        let is_left = !self.remove_moved();
+        if let Ok(files) = self.files.get_mut()
+            && !is_left
+        {
             for path in files.iter() {
                 let _ = fs::remove_file(path);
             }
         }
-        if *self.stays.get_mut() {
+        if is_left || *self.stays.get_mut() {
             if let Some(claim) = &self.claim {
                 claim.leave();
             }

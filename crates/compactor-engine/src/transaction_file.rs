@@ -1,7 +1,8 @@
 //! A transaction log that this program writes: created, appended to and removed durably.
 
 use std::fs::{self, File};
-use std::io::Write as _;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use compactor_io::sync_directory;
@@ -13,20 +14,34 @@ use crate::error::{Error, Result};
 pub struct TransactionFile {
     path: PathBuf,
     file: File,
+    /// Bytes that are known to be on disk.
+    len: u64,
+    is_in_doubt: bool,
 }
 
 impl TransactionFile {
-    /// Creates the log `name` in `directory` with these lines. The lines and the name are durable when this
-    /// returns.
+    /// Creates the log `name` in `directory` with these lines. `own` gives it to whoever else must be able
+    /// to read it, before it has any. The lines and the name are durable when this returns.
     ///
     /// # Errors
     /// A failed file operation, or a file of that name. No log is left then.
-    pub fn create(directory: &Path, name: &str, lines: &str) -> Result<TransactionFile> {
+    pub fn create(
+        directory: &Path,
+        name: &str,
+        lines: &str,
+        own: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<TransactionFile> {
         let path = directory.join(name);
         let file = File::create_new(&path).map_err(Error::file("create", &path))?;
-        let mut log = TransactionFile { path, file };
-        let written = log
-            .append(lines)
+        let mut log = TransactionFile {
+            path,
+            file,
+            len: 0,
+            is_in_doubt: false,
+        };
+        let written = own(&log.path)
+            .map_err(Error::file("set owner and mode of", &log.path))
+            .and_then(|()| log.append(lines))
             .and_then(|()| Ok(sync_directory(directory)?));
         if let Err(error) = written {
             log.remove();
@@ -38,12 +53,43 @@ impl TransactionFile {
     /// Appends lines and syncs them.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's. The log is as it was before then, on disk too, unless it [is in doubt](Self::is_in_doubt).
     pub fn append(&mut self, lines: &str) -> Result<()> {
-        self.file
-            .write_all(lines.as_bytes())
-            .and_then(|()| self.file.sync_all())
-            .map_err(Error::file("write", &self.path))
+        let written = self
+            .file
+            .write_all_at(lines.as_bytes(), self.len)
+            .and_then(|()| self.file.sync_all());
+        if written.is_ok() {
+            self.len += lines.len() as u64;
+        } else {
+            // Lines that could not be synced may reach the disk later, when what they promise is gone.
+            let cut = self.file.set_len(self.len);
+            self.is_in_doubt |= cut.and_then(|()| self.file.sync_all()).is_err();
+        }
+        written.map_err(Error::file("write", &self.path))
+    }
+
+    /// True if lines that failed to be appended may be on disk all the same. Whatever the log may say then
+    /// has to stay true: nothing that it names may be removed.
+    pub fn is_in_doubt(&self) -> bool {
+        self.is_in_doubt
+    }
+
+    /// Makes what a log that was found says durable, before anything is done that rests on it: it may be in
+    /// the page cache only, where a sync has failed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn make_durable(path: &Path, bytes: &[u8]) -> Result<()> {
+        File::options()
+            .write(true)
+            .open(path)
+            .and_then(|file| {
+                // Pages whose write has failed count as clean: a sync alone would not write them again.
+                file.write_all_at(bytes, 0)?;
+                file.sync_all()
+            })
+            .map_err(Error::file("write", path))
     }
 
     /// Path of the log.

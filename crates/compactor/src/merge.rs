@@ -158,10 +158,10 @@ pub fn run_merges_recorded(
         report.warnings.extend(ignored);
         reports.push((report, io, Usage::now().since(&before)));
     }
-    let record = match (recorder, inputs) {
-        (Some(recorder), Some(inputs)) => {
+    let record = match (recorder, inputs, &claimed) {
+        (Some(recorder), Some(inputs), Some(claim)) => {
             let staged: Vec<PathBuf> = staged.iter().flat_map(StagedMerge::data_paths).collect();
-            Some(recorder.write(&staged, &inputs, &|_| true, &[])?)
+            Some(recorder.write(claim, &staged, &inputs, &|_| true, &[])?)
         }
         _ => None,
     };

@@ -1,16 +1,18 @@
-//! The record of a run: what it read and what it wrote, as `compactor-run.json` in the directory that the
-//! output was asked for in.
+//! The record of a run: what it read and what it wrote, as `compactor-run.json` beside the outputs.
 //!
 //! [`swap`](crate::swap) reads it to put exactly these outputs into the place of exactly these inputs. It is
 //! written before the outputs are published, so that there are no outputs without it. A record whose run did
 //! not finish names outputs that are not there, or other files of their names: nobody acts on it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
-use std::path::{Component as PathPart, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use compactor_engine::component_list::ComponentList;
-use compactor_engine::inputs_at_open::{FileIdentity, InputsAtOpen};
+use compactor_engine::inputs_at_open::{FileIdentity, InputAtOpen, InputsAtOpen};
+use compactor_engine::output_claim::OutputClaim;
+use compactor_engine::replacement::RUN_RECORD;
 use compactor_io::{remove_if_exists, rename, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
@@ -21,11 +23,11 @@ use crate::merge::MergeRequest;
 use crate::{Scope, TombstoneOption};
 
 /// Name of the record's file.
-pub const FILE_NAME: &str = "compactor-run.json";
+pub const FILE_NAME: &str = RUN_RECORD;
 /// Its name while it is written.
 const TMP_NAME: &str = "compactor-run.json.tmp";
 /// Version of the format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Longest record that is read: room for two hundred thousand SSTables.
 const MAX_BYTES: u64 = 128 << 20;
 
@@ -44,17 +46,17 @@ pub struct RunRecord {
     pub may_have_purged: bool,
     /// True if `overlapping` removed what it shadows: it must stay in the table as long as the outputs.
     pub overlapping_removed_data: bool,
-    /// File name of the `Data.db` of each SSTable that the table was said to have besides the inputs.
-    pub overlapping: Vec<String>,
-    /// File name of the `Data.db` of each SSTable that was looked at and stays as it is.
-    pub untouched: Vec<String>,
+    /// SSTables that the table was said to have besides the inputs.
+    pub overlapping: Vec<RecordedInput>,
+    /// SSTables that were looked at and stay as they are.
+    pub untouched: Vec<RecordedInput>,
     /// SSTables that the outputs replace.
     pub inputs: Vec<RecordedInput>,
     /// SSTables that were written; none if nothing was left.
     pub outputs: Vec<RecordedOutput>,
 }
 
-/// An input as it was before it was opened.
+/// An SSTable as it was before it was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedInput {
     /// Its `Data.db` as it was named. Bytes that are not UTF-8 are replaced.
@@ -68,10 +70,6 @@ pub struct RecordedInput {
 /// What tells a file from another one of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedFile {
-    /// Device that held it.
-    pub device: u64,
-    /// Inode on that device.
-    pub inode: u64,
     /// Length in bytes.
     pub bytes: u64,
     /// Last modification, nanoseconds since 1970.
@@ -81,8 +79,8 @@ pub struct RecordedFile {
 /// An output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedOutput {
-    /// Its `Data.db`, relative to the record's directory.
-    pub data_path: String,
+    /// File name of its `Data.db`, which lies beside the record.
+    pub data_file: String,
     /// CRC-32 of `Data.db` as `Digest.crc32` has it.
     pub digest: Option<String>,
     /// Its files.
@@ -94,24 +92,21 @@ pub struct RecordedOutput {
 pub struct OutputFile {
     /// Last part of its name, such as `Data.db`.
     pub component: String,
-    /// Length in bytes.
-    pub bytes: u64,
+    /// What tells it from one that was changed later.
+    pub file: RecordedFile,
 }
 
 impl RecordedFile {
-    /// True if a file is this one: the same inode, or a copy that kept the time of its last change, as
-    /// `cp -p` and `rsync -t` make them.
+    /// True if a file is this one, or a copy that kept the time of its last change, as `cp -p` and
+    /// `rsync -t` make them.
     pub fn is(&self, file: &FileIdentity) -> bool {
-        let is_inode = (self.device, self.inode) == (file.device, file.inode);
-        self.bytes == file.bytes && (is_inode || self.modified_ns == file.modified_ns)
+        (self.bytes, self.modified_ns) == (file.bytes, file.modified_ns)
     }
 }
 
 impl From<&FileIdentity> for RecordedFile {
     fn from(file: &FileIdentity) -> RecordedFile {
         RecordedFile {
-            device: file.device,
-            inode: file.inode,
             bytes: file.bytes,
             modified_ns: file.modified_ns,
         }
@@ -125,8 +120,18 @@ impl RecordedInput {
     }
 }
 
+impl From<&InputAtOpen> for RecordedInput {
+    fn from(input: &InputAtOpen) -> RecordedInput {
+        RecordedInput {
+            data_path: input.data_path.to_string_lossy().into_owned(),
+            data: RecordedFile::from(&input.data),
+            statistics: input.statistics.as_ref().map(RecordedFile::from),
+        }
+    }
+}
+
 impl RecordedOutput {
-    fn of(staged: &Path, to: &Path) -> Result<RecordedOutput> {
+    fn of(staged: &Path) -> Result<RecordedOutput> {
         let descriptor = parse(staged)?;
         let present = ComponentList::known(&descriptor)?.present;
         let digest = match present.iter().any(|(c, _)| *c == Component::Digest) {
@@ -137,15 +142,18 @@ impl RecordedOutput {
             }
             false => None,
         };
-        let data_path = to.join(descriptor.file_name(Component::Data));
-        let files = present.into_iter().map(|(component, bytes)| OutputFile {
-            component: component.file_suffix().to_owned(),
-            bytes,
+        let files = present.into_iter().map(|(component, _)| {
+            let path = descriptor.path(component);
+            let file = FileIdentity::of(&path).map_err(Error::file("look up", path))?;
+            Ok(OutputFile {
+                component: component.file_suffix().to_owned(),
+                file: RecordedFile::from(&file),
+            })
         });
         Ok(RecordedOutput {
-            data_path: data_path.to_string_lossy().into_owned(),
+            data_file: descriptor.file_name(Component::Data),
             digest,
-            files: files.collect(),
+            files: files.collect::<Result<_>>()?,
         })
     }
 }
@@ -155,68 +163,55 @@ fn parse(data_path: &Path) -> Result<Descriptor> {
     Ok(file.descriptor)
 }
 
-/// File name of each path.
-fn names(paths: &[PathBuf]) -> Vec<String> {
-    let name = |path: &PathBuf| Some(path.file_name()?.to_string_lossy().into_owned());
-    paths.iter().filter_map(name).collect()
-}
-
 /// Writes the record of a run when its outputs are complete.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    directory: PathBuf,
-    /// The directory did not exist when the run began.
-    is_new: bool,
-    output_directory: PathBuf,
     command: &'static str,
     may_have_purged: bool,
     overlapping_removed_data: bool,
-    overlapping: Vec<String>,
+    overlapping: Vec<RecordedInput>,
 }
 
 impl Recorder {
-    /// For a run of `command` that is asked for `request`; the record goes into `directory`, in or below
-    /// which the outputs are published.
-    pub fn new(directory: &Path, command: &'static str, request: &MergeRequest) -> Recorder {
+    /// For a run of `command` that is asked for `request` and has not begun.
+    ///
+    /// # Errors
+    /// An SSTable that is named as overlapping cannot be looked up.
+    pub fn new(command: &'static str, request: &MergeRequest) -> Result<Recorder> {
         let provides = request.overlapping_tombstones != TombstoneOption::None;
-        Recorder {
-            directory: directory.to_owned(),
-            is_new: !directory.exists(),
-            output_directory: request.output_directory.clone(),
+        let overlapping = InputsAtOpen::look(request.scope.named(), false)?;
+        Ok(Recorder {
             command,
             may_have_purged: request.may_purge(),
             overlapping_removed_data: provides && matches!(request.scope, Scope::Overlapping(_)),
-            overlapping: names(request.scope.named()),
-        }
+            overlapping: overlapping
+                .inputs()
+                .iter()
+                .map(RecordedInput::from)
+                .collect(),
+        })
     }
 
-    /// Writes the record. It is durable when this returns.
+    /// Writes the record where outputs are published. It is durable when this returns.
     ///
-    /// `staged` are the `Data.db` of the outputs where they are now, `replaced` tells which inputs they
-    /// replace.
+    /// `staged` are the `Data.db` of the outputs where they are now; `replaced` tells which inputs they
+    /// replace, and `untouched` which stay.
     pub(crate) fn write(
         &self,
+        claim: &OutputClaim,
         staged: &[PathBuf],
         inputs: &InputsAtOpen,
         replaced: &dyn Fn(&Path) -> bool,
         untouched: &[PathBuf],
     ) -> Result<WrittenRecord> {
-        let relative = self
-            .output_directory
-            .strip_prefix(&self.directory)
-            .map_err(|_| {
-                Error::invalid(format!(
-                    "the record of a run cannot be in {}, which does not contain the outputs' \
-                     directory {}",
-                    self.directory.display(),
-                    self.output_directory.display()
-                ))
-            })?;
-        let outputs = staged
-            .iter()
-            .map(|data_path| RecordedOutput::of(data_path, relative));
-        let inputs = inputs.inputs().iter();
-        let replaced = inputs.filter(|input| replaced(&input.data_path));
+        let directory = claim.directory();
+        let outputs = staged.iter().map(|data_path| RecordedOutput::of(data_path));
+        let untouched: BTreeSet<&PathBuf> = untouched.iter().collect();
+        let those = |wanted: &dyn Fn(&PathBuf) -> bool| {
+            let inputs = inputs.inputs().iter();
+            let wanted = inputs.filter(|input| wanted(&input.data_path));
+            wanted.map(RecordedInput::from).collect()
+        };
         let record = RunRecord {
             format: FORMAT,
             compactor: env!("CARGO_PKG_VERSION").to_owned(),
@@ -224,26 +219,14 @@ impl Recorder {
             may_have_purged: self.may_have_purged,
             overlapping_removed_data: self.overlapping_removed_data,
             overlapping: self.overlapping.clone(),
-            untouched: names(untouched),
-            inputs: replaced
-                .map(|input| RecordedInput {
-                    data_path: input.data_path.to_string_lossy().into_owned(),
-                    data: RecordedFile::from(&input.data),
-                    statistics: input.statistics.as_ref().map(RecordedFile::from),
-                })
-                .collect(),
+            untouched: those(&|path| untouched.contains(path)),
+            inputs: those(&|path| replaced(path)),
             outputs: outputs.collect::<Result<_>>()?,
         };
-        // Where nothing was left to write there is no directory yet.
-        make_directory(&self.directory)?;
-        let path = self.directory.join(FILE_NAME);
+        let path = directory.join(FILE_NAME);
         let previous = read_small(&path, MAX_BYTES).ok().flatten();
-        let written = WrittenRecord {
-            path,
-            previous,
-            is_directory_new: self.is_new,
-        };
-        match write_json(&self.directory, FILE_NAME, TMP_NAME, &record) {
+        let written = WrittenRecord { path, previous };
+        match write_json(directory, FILE_NAME, TMP_NAME, &record) {
             Ok(()) => Ok(written),
             Err(error) => {
                 written.undo();
@@ -259,7 +242,6 @@ impl Recorder {
 pub(crate) struct WrittenRecord {
     path: PathBuf,
     previous: Option<Vec<u8>>,
-    is_directory_new: bool,
 }
 
 impl WrittenRecord {
@@ -271,9 +253,6 @@ impl WrittenRecord {
             Some(previous) => fs::write(&self.path, previous),
             None => fs::remove_file(&self.path),
         };
-        if let Some(directory) = self.path.parent().filter(|_| self.is_directory_new) {
-            let _ = fs::remove_dir(directory);
-        }
     }
 }
 
@@ -361,24 +340,23 @@ impl RunRecord {
         let record: RunRecord =
             serde_json::from_slice(bytes).map_err(|e| format!("no record of a run: {e}"))?;
         for output in &record.outputs {
-            let path = Path::new(&output.data_path);
-            let is_below = path
-                .components()
-                .all(|part| matches!(part, PathPart::Normal(_)));
-            if !is_below || !is_data(path) {
-                return Err(format!("{:?} is no output of a run", output.data_path));
+            let name = &output.data_file;
+            if name.contains('/') || !is_data(Path::new(name)) {
+                return Err(format!("{name:?} is no output of a run"));
             }
             let is_known = |file: &OutputFile| Component::from_file_suffix(&file.component);
             if output.files.iter().any(|file| is_known(file).is_none()) {
                 return Err(format!(
                     "{:?} has a file that no output has",
-                    output.data_path
+                    output.data_file
                 ));
             }
         }
-        let mut inputs = record.inputs.iter().map(RecordedInput::file_name);
-        if let Some(name) = inputs.find(|name| !is_data(Path::new(name))) {
-            return Err(format!("{name:?} is no input of a run"));
+        for known in [&record.inputs, &record.overlapping, &record.untouched] {
+            let mut names = known.iter().map(RecordedInput::file_name);
+            if let Some(name) = names.find(|name| !is_data(Path::new(name))) {
+                return Err(format!("{name:?} is no input of a run"));
+            }
         }
         Ok(record)
     }
@@ -392,33 +370,31 @@ fn is_data(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn record(data_path: &str, input: &str, component: &str) -> String {
+    fn record(data_file: &str, input: &str, component: &str) -> String {
         format!(
-            r#"{{"format": 1, "compactor": "1", "command": "merge", "may_have_purged": true,
+            r#"{{"format": 2, "compactor": "1", "command": "merge", "may_have_purged": true,
                 "overlapping_removed_data": false, "overlapping": [], "untouched": [],
                 "inputs": [{{"data_path": "{input}", "statistics": null,
-                    "data": {{"device": 1, "inode": 2, "bytes": 3, "modified_ns": 4}}}}],
-                "outputs": [{{"data_path": "{data_path}", "digest": "7",
-                    "files": [{{"component": "{component}", "bytes": 1}}]}}], "later": 1}}"#
+                    "data": {{"bytes": 3, "modified_ns": 4}}}}],
+                "outputs": [{{"data_file": "{data_file}", "digest": "7",
+                    "files": [{{"component": "{component}", "file": {{"bytes": 1, "modified_ns": 4}}}}]}}],
+                "later": 1}}"#
         )
     }
 
     #[test]
-    fn a_record_names_sstables_below_its_directory_and_nothing_else() {
+    fn a_record_names_sstables_beside_it_and_nothing_else() {
         let parse = |text: &str| RunRecord::parse(text.as_bytes());
-        let good = (
-            "ks/t/nb-3-big-Data.db",
-            "/d/ks/t/nb-1-big-Data.db",
-            "Data.db",
-        );
+        let good = ("nb-3-big-Data.db", "/d/ks/t/nb-1-big-Data.db", "Data.db");
         let read = parse(&record(good.0, good.1, good.2)).unwrap();
         assert_eq!(read.inputs[0].file_name(), "nb-1-big-Data.db");
         assert!(read.may_have_purged);
         for (output, input, component) in [
             ("/ks/t/nb-3-big-Data.db", good.1, good.2),
             ("../nb-3-big-Data.db", good.1, good.2),
-            ("ks/t/nb-3-big-Index.db", good.1, good.2),
-            ("ks/t/passwd", good.1, good.2),
+            ("t/nb-3-big-Data.db", good.1, good.2),
+            ("nb-3-big-Index.db", good.1, good.2),
+            ("passwd", good.1, good.2),
             (good.0, "/d/ks/t/passwd", good.2),
             (good.0, "", good.2),
             (good.0, good.1, "../Data.db"),
@@ -426,30 +402,28 @@ mod tests {
             let text = record(output, input, component);
             parse(&text).unwrap_err();
         }
-        let later = record(good.0, good.1, good.2).replace("\"format\": 1", "\"format\": 2");
+        let later = record(good.0, good.1, good.2).replace("\"format\": 2", "\"format\": 3");
         assert!(parse(&later).unwrap_err().contains("another version"));
-        for text in ["", "{}", "[1]", "{\"format\": 1}", "\u{0}"] {
+        for text in ["", "{}", "[1]", "{\"format\": 2}", "\u{0}"] {
             parse(text).unwrap_err();
         }
     }
 
     #[test]
-    fn a_file_is_known_by_its_inode_or_its_time() {
+    fn a_file_is_known_by_its_length_and_time() {
         let recorded = RecordedFile {
-            device: 1,
-            inode: 2,
             bytes: 3,
             modified_ns: 4,
         };
-        let file = |device, inode, bytes, modified_ns| FileIdentity {
-            device,
+        let file = |inode, bytes, modified_ns| FileIdentity {
+            device: 1,
             inode,
             bytes,
             modified_ns,
         };
-        assert!(recorded.is(&file(1, 2, 3, 5)));
-        assert!(recorded.is(&file(9, 9, 3, 4)));
-        assert!(!recorded.is(&file(9, 9, 3, 5)));
-        assert!(!recorded.is(&file(1, 2, 4, 4)));
+        assert!(recorded.is(&file(1, 3, 4)));
+        assert!(recorded.is(&file(9, 3, 4)), "a copy");
+        assert!(!recorded.is(&file(1, 3, 5)), "written to in place");
+        assert!(!recorded.is(&file(1, 4, 4)));
     }
 }

@@ -10,17 +10,20 @@
 //! 4. The outputs are linked, or copied, into the table's directory.
 //! 5. The log gets a REMOVE record for each input, and COMMIT. Without it, the outputs are deleted by
 //!    whoever finds the log; with it, the inputs are.
-//! 6. The inputs are removed from the table's directory, and the log after them.
+//! 6. The inputs are removed from the table's directory, and the log after them; then the outputs from
+//!    where the run left them.
 //!
 //! Source: `LogTransaction`, `LogFile`.
 
 mod index_advice;
 mod new_names;
+mod outputs;
 mod place;
 mod plan;
 mod unfinished;
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::inputs_at_open::FileIdentity;
@@ -31,7 +34,7 @@ use compactor_io::{Io, IoOptions, remove_if_exists, sync_directory};
 use compactor_sstable::transaction_log::{self, Record};
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::node_processes::Users;
 use crate::report::lossy;
 use crate::run_record::make_directory;
@@ -42,7 +45,7 @@ use unfinished::{Note, Unfinished};
 /// What to swap.
 #[derive(Clone, Debug)]
 pub struct SwapRequest {
-    /// Directory that a run was asked to write to, with its record.
+    /// Directory that a run was asked to write to, or the one below it that has its record.
     pub output: PathBuf,
     /// The table's own directory, of a node that is stopped.
     pub table_directory: PathBuf,
@@ -124,6 +127,7 @@ pub struct SwappedOutput {
 /// As [`swap()`].
 pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
     let table = plan::table_directory(request)?;
+    let request = &with_record(request, &table)?;
     if let Some(unfinished) = Unfinished::find(&request.output, &table)? {
         let will = if unfinished.is_committed() {
             "finish"
@@ -137,7 +141,7 @@ pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
         return Ok(report);
     }
     match done_before(request, &table)? {
-        Some(report) => Ok(report),
+        Some(note) => Ok(note.report(&table, SwapState::AlreadyDone)),
         None => Ok(Plan::make(request, &table)?.report(SwapState::Planned)),
     }
 }
@@ -157,28 +161,41 @@ pub fn swap(
     let table = plan::table_directory(request)?;
     // Two swaps at once, or a run that publishes here.
     let _guard = lock_directory(&table)?;
+    let request = &with_record(request, &table)?;
     if let Some(unfinished) = Unfinished::find(&request.output, &table)? {
         let processes = refuse_node(&table)?;
         if unfinished.is_committed() {
             unfinished.finish(&table, reached)?;
             let mut report = unfinished.report(&table, SwapState::Finished);
             report.notes.extend(processes);
+            report.notes.extend(unfinished.remove_sources());
             return Ok(report);
         }
         unfinished.undo(&table)?;
     }
-    if let Some(report) = done_before(request, &table)? {
+    if let Some(note) = done_before(request, &table)? {
+        let mut report = note.report(&table, SwapState::AlreadyDone);
+        report.notes.extend(note.remove_sources());
         return Ok(report);
     }
     let plan = Plan::make(request, &table)?;
-    run(&plan, reached)?;
-    Ok(plan.report(SwapState::Done))
+    let note = run(&plan, reached)?;
+    let mut report = plan.report(SwapState::Done);
+    report.notes.extend(note.remove_sources());
+    Ok(report)
 }
 
-fn done_before(request: &SwapRequest, table: &Path) -> Result<Option<SwapReport>> {
+/// The request with the directory that has the run's record.
+fn with_record(request: &SwapRequest, table: &Path) -> Result<SwapRequest> {
+    Ok(SwapRequest {
+        output: outputs::directory_of_record(&request.output, table)?,
+        ..request.clone()
+    })
+}
+
+fn done_before(request: &SwapRequest, table: &Path) -> Result<Option<Note>> {
     let note = Note::read(&request.output)?.filter(|note| note.is_of(table));
-    let note = note.filter(|note| note.is_done(&request.output, table));
-    Ok(note.map(|note| note.report(table, SwapState::AlreadyDone)))
+    Ok(note.filter(|note| note.is_done(&request.output, table)))
 }
 
 /// Refuses a directory that a running node may use. Returns what could not be looked at, in a sentence.
@@ -200,7 +217,8 @@ pub(crate) fn refuse_node(table: &Path) -> Result<Option<String>> {
     }
     Ok((users.hidden > 0).then(|| {
         format!(
-            "the files of some processes ({}) may not be looked at: make sure that none of them uses {}",
+            "cannot inspect the open files of other users' processes ({}): make sure that none of them \
+             uses {}",
             users.hidden,
             table.display()
         )
@@ -211,34 +229,47 @@ pub(crate) fn refuse_node(table: &Path) -> Result<Option<String>> {
 #[derive(Default)]
 struct Taken {
     kept: Vec<PathBuf>,
+    /// The directory of the inputs was made.
+    is_made: bool,
     placed: Vec<PathBuf>,
     log: Option<TransactionFile>,
 }
 
-fn run(plan: &Plan, reached: &mut dyn FnMut(Step) -> Result<()>) -> Result<()> {
+/// Does it. Returns its note.
+fn run(plan: &Plan, reached: &mut dyn FnMut(Step) -> Result<()>) -> Result<Note> {
     let mut taken = Taken::default();
-    let log = match commit(plan, &mut taken, reached) {
-        Ok(log) => log,
+    let cut_off = |error: Error, advice: &str| {
+        let why = format!("{error}. {advice}: run the same command again, or start the node");
+        match error.kind() {
+            ErrorKind::Refused => Error::refused(why),
+            _ => Error::file("swap SSTables in", &plan.table)(io::Error::other(why)),
+        }
+    };
+    let (note, log) = match commit(plan, &mut taken, reached) {
+        Ok(done) => done,
+        Err(error) if taken.log.as_ref().is_some_and(TransactionFile::is_in_doubt) => {
+            return Err(cut_off(
+                error,
+                "The transaction log may or may not be complete, so all files of both are left there; which \
+                 of them stay is decided by that log",
+            ));
+        }
         Err(error) => {
             return Err(match take_back(plan, &taken) {
                 Ok(()) => error,
-                Err(_) => Error::refused(format!(
-                    "{error}. What was put into {} could not be removed: run the same command again, or \
-                     start the node, and it is",
-                    plan.table.display()
-                )),
+                Err(_) => cut_off(error, "What was put there is still to be removed"),
             });
         }
     };
     let removed = reached(Step::Committed)
         .and_then(|()| remove_inputs(&plan.table, log.path(), plan.old_files(), reached));
-    removed.map_err(|error| {
-        Error::refused(format!(
-            "{error}. The outputs are in place, but not all inputs are removed from {}: run the same \
-             command again, or start the node, and they are",
-            plan.table.display()
-        ))
-    })
+    match removed {
+        Ok(()) => Ok(note),
+        Err(error) => Err(cut_off(
+            error,
+            "The outputs are in place, and some inputs are still to be removed",
+        )),
+    }
 }
 
 /// Everything up to the COMMIT, which is durable when this returns.
@@ -246,13 +277,15 @@ fn commit(
     plan: &Plan,
     taken: &mut Taken,
     reached: &mut dyn FnMut(Step) -> Result<()>,
-) -> Result<TransactionFile> {
+) -> Result<(Note, TransactionFile)> {
     let io = Io::new(IoOptions::default())?;
     let (ticks, lsb) = new_time_uuid();
     let name = transaction_log::file_name(plan.version, ticks, lsb);
-    plan.note(&name).write(&plan.output)?;
+    let note = plan.note(&name);
+    note.write(&plan.output)?;
     reached(Step::Noted)?;
 
+    taken.is_made = !plan.inputs_to.exists();
     make_directory(&plan.inputs_to)?;
     let keeping = Placing::new(&io, Way::Keeping);
     for old in &plan.inputs {
@@ -272,12 +305,14 @@ fn commit(
         .iter()
         .map(|new| Record::add(&path(&new.prefix()), new.components.len()).line());
     let adds: String = adds.collect();
-    taken.log = Some(TransactionFile::create(&plan.table, &name, &adds)?);
+    // The node must be able to read it, whatever our umask is.
+    let own = |path: &Path| plan.owner.take(path);
+    taken.log = Some(TransactionFile::create(&plan.table, &name, &adds, own)?);
     reached(Step::Begun)?;
 
     let placing = Placing::new(&io, Way::As(plan.owner));
     for new in &plan.outputs {
-        for component in &new.components {
+        for (component, _) in &new.components {
             let to = plan.table.join(new.to.file_name(*component));
             // Known before it is there: a copy may be cut off in its middle.
             taken.placed.push(to.clone());
@@ -302,7 +337,7 @@ fn commit(
     refuse_node(&plan.table)?;
     plan.look_again()?;
     log.append(&Record::commit().line())?;
-    taken.log.take().ok_or_else(no_log)
+    Ok((note, taken.log.take().ok_or_else(no_log)?))
 }
 
 /// Removes what a swap that failed had put anywhere; the log last.
@@ -318,7 +353,9 @@ fn take_back(plan: &Plan, taken: &Taken) -> Result<()> {
     for path in &taken.kept {
         let _ = fs::remove_file(path);
     }
-    let _ = fs::remove_dir(&plan.inputs_to);
+    if taken.is_made {
+        let _ = fs::remove_dir(&plan.inputs_to);
+    }
     let _ = Note::remove(&plan.output);
     Ok(())
 }

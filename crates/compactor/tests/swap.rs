@@ -83,7 +83,7 @@ fn merge(inputs: &[PathBuf], output: &Path, scope: Scope) {
     request.scope = scope;
     request.gc_before_s = Some(0);
     request.max_sstable_size = Some(300 << 10);
-    let recorder = Recorder::new(output, "merge", &request);
+    let recorder = Recorder::new("merge", &request).unwrap();
     let jobs = open_merge_groups(IoOptions::default(), request).unwrap();
     let check = InputCheck::AllComponents;
     run_merges_recorded(jobs, check, Some(&recorder), &mut NoObserver).unwrap();
@@ -257,6 +257,49 @@ fn a_swap_that_fails_or_is_cancelled_before_its_commit_leaves_nothing() {
     }
 }
 
+/// The log says COMMIT, and outputs are not there: removing the inputs would leave neither.
+#[test]
+fn inputs_stay_where_outputs_are_not_whole() {
+    let steps = steps();
+    let committed = steps.iter().position(|s| *s == Step::Committed).unwrap();
+    let setting = Setting::new();
+    assert!(swap_in_a_child(setting.temp.path(), committed));
+    let mut placed = setting.new.difference(&setting.old);
+    let index = placed.find(|name| name.ends_with("-Index.db")).unwrap();
+    fs::remove_file(setting.table().join(index)).unwrap();
+    let before = names(&setting.table());
+    let error = swap(&request(setting.temp.path()), &mut |_| Ok(())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().contains(index.as_str()), "{error}");
+    assert_eq!(names(&setting.table()), before);
+}
+
+#[test]
+fn a_directory_that_was_there_stays_and_the_log_is_the_nodes_to_read() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let setting = Setting::new();
+    fs::create_dir(setting.temp.path().join("inputs")).unwrap();
+    let table = setting.table();
+    let data = table.join("oa-1-big-Data.db");
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o604)).unwrap();
+    let mut mode = None;
+    swap(&request(setting.temp.path()), &mut |step| {
+        if step != Step::Begun {
+            return Ok(());
+        }
+        let mut names = names(&table).into_iter();
+        let log = names
+            .find(|name| transaction_log::is_file_name(name))
+            .unwrap();
+        mode = Some(fs::metadata(table.join(log)).unwrap().mode() & 0o7777);
+        Err(compactor::EngineError::Cancelled.into())
+    })
+    .unwrap_err();
+    assert_eq!(mode, Some(0o604));
+    assert!(setting.temp.path().join("inputs").is_dir());
+}
+
 /// Somebody has written into the table's directory between the look and the COMMIT.
 #[test]
 fn what_appears_meanwhile_undoes_a_swap() {
@@ -291,11 +334,7 @@ fn a_note_is_about_the_record_that_it_was_made_for() {
     let setting = Setting::new();
     let out = setting.temp.path().join("out");
     swap(&request(setting.temp.path()), &mut |_| Ok(())).unwrap();
-    for name in names(&out) {
-        if name.starts_with("oa-") {
-            fs::remove_file(out.join(name)).unwrap();
-        }
-    }
+    assert_eq!(names(&out).len(), 2, "the record and the note");
     let inputs = catalog::find(&[setting.table()]).unwrap().sstables;
     merge(&inputs, &out, Scope::Complete);
     let second = SwapRequest {

@@ -198,7 +198,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         say(format_args!("note: {doubt}"));
     }
     merges.existing_output = args.output.existing();
-    let recorder = Some(Recorder::new(layout.top(), "compact", &merges));
+    let recorder = Some(Recorder::new("compact", &merges)?);
     layout.claim(&mut merges, args.dry_run)?;
     let io = Io::new(args.io.options()).map_err(Error::from)?;
     let request = CompactRequest {

@@ -190,7 +190,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         sstables.extend_from_slice(others);
     }
     catalog::refuse_two_tables(&sstables)?;
-    let recorder = Recorder::new(layout.top(), "merge", &request);
+    let recorder = Recorder::new("merge", &request)?;
     request.existing_output = args.output.existing();
     layout.claim(&mut request, args.dry_run)?;
     let may_purge = request.may_purge();

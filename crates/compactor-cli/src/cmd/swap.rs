@@ -24,7 +24,7 @@ use crate::output::print;
 ///
 /// Refused (exit code 4), with nothing changed: if a process has SSTables of the table open; if inputs are
 /// gone or have changed; if the run may have purged tombstones and the table has SSTables that it did not
-/// know, as after a flush: bring the output in with `nodetool import` then, or merge again with the node
+/// see, as after a flush: bring the output in with `nodetool import` then, or merge again with the node
 /// stopped. Only processes of this machine and container are seen.
 ///
 /// To go back, with the node stopped: move the outputs away, the inputs back, and remove
@@ -39,7 +39,7 @@ use crate::output::print;
   What would be moved:
     compactor swap /scratch/t --into /data/ks/t-1c6a... --inputs-to /scratch/inputs --dry-run")]
 pub struct Args {
-    /// Directory that the run was given as --output; compactor-run.json is there.
+    /// Directory that the run was given as --output, or the one below it that holds compactor-run.json.
     #[arg(value_name = "OUTPUT")]
     output: PathBuf,
 
@@ -117,6 +117,13 @@ fn text(report: &SwapReport) -> String {
             out,
             "  input       {}",
             report.inputs_directory.join(input).display()
+        );
+    }
+    if matches!(report.state, SwapState::Done | SwapState::Finished) {
+        let _ = writeln!(
+            out,
+            "start the node; when it serves what it should, remove {}",
+            report.inputs_directory.display()
         );
     }
     for note in &report.notes {

@@ -1,7 +1,7 @@
 //! Faults that once did harm.
 
 use crate::inject::Injection;
-use crate::setting::{Setting, TOKIO_URING, Tried};
+use crate::setting::{SEVERAL, Setting, TOKIO_URING, Tried};
 
 pub fn known(setting: &Setting) -> Vec<(&Tried, Injection)> {
     let merge = setting.command("merge", "");
@@ -36,6 +36,36 @@ pub fn known(setting: &Setting) -> Vec<(&Tried, Injection)> {
         }
         for when in ["1+", "2+", "4+", "6+", "9+", "12+"] {
             known.push((tried, Injection::new("clone3", "EAGAIN", when)));
+        }
+    }
+    known.extend(while_it_is_taken_back(setting));
+    known
+}
+
+/// Lost: the COMMIT of a transaction log was not synced but could be read, and what was there so far was being
+/// taken back when that was cut off.
+fn while_it_is_taken_back(setting: &Setting) -> Vec<(&Tried, Injection)> {
+    let mut known = Vec::new();
+    for tried in [
+        setting.command("swap", ""),
+        setting.command("merge", SEVERAL),
+    ] {
+        let syncs = setting.known(tried).calls["fsync"];
+        for sync in syncs.saturating_sub(8)..=syncs {
+            for (fault, when) in [
+                ("signal=KILL", "2"),
+                ("signal=KILL", "4"),
+                ("error=EIO", "3"),
+                ("error=EROFS", "2+"),
+            ] {
+                let injection = Injection::new("fsync", "EIO", &sync.to_string());
+                known.push((tried, injection.with("unlink", fault, when.to_owned())));
+            }
+        }
+        // Nor can the log be put back.
+        for sync in syncs.saturating_sub(8)..=syncs {
+            let when = format!("{sync}..{}", sync + 1);
+            known.push((tried, Injection::new("fsync", "EIO", &when)));
         }
     }
     known

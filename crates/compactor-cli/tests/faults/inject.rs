@@ -82,6 +82,8 @@ pub struct Injection {
     pub error: &'static str,
     /// Of each thread's calls, as strace has it: `3`, `3+`, `3+2`, `3..5`.
     pub when: String,
+    /// Another fault besides, by its call, `error=` or `signal=`, and when.
+    pub second: Option<(&'static str, &'static str, String)>,
 }
 
 impl Injection {
@@ -90,7 +92,13 @@ impl Injection {
             call: call.to_owned(),
             error,
             when: when.to_owned(),
+            second: None,
         }
+    }
+
+    pub fn with(mut self, call: &'static str, fault: &'static str, when: String) -> Injection {
+        self.second = Some((call, fault, when));
+        self
     }
 
     /// At any place of what the command does.
@@ -114,17 +122,35 @@ impl Injection {
             4 => format!("{first}+{}", 2 + random.below(5)),
             _ => format!("{first}..{}", first + 1 + random.below(8)),
         };
-        Injection::new(call, error, &when)
+        let injection = Injection::new(call, error, &when);
+        // What goes wrong while the first fault is mended.
+        let second = *random.of(&["unlink", "rename", "fsync", "ftruncate", "openat"]);
+        let fault = *random.of(&["error=EIO", "error=EROFS", "signal=KILL"]);
+        let at = 1 + random.below(known.calls.get(second).copied().unwrap_or(1));
+        match random.below(6) == 0 && second != call {
+            true => injection.with(second, fault, format!("{at}+")),
+            false => injection,
+        }
     }
 
     /// The command line that runs `command` with this fault.
     pub fn tracer(&self, command: &[String]) -> Vec<String> {
-        let Injection { call, error, when } = self;
+        let Injection {
+            call,
+            error,
+            when,
+            second,
+        } = self;
         let mut line: Vec<String> = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null"]
             .map(str::to_owned)
             .to_vec();
-        line.extend(["-e".to_owned(), format!("trace={call}")]);
+        let also = second.as_ref().map(|(call, ..)| format!(",{call}"));
+        let also = also.unwrap_or_default();
+        line.extend(["-e".to_owned(), format!("trace={call}{also}")]);
         line.push(format!("--inject={call}:error={error}:when={when}"));
+        if let Some((call, fault, when)) = second {
+            line.push(format!("--inject={call}:{fault}:when={when}"));
+        }
         line.extend(command.iter().cloned());
         line
     }

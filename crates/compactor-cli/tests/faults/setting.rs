@@ -13,6 +13,9 @@ use crate::inject::{self, Injection};
 use crate::outcome::Outcome;
 
 /// The command that is tried, unless the environment names another build of it.
+/// Several outputs of one merge, which are all there or none.
+pub const SEVERAL: &str = "--max-sstable-size 60KiB";
+
 pub fn compactor() -> String {
     let built = env!("CARGO_BIN_EXE_compactor");
     std::env::var("COMPACTOR_FAULT_COMMAND").unwrap_or_else(|_| built.to_owned())
@@ -120,6 +123,7 @@ impl Setting {
             }
         }
         let merge = writing[0].1;
+        self.add("merge", &format!("{merge} {SEVERAL}"));
         self.add("merge", &format!("{merge} --backend {TOKIO_URING}"));
         for backend in ["uring", "threads"] {
             self.add("verify", &format!("verify IN --backend {backend}"));
@@ -256,10 +260,10 @@ pub fn files_below(directory: &Path) -> Files {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => left.push(path),
-                // Records of a swap: they say where files are, and which, never the same twice.
+                // They say where files are, and when they were written, never the same twice.
                 false
-                    if path.ends_with("merged/compactor-run.json")
-                        || path.ends_with("merged/compactor-swap.json") => {}
+                    if path.ends_with("compactor-run.json")
+                        || path.ends_with("compactor-swap.json") => {}
                 false => {
                     let name = path.strip_prefix(directory).unwrap().to_owned();
                     files.insert(name, fs::read(path).unwrap());

@@ -32,7 +32,7 @@ impl Owner {
     }
 
     /// Gives a file to this owner, as far as it is not his.
-    fn take(&self, path: &Path) -> std::io::Result<()> {
+    pub(super) fn take(&self, path: &Path) -> std::io::Result<()> {
         let has = Owner::of(&fs::metadata(path)?);
         if (has.user, has.group) != (self.user, self.group) {
             chown(path, Some(self.user), Some(self.group))?;

@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 
 use compactor_engine::inputs_at_open::FileIdentity;
 use compactor_engine::publication::refuse_unfinished;
-use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX};
+use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX, TableDirectory};
 use compactor_sstable::{Component, Version};
 
 use super::index_advice::index_advice;
 use super::new_names::{entries, new_names};
+use super::outputs::Source;
 use super::place::Owner;
-use super::unfinished::{Note, NotedOutput};
+use super::unfinished::{Note, NotedFile, NotedOutput};
 use super::{SwapReport, SwapRequest, SwapState, SwappedOutput, refuse_node};
 use crate::catalog::table_directory_above;
 use crate::error::{Error, Result};
-use crate::run_record::{RecordedInput, RecordedOutput, RunRecord};
+use crate::run_record::{RecordedInput, RunRecord};
 
 /// An SSTable that is replaced.
 #[derive(Debug)]
@@ -39,8 +40,8 @@ pub(super) struct OldFile {
 pub(super) struct NewSstable {
     pub(super) from: Descriptor,
     pub(super) to: Descriptor,
-    pub(super) components: Vec<Component>,
-    data_bytes: u64,
+    /// `Data.db` last.
+    pub(super) components: Vec<(Component, u64)>,
 }
 
 /// What a swap is to do.
@@ -65,9 +66,13 @@ pub(super) struct Plan {
 /// The table's directory without symbolic links.
 pub(super) fn table_directory(request: &SwapRequest) -> Result<PathBuf> {
     let named = &request.table_directory;
-    let table = named
-        .canonicalize()
-        .map_err(Error::file("look up", named))?;
+    let table = named.canonicalize().map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Error::invalid(format!(
+            "{}: no such directory; name the table's own directory",
+            named.display()
+        )),
+        _ => Error::file("look up", named)(e),
+    })?;
     if !table.is_dir() {
         return Err(Error::invalid(format!(
             "{}: not a directory; name the table's own directory",
@@ -108,21 +113,19 @@ impl Plan {
         let files = TableFiles::list(table)?;
         let inputs = files.inputs(&record)?;
         files.refuse_unknown(&record)?;
-        let sources = record
-            .outputs
-            .iter()
-            .map(|output| source(&request.output, output));
-        let sources: Vec<(Descriptor, Vec<Component>, u64)> = sources.collect::<Result<_>>()?;
-        let descriptors: Vec<Descriptor> = sources.iter().map(|(from, ..)| from.clone()).collect();
-        let names = new_names(table, &descriptors)?;
+        let sources = record.outputs.iter();
+        let sources: Vec<Source> = sources
+            .map(|output| Source::check(&request.output, output))
+            .collect::<Result<_>>()?;
+        let descriptors = sources.iter().map(|source| source.descriptor.clone());
+        let names = new_names(table, &descriptors.collect::<Vec<_>>())?;
         let outputs: Vec<NewSstable> = sources
             .into_iter()
             .zip(names)
-            .map(|((from, components, data_bytes), to)| NewSstable {
-                from,
+            .map(|(source, to)| NewSstable {
+                from: source.descriptor,
                 to,
-                components,
-                data_bytes,
+                components: source.components,
             })
             .collect();
         let inputs_to = inputs_directory(&request.inputs_to, table, &inputs)?;
@@ -178,7 +181,14 @@ impl Plan {
                 .to_string_lossy()
                 .into_owned(),
             to: new.to.file_name(Component::Data),
-            bytes: new.data_bytes,
+            files: new
+                .components
+                .iter()
+                .map(|(component, bytes)| NotedFile {
+                    component: component.file_suffix().to_owned(),
+                    bytes: *bytes,
+                })
+                .collect(),
         });
         Note::new(
             &self.table,
@@ -305,9 +315,10 @@ impl<'a> TableFiles<'a> {
         }
         if let [first, ..] = missing[..] {
             return Err(Error::refused(format!(
-                "{} of the {} SSTables that the run read are not in {}, such as {first}: they have been \
-                 compacted since, a swap of this output was done before, or this is not the table's (only) \
-                 data directory. With the node stopped, merge what is there now, and swap that",
+                "{} of the run's {} input SSTables are not in {}, such as {first}: the node has compacted \
+                 them since, or the run read SSTables of another directory. With the node stopped, merge \
+                 what is there now, and swap that; where a table has several data directories, merge those of \
+                 one, and name the others' as --overlapping",
                 missing.len(),
                 record.inputs.len(),
                 self.table.display()
@@ -329,8 +340,8 @@ impl<'a> TableFiles<'a> {
         let look = |path: &Path| FileIdentity::of(path).map_err(Error::file("look up", path));
         if !input.data.is(&look(&data)?) {
             return Ok(Found::Changed(format!(
-                "{} is not the file that the run read: neither the same inode nor a copy of the same length \
-                 and time. With the node stopped, merge what is there now, and swap that",
+                "{} is not the file that the run read: it has another length or time. With the node \
+                 stopped, merge what is there now, and swap that",
                 data.display()
             )));
         }
@@ -365,18 +376,36 @@ impl<'a> TableFiles<'a> {
         Ok(Found::Same(OldSstable { prefix, files }))
     }
 
-    /// Refuses SSTables that the run did not know, where it may have purged what they need.
+    /// Whether an SSTable that the run saw is there, and is the same.
+    fn has(&self, sstable: &RecordedInput) -> Result<bool> {
+        if !self.data.contains(sstable.file_name()) {
+            return Ok(false);
+        }
+        let data = self.table.join(sstable.file_name());
+        let now = FileIdentity::of(&data).map_err(Error::file("look up", &data))?;
+        Ok(sstable.data.is(&now))
+    }
+
+    /// Refuses SSTables that the run did not see, where it may have purged what they need.
     fn refuse_unknown(&self, record: &RunRecord) -> Result<()> {
         let inputs = record.inputs.iter().map(RecordedInput::file_name);
-        let known = record.overlapping.iter().chain(&record.untouched);
-        let known: BTreeSet<&str> = inputs.chain(known.map(String::as_str)).collect();
-        let gone = record.overlapping.iter().find(|o| !self.data.contains(*o));
-        if let Some(gone) = gone.filter(|_| record.overlapping_removed_data) {
-            return Err(Error::refused(format!(
-                "{gone} is no longer in {}: the run left out what it shadows, which nothing would shadow \
-                 then. With the node stopped, merge what is there now, and swap that",
-                self.table.display()
-            )));
+        let mut known: BTreeSet<&str> = inputs.collect();
+        for sstable in &record.untouched {
+            if self.has(sstable)? {
+                known.insert(sstable.file_name());
+            }
+        }
+        for sstable in &record.overlapping {
+            if self.has(sstable)? {
+                known.insert(sstable.file_name());
+            } else if record.overlapping_removed_data {
+                return Err(Error::refused(format!(
+                    "{} is no longer in {}: the run left out what it shadows, which nothing would shadow \
+                     then. With the node stopped, merge what is there now, and swap that",
+                    sstable.file_name(),
+                    self.table.display()
+                )));
+            }
         }
         let unknown: Vec<&String> = self
             .data
@@ -385,7 +414,7 @@ impl<'a> TableFiles<'a> {
             .collect();
         match unknown[..] {
             [first, ..] if record.may_have_purged => Err(Error::refused(format!(
-                "{} has {} SSTables that the run did not know, such as {first}: they may hold rows that \
+                "{} has SSTables that the run did not see ({}), such as {first}: they may hold rows that \
                  only the tombstones shadow that the run purged. Bring the outputs in beside the inputs \
                  with `nodetool import` on the running node; or merge what is there now, with the node \
                  stopped, and swap that",
@@ -407,50 +436,6 @@ enum Found {
     Changed(String),
 }
 
-/// An output where the run left it, its components, and the length of its `Data.db`.
-fn source(directory: &Path, output: &RecordedOutput) -> Result<(Descriptor, Vec<Component>, u64)> {
-    let data = directory.join(&output.data_path);
-    let descriptor = parse(&data)?;
-    let other = |path: &Path, what: String| {
-        Error::refused(format!(
-            "{} {what}: this is not what the run wrote. Run it again into another directory",
-            path.display()
-        ))
-    };
-    let (mut components, mut data_bytes) = (Vec::new(), 0);
-    for file in &output.files {
-        let Some(component) = Component::from_file_suffix(&file.component) else {
-            continue;
-        };
-        let path = descriptor.path(component);
-        match fs::symlink_metadata(&path) {
-            Ok(metadata) if metadata.is_file() && metadata.len() == file.bytes => {}
-            Ok(_) => return Err(other(&path, format!("does not have {} bytes", file.bytes))),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                return Err(other(&path, "is not there".to_owned()));
-            }
-            Err(e) => return Err(Error::file("look up", path)(e)),
-        }
-        match component {
-            Component::Data => data_bytes = file.bytes,
-            Component::Digest => {
-                let digest = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
-                if output.digest.as_deref() != Some(digest.trim()) {
-                    return Err(other(&path, "holds another digest".to_owned()));
-                }
-            }
-            _ => {}
-        }
-        components.push(component);
-    }
-    // What makes it an SSTable comes last.
-    components.sort_by_key(|component| *component == Component::Data);
-    if components.last() != Some(&Component::Data) {
-        return Err(other(&data, "is not in the record".to_owned()));
-    }
-    Ok((descriptor, components, data_bytes))
-}
-
 /// Where the inputs go: a directory that has no other SSTables.
 fn inputs_directory(named: &Path, table: &Path, inputs: &[OldSstable]) -> Result<PathBuf> {
     let refuse = |why: &str| {
@@ -467,8 +452,15 @@ fn inputs_directory(named: &Path, table: &Path, inputs: &[OldSstable]) -> Result
     {
         return refuse("a path that goes back up from a directory that does not exist");
     }
-    if directory == table {
-        return refuse("this is the table's own directory");
+    if directory.starts_with(table) {
+        return refuse("this is in the table's own directory, which the node reads");
+    }
+    let is_of_node =
+        |path: &Path| TableDirectory::parse(path).is_some_and(|table| table.table_id.is_some());
+    if directory.ancestors().any(is_of_node)
+        || is_of_node(table) && table.parent() == Some(&*directory)
+    {
+        return refuse("this is in the directories of a node's tables, which it reads");
     }
     if directory.exists() && !directory.is_dir() {
         return refuse("not a directory");
@@ -481,7 +473,11 @@ fn inputs_directory(named: &Path, table: &Path, inputs: &[OldSstable]) -> Result
         let name = name.unwrap_or_default();
         let is_ours = inputs.iter().any(|old| name.starts_with(&old.prefix));
         if !is_ours && Descriptor::parse(&path).is_ok() {
-            return refuse(&format!("it has other SSTables, such as {name}"));
+            return Err(Error::refused(format!(
+                "--inputs-to {} has other SSTables, such as {name}: name an empty directory, or remove what \
+                 an earlier swap moved there, if the node does well without it",
+                named.display()
+            )));
         }
     }
     Ok(directory)

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::inputs_at_open::FileIdentity;
+use compactor_engine::transaction_file::TransactionFile;
 use compactor_io::{remove_if_exists, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
@@ -48,8 +49,27 @@ pub(super) struct NotedOutput {
     pub(super) from: String,
     /// File name of its `Data.db` in the table's directory.
     pub(super) to: String,
-    /// Length of its `Data.db`.
+    /// Its files.
+    pub(super) files: Vec<NotedFile>,
+}
+
+/// A file of an output of a swap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct NotedFile {
+    /// Last part of its name, such as `Data.db`.
+    pub(super) component: String,
+    /// Length in bytes.
     pub(super) bytes: u64,
+}
+
+impl NotedOutput {
+    /// Paths of its files beside a `Data.db`, and their lengths.
+    fn files_beside(&self, data: &Path) -> Vec<(PathBuf, u64)> {
+        let data = data.to_string_lossy();
+        let prefix = data.trim_end_matches(Component::Data.file_suffix());
+        let path = |file: &NotedFile| (format!("{prefix}{}", file.component).into(), file.bytes);
+        self.files.iter().map(path).collect()
+    }
 }
 
 impl Note {
@@ -100,7 +120,12 @@ impl Note {
         let log = &note.transaction_log;
         let outputs = note.outputs.iter().map(|output| output.to.as_str());
         let mut names = outputs.chain(note.inputs.iter().map(String::as_str));
-        if log.contains('/') || !transaction_log::is_file_name(log) || !names.all(is_name) {
+        let mut files = note.outputs.iter().flat_map(|output| &output.files);
+        if log.contains('/')
+            || !transaction_log::is_file_name(log)
+            || !names.all(is_name)
+            || !files.all(|file| Component::from_file_suffix(&file.component).is_some())
+        {
             return Err(not_one("not the note of a swap".to_owned()));
         }
         Ok(Some(note))
@@ -114,12 +139,30 @@ impl Note {
     /// True if all is as it is to be: the outputs of the record that `output` has now are there, and the
     /// inputs are not.
     pub(super) fn is_done(&self, output: &Path, table: &Path) -> bool {
-        let has = |output: &NotedOutput| {
-            fs::metadata(table.join(&output.to)).is_ok_and(|m| m.len() == output.bytes)
-        };
         Note::crc_of_record(output).is_ok_and(|crc| crc == self.record_crc)
-            && self.outputs.iter().all(has)
+            && self.incomplete(table).is_none()
             && !self.inputs.iter().any(|name| table.join(name).exists())
+    }
+
+    /// A file of an output that is not in the table's directory as it was put there.
+    fn incomplete(&self, table: &Path) -> Option<PathBuf> {
+        let outputs = self.outputs.iter();
+        let mut files = outputs.flat_map(|output| output.files_beside(&table.join(&output.to)));
+        let is_there =
+            |path: &Path, bytes| fs::metadata(path).is_ok_and(|found| found.len() == bytes);
+        let missing = files.find(|(path, bytes)| !is_there(path, *bytes));
+        missing.map(|(path, _)| path)
+    }
+
+    /// Removes the outputs from where the run left them, now that they are in the table's directory.
+    /// Returns what a person should know if one stays.
+    pub(super) fn remove_sources(&self) -> Option<String> {
+        let outputs = self.outputs.iter();
+        let files = outputs.flat_map(|output| output.files_beside(Path::new(&output.from)));
+        let mut errors = files.filter_map(|(path, _)| remove_if_exists(&path).err());
+        errors.next().map(|error| {
+            format!("the run's own directory still holds the outputs: remove them ({error})")
+        })
     }
 
     pub(super) fn report(&self, table: &Path, state: SwapState) -> SwapReport {
@@ -143,6 +186,7 @@ impl Note {
 pub(super) struct Unfinished {
     note: Note,
     log_path: PathBuf,
+    log_bytes: Vec<u8>,
     log: TransactionLog,
 }
 
@@ -174,6 +218,7 @@ impl Unfinished {
         let unfinished = Unfinished {
             note,
             log_path,
+            log_bytes: bytes,
             log,
         };
         unfinished.check_records()?;
@@ -225,6 +270,7 @@ impl Unfinished {
 
     /// Removes outputs, in whole or in part, and then the log.
     pub(super) fn undo(&self, table: &Path) -> Result<()> {
+        TransactionFile::make_durable(&self.log_path, &self.log_bytes)?;
         let files = entries(table)?;
         for record in self.log.leftovers() {
             for path in Unfinished::files_of(record, &files) {
@@ -242,6 +288,17 @@ impl Unfinished {
         table: &Path,
         reached: &mut dyn FnMut(Step) -> Result<()>,
     ) -> Result<()> {
+        TransactionFile::make_durable(&self.log_path, &self.log_bytes)?;
+        if let Some(missing) = self.note.incomplete(table) {
+            return Err(Error::refused(format!(
+                "{} is gone or has another length, though {} says that the outputs are in place: nothing is \
+                 removed. Keep the node stopped. The inputs are in {}: move them back, move what is there of \
+                 the outputs away, and remove that log",
+                missing.display(),
+                self.log_path.display(),
+                self.note.inputs_directory
+            )));
+        }
         let kept = Path::new(&self.note.inputs_directory);
         let all = entries(table)?;
         let mut files = Vec::new();
@@ -277,5 +334,10 @@ impl Unfinished {
             files.extend(of_record.into_iter().map(|(_, file, path)| (file, path)));
         }
         remove_inputs(table, &self.log_path, files, reached)
+    }
+
+    /// As [`Note::remove_sources`].
+    pub(super) fn remove_sources(&self) -> Option<String> {
+        self.note.remove_sources()
     }
 }

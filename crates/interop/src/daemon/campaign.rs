@@ -178,9 +178,7 @@ impl Run<'_> {
 
         let journal = self.node.journal()?;
         for complaint in journal.complaints(seen, KEYSPACE) {
-            self.outcome
-                .failures
-                .push(format!("the node's log: {complaint}"));
+            self.fail(format!("the node's log: {complaint}"));
         }
         Ok(())
     }

@@ -1,0 +1,150 @@
+//! The outputs of a run where it left them, and whether they are still what it wrote.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::merge::NoObserver;
+use compactor_engine::inputs_at_open::FileIdentity;
+use compactor_io::{Io, IoOptions};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX, TableDirectory};
+
+use super::new_names::entries;
+use crate::error::{Error, Result};
+use crate::run_record::{FILE_NAME, RecordedOutput};
+use crate::verify::{VerifyOptions, verify};
+
+/// The directory of a run's record: the one that is named, or below it `KEYSPACE/TABLE` of the table's
+/// directory, where `merge` and `compact` write.
+///
+/// # Errors
+/// None has one, or a directory whose name tells no table has several below it.
+pub(super) fn directory_of_record(named: &Path, table: &Path) -> Result<PathBuf> {
+    let has_record = |directory: &Path| {
+        let record = directory.join(FILE_NAME);
+        record.try_exists().map_err(Error::file("look up", &record))
+    };
+    if has_record(named)? {
+        return Ok(named.to_owned());
+    }
+    if let Some(of) = TableDirectory::parse(table).filter(|of| of.table_id.is_some()) {
+        let below = named.join(of.keyspace).join(of.table);
+        if has_record(&below)? {
+            return Ok(below);
+        }
+    }
+    let mut found = Vec::new();
+    for keyspace in entries(named)?.iter().filter(|path| path.is_dir()) {
+        for directory in entries(keyspace)?.into_iter().filter(|path| path.is_dir()) {
+            if has_record(&directory)? {
+                found.push(directory);
+            }
+        }
+    }
+    found.sort();
+    match &found[..] {
+        [] => Err(Error::invalid(format!(
+            "{}: no {FILE_NAME} here, nor in KEYSPACE/TABLE below it; name the directory that a merge or \
+             compact was given as --output",
+            named.display()
+        ))),
+        [one] => Ok(one.clone()),
+        [one, other, ..] => Err(Error::invalid(format!(
+            "{} has outputs of several tables: name one of them, such as {} or {}",
+            named.display(),
+            one.display(),
+            other.display()
+        ))),
+    }
+}
+
+/// An output where the run left it.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) descriptor: Descriptor,
+    /// Its components and their lengths, `Data.db` last: that is what makes it an SSTable.
+    pub(super) components: Vec<(Component, u64)>,
+}
+
+impl Source {
+    /// Checks an output against the record. Where files were copied since, or written to, their times have
+    /// changed: then all of it is verified.
+    pub(super) fn check(directory: &Path, output: &RecordedOutput) -> Result<Source> {
+        let data = directory.join(&output.data_file);
+        let file = Descriptor::parse(&data).map_err(compactor_sstable::Error::from)?;
+        let descriptor = file.descriptor;
+        let mut source = Source {
+            descriptor,
+            components: Vec::with_capacity(output.files.len()),
+        };
+        let mut is_as_written = true;
+        for recorded in &output.files {
+            let Some(component) = Component::from_file_suffix(&recorded.component) else {
+                continue;
+            };
+            let path = source.descriptor.path(component);
+            let metadata = match fs::symlink_metadata(&path) {
+                Ok(metadata) => metadata,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                    return Err(other(&path, "is not there"));
+                }
+                Err(e) => return Err(Error::file("look up", path)(e)),
+            };
+            let bytes = recorded.file.bytes;
+            if !metadata.is_file() || metadata.len() != bytes {
+                return Err(other(&path, &format!("does not have {bytes} bytes")));
+            }
+            is_as_written &= recorded.file.is(&FileIdentity::from(&metadata));
+            if component == Component::Digest {
+                let digest = fs::read_to_string(&path).map_err(Error::file("read", &path))?;
+                if output.digest.as_deref() != Some(digest.trim()) {
+                    return Err(other(&path, "holds another digest"));
+                }
+            }
+            source.components.push((component, bytes));
+        }
+        source
+            .components
+            .sort_by_key(|(component, _)| *component == Component::Data);
+        source.refuse_other_files()?;
+        if !is_as_written {
+            let io = Io::new(IoOptions::default())?;
+            let report = verify(&io, &data, &VerifyOptions::default(), &mut NoObserver)?;
+            if let Some(finding) = report.findings.first().filter(|_| report.damages > 0) {
+                let what = format!("was changed, and is damaged: {}", finding.statement());
+                return Err(other(&data, &what));
+            }
+        }
+        Ok(source)
+    }
+
+    /// The record is to name every file, or an SSTable would be put in place without some.
+    fn refuse_other_files(&self) -> Result<()> {
+        let prefix = format!("{}-", self.descriptor.base_name());
+        let is_recorded = |name: &str| {
+            let mut known = self.components.iter();
+            known.any(|(component, _)| self.descriptor.file_name(*component) == name)
+        };
+        for path in entries(&self.descriptor.directory)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_of_it = name.starts_with(&prefix) && !name.ends_with(TMP_SUFFIX);
+            if is_of_it && !is_recorded(&name) {
+                return Err(other(&path, "is not in the record of the run"));
+            }
+        }
+        match self.components.last() {
+            Some((Component::Data, _)) => Ok(()),
+            _ => Err(other(
+                &self.descriptor.path(Component::Data),
+                "is not in the record of the run",
+            )),
+        }
+    }
+}
+
+fn other(path: &Path, what: &str) -> Error {
+    Error::refused(format!(
+        "{} {what}: this is not what the run wrote. Run it again into another directory",
+        path.display()
+    ))
+}
