@@ -312,7 +312,7 @@ impl Compaction {
         let replaced = self.table.replaced();
         let record = match &self.request.recorder {
             Some(recorder) if !replaced.is_empty() => Some(recorder.write(
-                &claim,
+                claim,
                 &staged,
                 &self.at_open,
                 &|input| replaced.contains(input),

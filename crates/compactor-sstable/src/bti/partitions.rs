@@ -212,8 +212,10 @@ pub struct PartitionIndex<'a> {
     pub first_key: &'a [u8],
     /// Last partition key.
     pub last_key: &'a [u8],
-    /// Number of partitions.
+    /// Number of partitions, as the footer says: Cassandra estimates by it, and does not check it.
     pub key_count: u64,
+    /// More entries than these there cannot be.
+    most_entries: u64,
     trie: Trie<'a>,
     file_len: u64,
 }
@@ -257,8 +259,7 @@ impl<'a> PartitionIndex<'a> {
             }
         };
         let keys_at = number("partition_index.first_key_offset", footer_at as u64)?;
-        // A key takes a node of its own, and none is shorter than a byte.
-        let key_count = number("partition_index.key_count", keys_at)?;
+        let key_count = number("partition_index.key_count", i64::MAX as u64)?;
         let root = number("partition_index.root", keys_at.saturating_sub(1))?;
         let (nodes, keys) = body.split_at(keys_at as usize);
         let mut reader = ByteReader::with_base(keys, keys_at);
@@ -275,6 +276,8 @@ impl<'a> PartitionIndex<'a> {
             first_key,
             last_key,
             key_count,
+            // A key takes a node of its own, and none is shorter than a byte.
+            most_entries: keys_at,
             trie: Trie::new(nodes, 0, root),
             file_len: bytes.len() as u64,
         })
@@ -389,25 +392,17 @@ impl PartitionEntries<'_> {
     /// The next partition; `None` behind the last.
     ///
     /// # Errors
-    /// Corruption on the way, and at the end if there are not as many keys as the footer says.
+    /// Corruption on the way, and where nodes are shared so that there are more entries than bytes.
     pub fn next_entry(&mut self) -> Result<Option<PartitionEntry>> {
-        let count = self.index.key_count;
+        let most = self.index.most_entries;
         let node = self.walk.next_payload()?;
         self.seen += u64::from(node.is_some());
-        let is_wrong = match node {
-            Some(_) => self.seen > count,
-            None => self.seen != count,
-        };
-        if is_wrong {
+        if self.seen > most {
             return Err(Error::corrupt(
-                "partition_index.key_count",
-                self.index.file_len.saturating_sub(16),
-                format!("{count} keys, as the footer says"),
-                format!(
-                    "{} {}",
-                    self.seen,
-                    if node.is_some() { "or more" } else { "keys" }
-                ),
+                "partition_index.entries",
+                0,
+                format!("at most {most}, one for each byte"),
+                "more",
             ));
         }
         node.map(|node| self.index.entry(&node)).transpose()

@@ -340,7 +340,15 @@ impl TrieCheck<'_> {
         let found = match self.scan.entry() {
             Some(entry) if entry.position != position => format!("one for {}", entry.position),
             Some(entry) if self.scan.leads_here(key, hash) => return entry.key().is_some(),
-            Some(entry) => format!("one {}", entry.describe()),
+            Some(entry) => {
+                self.findings.damage(
+                    entry.place(),
+                    "index.key",
+                    format!("{}, the key at position {position}", short_hex(key)),
+                    entry.describe(),
+                );
+                return false;
+            }
             None => format!("{} entries, none for it", self.scan.count()),
         };
         let place = match self.scan.entry() {

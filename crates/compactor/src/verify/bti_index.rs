@@ -155,6 +155,7 @@ impl<'a> TrieScan<'a> {
             Ok(Some(found)) => found,
             Ok(None) => {
                 self.state = State::Ended;
+                self.check_key_count();
                 self.check_end_of_rows();
                 return false;
             }
@@ -191,6 +192,17 @@ impl<'a> TrieScan<'a> {
         self.count += 1;
         self.entry = Some(entry);
         true
+    }
+
+    fn check_key_count(&self) {
+        if let Some(index) = self.index.filter(|index| index.key_count != self.count) {
+            self.findings.damage(
+                Place::offset(Component::Partitions, index.file_len().saturating_sub(16)),
+                "partition_index.key_count",
+                format!("{}, the number of entries", self.count),
+                index.key_count.to_string(),
+            );
+        }
     }
 
     /// Row indexes follow one another, and nothing follows the last. Nobody reads what does.

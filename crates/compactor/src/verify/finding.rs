@@ -169,10 +169,15 @@ fn stops_merge(component: Component, structure: &str, version: Version) -> bool 
         ]
         .contains(&structure),
         Component::CompressionInfo => structure != "compression_info.max_compressed_length",
-        // Nobody asks for them: since `da` they are in `Statistics.db` as well.
-        Component::Partitions => {
-            !["partition_index.first_key", "partition_index.last_key"].contains(&structure)
-        }
+        // A merge looks up no key. Nobody asks for the rest: since `da` the keys are in `Statistics.db` as well, and
+        // the number is for estimates.
+        Component::Partitions => ![
+            "index.key",
+            "partition_index.first_key",
+            "partition_index.last_key",
+            "partition_index.key_count",
+        ]
+        .contains(&structure),
         Component::Summary => {
             let is_key = ["summary.first_key", "summary.last_key"].contains(&structure);
             is_key && !version.has_key_range()
@@ -185,7 +190,8 @@ fn stops_merge(component: Component, structure: &str, version: Version) -> bool 
                 "row_index.data_position",
                 "row_index.key",
             ];
-            structure.starts_with("index.") || of_entry.contains(&structure)
+            let is_of_entry = structure.starts_with("index.") && structure != "index.key";
+            is_of_entry || of_entry.contains(&structure)
         }
         _ => true,
     }

@@ -13,7 +13,7 @@ const REFUSED: &[Listed] = &[
     (Component::Statistics, "Statistics.db", "stats."),
     (Component::Statistics, "Data.db", "row."),
     (Component::Statistics, "Data.db", "partitions"),
-    (Component::Statistics, "Data.db", "partition.key"),
+    (Component::Statistics, "Data.db", "partition."),
     // Content with right checksums that the statistics do not cover: they might be another SSTable's.
     (Component::Data, "Data.db", "row."),
     (Component::Data, "Statistics.db", "stats."),
@@ -26,6 +26,9 @@ const REFUSED: &[Listed] = &[
         "CompressionInfo.db",
         "compression_info.chunk_offset",
     ),
+    // A trie that leads nowhere somewhere, or to a row index that is not there: it cannot be read to its end.
+    (Component::Partitions, "Partitions.db", "trie."),
+    (Component::Partitions, "Rows.db", "row_index.entry"),
     // Before `oa` these say which partitions the SSTable is among.
     (Component::Summary, "Summary.db", "summary.first_key"),
     (Component::Summary, "Summary.db", "summary.last_key"),
@@ -57,6 +60,13 @@ const DAMAGE: &[Listed] = &[
         "Partitions.db",
         "partition_index.last_key",
     ),
+    (
+        Component::Partitions,
+        "Partitions.db",
+        "partition_index.key_count",
+    ),
+    (Component::Partitions, "Partitions.db", "index.key"),
+    (Component::Partitions, "Rows.db", "index.key"),
     (Component::Data, "Data.db", "cell."),
     (Component::Data, "Data.db", "clustering."),
     (Component::Data, "Data.db", "partition.key"),

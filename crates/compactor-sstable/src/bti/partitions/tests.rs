@@ -193,6 +193,10 @@ fn footers_that_cannot_be() {
     assert!(PartitionIndex::parse(&bytes[..bytes.len() - 1]).is_err());
     for number in 0..3 {
         for value in [-1i64, i64::MIN, i64::MAX, bytes.len() as i64] {
+            // Nobody goes by the number of keys.
+            if number == 1 && value > 0 {
+                continue;
+            }
             let mut damaged = bytes.clone();
             damaged[footer + 8 * number..footer + 8 * number + 8]
                 .copy_from_slice(&value.to_be_bytes());
@@ -204,13 +208,12 @@ fn footers_that_cannot_be() {
         let mut damaged = bytes.clone();
         damaged[footer + 15] = count;
         let index = PartitionIndex::parse(&damaged).unwrap();
+        assert_eq!(index.key_count, u64::from(count));
         let mut entries = index.iter();
-        let error = loop {
-            match entries.next_entry() {
-                Ok(entry) => assert!(entry.is_some()),
-                Err(error) => break error,
-            }
-        };
-        assert!(error.to_string().contains("key_count"), "{error}");
+        let mut found = 0;
+        while entries.next_entry().unwrap().is_some() {
+            found += 1;
+        }
+        assert_eq!(found, 20);
     }
 }
