@@ -93,7 +93,7 @@ fn set_up(from: &Path, directory: &Path) -> Result<tempfile::TempDir> {
     let inputs: Vec<PathBuf> = inputs.map(|name| directory.join(name)).collect();
     let output = place.path().join("out");
     let request = MergeRequest::new(inputs, &output);
-    let recorder = Recorder::new(&output, "merge", &request);
+    let recorder = Recorder::new("merge", &request)?;
     let jobs = open_merge_groups(IoOptions::default(), request)?;
     let check = InputCheck::AllComponents;
     run_merges_recorded(jobs, check, Some(&recorder), &mut NoObserver)?;
