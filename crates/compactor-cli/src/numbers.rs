@@ -66,7 +66,7 @@ pub fn rate_limiter(
 /// Parses a value of `--throughput`. A bare number is bytes per second, and mostly meant to be megabytes, as
 /// in `cassandra.yaml`.
 pub fn throughput(text: &str) -> Result<ByteRate, String> {
-    let is_bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_bare = text != "0" && !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match text.parse::<ByteRate>() {
         Ok(rate) if is_bare && rate < *THROUGHPUT.start() => Err(format!(
             "{text} is {text} bytes/s; give a unit, e.g. {text}MB/s"
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(throughput("64000000"), Ok(ByteRate(64_000_000)));
         let said = throughput("50").unwrap_err();
         assert_eq!(said, "50 is 50 bytes/s; give a unit, e.g. 50MB/s");
-        for text in ["0.5MiB/s", "2TiB/s", "-1", "", "fast"] {
+        for text in ["0", "0.5MiB/s", "2TiB/s", "-1", "", "fast"] {
             let said = throughput(text).unwrap_err();
             assert!(said.starts_with("expected 1MiB/s to"), "{text}: {said}");
         }
