@@ -27,7 +27,7 @@ pub struct IoArgs {
     )]
     pub write_io: WriteMode,
 
-    /// What carries reads and writes out: auto, uring, tokio-uring, threads.
+    /// I/O backend: auto, uring, tokio-uring, threads.
     #[arg(
         long,
         help_heading = "Input and output",

@@ -8,6 +8,7 @@ use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use compactor::RateLimiter;
 use compactor::sstable::data::deletion_time::MAX_DELETION_TIME;
@@ -44,7 +45,7 @@ pub fn beside_program(memory: ByteSize) -> usize {
 pub const READAHEAD: RangeInclusive<ByteSize> = ByteSize(4 << 10)..=ByteSize(1 << 30);
 
 /// Bytes per second that `--throughput` may say. Less than a block would go through in a second below.
-pub const THROUGHPUT: RangeInclusive<ByteRate> = ByteRate(1 << 20)..=ByteRate(1 << 40);
+const THROUGHPUT: RangeInclusive<ByteRate> = ByteRate(1 << 20)..=ByteRate(1 << 40);
 
 /// Sizes after which another output begins.
 pub const SSTABLE_SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(1 << 50);
@@ -52,9 +53,26 @@ pub const SSTABLE_SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(
 /// Values of `gc_grace_seconds`, an `int` in Cassandra.
 pub const GC_GRACE_SECONDS: RangeInclusive<u32> = 0..=i32::MAX as u32;
 
-/// What `--throughput` asks for.
-pub fn rate_limiter(bytes_per_s: ByteRate) -> Option<Arc<RateLimiter>> {
-    NonZeroU64::new(bytes_per_s.0).map(|rate| Arc::new(RateLimiter::new(rate)))
+/// What `--throughput` asks for, until `interrupted` is set.
+pub fn rate_limiter(
+    bytes_per_s: ByteRate,
+    interrupted: &Arc<AtomicBool>,
+) -> Option<Arc<RateLimiter>> {
+    let rate = NonZeroU64::new(bytes_per_s.0)?;
+    let limiter = RateLimiter::new(rate).stopped_by(Arc::clone(interrupted));
+    Some(Arc::new(limiter))
+}
+
+/// Parses a value of `--throughput`. A bare number is bytes per second, and mostly meant to be megabytes, as
+/// in `cassandra.yaml`.
+pub fn throughput(text: &str) -> Result<ByteRate, String> {
+    let is_bare = text != "0" && !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match text.parse::<ByteRate>() {
+        Ok(rate) if is_bare && rate < *THROUGHPUT.start() => Err(format!(
+            "{text} is {text} bytes/s; give a unit, e.g. {text}MB/s"
+        )),
+        _ => within(THROUGHPUT)(text),
+    }
 }
 
 /// Parses a value and checks that it lies in a range.
@@ -131,6 +149,18 @@ mod tests {
         assert!(memory("1MX").unwrap_err().contains("512MiB"));
         assert_eq!(memory("64MB"), Ok(ByteSize(64_000_000)));
         assert!(memory("1MB").is_err(), "1,000,000 bytes are less than 1MiB");
+    }
+
+    #[test]
+    fn a_rate_without_a_unit_is_a_misunderstanding() {
+        assert_eq!(throughput("1MiB/s"), Ok(ByteRate(1 << 20)));
+        assert_eq!(throughput("64000000"), Ok(ByteRate(64_000_000)));
+        let said = throughput("50").unwrap_err();
+        assert_eq!(said, "50 is 50 bytes/s; give a unit, e.g. 50MB/s");
+        for text in ["0", "0.5MiB/s", "2TiB/s", "-1", "", "fast"] {
+            let said = throughput(text).unwrap_err();
+            assert!(said.starts_with("expected 1MiB/s to"), "{text}: {said}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use compactor::catalog::Catalog;
-use compactor::{ExistingOutput, NodeCommand, OutputLayout, TableName};
+use compactor::{ExistingOutput, NodeCommand, OutputLayout};
 use serde::Serialize;
 
 /// Where outputs go.
@@ -17,7 +17,7 @@ pub struct OutputArgs {
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
 
-    /// Write into the output directory itself.
+    /// Write into the output directory itself, not into KEYSPACE/TABLE below it.
     #[arg(long, help_heading = "Output")]
     flat: bool,
 
@@ -33,7 +33,7 @@ impl OutputArgs {
     /// # Errors
     /// A refusal of a directory that is no place for them.
     pub fn layout(&self, catalog: &Catalog) -> anyhow::Result<OutputLayout> {
-        let layout = OutputLayout::new(&self.output, TableName::of(catalog), self.flat);
+        let layout = OutputLayout::of(catalog, &self.output, self.flat);
         layout.check(catalog)?;
         Ok(layout)
     }
@@ -96,6 +96,7 @@ impl WayBack {
     pub fn show(&self, text: &mut String) -> std::fmt::Result {
         for command in &self.commands {
             let what = match command.purpose {
+                "swap" => "to put it in the place of its inputs, with the node stopped",
                 "import" => "to load it into the running node, which moves the files",
                 _ => "to verify it there, with the node stopped",
             };

@@ -11,15 +11,12 @@ use crate::io_args::IoArgs;
 use crate::numbers::{GC_GRACE_SECONDS, moment, moment_or_before_1970, within};
 use crate::output_form::OutputForm;
 
-/// Cassandra's default, for tables whose schema is not at hand.
-const DEFAULT_GC_GRACE_SECONDS: i64 = 864_000;
-
 /// What may be purged.
 #[derive(Debug, clap::Args)]
 pub struct PurgeArgs {
     /// The inputs are all that the table has on this node, so tombstones may be purged: a snapshot, which
     /// is flushed first, or the directory of a node that was drained and stopped. Refused where a running
-    /// process has SSTables of the directory open.
+    /// process has SSTables of the directory open, or is a node whose open files this user may not see.
     #[arg(long, help_heading = "Purging", conflicts_with = "overlapping")]
     complete: bool,
 
@@ -28,7 +25,8 @@ pub struct PurgeArgs {
     #[arg(long, help_heading = "Purging", value_name = "TABLE_DIR|Data.db")]
     overlapping: Vec<PathBuf>,
 
-    /// Seconds that tombstones must live. Default: schema.cql's, otherwise 864000.
+    /// Seconds that tombstones must live. Default: schema.cql's. Without either nothing is purged, and
+    /// --complete and --overlapping are refused.
     #[arg(long, help_heading = "Purging", value_name = "N",
         conflicts_with_all = ["gc_before", "no_purge"],
         value_parser = within(GC_GRACE_SECONDS), allow_negative_numbers = true)]
@@ -55,7 +53,7 @@ pub struct PurgeArgs {
         require_equals = true, default_missing_value = "true")]
     only_purge_repaired_tombstones: Option<bool>,
 
-    /// The moment that expiry is judged at, in seconds since 1970. Default: the clock.
+    /// Time at which TTL expiry is evaluated, in seconds since 1970. Default: the clock.
     #[arg(
         long,
         help_heading = "Purging",
@@ -85,9 +83,9 @@ impl PurgeArgs {
         request.now_s = self.now.unwrap_or_else(now_s);
         request.scope = self.scope(catalog, &mut notes)?;
         if request.scope != Scope::Unknown && !self.no_purge {
-            notes.extend(live_directory::refuse_purge_while_live(&catalog.sstables)?);
+            live_directory::refuse_purge_while_live(&catalog.sstables)?;
         }
-        request.gc_before_s = self.gc_before_s(catalog, request.now_s, &mut notes);
+        request.gc_before_s = self.gc_before_s(catalog, &request)?;
         if request.scope == Scope::Unknown && !self.no_purge {
             notes.push(
                 "every tombstone is kept, since other SSTables of the table may need them: say \
@@ -147,8 +145,8 @@ impl PurgeArgs {
         let known: HashSet<PathBuf> = others.iter().map(named).collect();
         if let Some(left_out) = catalog.siblings.iter().find(|p| !known.contains(&named(p))) {
             return Err(Error::refused(format!(
-                "--overlapping is to name everything that the table has besides the inputs, but {} lies \
-                 beside them and is not named",
+                "--overlapping must name every other SSTable of the table, but {} is in the directory of the \
+                 inputs and is not named",
                 left_out.display()
             ))
             .into());
@@ -156,30 +154,22 @@ impl PurgeArgs {
         Ok(Scope::Overlapping(others))
     }
 
-    fn gc_before_s(&self, catalog: &Catalog, now_s: i64, notes: &mut Vec<String>) -> Option<i64> {
+    fn gc_before_s(
+        &self,
+        catalog: &Catalog,
+        request: &MergeRequest,
+    ) -> anyhow::Result<Option<i64>> {
         if self.no_purge {
-            return None;
+            return Ok(None);
         }
         if let Some(gc_before) = self.gc_before {
-            return Some(gc_before);
+            return Ok(Some(gc_before));
         }
-        let from_schema = catalog
-            .schema
-            .as_ref()
-            .and_then(|(_, table)| table.options.gc_grace_seconds);
-        let grace = match (self.gc_grace_seconds, from_schema) {
-            (Some(seconds), _) | (None, Some(seconds)) => i64::from(seconds),
-            (None, None) => {
-                if self.complete || !self.overlapping.is_empty() {
-                    notes.push(format!(
-                        "no schema.cql beside the inputs: gc_grace_seconds taken as Cassandra's default \
-                         {DEFAULT_GC_GRACE_SECONDS}; --gc-grace-seconds sets another"
-                    ));
-                }
-                DEFAULT_GC_GRACE_SECONDS
-            }
-        };
-        Some(now_s - grace)
+        let grace = catalog.gc_grace_seconds(self.gc_grace_seconds);
+        if grace.is_err() && request.scope == Scope::Unknown {
+            return Ok(None);
+        }
+        Ok(Some(request.now_s - i64::from(grace?)))
     }
 }
 

@@ -117,9 +117,9 @@ fn a_missing_directory_is_named() {
     let temp = TempDir::new().unwrap();
     let output = doctor(temp.path(), &["missing"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(
-        stderr.contains("missing: No such file or directory"),
+        stderr.contains("missing: no such file or directory"),
         "{stderr}"
     );
 }

@@ -376,3 +376,29 @@ fn failures_are_json_where_json_is_asked_for() {
         );
     }
 }
+
+/// At a low rate a merge waits for seconds before it may take its next block.
+#[test]
+fn a_merge_at_a_low_rate_ends_at_once_when_it_is_interrupted() {
+    let directory = disk_directory();
+    let (made, told) = shell(
+        &directory,
+        "COMPACTOR generate --output data --size 16MiB --compression none",
+    );
+    assert!(made.status.success(), "{told}");
+    for command in [
+        "merge data/generated/kv-*",
+        "merge data/generated/kv-* --sub-compactions 2",
+        "compact data/generated/kv-* --major",
+    ] {
+        let script = format!(
+            "COMPACTOR {command} --output new --throughput 1MiB/s & \
+             sleep 2.5; kill -s INT $!; wait $!"
+        );
+        let (output, stderr) = shell(&directory, &script);
+        assert_eq!(output.status.code(), Some(130), "{command}: {stderr}");
+        assert!(!stderr.contains("did not end"), "{command}: {stderr}");
+        assert!(stderr.contains("interrupted"), "{command}: {stderr}");
+        assert_eq!(names(directory.path()), ["data"], "{command}");
+    }
+}

@@ -279,11 +279,15 @@ fn outputs_are_laid_out_for_import_and_the_commands_say_so() {
             assert!(here.join(path).exists());
             let absolute = here.join(directory);
             let commands = &report["commands"];
+            let asked_for = here.join(output);
+            let swap = serde_json::json!({"purpose": "swap", "argv": ["compactor", "swap", asked_for,
+                "--into", own, "--inputs-to", format!("{}-inputs", asked_for.display())]});
             match flat {
-                true => assert_eq!(*commands, serde_json::json!([])),
+                true => assert_eq!(*commands, serde_json::json!([swap])),
                 false => assert_eq!(
                     *commands,
                     serde_json::json!([
+                        swap,
                         {"purpose": "import", "argv": ["nodetool", "import", "--keep-repaired",
                             "--extended-verify", "generated", "kv", absolute]},
                         {"purpose": "verify",
@@ -295,6 +299,10 @@ fn outputs_are_laid_out_for_import_and_the_commands_say_so() {
             assert_done(&again);
             let printed = text(&again.stdout);
             assert_eq!(printed.contains("nodetool import"), !flat, "{printed}");
+            assert!(
+                printed.contains("node stopped:\n  compactor swap "),
+                "{printed}"
+            );
             if output == odd {
                 assert!(
                     printed.contains("'\\''s a directory/generated/kv'\n"),
@@ -399,4 +407,66 @@ fn what_root_writes_belongs_to_the_inputs_owner() {
         assert_eq!(of(&here.join("out")), (1234, 5678, 0o750), "{command:?}");
         fs::remove_dir_all(here.join("out")).unwrap();
     }
+}
+
+/// A wrong directory costs nobody another table.
+#[test]
+fn only_sstables_of_the_same_table_are_replaced() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let kv = table(here, "kv", "1");
+    let made = [
+        "generate", "--output", "wide", "--shape", "wide", "--rows", "2000",
+    ];
+    assert_done(&compactor(here, &made));
+    let copied = |from: &Path, to: &str| {
+        fs::create_dir_all(here.join(to)).unwrap();
+        for file in files(from) {
+            fs::copy(&file, here.join(to).join(file.file_name().unwrap())).unwrap();
+        }
+    };
+    copied(&here.join("wide"), "foreign");
+    copied(&kv, "same");
+    copied(&kv, "broken");
+    fs::write(here.join("broken/oa-2-big-Statistics.db"), "x").unwrap();
+    let own = kv.to_str().unwrap();
+    for (output, name) in [
+        ("foreign", "oa-1-big-Data.db"),
+        ("broken", "oa-2-big-Data.db"),
+    ] {
+        let before = files(&here.join(output));
+        for more in [&["--dry-run"][..], &[]] {
+            let merge = [
+                "merge",
+                own,
+                "--output",
+                output,
+                "--flat",
+                "--replace-output",
+            ];
+            let refused = compactor(here, &[&merge, more].concat());
+            assert_refused(&refused, &format!("{output}/{name} would be replaced"));
+            assert_refused(&refused, "Choose another directory");
+            assert_eq!(files(&here.join(output)), before);
+        }
+    }
+    let replace = |input: &str, output: &str| {
+        let merge = [
+            "merge",
+            input,
+            "--output",
+            output,
+            "--flat",
+            "--replace-output",
+        ];
+        compactor(here, &merge)
+    };
+    assert_done(&replace(own, "same"));
+    // Made by a run, whatever became of it.
+    for file in files(&here.join("same")) {
+        if file.to_str().unwrap().ends_with("-Statistics.db") {
+            fs::write(file, "x").unwrap();
+        }
+    }
+    assert_done(&replace(own, "same"));
 }

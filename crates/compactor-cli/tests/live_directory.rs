@@ -221,3 +221,60 @@ fn a_transaction_that_began_meanwhile_is_refused() {
     );
     assert_eq!(published(&temp), [""; 0]);
 }
+
+/// Needs root, which tests in a container are: another user's files may not be looked at.
+#[test]
+fn nothing_is_purged_where_a_node_may_be_at_work() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+
+    const NOBODY: u32 = 65_534;
+    let temp = TempDir::new().unwrap();
+    if std::os::unix::fs::chown(temp.path(), Some(NOBODY), Some(NOBODY)).is_err() {
+        eprintln!("SKIPPED: only root runs programs as others");
+        return;
+    }
+    let table = generated(temp.path());
+    let snapshot = snapshot(&table);
+    // The target directory may be another user's.
+    let program = temp.path().join("compactor");
+    fs::copy(env!("CARGO_BIN_EXE_compactor"), &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let log = temp.path().join("cassandra.log");
+    fs::write(&log, "").unwrap();
+    let mut node = Command::new("tail").arg("-f").arg(&log).spawn().unwrap();
+    let run = |arguments: &[&str], output: &str| {
+        let mut command = Command::new(&program);
+        command.args(arguments).args(["--output", output]);
+        command.current_dir(temp.path()).uid(NOBODY).gid(NOBODY);
+        command.output().unwrap()
+    };
+    let (table, snapshot) = (table.to_str().unwrap(), snapshot.to_str().unwrap());
+    let first = format!("{table}/oa-1-big-Data.db");
+    let mut outcomes = Vec::new();
+    for arguments in [
+        &["merge", table, "--complete"][..],
+        &["merge", &first, "--overlapping", table],
+        &["compact", table, "--major", "--complete", "--dry-run"],
+        &["merge", table, "--dry-run"],
+        &["merge", table, "--complete", "--no-purge", "--dry-run"],
+        &["merge", snapshot, "--complete", "--dry-run"],
+    ] {
+        outcomes.push(run(arguments, "out"));
+    }
+    node.kill().unwrap();
+    node.wait().unwrap();
+    for out in &outcomes[..3] {
+        assert_eq!(out.status.code(), Some(4), "{}", stderr(out));
+        for words in [
+            "(tail) looks like a Cassandra node",
+            "as root",
+            "nodetool snapshot",
+        ] {
+            assert!(stderr(out).contains(words), "{}", stderr(out));
+        }
+    }
+    for out in &outcomes[3..] {
+        assert!(out.status.success(), "{}", stderr(out));
+    }
+}

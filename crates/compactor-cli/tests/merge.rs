@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../compactor-sstable/testdata");
+/// What a schema would specify.
+const GRACE: &str = "--gc-grace-seconds=864000";
 
 /// A directory with copies of SSTables that Cassandra wrote.
 struct Dir {
@@ -136,6 +138,7 @@ fn merges_and_reports() {
         &dir.path("out"),
         &[
             "--complete",
+            GRACE,
             "--replace-output",
             "--format",
             "json",
@@ -157,7 +160,11 @@ fn merges_and_reports() {
     assert_eq!(dir.names("out").len(), 9, "{:?}", dir.names("out"));
     assert!(dir.names("out").contains(&"nb-5-big-Data.db".to_owned()));
 
-    let dry = merge(&inputs, &dir.path("dry"), &["--complete", "--dry-run"]);
+    let dry = merge(
+        &inputs,
+        &dir.path("dry"),
+        &["--complete", GRACE, "--dry-run"],
+    );
     assert_eq!(dry.status.code(), Some(0));
     assert!(
         text(&dry.stdout).starts_with("would merge 3 SSTables"),
@@ -407,7 +414,7 @@ fn overlapping_is_of_the_same_table() {
         let entry = entry.unwrap().path();
         fs::copy(&entry, foreign.join(entry.file_name().unwrap())).unwrap();
     }
-    let overlapping = ["--overlapping", foreign.to_str().unwrap()];
+    let overlapping = ["--overlapping", foreign.to_str().unwrap(), GRACE];
     let refused = merge(&[&first], &dir.path("out"), &overlapping);
     let message = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{message}");
@@ -417,7 +424,7 @@ fn overlapping_is_of_the_same_table() {
 
     // One whose types agree may be of the table or not: that is for the caller to know.
     let second = dir.input("oa-range_nested", 2);
-    let overlapping = ["--overlapping", second.to_str().unwrap()];
+    let overlapping = ["--overlapping", second.to_str().unwrap(), GRACE];
     let doubted = merge(&[&first], &dir.path("out"), &overlapping);
     let message = text(&doubted.stderr);
     assert_eq!(doubted.status.code(), Some(0), "{message}");
@@ -438,36 +445,40 @@ fn complete_is_refused_beside_other_sstables() {
     for file in sstable_files(&second) {
         fs::copy(&file, first.with_file_name(file.file_name().unwrap())).unwrap();
     }
-    let refused = merge(&[&first], &dir.path("out"), &["--complete"]);
+    let refused = merge(&[&first], &dir.path("out"), &["--complete", GRACE]);
     assert_eq!(refused.status.code(), Some(4), "{}", text(&refused.stderr));
     assert!(text(&refused.stderr).contains("oa-2-big-Data.db"));
     let directory = first.parent().unwrap();
-    let all = merge(&[directory], &dir.path("out"), &["--complete"]);
+    let all = merge(&[directory], &dir.path("out"), &["--complete", GRACE]);
     assert_eq!(all.status.code(), Some(0), "{}", text(&all.stderr));
     let overlapping = directory.to_str().unwrap();
-    let one = merge(&[&first], &dir.path("one"), &["--overlapping", overlapping]);
+    let one = merge(
+        &[&first],
+        &dir.path("one"),
+        &["--overlapping", overlapping, GRACE],
+    );
     assert_eq!(one.status.code(), Some(0), "{}", text(&one.stderr));
     // A Data.db that is gone is not passed over because its directory was named.
     let second = first.with_file_name("oa-2-big-Data.db");
     let data = fs::read(&second).unwrap();
     fs::remove_file(&second).unwrap();
-    let gone = merge(&[directory], &dir.path("gone"), &["--complete"]);
+    let gone = merge(&[directory], &dir.path("gone"), &["--complete", GRACE]);
     assert_eq!(gone.status.code(), Some(3), "{}", text(&gone.stderr));
     assert!(text(&gone.stderr).contains("oa-2-big-Data.db"));
     fs::write(&second, data).unwrap();
     // A transaction of a node is no place to read from, but once committed, with nothing to delete.
     let log = directory.join("oa_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log");
     fs::write(&log, "COMMIT:[,0,0][2613697770]\n").unwrap();
-    let over = merge(&[directory], &dir.path("over"), &["--complete"]);
+    let over = merge(&[directory], &dir.path("over"), &["--complete", GRACE]);
     assert_eq!(over.status.code(), Some(0), "{}", text(&over.stderr));
     fs::write(&log, "").unwrap();
-    let live = merge(&[directory], &dir.path("out"), &["--complete"]);
+    let live = merge(&[directory], &dir.path("out"), &["--complete", GRACE]);
     assert_eq!(live.status.code(), Some(4), "{}", text(&live.stderr));
     // Nor to write to: a node might delete what the log names.
     let busy = dir.path("busy");
     fs::create_dir(&busy).unwrap();
     fs::rename(&log, busy.join(log.file_name().unwrap())).unwrap();
-    let beside = merge(&[directory], &busy, &["--complete"]);
+    let beside = merge(&[directory], &busy, &["--complete", GRACE]);
     assert_eq!(beside.status.code(), Some(4), "{}", text(&beside.stderr));
     assert_eq!(fs::read_dir(&busy).unwrap().count(), 1);
 }

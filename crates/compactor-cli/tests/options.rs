@@ -112,9 +112,17 @@ fn numbers_at_the_ends_of_their_ranges_are_accepted() {
         &["--gc-before", "-9223372036854775808"],
         &["--now", "0", "--gc-grace-seconds", "2147483647"],
         &["--now", "4294967293", "--gc-grace-seconds", "0"],
-        &["--threads", "1024"],
-        &["--threads", "1", "--memory", "1MiB", "--readahead", "4KiB"],
-        &["--memory", "1TiB", "--readahead", "1GiB"],
+        &["--no-purge", "--threads", "1024"],
+        &[
+            "--no-purge",
+            "--threads",
+            "1",
+            "--memory",
+            "1MiB",
+            "--readahead",
+            "4KiB",
+        ],
+        &["--no-purge", "--memory", "1TiB", "--readahead", "1GiB"],
     ]
     .into_iter()
     .enumerate()

@@ -81,11 +81,11 @@ fn an_output_beside_symbolic_links_to_its_inputs_is_refused() {
     });
     for output in ["sy", "real", "sy/../sy"] {
         let out = merge(here, &["sy", "--output", output]);
-        assert_refused(&out, "is where inputs lie");
+        assert_refused(&out, "is where the inputs are");
     }
     symlink("sy", here.join("other")).unwrap();
     let out = merge(here, &["sy", "--output", "other"]);
-    assert_refused(&out, "is where inputs lie");
+    assert_refused(&out, "is where the inputs are");
     let out = merge(here, &["sy", "--output", "out"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
 }
@@ -108,7 +108,7 @@ fn an_output_that_leads_back_through_what_does_not_exist_is_refused() {
     assert!(!here.join("real/new").exists());
     fs::create_dir(here.join("real/old")).unwrap();
     let out = merge(here, &["real", "--output", "real/old/.."]);
-    assert_refused(&out, "is where inputs lie");
+    assert_refused(&out, "is where the inputs are");
     let out = merge(here, &["real", "--output", "real/../out"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
 }
@@ -201,7 +201,8 @@ fn what_lies_beside_the_target_of_a_symbolic_link_belongs_to_the_table() {
             here.join("sy").join(component.file_name().unwrap()),
         );
     }
-    let out = merge(here, &["sy", "--output", "out", "--complete"]);
+    let complete = ["--complete", "--gc-grace-seconds=864000"];
+    let out = merge(here, &[&["sy", "--output", "out"], &complete[..]].concat());
     assert!(out.status.success(), "{}", text(&out.stderr));
 }
 
@@ -221,6 +222,7 @@ fn a_complete_snapshot_is_not_the_complete_table() {
             "--output",
             &output,
             "--complete",
+            "--gc-grace-seconds=864000",
             "--format",
             "json",
         ];
@@ -242,6 +244,7 @@ fn a_complete_snapshot_is_not_the_complete_table() {
             "later",
             "--replace-output",
             "--complete",
+            "--gc-grace-seconds=864000",
         ];
         let out = merge(here, &arguments);
         assert!(out.status.success(), "{}", text(&out.stderr));
@@ -250,5 +253,68 @@ fn a_complete_snapshot_is_not_the_complete_table() {
             printed.contains("holds 1 SSTable that is not in it"),
             "{place}: {printed}"
         );
+    }
+}
+
+/// Nothing is damaged where a link leads away from the other components.
+#[test]
+fn a_lone_link_to_a_data_file_is_no_damage() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path().canonicalize().unwrap();
+    let data = table(&here, "real");
+    fs::create_dir(here.join("sy")).unwrap();
+    let link = here.join("sy").join(data[0].file_name().unwrap());
+    symlink(&data[0], &link).unwrap();
+    for command in ["merge", "scrub", "verify", "metadata", "dump"] {
+        let writes = matches!(command, "merge" | "scrub");
+        let out = Command::new(env!("CARGO_BIN_EXE_compactor"))
+            .args([command, link.to_str().unwrap()])
+            .args(writes.then_some("--output=out"))
+            .current_dir(&here)
+            .output()
+            .unwrap();
+        let stderr = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{command}: {stderr}");
+        assert!(stderr.contains("is a symbolic link to"), "{stderr}");
+        assert!(stderr.contains(data[0].to_str().unwrap()), "{stderr}");
+        assert!(!here.join("out").exists());
+    }
+
+    // Where the other files are missing there as well, they are.
+    fs::remove_file(here.join("real/oa-1-big-Index.db")).unwrap();
+    let out = merge(&here, &[link.to_str().unwrap(), "--output", "out"]);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+}
+
+#[test]
+fn a_component_that_is_a_dangling_link_is_missing_to_all_commands() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let data = table(here, "t");
+    let data = data[0].to_str().unwrap();
+    for component in ["Statistics.db", "CompressionInfo.db", "Index.db"] {
+        let path = here.join("t").join(format!("oa-1-big-{component}"));
+        let elsewhere = here.join(component);
+        fs::rename(&path, &elsewhere).unwrap();
+        symlink("nowhere", &path).unwrap();
+        for arguments in [
+            &["metadata", data][..],
+            &["verify", data],
+            &["merge", data, "--output", "out"],
+        ] {
+            let out = Command::new(env!("CARGO_BIN_EXE_compactor"))
+                .args(arguments)
+                .current_dir(here)
+                .output()
+                .unwrap();
+            let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
+            assert_eq!(out.status.code(), Some(3), "{arguments:?}: {stderr}");
+            assert!(
+                stdout.contains(component) || stderr.contains(component),
+                "{arguments:?}: {stdout}{stderr}"
+            );
+        }
+        fs::remove_file(&path).unwrap();
+        fs::rename(&elsewhere, &path).unwrap();
     }
 }

@@ -112,7 +112,7 @@ fn a_schema_of_another_table_is_refused() {
     let table = Table::generate();
     for (schema, expected) in [
         (
-            "CREATE TABLE ks.t (\"other\" inet PRIMARY KEY)".to_owned(),
+            "CREATE TABLE ks.t (\"other\" inet PRIMARY KEY) WITH gc_grace_seconds = 7".to_owned(),
             "is not of table ks.t as the schema has it: the partition key is inet in the schema",
         ),
         (
@@ -197,4 +197,76 @@ fn a_schema_that_is_a_pipe_is_refused() {
     let stderr = String::from_utf8_lossy(&merged.stderr);
     assert_eq!(merged.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("it is not a file"), "{stderr}");
+}
+
+/// Tombstones are purged by the table's own grace or not at all.
+#[test]
+fn a_grace_that_is_not_known_is_not_guessed() {
+    let table = Table::generate();
+    let schema = table.directory.join("schema.cql");
+    let silent = table.path("silent.cql");
+    let columns = table.schema.split(" WITH ").next().unwrap();
+    fs::write(&silent, format!("{columns};")).unwrap();
+    let moved = table.path("t.cql");
+    fs::rename(&schema, &moved).unwrap();
+    let (silent, moved) = (silent.to_str().unwrap(), moved.to_str().unwrap());
+    let directory = table.directory.to_str().unwrap();
+    let first = table.directory.join("oa-1-big-Data.db");
+    let first = first.to_str().unwrap();
+    let (scratch, out) = (table.path("scratch"), table.path("scratch/out"));
+    fs::create_dir(&scratch).unwrap();
+    let run = |arguments: &[&str], more: &[&str]| {
+        let output = ["--output", out.to_str().unwrap()];
+        compactor(&[arguments, &output, more].concat())
+    };
+    for arguments in [
+        &["merge", directory, "--complete"][..],
+        &["merge", first, "--overlapping", directory],
+        &["compact", directory, "--major", "--complete"],
+    ] {
+        for more in [
+            &[][..],
+            &["--dry-run"],
+            &["--schema", silent],
+            &["--schema", silent, "--dry-run"],
+        ] {
+            let refused = run(arguments, more);
+            let stderr = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(
+                refused.status.code(),
+                Some(4),
+                "{arguments:?} {more:?}: {stderr}"
+            );
+            assert!(stderr.contains("DESCRIBE TABLE"), "{stderr}");
+            assert!(stderr.contains("--gc-grace-seconds"), "{stderr}");
+            assert!(!out.exists());
+        }
+        for more in [
+            &["--schema", moved][..],
+            &["--gc-grace-seconds", "864000"],
+            &["--gc-before", "0"],
+            &["--no-purge"],
+        ] {
+            let done = run(arguments, &[more, &["--dry-run"]].concat());
+            assert!(done.status.success(), "{arguments:?} {more:?}: {done:?}");
+        }
+    }
+    // Nothing is purged.
+    for arguments in [
+        &["merge", directory][..],
+        &["compact", directory, "--major"],
+    ] {
+        let done = run(arguments, &[]);
+        assert!(done.status.success(), "{done:?}");
+        fs::remove_dir_all(&out).unwrap();
+    }
+}
+
+#[test]
+fn a_schema_that_is_not_there_is_a_wrong_path() {
+    let table = Table::generate();
+    let missing = table.merge(&["--schema", "/nix"]);
+    let stderr = String::from_utf8_lossy(&missing.stderr);
+    assert_eq!(missing.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("/nix: no such file"), "{stderr}");
 }

@@ -107,7 +107,8 @@ impl Table {
     }
 
     fn merge(&self, input: &Path, options: &[&str]) {
-        let arguments = [&[input.to_str().unwrap(), "--output", "out"], options].concat();
+        let output = ["--output", "out", "--gc-grace-seconds", "864000"];
+        let arguments = [&[input.to_str().unwrap()], &output[..], options].concat();
         let out = self.run("merge", &arguments);
         assert!(out.status.success(), "{}", stderr(&out));
     }
@@ -466,6 +467,8 @@ fn a_compaction_is_swapped_in() {
             "--output",
             "out",
             "--complete",
+            "--gc-grace-seconds",
+            "864000",
             "--min-threshold",
             "2",
             "--max-threshold",

@@ -443,7 +443,7 @@ impl BlockSource for DecodedBlocks {
                 let Decoded { block, stored } = result?;
                 if let Some(limiter) = &self.limiter {
                     let (_, len) = self.shared.stored_range(taken)?;
-                    limiter.take(len as u64, &self.shared.cancelled);
+                    limiter.take(len as u64, &self.shared.cancelled)?;
                 }
                 self.digest.append_run(&stored);
                 return Ok(Some(block));

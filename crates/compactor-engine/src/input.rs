@@ -402,10 +402,37 @@ fn list_components(
     match findings.into_iter().find(|finding| finding.is_damage) {
         None => Ok((list, toc)),
         Some(damage) => {
+            refuse_lone_link(descriptor, damage.component)?;
             let error = FormatError::corrupt(damage.structure, 0, damage.expected, damage.found);
             let path = descriptor.path(damage.component);
             Err(Error::Format(error.with_file(&path, damage.component)))
         }
+    }
+}
+
+/// Refuses a `Data.db` that is a symbolic link where a component that is missing alongside it is alongside the file
+/// that it leads to: nothing is damaged there.
+///
+/// # Errors
+/// Invalid input, naming the file that the link leads to.
+pub fn refuse_lone_link(descriptor: &Descriptor, component: Component) -> Result<()> {
+    let data = descriptor.path(Component::Data);
+    let is_link = std::fs::symlink_metadata(&data).is_ok_and(|data| data.is_symlink());
+    if !is_link || descriptor.path(component).exists() {
+        return Ok(());
+    }
+    let Ok(target) = data.canonicalize() else {
+        return Ok(());
+    };
+    let there = Descriptor::parse(&target).map(|file| file.descriptor);
+    match there.is_ok_and(|there| there.path(component).exists()) {
+        false => Ok(()),
+        true => Err(Error::InvalidInput(format!(
+            "{} is a symbolic link to {}, and the other components of the SSTable are alongside that, not \
+             alongside the link: name that file",
+            data.display(),
+            target.display()
+        ))),
     }
 }
 

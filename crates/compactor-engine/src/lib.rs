@@ -61,6 +61,7 @@ mod range_run;
 pub mod rate_limiter;
 pub mod reconcile;
 pub mod repair_group;
+pub mod replaceable;
 pub mod replacement;
 pub mod row_merge;
 pub mod row_shadow;

@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 
 use compactor_io::{Ownership, is_root, sync_directory};
 use compactor_sstable::Component;
-use compactor_sstable::descriptor::{Descriptor, DirectoryKind, NameError, TableDirectory};
+use compactor_sstable::descriptor::{Descriptor, NameError, TableDirectory};
 
 use crate::error::{Error, Result};
 use crate::publication::{refuse_unfinished, undo_unfinished};
+use crate::replaceable::Replaceable;
 use crate::replacement::{Replacement, finish_replacements};
 use crate::run_directory::{Found, RunDirectory, find_in};
 use crate::staging::{Staging, remove_orphans};
@@ -73,9 +74,27 @@ impl OutputClaim {
         existing: ExistingOutput,
         like: Option<&Path>,
     ) -> Result<Arc<OutputClaim>> {
-        refuse_directory_of_node(directory)?;
+        let inputs: Vec<PathBuf> = like.map(Path::to_owned).into_iter().collect();
+        let replaced = Replaceable {
+            inputs: &inputs,
+            ..Replaceable::default()
+        };
+        OutputClaim::take_of(directory, existing, like, replaced)
+    }
+
+    /// As [`OutputClaim::take`]. What is to be replaced has to be of the table of `replaceable`.
+    ///
+    /// # Errors
+    /// As [`OutputClaim::take`].
+    pub fn take_of(
+        directory: &Path,
+        existing: ExistingOutput,
+        like: Option<&Path>,
+        replaceable: Replaceable<'_>,
+    ) -> Result<Arc<OutputClaim>> {
+        refuse_directory_of_node(directory, existing)?;
         let made = missing_directories(directory);
-        let result = claim(directory, existing);
+        let result = claim(directory, existing, replaceable);
         if result.is_err() {
             remove_empty(&made);
         }
@@ -125,10 +144,22 @@ impl OutputClaim {
     /// # Errors
     /// The refusal, or a failed read.
     pub fn check(directory: &Path, existing: ExistingOutput) -> Result<()> {
-        refuse_directory_of_node(directory)?;
+        OutputClaim::check_of(directory, existing, Replaceable::default())
+    }
+
+    /// Refuses what [`OutputClaim::take_of`] would refuse now, and changes nothing.
+    ///
+    /// # Errors
+    /// The refusal, or a failed read.
+    pub fn check_of(
+        directory: &Path,
+        existing: ExistingOutput,
+        replaceable: Replaceable<'_>,
+    ) -> Result<()> {
+        refuse_directory_of_node(directory, existing)?;
         match directory.is_dir() {
             false => Ok(()),
-            true => refuse_existing(directory, existing),
+            true => refuse_existing(directory, existing, replaceable),
         }
     }
 
@@ -250,6 +281,7 @@ impl Owners {
 fn claim(
     directory: &Path,
     existing: ExistingOutput,
+    replaceable: Replaceable<'_>,
 ) -> Result<(RunDirectory, Option<Replacement>)> {
     // A run that fails removes directories that it has made, also while others are about to use them.
     const ATTEMPTS: usize = 100;
@@ -258,7 +290,7 @@ fn claim(
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
             made => made.map_err(Error::file("create directory", directory))?,
         }
-        match claim_existing(directory, existing) {
+        match claim_existing(directory, existing, replaceable) {
             Ok(Some(claimed)) => return Ok(claimed),
             Ok(None) => {}
             Err(Error::File { cause, .. }) if cause.kind() == ErrorKind::NotFound => {}
@@ -275,12 +307,13 @@ fn claim(
 fn claim_existing(
     directory: &Path,
     existing: ExistingOutput,
+    replaceable: Replaceable<'_>,
 ) -> Result<Option<(RunDirectory, Option<Replacement>)>> {
     let Some(_guard) = lock_directory(directory)? else {
         return Ok(None);
     };
     clean_up(directory)?;
-    refuse_existing(directory, existing)?;
+    refuse_existing(directory, existing, replaceable)?;
     let run = RunDirectory::create(directory)?;
     let replacement = match existing {
         ExistingOutput::Replace if first_sstable(directory)?.is_some() => {
@@ -327,15 +360,21 @@ fn parts(run: &Path) -> Result<Vec<PathBuf>> {
     Ok(parts)
 }
 
-fn refuse_existing(directory: &Path, existing: ExistingOutput) -> Result<()> {
+fn refuse_existing(
+    directory: &Path,
+    existing: ExistingOutput,
+    replaceable: Replaceable<'_>,
+) -> Result<()> {
     refuse_unfinished(directory)?;
-    if existing != ExistingOutput::Refuse {
-        return Ok(());
+    match existing {
+        ExistingOutput::Refuse => {}
+        ExistingOutput::Replace => return replaceable.refuse_others(&data_files(directory)?),
+        ExistingOutput::Keep => return Ok(()),
     }
     match first_sstable(directory)? {
         None => Ok(()),
         Some((first, others)) => Err(Error::Refused(format!(
-            "{} holds SSTables already ({}{}): what is made now must not be loaded with those, which may \
+            "{} holds SSTables already ({}{}): new output must not be loaded together with them, which may \
              hold rows that were deleted since. Choose an empty directory, move them away, or have merge or \
              compact replace them with --replace-output",
             directory.display(),
@@ -350,24 +389,22 @@ fn refuse_existing(directory: &Path, existing: ExistingOutput) -> Result<()> {
 
 /// The first SSTable of a directory, also one of a version that is not known, and how many there are besides.
 pub(crate) fn first_sstable(directory: &Path) -> Result<Option<(PathBuf, usize)>> {
-    let mut first: Option<PathBuf> = None;
-    let mut others = 0;
+    let mut all = data_files(directory)?.into_iter();
+    let first = all.next();
+    Ok(first.map(|first| (first, all.len())))
+}
+
+/// `Data.db` of the SSTables of a directory, also of versions that are not known, by name.
+fn data_files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
     for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
         let path = entry.map_err(Error::file("list", directory))?.path();
-        if !is_data(&path) {
-            continue;
-        }
-        match &mut first {
-            Some(known) => {
-                others += 1;
-                if path < *known {
-                    *known = path;
-                }
-            }
-            None => first = Some(path),
+        if is_data(&path) {
+            found.push(path);
         }
     }
-    Ok(first.map(|first| (first, others)))
+    found.sort();
+    Ok(found)
 }
 
 fn is_data(path: &Path) -> bool {
@@ -380,22 +417,31 @@ fn is_data(path: &Path) -> bool {
     }
 }
 
-/// Snapshots and backups are what a node lists, restores and clears. And a directory `TABLE` beside
-/// `TABLE-<id>` is what a node reads *instead* of that (`Directories`).
-fn refuse_directory_of_node(directory: &Path) -> Result<()> {
+/// Refuses a directory that is a node's by its name, whether there is anything in it yet: a table's own, its
+/// secondary indexes', and those of snapshots and backups, which a node lists, restores and clears. And a
+/// directory `TABLE` beside `TABLE-<id>` is what a node reads *instead* of that (`Directories`).
+fn refuse_directory_of_node(directory: &Path, existing: ExistingOutput) -> Result<()> {
     let named = std::path::absolute(directory).map_err(Error::file("look up", directory))?;
     let own = directory.canonicalize().unwrap_or(named);
-    let is_copy =
-        |table: TableDirectory| table.table_id.is_some() && table.kind != DirectoryKind::Live;
-    if own
-        .ancestors()
-        .filter_map(TableDirectory::parse)
-        .any(is_copy)
-    {
-        return Err(Error::Refused(format!(
-            "{} is for a node's own snapshots and backups: choose another directory",
-            directory.display()
-        )));
+    for below in below_table_directories(&own) {
+        let is_named = |name: &str| below.starts_with(name);
+        if is_named("snapshots") || is_named("backups") {
+            return Err(Error::Refused(format!(
+                "{} is for a node's own snapshots and backups: choose another directory",
+                directory.display()
+            )));
+        }
+        let name = below.to_string_lossy();
+        let is_own = name.is_empty() || name.starts_with('.') && !name.contains('/');
+        // Who generates a table makes such a directory.
+        if is_own && existing != ExistingOutput::Keep {
+            return Err(Error::Refused(format!(
+                "{} has the name of a node's own directory (TABLE-ID), and a node would load what is written \
+                 there while it is incomplete, or together with other SSTables. Choose another directory, and \
+                 bring the output in with `compactor swap` or `nodetool import`",
+                directory.display()
+            )));
+        }
     }
     let Some(table) = TableDirectory::parse(&own) else {
         return Ok(());
@@ -414,12 +460,24 @@ fn refuse_directory_of_node(directory: &Path) -> Result<()> {
     match of_node {
         None => Ok(()),
         Some(of_node) => Err(Error::Refused(format!(
-            "{} lies beside {}: a node that has these in its data directory reads the one without an id \
+            "{} is next to {}: a node that has these in its data directory reads the one without an id \
              instead of its own. Choose another directory",
             directory.display(),
             of_node.display()
         ))),
     }
+}
+
+/// The path to this directory from each that is named `TABLE-<id>` and contains it, or is it.
+fn below_table_directories(directory: &Path) -> impl Iterator<Item = &Path> {
+    let is_table = |path: &&Path| {
+        // Whatever the name of the directory above, which need not be a keyspace's.
+        let name = path.file_name().map(|name| Path::new("ks").join(name));
+        name.and_then(|name| TableDirectory::parse(&name))
+            .is_some_and(|table| table.table_id.is_some())
+    };
+    let tables = directory.ancestors().filter(is_table);
+    tables.filter_map(|table| directory.strip_prefix(table).ok())
 }
 
 /// The directory and those above it that do not exist, the innermost first.
@@ -681,13 +739,30 @@ mod tests {
         let id = "0123456789abcdef0123456789abcdef";
         let live = temp.path().join(format!("ks/t-{id}"));
         make(&live, &["oa-1-big-Data.db"]);
-        for inside in ["backups", "snapshots/before", "backups/ks/t"] {
-            assert_refused(take(&live.join(inside)), "snapshots and backups");
+        let new = temp.path().join(format!("a.b/t-{id}"));
+        for table in [&live, &new] {
+            for inside in [
+                "backups",
+                "backups/ks/t",
+                "snapshots",
+                "snapshots/before",
+                "snapshots/before/ks/t",
+            ] {
+                assert_refused(take(&table.join(inside)), "snapshots and backups");
+            }
+            for existing in [ExistingOutput::Refuse, ExistingOutput::Replace] {
+                for own in [table.clone(), table.join(".by_a")] {
+                    let taken = OutputClaim::take(&own, existing, None);
+                    assert_refused(taken, "a node's own directory");
+                    let checked = OutputClaim::check(&own, existing);
+                    assert_refused(checked, "a node's own directory");
+                }
+            }
+            drop(take(&table.join("out")).unwrap());
         }
+        drop(OutputClaim::take(&new, ExistingOutput::Keep, None).unwrap());
         assert_refused(take(&temp.path().join("ks/t")), "instead of its own");
         drop(take(&temp.path().join("ks/other")).unwrap());
-        let replaced = OutputClaim::take(&live, ExistingOutput::Replace, None);
-        assert_refused(replaced, "a node's own directory");
         assert_eq!(names(temp.path()), ["ks"]);
         assert_eq!(names(&live), ["oa-1-big-Data.db"]);
     }

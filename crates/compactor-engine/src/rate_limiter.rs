@@ -8,8 +8,10 @@
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
 
 /// How long to sleep at most before looking whether somebody wants to stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -18,6 +20,8 @@ const NAP: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct RateLimiter {
     bytes_per_s: NonZeroU64,
+    /// Ends every wait when it is set.
+    stop: Arc<AtomicBool>,
     bill: Mutex<Bill>,
 }
 
@@ -33,18 +37,31 @@ impl RateLimiter {
     pub fn new(bytes_per_s: NonZeroU64) -> RateLimiter {
         RateLimiter {
             bytes_per_s,
+            stop: Arc::default(),
             bill: Mutex::default(),
         }
     }
 
-    /// Waits until everything before these bytes is paid for, and puts them on the bill. Returns early
-    /// when `cancelled` is set.
-    pub fn take(&self, bytes: u64, cancelled: &AtomicBool) {
+    /// Cancels every wait once `stop` is set. A merge asks its observer only between rows, and a block may
+    /// have to be waited for for seconds.
+    #[must_use]
+    pub fn stopped_by(self, stop: Arc<AtomicBool>) -> RateLimiter {
+        RateLimiter { stop, ..self }
+    }
+
+    /// Waits until everything before these bytes is paid for, and puts them on the bill.
+    ///
+    /// # Errors
+    /// Cancelled, if `cancelled` or the limiter's own flag is set before these bytes may be taken.
+    pub fn take(&self, bytes: u64, cancelled: &AtomicBool) -> Result<()> {
         let wait_until = self.enter(bytes, Instant::now());
         loop {
             let left = wait_until.saturating_duration_since(Instant::now());
-            if left.is_zero() || cancelled.load(Ordering::Relaxed) {
-                return;
+            if left.is_zero() {
+                return Ok(());
+            }
+            if cancelled.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed) {
+                return Err(Error::Cancelled);
             }
             std::thread::sleep(left.min(NAP));
         }
@@ -91,9 +108,14 @@ mod tests {
 
     #[test]
     fn who_is_cancelled_does_not_wait() {
-        let limiter = RateLimiter::new(NonZeroU64::new(1).unwrap());
-        let cancelled = AtomicBool::new(true);
-        limiter.take(1 << 40, &cancelled);
-        limiter.take(1, &cancelled);
+        let rate = NonZeroU64::new(1).unwrap();
+        let (set, clear) = (AtomicBool::new(true), AtomicBool::new(false));
+        let stopped = RateLimiter::new(rate).stopped_by(Arc::new(AtomicBool::new(true)));
+        for (limiter, cancelled) in [(RateLimiter::new(rate), set), (stopped, clear)] {
+            // Nothing is before these.
+            limiter.take(1 << 40, &cancelled).unwrap();
+            let taken = limiter.take(1, &cancelled);
+            assert!(matches!(taken, Err(Error::Cancelled)), "{taken:?}");
+        }
     }
 }

@@ -439,7 +439,13 @@ const MAX_SCHEMA_BYTES: u64 = 64 << 20;
 
 fn read_schema(path: &Path) -> Result<Schema> {
     // A pipe that nobody writes to would be waited for.
-    let metadata = fs::metadata(path).map_err(Error::file("read", path))?;
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            return Err(not_a_schema(path, "no such file"));
+        }
+        Err(e) => return Err(Error::file("read", path)(e)),
+    };
     if !metadata.is_file() {
         return Err(not_a_schema(path, "it is not a file"));
     }

@@ -157,12 +157,12 @@ pub struct GenerateOptions {
     pub ttl_s: u32,
     /// [`Shape::TimeSeries`]: share of the rows that have expired at `now_s`.
     pub expired: f64,
-    /// [`Shape::TimeSeries`]: the moment that expiry is judged at, seconds since 1970.
+    /// [`Shape::TimeSeries`]: time at which TTL expiry is evaluated, seconds since 1970.
     pub now_s: i64,
     /// The others: first timestamp of the first SSTable, microseconds since 1970. Each SSTable
     /// begins two hours after the one before it.
     pub first_timestamp_us: i64,
-    /// What all else is derived from.
+    /// Random seed.
     pub seed: u64,
     /// Version of the SSTables: `nb`, `oa` or `pa`.
     pub version: Version,

@@ -15,47 +15,46 @@ use crate::catalog::table_directory_above;
 use crate::error::{Error, Result};
 use crate::node_processes::Users;
 
-/// Refuses to purge in the directory of a table that a running process has open. Returns what a person
-/// should know where that could not be found out. Snapshots and backups are nobody's live directory.
+/// What to do instead of purging in a directory that a node may be using.
+const WAY_OUT: &str = "Merge a snapshot (`nodetool snapshot` flushes first), stop the node after \
+                       `nodetool drain`, or leave out --complete and --overlapping, which keeps every tombstone";
+
+/// Refuses to purge in the directory of a table that a running process has open, or may have open: a node
+/// whose files this user may not look at. Snapshots and backups are nobody's live directory.
 ///
 /// # Errors
 /// A refusal that says what to merge instead.
-pub fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<Vec<String>> {
+pub fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<()> {
     let directories: BTreeSet<PathBuf> = sstables
         .iter()
         .filter_map(|path| path.canonicalize().ok()?.parent().map(Path::to_owned))
         .filter(|directory| table_directory_above(directory).is_none())
         .collect();
-    let mut notes = Vec::new();
     for directory in directories {
-        let users = match Users::of(&directory) {
-            Ok(users) => users,
-            Err(error) => {
-                notes.push(format!(
-                    "whether a running node has {} open could not be found out ({error}); its memtables \
-                     would have rows that no input has",
-                    directory.display()
-                ));
-                continue;
-            }
-        };
+        let users = Users::of(&directory).map_err(|error| {
+            Error::refused(format!(
+                "whether a running node has {} open cannot be found out ({error}): its memtables would have \
+                 rows that no SSTable has, which purged tombstones may shadow. {WAY_OUT}",
+                directory.display()
+            ))
+        })?;
         if let Some(user) = users.processes.first() {
             let file = user.file.as_deref().unwrap_or(&directory);
             return Err(Error::refused(format!(
-                "--complete and --overlapping are to name all that the table has, but {user} has {} open: \
+                "--complete and --overlapping must name everything the table has, but {user} has {} open: \
                  the memtables of a running node have rows that no SSTable has, which purged tombstones may \
-                 shadow. Merge a snapshot (`nodetool snapshot` flushes first), or stop the node after \
-                 `nodetool drain`; --no-purge keeps every tombstone",
+                 shadow. {WAY_OUT}",
                 file.display()
             )));
         }
         if let Some(user) = users.hidden_nodes.first() {
-            notes.push(format!(
-                "{user} looks like a Cassandra node, and its files may not be looked at: if it has {} open, \
-                 its memtables have rows that no input has, which purged tombstones may shadow",
+            return Err(Error::refused(format!(
+                "{user} looks like a Cassandra node, and this user may not see which files it has open: if \
+                 {} is its table's directory, its memtables have rows that no SSTable has, which purged \
+                 tombstones may shadow. Run as the node's user or as root to have that looked up. {WAY_OUT}",
                 directory.display()
-            ));
+            )));
         }
     }
-    Ok(notes)
+    Ok(())
 }

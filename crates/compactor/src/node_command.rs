@@ -4,29 +4,31 @@ use serde::Serialize;
 
 use crate::output_layout::OutputLayout;
 
-/// A command of Cassandra's.
+/// A command of Cassandra's, or of this program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NodeCommand {
-    /// `import` or `verify`.
+    /// `swap`, `import` or `verify`.
     pub purpose: &'static str,
     /// The program and its arguments. Bytes of paths that are not UTF-8 are replaced.
     pub argv: Vec<String>,
 }
 
 impl NodeCommand {
-    /// Those for outputs that have been laid out so: none where the table is not known, or its directory
-    /// is not one that a node imports from.
+    /// Those for outputs that have been laid out so. An import and its verification are among them where the
+    /// table is known and the directory is one that a node imports from.
     pub fn for_outputs(layout: &OutputLayout) -> Vec<NodeCommand> {
-        let Some(table) = layout.table() else {
-            return Vec::new();
-        };
+        let mut commands = Vec::from_iter(NodeCommand::swap(layout));
+        commands.extend(NodeCommand::import(layout).into_iter().flatten());
+        commands
+    }
+
+    fn import(layout: &OutputLayout) -> Option<[NodeCommand; 2]> {
+        let table = layout.table()?;
         // The node has another working directory.
-        let Ok(directory) = std::path::absolute(layout.directory()) else {
-            return Vec::new();
-        };
+        let directory = std::path::absolute(layout.directory()).ok()?;
         if !table.is_directory(&directory) {
-            return Vec::new();
+            return None;
         }
         let name = [table.keyspace.as_str(), table.table.as_str()];
         let directory = directory.to_string_lossy();
@@ -38,7 +40,7 @@ impl NodeCommand {
                 .map(str::to_owned)
                 .collect(),
         };
-        vec![
+        Some([
             command(
                 "import",
                 &["nodetool", "import", "--keep-repaired", "--extended-verify"],
@@ -46,7 +48,29 @@ impl NodeCommand {
             ),
             // Without -f it does nothing (CASSANDRA-17017), in 4.1 to 6.0.
             command("verify", &["sstableverify", "-f", "-e"], &[]),
-        ]
+        ])
+    }
+
+    /// For outputs of inputs that are in a node's own directory: an import would leave these there.
+    fn swap(layout: &OutputLayout) -> Option<NodeCommand> {
+        let into = layout.inputs_in()?.to_string_lossy().into_owned();
+        let output = std::path::absolute(layout.top()).ok()?;
+        let output = output.to_string_lossy();
+        let output = output.trim_end_matches('/');
+        let inputs_to = format!("{output}-inputs");
+        let argv = [
+            "compactor",
+            "swap",
+            output,
+            "--into",
+            &into,
+            "--inputs-to",
+            &inputs_to,
+        ];
+        Some(NodeCommand {
+            purpose: "swap",
+            argv: argv.map(str::to_owned).to_vec(),
+        })
     }
 
     /// As a line for a shell.

@@ -71,8 +71,7 @@ impl Users {
     fn add(&mut self, pid: u32, process: &Path, directory: (u64, u64)) {
         let user = |file| User {
             pid,
-            name: fs::read_to_string(process.join("comm"))
-                .map_or_else(|_| "?".to_owned(), |name| name.trim_end().to_owned()),
+            name: name_of(process).unwrap_or_else(|| "?".to_owned()),
             file,
         };
         match sstable_open_in(process, directory) {
@@ -81,9 +80,12 @@ impl Users {
             Err(e) if e.kind() == ErrorKind::PermissionDenied => {
                 let command = fs::read(process.join("cmdline")).unwrap_or_default();
                 let command = String::from_utf8_lossy(&command).to_lowercase();
+                // Another run of this program names the node's directories as well.
+                let is_like_ours = || name_of(process) == name_of(Path::new("/proc/self"));
                 if ["cassandra", "scylla"]
                     .iter()
                     .any(|name| command.contains(name))
+                    && !is_like_ours()
                 {
                     self.hidden_nodes.push(user(None));
                 } else if !command.is_empty() {
@@ -95,6 +97,12 @@ impl Users {
             Err(_) => {}
         }
     }
+}
+
+/// The name of a process as the kernel has it.
+fn name_of(process: &Path) -> Option<String> {
+    let name = fs::read_to_string(process.join("comm")).ok()?;
+    Some(name.trim_end().to_owned())
 }
 
 /// True of another run of this program, which only reads what is there.

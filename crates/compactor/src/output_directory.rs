@@ -23,8 +23,9 @@ pub fn check(output: &Path, catalog: &Catalog) -> Result<()> {
     for directory in directories(catalog) {
         if directory == output {
             return Err(Error::refused(format!(
-                "--output {} is where inputs lie: a node would load both. Choose another directory, \
-                 and put the output in the place of the inputs while the node is stopped",
+                "--output {} is where the inputs are: a node would load both. Choose another directory, \
+                 and put the output in the place of the inputs while the node is stopped (`compactor swap` \
+                 does it for merge and compact)",
                 output.display()
             )));
         }

@@ -8,12 +8,15 @@
 
 use std::path::{Path, PathBuf};
 
-use compactor_sstable::descriptor::TableDirectory;
+use compactor_engine::replaceable::Replaceable;
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::{DirectoryKind, TableDirectory};
 use serde::Serialize;
 
 use crate::catalog::{self, Catalog};
 use crate::error::{Error, Result};
 use crate::output_directory::{self, OutputClaim};
+use crate::run_record::{OutputFile, RunRecord};
 use crate::{ExistingOutput, MergeRequest};
 
 /// Keyspace and name of a table.
@@ -63,6 +66,8 @@ pub struct OutputLayout {
     top: PathBuf,
     directory: PathBuf,
     table: Option<TableName>,
+    /// The table's own directory in a node, if that is where all inputs are.
+    inputs_in: Option<PathBuf>,
 }
 
 impl OutputLayout {
@@ -80,6 +85,15 @@ impl OutputLayout {
             top,
             directory,
             table,
+            inputs_in: None,
+        }
+    }
+
+    /// For outputs of these SSTables.
+    pub fn of(catalog: &Catalog, top: impl Into<PathBuf>, flat: bool) -> OutputLayout {
+        OutputLayout {
+            inputs_in: live_directory_of(&catalog.sstables),
+            ..OutputLayout::new(top, TableName::of(catalog), flat)
         }
     }
 
@@ -96,6 +110,12 @@ impl OutputLayout {
     /// The table that the outputs are of, if it is known.
     pub fn table(&self) -> Option<&TableName> {
         self.table.as_ref()
+    }
+
+    /// The table's own directory in a node, if that is where all inputs are: outputs can take their place
+    /// there.
+    pub fn inputs_in(&self) -> Option<&Path> {
+        self.inputs_in.as_deref()
     }
 
     /// Refuses what is no place for outputs of these SSTables.
@@ -144,15 +164,53 @@ impl OutputLayout {
                 needed.display()
             )));
         }
+        let outputs = self.outputs_of_earlier_run();
+        let replaceable = Replaceable {
+            inputs: &request.inputs,
+            table: request.table.as_ref(),
+            outputs: &outputs,
+        };
         match dry_run {
-            true => OutputClaim::check(directory, existing)?,
+            true => OutputClaim::check_of(directory, existing, replaceable)?,
             false => {
                 let like = request.inputs.last().map(PathBuf::as_path);
-                request.claim = Some(OutputClaim::take(directory, existing, like)?);
+                request.claim = Some(OutputClaim::take_of(
+                    directory,
+                    existing,
+                    like,
+                    replaceable,
+                )?);
             }
         }
         Ok(())
     }
+
+    /// `Data.db` of what the run that wrote here before recorded as its outputs, as far as they are still of
+    /// the recorded length.
+    fn outputs_of_earlier_run(&self) -> Vec<PathBuf> {
+        let Ok(Some(record)) = RunRecord::read(&self.directory) else {
+            return Vec::new();
+        };
+        let is_data = |file: &&OutputFile| file.component == Component::Data.file_suffix();
+        let recorded = record.outputs.iter().filter_map(|output| {
+            let path = self.directory.join(&output.data_file);
+            let bytes = output.files.iter().find(is_data)?.file.bytes;
+            let is_there = std::fs::metadata(&path).is_ok_and(|there| there.len() == bytes);
+            is_there.then_some(path)
+        });
+        recorded.collect()
+    }
+}
+
+/// The directory `<table>-<id>` that these SSTables are in, if it is one for all.
+fn live_directory_of(sstables: &[PathBuf]) -> Option<PathBuf> {
+    let directory = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
+    let first = directory(sstables.first()?)?;
+    let table = TableDirectory::parse(&first)?;
+    let is_live =
+        table.table_id.is_some() && table.kind == DirectoryKind::Live && table.index.is_none();
+    let is_there = |path| directory(path).as_ref() == Some(&first);
+    (is_live && sstables.iter().all(is_there)).then_some(first)
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use compactor_engine::input::{READABLE, parse_data_name};
+use compactor_engine::input::{READABLE, parse_data_name, refuse_lone_link};
 use compactor_engine::observer::Observer;
 use compactor_io::Io;
 use compactor_sstable::statistics::StatsMetadata;
@@ -157,6 +157,7 @@ pub fn scrub(
 ) -> Result<ScrubReport> {
     let started = Instant::now();
     let descriptor = parse_data_name(data_path)?;
+    refuse_lone_link(&descriptor, Component::Statistics)?;
     if !READABLE.contains(&descriptor.version) {
         let what = format!(
             "SSTable version {}; this release scrubs {}",

@@ -47,7 +47,7 @@ use std::time::Instant;
 
 use compactor_engine::cursor::hex;
 use compactor_engine::header_union::layout_of;
-use compactor_engine::input::{READABLE, parse_data_name};
+use compactor_engine::input::{READABLE, parse_data_name, refuse_lone_link};
 use compactor_engine::observer::Observer;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::big::Summary;
@@ -170,6 +170,7 @@ pub fn verify(
 ) -> Result<VerifyReport> {
     let started = Instant::now();
     let descriptor = parse_data_name(data_path)?;
+    refuse_lone_link(&descriptor, Component::Statistics)?;
     if !READABLE.contains(&descriptor.version) {
         return Err(unsupported(
             &descriptor,

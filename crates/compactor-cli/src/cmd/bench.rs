@@ -28,11 +28,11 @@ const SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 44);
 /// Bytes that the codec may be tried on, twice as many of which are in memory.
 const SAMPLE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(4 << 30);
 
-/// How fast is a merge here, and what bounds it? Beside a plain copy, the codec alone, and Cassandra.
+/// Benchmark a merge against a plain copy, the codec alone, and Cassandra.
 ///
 /// Arms: `merge`, every component checked as it goes; `copy`, all Data.db read and written in the same
 /// modes and nothing done to them; `codec`, their chunks decompressed and as much compressed as the
-/// output has, in memory on all threads: less time than that no merge can take. Each run is a process
+/// output has, in memory on all threads: no merge can be faster than that. Each run is a process
 /// of its own; arms take turns in an order drawn anew for each repeat; inputs are dropped from the page
 /// cache before each run. Every merge has to leave the same bytes. Deletions and expired data older
 /// than ten days are purged, as if the inputs were all that the table has.
@@ -170,7 +170,7 @@ pub struct Args {
         allow_negative_numbers = true)]
     warm_up: u32,
 
-    /// What data and order come from.
+    /// Random seed of data and order.
     #[arg(long, value_name = "N", default_value = "1", value_parser = within(0..=u64::MAX),
         allow_negative_numbers = true)]
     seed: u64,

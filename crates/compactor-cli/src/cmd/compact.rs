@@ -19,7 +19,7 @@ use crate::exit_code::{self, Writes};
 use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::numbers::{CONCURRENT, THROUGHPUT, rate_limiter, within};
+use crate::numbers::{CONCURRENT, rate_limiter, throughput, within};
 use crate::output::{print, print_of, say};
 use crate::output_args::{OutputArgs, WayBack};
 use crate::output_form::OutputForm;
@@ -32,16 +32,16 @@ use crate::strategy_note::warn_of_one_sstable;
 ///
 /// Buckets of SSTables of like size are merged, several at a time; what is made of them is merged on, as
 /// in a node. What is left at the end appears in the output directory, all or nothing, and the summary
-/// lists which of the table's SSTables each of them replaces: put it in their place, with the node
-/// stopped. Inputs are only read. Repaired, unrepaired and pending SSTables are never mixed.
+/// lists which of the table's SSTables each of them replaces: `compactor swap` puts it in their place,
+/// with the node stopped. Inputs are only read. Repaired, unrepaired and pending SSTables are never mixed.
 ///
-/// Thresholds and sizes come from schema.cql where there is one; options go before it. Compactions run in
+/// Thresholds and sizes come from schema.cql where there is one; options take precedence. Compactions run in
 /// rounds of all that can run at once, so that the result is the same whatever --concurrent-compactors.
 ///
 /// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3. If
 /// its metadata or filter is what is damaged, nothing can be purged beside it: say --no-purge.
 /// Interrupted, or after another failure, it publishes what is whole so far, and says what that replaces.
-/// A run that is killed leaves nothing that anybody sees.
+/// A run that is killed leaves no SSTables behind.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   What a size-tiered node would do with a snapshot, four compactions at a time:
@@ -82,7 +82,7 @@ pub struct Args {
     #[arg(long, help_heading = "Strategy", value_name = "CLASS")]
     strategy: Option<String>,
 
-    /// SSTables that a compaction needs. Default: schema.cql's, otherwise 4.
+    /// Minimum number of SSTables in a compaction. Default: schema.cql's, otherwise 4.
     #[arg(
         long,
         help_heading = "Strategy",
@@ -91,7 +91,7 @@ pub struct Args {
     )]
     min_threshold: Option<String>,
 
-    /// SSTables that a compaction takes at most. Default: schema.cql's, otherwise 32.
+    /// Maximum number of SSTables in a compaction. Default: schema.cql's, otherwise 32.
     #[arg(
         long,
         help_heading = "Strategy",
@@ -100,8 +100,7 @@ pub struct Args {
     )]
     max_threshold: Option<String>,
 
-    /// An SSTable is alike if it is larger than this part of a bucket's average. Default: schema.cql's,
-    /// otherwise 0.5.
+    /// Lower size bound of a bucket, as a fraction of its average. Default: schema.cql's, otherwise 0.5.
     #[arg(
         long,
         help_heading = "Strategy",
@@ -110,7 +109,7 @@ pub struct Args {
     )]
     bucket_low: Option<String>,
 
-    /// And smaller than this multiple of it. Default: schema.cql's, otherwise 1.5.
+    /// Upper size bound of a bucket, as a multiple of its average. Default: schema.cql's, otherwise 1.5.
     #[arg(
         long,
         help_heading = "Strategy",
@@ -119,7 +118,7 @@ pub struct Args {
     )]
     bucket_high: Option<String>,
 
-    /// Smaller SSTables are all alike. Default: schema.cql's, otherwise 50MiB.
+    /// Smaller SSTables are all in one bucket. Default: schema.cql's, otherwise 50MiB.
     #[arg(
         long,
         help_heading = "Strategy",
@@ -137,10 +136,10 @@ pub struct Args {
     #[command(flatten)]
     io: IoArgs,
 
-    /// Stored bytes of Data.db that all compactions together take per second, such as 64MiB/s or 50MB/s,
+    /// Limit on stored bytes of Data.db that all compactions together read per second, such as 64MiB/s or 50MB/s,
     /// 1MiB/s and more: Cassandra's compaction_throughput. Default: no limit.
     #[arg(long, help_heading = "Input and output", value_name = "RATE",
-        value_parser = within(THROUGHPUT), allow_hyphen_values = true)]
+        value_parser = throughput, allow_hyphen_values = true)]
     throughput: Option<ByteRate>,
 
     /// Verify each output before it is used, as `compactor verify` does.
@@ -177,7 +176,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (mut merges, mut notes) =
         args.purge
             .request(&catalog, layout.directory(), &args.output_form, &args.io)?;
-    merges.rate_limiter = args.throughput.and_then(rate_limiter);
+    merges.rate_limiter = args
+        .throughput
+        .and_then(|rate| rate_limiter(rate, &interrupted));
     let table = merges.table.as_ref();
     let provides = table.and_then(|t| t.compaction_option("provide_overlapping_tombstones"));
     if let Some(option) = provides.filter(|o| !o.eq_ignore_ascii_case("none")) {

@@ -4,6 +4,7 @@ mod advice;
 mod findings;
 mod render;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,7 +15,7 @@ use crate::flags::Format;
 use crate::output::print;
 use findings::Findings;
 
-/// Tell what works in a directory, and which I/O modes `auto` chooses there.
+/// Report which I/O modes work in a directory, and which of them `auto` chooses.
 ///
 /// Tries direct I/O, RWF_DONTCACHE, io_uring and cachestat on a file without a name, which leaves
 /// nothing behind; where the directory is not writable, on a file that is there, without writing to
@@ -41,6 +42,12 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     // Of a file, such as a Data.db, its directory is meant.
+    if let Err(e) = std::fs::metadata(&args.directory)
+        && e.kind() == ErrorKind::NotFound
+    {
+        let directory = args.directory.display();
+        return Err(Error::invalid(format!("{directory}: no such file or directory")).into());
+    }
     let directory = match args.directory.parent() {
         Some(parent) if args.directory.is_file() && parent.as_os_str().is_empty() => ".".into(),
         Some(parent) if args.directory.is_file() => parent.to_owned(),

@@ -15,7 +15,7 @@ use crate::output::say;
 /// Print an SSTable's partitions as JSON, one per line.
 ///
 /// The lines are those of `sstabledump -l`: rows, range tombstones, cells with their timestamps, TTLs
-/// and deletion times, as they lie in the file, with nothing merged, purged or hidden. A position is
+/// and deletion times, as stored in the file, with nothing merged, purged or hidden. A position is
 /// an offset in the uncompressed Data.db. Partitions of any size need little memory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(short = 'l', hide = true)]
     lines: bool,
 
-    /// The moment that "expired" is judged at, in seconds since 1970. Default: the clock.
+    /// Time at which expiry is evaluated, in seconds since 1970. Default: the clock.
     #[arg(
         long,
         value_name = "EPOCH",

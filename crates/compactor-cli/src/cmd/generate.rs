@@ -30,8 +30,8 @@ const TTL: RangeInclusive<Seconds> = Seconds(1)..=Seconds(20 * 365 * 86_400);
 
 /// Write SSTables of synthetic data, for trying things out and for measuring.
 ///
-/// The files are real: Cassandra loads them, every component is there, and schema.cql lies beside
-/// them. The same options give the same bytes every time; for shape timeseries, whose rows expire
+/// The files are real: Cassandra loads them, every component is there, and schema.cql is written
+/// alongside. The same options give the same bytes every time; for shape timeseries, whose rows expire
 /// relative to the clock, say --now as well. Memory use does not grow with the amount.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Shapes:
@@ -107,7 +107,7 @@ pub struct Args {
     )]
     overlap: f64,
 
-    /// What everything is derived from.
+    /// Random seed.
     #[arg(
         long,
         value_name = "N",
@@ -288,7 +288,7 @@ pub struct Args {
     )]
     write_io: WriteMode,
 
-    /// What carries writes out: auto, uring, tokio-uring, threads.
+    /// I/O backend: auto, uring, tokio-uring, threads.
     #[arg(
         long,
         help_heading = "Input and output",

@@ -15,7 +15,7 @@ use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope, Tomb
 use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::numbers::{SSTABLE_SIZE, SUB_COMPACTIONS, THROUGHPUT, rate_limiter, within};
+use crate::numbers::{SSTABLE_SIZE, SUB_COMPACTIONS, rate_limiter, throughput, within};
 use crate::output::{print, print_of, say};
 use crate::output_args::{OutputArgs, WayBack};
 use crate::output_form::OutputForm;
@@ -32,12 +32,17 @@ use crate::verify_step;
 /// --overlapping names what else the table has; otherwise every tombstone is kept.
 ///
 /// A schema.cql beside the inputs, as snapshots have, or one named by --schema supplies
-/// gc_grace_seconds, compression, the Bloom filter's chance and the summary's interval; options go
-/// before it. Inputs must agree with it, and cells of dropped columns go, as in the node.
+/// gc_grace_seconds, compression, the Bloom filter's chance and the summary's interval; options take
+/// precedence. Inputs must agree with it, and cells of dropped columns are dropped, as in the node.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   A snapshot that is the whole table on this node, purging what has passed gc_grace_seconds:
     compactor merge /data/ks/t-1c6a.../snapshots/before --output /scratch/t --complete
+
+  The table of a node that is stopped, whose directory has no schema.cql:
+    cqlsh -e \"DESCRIBE TABLE ks.t WITH INTERNALS\" > t.cql
+    nodetool drain    # and stop the node
+    compactor merge /data/ks/t-1c6a... --schema t.cql --output /scratch/t --complete
 
   Two SSTables of many; tombstones stay, since others may need them:
     compactor merge nb-7-big-Data.db nb-9-big-Data.db --output /scratch/t
@@ -65,7 +70,7 @@ pub struct Args {
     #[command(flatten)]
     purge: PurgeArgs,
 
-    /// What --overlapping SSTables remove from the output by shadowing it: they are read beside the
+    /// What --overlapping SSTables remove from the output by shadowing it: they are read alongside the
     /// inputs, and must stay in the table unchanged as long as the output. Copies of inputs among them
     /// remove nothing. Default: what the table's compaction options in schema.cql say, otherwise none.
     #[arg(
@@ -80,14 +85,14 @@ pub struct Args {
     #[command(flatten)]
     output_form: OutputForm,
 
-    /// Begin another output at the first partition after Data.db has come to this size on disk, such
+    /// Begin another output at the first partition after Data.db has reached this size on disk, such
     /// as 160MiB; they appear all or none. Default: one output.
     #[arg(long, help_heading = "Output", value_name = "SIZE", value_parser = within(SSTABLE_SIZE),
         allow_hyphen_values = true)]
     max_sstable_size: Option<ByteSize>,
 
-    /// Write as many outputs as there are --sub-compactions, of like size and behind one another in the
-    /// ring; they appear all or none.
+    /// Write one output for each of the --sub-compactions, of similar size and consecutive in the ring;
+    /// they appear all or none.
     #[arg(
         long,
         help_heading = "Output",
@@ -99,16 +104,16 @@ pub struct Args {
     #[command(flatten)]
     io: IoArgs,
 
-    /// Ranges of partitions that are merged at the same time, each by a thread beside --threads; the
+    /// Number of token ranges that are merged concurrently, each by a thread in addition to --threads; the
     /// output is the same to the byte. Default: one.
     #[arg(long, help_heading = "Input and output", value_name = "N",
         value_parser = within(SUB_COMPACTIONS), allow_negative_numbers = true)]
     sub_compactions: Option<usize>,
 
-    /// Stored bytes of Data.db that are taken from the inputs per second, such as 64MiB/s or
-    /// 50MB/s, 1MiB/s and more: what compaction_throughput is in Cassandra. Default: no limit.
+    /// Limit on stored bytes of Data.db that are read from the inputs per second, such as 64MiB/s or
+    /// 50MB/s, 1MiB/s and more: Cassandra's compaction_throughput. Default: no limit.
     #[arg(long, help_heading = "Input and output", value_name = "RATE",
-        value_parser = within(THROUGHPUT), allow_hyphen_values = true)]
+        value_parser = throughput, allow_hyphen_values = true)]
     throughput: Option<ByteRate>,
 
     /// Verify the inputs before, and the output before it is published, as `compactor verify` does:
@@ -178,7 +183,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (mut request, mut notes) =
         args.purge
             .request(&catalog, layout.directory(), &args.output_form, &args.io)?;
-    request.rate_limiter = args.throughput.and_then(rate_limiter);
+    request.rate_limiter = args
+        .throughput
+        .and_then(|rate| rate_limiter(rate, &interrupted));
     request.sub_compactions = args.sub_compactions.and_then(NonZeroUsize::new);
     request.output_per_range = args.output_per_range;
     request.max_sstable_size = args.max_sstable_size.map(|size| size.0);

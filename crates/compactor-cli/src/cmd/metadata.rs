@@ -11,7 +11,7 @@ use crate::flags::Format;
 use crate::numbers::{GC_GRACE_SECONDS, moment, within};
 use crate::output::print;
 
-/// Tell what SSTables say of themselves, without reading their data.
+/// Print SSTable metadata without reading Data.db.
 ///
 /// Everything that `sstablemetadata` tells: timestamps, TTLs and deletion times from the smallest to
 /// the greatest, tokens, clusterings, repair, commit log, histograms, columns and types. Besides, what
@@ -42,7 +42,7 @@ pub struct Args {
     )]
     gc_grace_seconds: u32,
 
-    /// The moment that this age is counted back from, in seconds since 1970. Default: the clock.
+    /// Time that this age is relative to, in seconds since 1970. Default: the clock.
     #[arg(
         long,
         value_name = "EPOCH",

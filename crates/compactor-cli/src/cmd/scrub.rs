@@ -26,9 +26,9 @@ use crate::verify_step;
 /// Salvage the readable partitions and rows of damaged SSTables into new ones.
 ///
 /// What `nodetool scrub` and `sstablescrub` do, outside the node, and more: of a partition with damage
-/// in it, the rows before it are kept, and those behind it from the next block of its index on; without
+/// in it, the rows before it are kept, and those after it from the next block of its index on; without
 /// Index.db, which SSTables of the BTI format do not have, reading goes on at the next place that is a
-/// partition beyond doubt. Index, summary, filter, digest and statistics are made anew; partitions and
+/// partition beyond doubt. Index, summary, filter, digest and statistics are rebuilt; partitions and
 /// rows that were out of order are brought in order. Each place where something is lost is listed,
 /// with its position in the uncompressed data, the chunk's offset in the file, bytes, key and token.
 ///
@@ -64,7 +64,7 @@ pub struct Args {
     #[arg(short, long)]
     skip_corrupted: bool,
 
-    /// Do not hold values against the types of their columns, and keep rows with invalid ones.
+    /// Do not validate values against column types, and keep rows with invalid ones.
     #[arg(short, long)]
     no_validate: bool,
 

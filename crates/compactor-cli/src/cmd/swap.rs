@@ -32,8 +32,9 @@ use crate::output::print;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   Merge what a stopped node has, and swap:
+    cqlsh -e \"DESCRIBE TABLE ks.t WITH INTERNALS\" > t.cql
     nodetool drain    # and stop the node
-    compactor merge /data/ks/t-1c6a... --output /scratch/t --complete --verify
+    compactor merge /data/ks/t-1c6a... --schema t.cql --output /scratch/t --complete --verify
     compactor swap /scratch/t --into /data/ks/t-1c6a... --inputs-to /scratch/inputs
 
   What would be moved:

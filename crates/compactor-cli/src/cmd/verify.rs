@@ -24,8 +24,8 @@ use crate::text_table::{count, counted};
 ///
 /// Checksums of chunks and of whole files; order of tokens, keys and clusterings; every row and value;
 /// index, promoted index, summary and filter against the data; statistics against the content. Values
-/// are held against their types, which neither a merge nor `sstableverify -e` does. Damage does not
-/// stop the check where it can go on behind it. Files are only read.
+/// are validated against their types, which neither a merge nor `sstableverify -e` does. Damage does not
+/// stop the check where it can go on after it. Files are only read.
 ///
 /// Exit code 3 if anything is damaged, 0 if not; notes are oddities that lose nothing. `merge` and the
 /// like refuse damage, except in what they write anew, such as filters and summaries. An SSTable that
@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long, value_name = "MODE", default_value = "auto")]
     read_io: ReadMode,
 
-    /// What carries reads out: auto, uring, tokio-uring, threads.
+    /// I/O backend: auto, uring, tokio-uring, threads.
     #[arg(long, value_name = "BACKEND", default_value = "auto")]
     backend: BackendKind,
 

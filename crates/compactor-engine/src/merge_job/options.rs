@@ -67,7 +67,7 @@ pub struct MergeOptions {
     pub scope: Scope,
     /// Where SSTables of `scope` are opened: to be shared by merges of one table.
     pub overlapping: OverlappingSet,
-    /// The moment that expiry is judged at, seconds since 1970.
+    /// Time at which TTL expiry is evaluated, seconds since 1970.
     pub now_s: i64,
     /// Deletions with a local deletion time before this many seconds may be purged; `None` keeps all.
     pub gc_before_s: Option<i64>,

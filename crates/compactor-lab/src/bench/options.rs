@@ -70,7 +70,7 @@ pub struct BenchOptions {
     pub seed: u64,
     /// The most uncompressed bytes that the codec is tried on; twice as much is held in memory.
     pub sample_bytes: u64,
-    /// The moment that expiry is judged at, seconds since 1970.
+    /// Time at which TTL expiry is evaluated, seconds since 1970.
     pub now_s: i64,
 }
 

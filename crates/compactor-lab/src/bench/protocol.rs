@@ -40,7 +40,7 @@ pub struct Request {
     pub threads: usize,
     /// Bytes of buffers.
     pub memory_bytes: usize,
-    /// The moment that expiry is judged at, seconds since 1970.
+    /// Time at which TTL expiry is evaluated, seconds since 1970.
     pub now_s: i64,
     /// Deletions before this many seconds may be purged: the inputs are all that there is.
     pub gc_before_s: i64,

@@ -1,6 +1,7 @@
 //! Components of an SSTable: their sizes, and what they take in a node's memory.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
@@ -126,20 +127,48 @@ pub(super) fn list(descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
         let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(&prefix)) else {
             continue;
         };
-        match entry.metadata() {
+        // Of the file that a symbolic link leads to.
+        match fs::metadata(entry.path()) {
             Ok(metadata) => {
                 files.push(ComponentFile {
                     name: suffix.to_owned(),
                     bytes: metadata.len(),
                 });
             }
-            // A running node may remove it in between.
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            Err(e) if e.kind() == ErrorKind::NotFound => refuse_dangling(&entry.path(), suffix)?,
             Err(e) => return Err(Error::file("look up", entry.path())(e)),
         }
     }
     files.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(files)
+}
+
+/// Refuses a symbolic link that leads nowhere in the place of a component that no SSTable can do without. What
+/// is gone altogether, a running node may have removed in between.
+fn refuse_dangling(path: &Path, suffix: &str) -> Result<()> {
+    let Some(component) = Component::from_file_suffix(suffix) else {
+        return Ok(());
+    };
+    let is_dispensable = matches!(
+        component,
+        Component::Summary
+            | Component::Filter
+            | Component::Digest
+            | Component::Crc
+            | Component::Toc
+    );
+    match fs::read_link(path) {
+        Ok(target) if !is_dispensable => {
+            let expected = format!("a file {component}");
+            let found = format!(
+                "a symbolic link to {}, which does not exist",
+                target.display()
+            );
+            let error = FormatError::corrupt("sstable", 0, expected, found);
+            Err(error.with_file(path, component).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Files<'_> {

@@ -204,6 +204,7 @@ impl Run<'_> {
         self.each("import beside again", |node, table| {
             workflows.import_beside(node, table, "flushed", "again")
         });
+        self.each("describe", |node, table| workflows.describe(node, table));
         self.stop()?;
         if part == Part::Whole {
             self.tools(compactor, scratch);

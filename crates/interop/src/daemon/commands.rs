@@ -80,7 +80,8 @@ impl Compactor {
 
     /// Merges SSTables, some or all of a table; the output must be sound.
     pub(crate) fn merge(&self, inputs: &[&str], output: &Path) -> Result<Vec<PathBuf>> {
-        self.rewrite_all("merge", inputs, output, &["--complete", "--verify"])
+        let purging = ["--complete", "--gc-grace-seconds", "0", "--verify"];
+        self.rewrite_all("merge", inputs, output, &purging)
     }
 
     fn rewrite_all(

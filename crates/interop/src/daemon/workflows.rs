@@ -103,6 +103,28 @@ impl Workflows<'_> {
         make_views_again(node, table)
     }
 
+    /// Writes down what the node says of a table, which no file beside its SSTables does.
+    pub(crate) fn describe(&self, node: &mut Node, table: &Table) -> Result<()> {
+        let query = format!("DESCRIBE TABLE {} WITH INTERNALS", table.cql_name());
+        let described = node.client()?.rows(&query)?;
+        let mut columns = described.columns.iter();
+        let column = columns.position(|name| name == "create_statement");
+        let column = column.context("no column create_statement")?;
+        let statements = described.rows.iter().filter_map(|row| row[column].as_str());
+        let file = self.schema(table);
+        fs::create_dir_all(file.parent().context("a directory")?)?;
+        Ok(fs::write(
+            file,
+            statements.collect::<Vec<_>>().join("\n\n"),
+        )?)
+    }
+
+    fn schema(&self, table: &Table) -> PathBuf {
+        self.scratch
+            .join("schema")
+            .join(format!("{}.cql", table.name))
+    }
+
     /// Rewrites everything that a stopped node has of a table, and swaps the outputs for their inputs.
     pub(crate) fn swap(&self, node: &Node, table: &Table, by: By) -> Result<()> {
         let directory = node.table_directory(KEYSPACE, table.name)?;
@@ -115,7 +137,9 @@ impl Workflows<'_> {
             By::Strategy => ("swap-strategy", "compact", &BY_STRATEGY[..]),
         };
         let output = self.output(stage, table);
-        let outputs = self.rewrite(command, &directory, &output, options)?;
+        let schema = self.schema(table).display().to_string();
+        let options = [options, &["--schema", &schema]].concat();
+        let outputs = self.rewrite(command, &directory, &output, &options)?;
         if outputs.data_files.is_empty() {
             return Ok(());
         }

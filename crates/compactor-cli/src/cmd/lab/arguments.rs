@@ -13,7 +13,7 @@ use crate::duration::Seconds;
 use crate::flags::ByteSize;
 use crate::numbers::within;
 
-/// What does compaction do to p99 reads on this disk, in each I/O mode?
+/// Measure p99 read latency during compaction on this disk, in each I/O mode.
 ///
 /// A bystander reads hot rows of a table, as a node does: Bloom filter, summary and index or trie, row
 /// index, one chunk by buffered pread, CRC, decompression, row. Its reads start on a Poisson schedule
@@ -94,7 +94,7 @@ pub struct Args {
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     after: Option<Seconds>,
 
-    /// The table is compacted again and again for so long. Default: 10s, with --quick 4s.
+    /// Minimum time to keep compacting in each run. Default: 10s, with --quick 4s.
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     least_compaction: Option<Seconds>,
 

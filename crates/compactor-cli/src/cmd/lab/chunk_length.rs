@@ -29,7 +29,7 @@ use crate::result_file::ResultFile;
 const CHUNK_LENGTH: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(64 << 20);
 const MEASURE: RangeInclusive<Seconds> = Seconds(1)..=Seconds(86_400);
 
-/// What do reads cost in chunks of 4, 16, 64 and 256 KiB, with each compressor?
+/// Measure the cost of reads in chunks of 4, 16, 64 and 256 KiB, with each compressor.
 ///
 /// The same rows are written once for each chunk length and compressor, and the same bystander reads the
 /// same hot rows of each, as a node does: Bloom filter, summary and index or trie, chunks by buffered

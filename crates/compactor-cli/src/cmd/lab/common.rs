@@ -13,7 +13,7 @@ use compactor_lab::outcome::Distribution;
 
 use crate::duration::Seconds;
 use crate::flags::{ByteRate, ByteSize, Format};
-use crate::numbers::{MEMORY, THREADS, THROUGHPUT, within};
+use crate::numbers::{MEMORY, THREADS, throughput, within};
 use crate::progress::ProgressMode;
 
 const DATA: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(16 << 40);
@@ -51,7 +51,7 @@ pub struct Common {
     #[arg(long, value_name = "N", value_parser = within(WARM_UPS), allow_negative_numbers = true)]
     pub warm_up: Option<u32>,
 
-    /// What order, hot rows, arrivals and data are drawn from. Default: 1.
+    /// Random seed of order, hot rows, arrivals and data. Default: 1.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
@@ -96,7 +96,7 @@ pub struct Common {
         value_parser = within(MEMORY), allow_hyphen_values = true)]
     memory: ByteSize,
 
-    /// What carries the compaction's reads and writes out: auto, uring, tokio-uring, threads. Mode dontcache is
+    /// I/O backend of the compaction: auto, uring, tokio-uring, threads. Mode dontcache is
     /// always carried by threads.
     #[arg(
         long,
@@ -164,7 +164,7 @@ impl Limit {
     }
 
     fn rate(text: &str) -> Result<Limit, String> {
-        Limit::of(text, within(THROUGHPUT), |rate: ByteRate| rate.0)
+        Limit::of(text, throughput, |rate: ByteRate| rate.0)
     }
 
     fn of<T>(

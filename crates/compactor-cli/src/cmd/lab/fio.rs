@@ -12,11 +12,11 @@ use super::report;
 use crate::exit_code::INTERRUPTED;
 use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;
-use crate::numbers::{THROUGHPUT, within};
+use crate::numbers::{throughput, within};
 use crate::output::{print, say};
 use crate::result_file::ResultFile;
 
-/// What does this device do to such reads without SSTables? Runs the profiles of fio-profiles.
+/// Run the profiles of fio-profiles: the same mix of reads and writes on the device, without SSTables.
 ///
 /// Models of a bystander beside a compaction, in each I/O mode, and the most that the device gives to
 /// one stream or to random readers: what `compactor` can at best reach here. Needs fio. Its files lie in
@@ -58,7 +58,7 @@ pub struct Args {
 
     /// Bytes per second that the compaction reads, and writes.
     #[arg(long, value_name = "RATE", default_value = "128MiB/s",
-        value_parser = within(THROUGHPUT), allow_hyphen_values = true)]
+        value_parser = throughput, allow_hyphen_values = true)]
     rate: ByteRate,
 
     /// Reads per second of each of the bystander's 8 threads.

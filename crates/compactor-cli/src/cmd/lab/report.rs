@@ -1,5 +1,6 @@
 //! `compactor lab report`: a saved experiment, shown again.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,7 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::output::{print, say};
 use crate::result_file::ResultFile;
 
-/// Show a saved experiment again: figures, intervals, doubts, pictures.
+/// Print the report of a saved experiment: figures, intervals, caveats, charts.
 ///
 /// Nothing is measured. Figures are medians over the runs that count, comparisons are made within each
 /// repeat, and intervals are 95% bootstrap intervals over repeats. Several files, of several machines
@@ -141,12 +142,20 @@ fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Content of a file that was named.
+fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Error::invalid(format!("{}: no such file", path.display())),
+        _ => Error::file("read", path)(error),
+    })
+}
+
 /// Reads what fio measured.
 ///
 /// # Errors
 /// A file that cannot be read, or is something else.
 pub fn read_fio(path: &Path) -> Result<FioOutcome, Error> {
-    let bytes = std::fs::read(path).map_err(Error::file("read", path))?;
+    let bytes = read_file(path)?;
     serde_json::from_slice(&bytes).map_err(|e| {
         Error::invalid(format!(
             "{}: not what `compactor lab fio --json` writes: {e}",
@@ -182,7 +191,7 @@ fn strange(path: &Path) -> impl Fn(serde_json::Error) -> Error + '_ {
 }
 
 fn any_version(path: &Path) -> Result<(Vec<u8>, AnyVersion), Error> {
-    let bytes = std::fs::read(path).map_err(Error::file("read", path))?;
+    let bytes = read_file(path)?;
     let any = serde_json::from_slice(&bytes).map_err(strange(path))?;
     Ok((bytes, any))
 }
