@@ -113,11 +113,14 @@ impl Run<'_> {
         // What one node has is what the other one has, also after all of it is merged.
         let expected = View::of(&mut first, &self.tables)?;
         self.compare(&expected, &mut second, "on the second node")?;
-        second.stop()?;
         let workflows = Workflows {
             compactor: self.compactor,
             scratch: self.scratch,
         };
+        for table in self.tables.clone() {
+            workflows.describe(&mut second, table)?;
+        }
+        second.stop()?;
         for table in self.tables.clone() {
             if let Err(error) = workflows.swap(&second, table, By::Merge) {
                 self.failures
