@@ -56,7 +56,7 @@ pub(crate) fn prepare_old(version: &str, fetch: bool) -> Result<Toolchain> {
 }
 
 /// The same of a release that runs as a daemon, with the version of logback that its distribution has.
-/// Before 4.0 it needs Thrift, and its nodetool cannot stay.
+/// Before 4.0 it needs Thrift and a driver, and its nodetool cannot stay.
 pub(crate) fn prepare_daemon(version: &str, logback: &str, is_old: bool) -> Result<Toolchain> {
     let logback = format!("-Dlogback.version={logback}");
     if is_old {
@@ -64,7 +64,7 @@ pub(crate) fn prepare_daemon(version: &str, logback: &str, is_old: bool) -> Resu
             "java-daemon",
             &["src/compactor"],
             version,
-            &["-Pthrift", &logback],
+            &["-Pbefore-4.0", &logback],
         );
     }
     build("java-daemon", &["src"], version, &[&logback])

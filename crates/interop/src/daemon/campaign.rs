@@ -373,7 +373,8 @@ impl Run<'_> {
                 self.node.load(data.parent().context("a directory")?)?;
             }
             let directory = self.node.table_directory(KEYSPACE, tools::LOADED)?;
-            let loaded = live(&directory)?;
+            snapshot::take(&mut self.node, "loaded")?;
+            let loaded = snapshot::data_files(&directory.join("snapshots/loaded"))?;
             anyhow::ensure!(!loaded.is_empty(), "sstableloader brought nothing");
             for failure in tools::examine(compactor, &loaded, &scratch.join("sstableloader")) {
                 self.fail(format!("sstableloader: {failure}"));

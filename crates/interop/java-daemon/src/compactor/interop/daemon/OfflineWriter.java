@@ -10,7 +10,22 @@ public final class OfflineWriter
 {
     private OfflineWriter() {}
 
-    public static void main(String[] arguments) throws Exception
+    public static void main(String[] arguments)
+    {
+        try
+        {
+            write(arguments);
+            System.exit(0);
+        }
+        catch (Throwable e)
+        {
+            // Cassandra's threads would keep the JVM.
+            e.printStackTrace();
+            System.exit(1);
+        }
+    }
+
+    private static void write(String[] arguments) throws Exception
     {
         String table = arguments[1];
         int rows = Integer.parseInt(arguments[2]);
@@ -29,6 +44,5 @@ public final class OfflineWriter
                 writer.addRow(sorted ? 1 : n % 97, n, "value " + n, Map.of(n, "m"), Set.of(n), 1_700_000_000_000_000L + n,
                               n % 5 == 0 ? 8_640_000 : 0);
         }
-        System.exit(0);
     }
 }
