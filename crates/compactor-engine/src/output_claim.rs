@@ -375,8 +375,8 @@ fn refuse_existing(
         None => Ok(()),
         Some((first, others)) => Err(Error::Refused(format!(
             "{} holds SSTables already ({}{}): new output must not be loaded together with them, which may \
-             hold rows that were deleted since. Choose an empty directory, move them away, or have merge or \
-             compact replace them with --replace-output",
+             hold rows that were deleted since. Choose an empty directory, or move them away (remove what an \
+             interrupted run left); merge and compact replace them with --replace-output",
             directory.display(),
             first.file_name().unwrap_or_default().to_string_lossy(),
             match others {
