@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
-use crate::setting::{Files, Known, Tried, compactor, files_below};
+use crate::setting::{Files, INPUTS, Known, Tried, compactor, files_below};
 
 /// Nothing that is tried takes a second by itself.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -199,9 +199,12 @@ fn check_rest(out: &Path) -> Result<(), String> {
 /// The same command, run again: it finishes what was begun, or removes it and begins anew.
 fn check_second_run(known: &Known, tried: &Tried, out: &Path) -> Result<(), String> {
     let is_done = tried.is_swap && files_below(out) == known.good;
-    let next = Command::new(compactor())
-        .args(tried.arguments(out))
-        .output();
+    let next = {
+        let _runs = INPUTS.read();
+        Command::new(compactor())
+            .args(tried.arguments(out))
+            .output()
+    };
     let next = next.map_err(|error| error.to_string())?;
     if tried.name == "generate" && next.status.code() == Some(2) {
         // It wants a directory of its own, and says so.

@@ -4,18 +4,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{OnceLock, RwLock};
 
 use tempfile::TempDir;
 
 use crate::inject::{self, Injection};
 use crate::outcome::Outcome;
 
-/// The command that is tried, unless the environment names another build of it.
+/// Held by who reads the inputs, and shared by runs that must succeed: these refuse a table whose files another process
+/// has open, as a node would.
+pub static INPUTS: RwLock<()> = RwLock::new(());
+
 /// Several outputs of one merge, which are all there or none.
 pub const SEVERAL: &str = "--max-sstable-size 60KiB";
 
+/// The command that is tried, unless the environment names another build of it.
 pub fn compactor() -> String {
     let built = env!("CARGO_BIN_EXE_compactor");
     std::env::var("COMPACTOR_FAULT_COMMAND").unwrap_or_else(|_| built.to_owned())
@@ -204,6 +208,11 @@ impl Setting {
         assert!(merged.status.success(), "{merged:?}");
     }
 
+    fn has_inputs_as_before(&self) -> bool {
+        let _reading = INPUTS.write();
+        files_below(&self.inputs) == self.before
+    }
+
     pub fn command(&self, name: &str, with: &str) -> &Tried {
         let fits = |tried: &&Tried| tried.name == name && tried.arguments.join(" ").contains(with);
         self.commands.iter().find(fits).unwrap()
@@ -236,7 +245,7 @@ impl Setting {
         let outcome = Outcome::of(&line);
         let result = outcome
             .check(self.known(tried), tried, &out)
-            .and_then(|()| match files_below(&self.inputs) == self.before {
+            .and_then(|()| match self.has_inputs_as_before() {
                 true => Ok(()),
                 false => Err("its inputs are not what they were".to_owned()),
             });
