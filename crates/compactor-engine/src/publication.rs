@@ -78,16 +78,15 @@ impl Publication {
     }
 
     /// Everything has been moved, and that is durable: from here on the outputs stay. The log has done
-    /// its work.
+    /// its work; false if it could not be removed, which the next run does if it finds the note.
     ///
     /// # Errors
     /// A failed write: what has been moved must be taken back, and then [`Publication::abandon`]ed, unless
     /// it [is in doubt](Self::is_in_doubt).
-    pub(crate) fn commit(&mut self) -> Result<()> {
+    pub(crate) fn commit(&mut self) -> Result<bool> {
         self.log.append(&Record::commit().line())?;
         // A log that stays says that there is nothing to delete.
-        self.log.remove();
-        Ok(())
+        Ok(self.log.remove())
     }
 
     /// True if the COMMIT may be on disk, though it could not be synced: what has been moved must stay, and

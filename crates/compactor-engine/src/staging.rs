@@ -196,7 +196,7 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
     };
     let moved = move_all(outputs, &first.target).and_then(|()| match &mut publication {
         Some(publication) => publication.commit(),
-        None => Ok(()),
+        None => Ok(true),
     });
     if moved.is_err() && publication.as_ref().is_some_and(Publication::is_in_doubt) {
         for (staging, ..) in outputs {
@@ -204,7 +204,7 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
         }
         // The next run finds the note and the log, and does as the log says.
         first.stays.store(true, Ordering::Relaxed);
-        return moved;
+        return moved.map(drop);
     }
     if moved.is_err() {
         let nothing_stays = outputs
@@ -219,7 +219,10 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
             Some(_) => first.stays.store(true, Ordering::Relaxed),
             None => {}
         }
-        return moved;
+        return moved.map(drop);
+    }
+    if let Ok(false) = moved {
+        first.stays.store(true, Ordering::Relaxed);
     }
     for (staging, ..) in outputs {
         staging.keep_moved();

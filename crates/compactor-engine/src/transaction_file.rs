@@ -97,8 +97,8 @@ impl TransactionFile {
         &self.path
     }
 
-    /// Removes the log; one that stays is cleaned up by whoever finds it.
-    pub fn remove(&self) {
-        let _ = fs::remove_file(&self.path);
+    /// Removes the log; one that stays is cleaned up by whoever finds it. False if it stays.
+    pub fn remove(&self) -> bool {
+        fs::remove_file(&self.path).is_ok()
     }
 }

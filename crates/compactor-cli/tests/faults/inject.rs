@@ -123,11 +123,15 @@ impl Injection {
             _ => format!("{first}..{}", first + 1 + random.below(8)),
         };
         let injection = Injection::new(call, error, &when);
-        // What goes wrong while the first fault is mended.
-        let second = *random.of(&["unlink", "rename", "fsync", "ftruncate", "openat"]);
-        let fault = *random.of(&["error=EIO", "error=EROFS", "signal=KILL"]);
+        // What goes wrong while the first fault is mended: the machine, or the file system's writer, is gone.
+        let second = *random.of(&["unlink", "rename", "fsync", "ftruncate"]);
+        let fault = match second {
+            "unlink" => *random.of(&["error=EROFS", "signal=KILL"]),
+            _ => "signal=KILL",
+        };
         let at = 1 + random.below(known.calls.get(second).copied().unwrap_or(1));
-        match random.below(6) == 0 && second != call {
+        let is_mended = ["fsync", "fdatasync", "ftruncate", "write", "io_uring_enter"];
+        match random.below(3) == 0 && is_mended.contains(&call) && second != call {
             true => injection.with(second, fault, format!("{at}+")),
             false => injection,
         }

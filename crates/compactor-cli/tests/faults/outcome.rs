@@ -138,6 +138,8 @@ impl Outcome {
 fn is_hidden(path: &Path) -> bool {
     path.components()
         .any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
+        // One that says COMMIT, which the next run removes.
+        || path.to_string_lossy().contains("_txn_compaction_")
 }
 
 /// What a run left: whole SSTables that were wanted, and what the next run removes.

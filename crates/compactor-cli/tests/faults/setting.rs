@@ -157,7 +157,10 @@ impl Setting {
             let directory = self.new_directory();
             let out = directory.join("out");
             self.prepare(tried, &out);
-            let calls = inject::count_calls(&tried.arguments(&out), &directory);
+            let calls = {
+                let _runs = INPUTS.read();
+                inject::count_calls(&tried.arguments(&out), &directory)
+            };
             assert!(
                 files_below(&out) == good,
                 "{:?}: other bytes each time",
@@ -176,6 +179,7 @@ impl Setting {
         let directory = self.new_directory();
         let out = directory.join("out");
         self.prepare(tried, &out);
+        let _runs = INPUTS.read();
         let output = Command::new(compactor())
             .args(tried.arguments(&out))
             .output();

@@ -14,12 +14,19 @@ const REFUSED: &[Listed] = &[
     (Component::Statistics, "Data.db", "row."),
     (Component::Statistics, "Data.db", "partitions"),
     (Component::Statistics, "Data.db", "partition."),
+    (Component::Statistics, "Data.db", "marker."),
     // Content with right checksums that the statistics do not cover: they might be another SSTable's.
     (Component::Data, "Data.db", "row."),
+    (Component::Data, "Data.db", "marker."),
     (Component::Data, "Statistics.db", "stats."),
     // Content that ends before or after the last row.
     (Component::CompressionInfo, "Index.db", "index.position"),
-    (Component::CompressionInfo, "Data.db", "chunk.lz4_length"),
+    (
+        Component::CompressionInfo,
+        "Statistics.db",
+        "stats.partition_sizes",
+    ),
+    (Component::CompressionInfo, "Data.db", "chunk."),
     // Offsets whose difference is a chunk's length only in its last 32 bits, which are those that Cassandra computes with.
     (
         Component::CompressionInfo,
@@ -68,6 +75,7 @@ const DAMAGE: &[Listed] = &[
     (Component::Partitions, "Partitions.db", "index.key"),
     (Component::Partitions, "Rows.db", "index.key"),
     (Component::Data, "Data.db", "cell."),
+    (Component::Statistics, "Data.db", "cell."),
     (Component::Data, "Data.db", "clustering."),
     (Component::Data, "Data.db", "partition.key"),
 ];
