@@ -14,8 +14,10 @@ fn compactor(args: &[&str]) -> Output {
 fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(directory).unwrap();
     entries
-        .map(|entry| {
-            let path = entry.unwrap().path();
+        .map(|entry| entry.unwrap().path())
+        // It says when they were written.
+        .filter(|path| !path.ends_with("compactor-run.json"))
+        .map(|path| {
             let name = PathBuf::from(path.file_name().unwrap());
             (name, fs::read(&path).unwrap())
         })

@@ -120,15 +120,15 @@ fn text(report: &SwapReport) -> String {
             report.inputs_directory.join(input).display()
         );
     }
+    for note in &report.notes {
+        let _ = writeln!(out, "  note        {note}");
+    }
     if matches!(report.state, SwapState::Done | SwapState::Finished) {
         let _ = writeln!(
             out,
             "start the node; when it serves what it should, remove {}",
             report.inputs_directory.display()
         );
-    }
-    for note in &report.notes {
-        let _ = writeln!(out, "  note        {note}");
     }
     out
 }

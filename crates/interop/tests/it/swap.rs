@@ -1,7 +1,7 @@
 //! Swaps that are killed after each step, in the directory of a table of a real node: what it takes for
 //! live, and what is left when it has done what it does when it starts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -152,6 +152,11 @@ fn run(cassandra: &mut Cassandra) -> Result<()> {
         }
         let expected = if after >= committed { &new } else { &old };
         let place = set_up(flushed.path(), &directory)?;
+        let output = place.path().join("out");
+        let written = data_names(&output)?.into_iter();
+        let written: BTreeMap<String, Vec<u8>> = written
+            .map(|name| Ok((name.clone(), fs::read(output.join(name))?)))
+            .collect::<Result<_>>()?;
         let status = Command::new(std::env::current_exe()?)
             .args(["--exact", "swap::child"])
             .env(CHILD, place.path())
@@ -172,8 +177,8 @@ fn run(cassandra: &mut Cassandra) -> Result<()> {
         swap(&request(place.path(), &directory), &mut |_| Ok(()))?;
         ensure!(live(cassandra, &table)? == new, "{after}: swapped");
         for name in new.difference(&old) {
-            let (placed, written) = (directory.join(name), place.path().join("out").join(name));
-            ensure!(fs::read(placed)? == fs::read(written)?, "{after}: {name}");
+            let placed = fs::read(directory.join(name))?;
+            ensure!(written.get(name) == Some(&placed), "{after}: {name}");
         }
     }
     Ok(())
