@@ -150,6 +150,15 @@ impl Node {
         bail!("the daemon does not listen after {START:?}")
     }
 
+    /// Starts the daemon, which is down, without the others of its cluster: it is a seed then, which need not hear of
+    /// anybody.
+    pub(crate) fn start_alone(&mut self) -> Result<()> {
+        self.is_alone = true;
+        configuration::write(&self.home, self.kind, self.ports, self.ports.storage)?;
+        give_to_daemon(&self.home.join("conf"))?;
+        self.start_again()
+    }
+
     /// Stops the daemon as systemd does: with SIGTERM, upon which it drains.
     pub(crate) fn stop(&mut self) -> Result<()> {
         self.client = None;

@@ -131,9 +131,9 @@ impl Run<'_> {
                     .push(format!("{}: swap: {error:#}", table.name));
             }
         }
-        second.start_again()?;
         // Alone it answers for itself.
         first.stop()?;
+        second.start_alone()?;
         self.compare(
             &expected,
             &mut second,
