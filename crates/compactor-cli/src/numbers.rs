@@ -53,7 +53,7 @@ pub const SSTABLE_SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(
 /// Values of `gc_grace_seconds`, an `int` in Cassandra.
 pub const GC_GRACE_SECONDS: RangeInclusive<u32> = 0..=i32::MAX as u32;
 
-/// What `--throughput` asks for, until `interrupted` is set.
+/// The limit of `--throughput`. Its waits end once `interrupted` is set.
 pub fn rate_limiter(
     bytes_per_s: ByteRate,
     interrupted: &Arc<AtomicBool>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../compactor-sstable/testdata");
-/// What a schema would specify.
+/// The option that a schema makes unnecessary.
 const GRACE: &str = "--gc-grace-seconds=864000";
 
 /// A directory with copies of SSTables that Cassandra wrote.

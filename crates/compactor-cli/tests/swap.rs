@@ -211,7 +211,7 @@ fn what_was_flushed_since_a_merge_that_purges_is_refused() {
     table.refused(4, "nodetool import");
 }
 
-/// What shadowed the purged rows has become another SSTable of the same name.
+/// The overlapping SSTable, whose tombstones the merge applied, was replaced by another of the same name.
 #[test]
 fn an_sstable_that_took_the_name_of_one_that_the_merge_knew_is_refused() {
     let table = Table::new();

@@ -436,7 +436,11 @@ pub fn refuse_lone_link(descriptor: &Descriptor, component: Component) -> Result
     }
 }
 
-fn read_statistics(io: &Io, mode: ReadMode, descriptor: &Descriptor) -> Result<Statistics> {
+pub(crate) fn read_statistics(
+    io: &Io,
+    mode: ReadMode,
+    descriptor: &Descriptor,
+) -> Result<Statistics> {
     let path = descriptor.path(Component::Statistics);
     let bytes = read_small(io, mode, &path)?;
     Statistics::parse(&bytes, descriptor.version)

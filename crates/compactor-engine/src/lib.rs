@@ -62,7 +62,7 @@ pub mod rate_limiter;
 pub mod reconcile;
 pub mod repair_group;
 pub mod replaceable;
-pub mod replacement;
+mod replacement;
 pub mod row_merge;
 pub mod row_shadow;
 pub mod run_directory;

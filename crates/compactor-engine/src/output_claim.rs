@@ -24,6 +24,9 @@ use crate::replacement::{Replacement, finish_replacements};
 use crate::run_directory::{Found, RunDirectory, find_in};
 use crate::staging::{Staging, remove_orphans};
 
+/// File beside the outputs of a run that records what it read and wrote.
+pub const RUN_RECORD: &str = "compactor-run.json";
+
 /// What is to become of SSTables that the output directory holds already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExistingOutput {

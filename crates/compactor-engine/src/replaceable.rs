@@ -1,21 +1,18 @@
 //! SSTables that a run may replace: those of its own table, so that nobody loses another table's by a wrong
 //! directory.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use compactor_io::{Io, IoOptions, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::schema::Table;
-use compactor_sstable::statistics::{EncodingStats, SerializationHeader, Statistics};
+use compactor_sstable::statistics::{EncodingStats, SerializationHeader};
 
 use crate::error::{Error, Result};
 use crate::header_union::{HeaderSource, union};
-use crate::input::parse_data_name;
+use crate::input::{parse_data_name, read_statistics};
 
-/// Longest `Statistics.db` that is read: far above any node's.
-const MAX_STATISTICS_BYTES: u64 = 256 << 20;
-
-/// What SSTables must be like to be replaced.
+/// Conditions under which a run may replace SSTables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Replaceable<'a> {
     /// `Data.db` of the run's inputs: of the same table, as far as columns and types tell. None: there is
@@ -38,9 +35,10 @@ impl Replaceable<'_> {
         if others.peek().is_none() {
             return Ok(());
         }
+        let io = Io::new(IoOptions::default())?;
         // Damaged inputs are left out by some runs, and end others before anything is replaced.
         let mut inputs = self.inputs.iter();
-        let Some(input) = inputs.find_map(|path| Header::read(path).ok()) else {
+        let Some(input) = inputs.find_map(|path| Header::read(&io, path).ok()) else {
             return Ok(());
         };
         for path in others {
@@ -51,7 +49,7 @@ impl Replaceable<'_> {
                     path.display()
                 ))
             };
-            let there = Header::read(path).map_err(|error| {
+            let there = Header::read(&io, path).map_err(|error| {
                 refused(format!(
                     "whether it is of the inputs' table is not known: {error}"
                 ))
@@ -79,22 +77,10 @@ struct Header {
 }
 
 impl Header {
-    fn read(data_path: &Path) -> Result<Header> {
-        const COMPONENT: Component = Component::Statistics;
+    fn read(io: &Io, data_path: &Path) -> Result<Header> {
         let descriptor = parse_data_name(data_path)?;
-        let path = descriptor.path(COMPONENT);
-        let len = fs::metadata(&path)
-            .map_err(Error::file("look up", &path))?
-            .len();
-        if len > MAX_STATISTICS_BYTES {
-            return Err(Error::InvalidInput(format!(
-                "{} has {len} bytes, more than any Statistics.db",
-                path.display()
-            )));
-        }
-        let bytes = fs::read(&path).map_err(Error::file("read", &path))?;
-        let statistics = Statistics::parse(&bytes, descriptor.version)
-            .map_err(|error| Error::Format(error.with_file(&path, COMPONENT)))?;
+        let path = descriptor.path(Component::Statistics);
+        let statistics = read_statistics(io, ReadMode::Auto, &descriptor)?;
         Ok(Header {
             path,
             header: statistics.header,

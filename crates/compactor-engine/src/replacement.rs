@@ -23,10 +23,9 @@ use compactor_sstable::descriptor::{Descriptor, TableDirectory};
 use compactor_sstable::transaction_log;
 
 use crate::error::{Error, Result};
+use crate::output_claim::RUN_RECORD;
 use crate::run_directory::{Found, RunDirectory, find_in, has_only, is_of_run};
 
-/// File that says what a run read and wrote, beside its outputs.
-pub const RUN_RECORD: &str = "compactor-run.json";
 /// Says what directory the new one is for.
 const NOTE: &str = "replaces";
 /// The new directory; the old one after the exchange.
@@ -173,7 +172,7 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What describes the SSTables beside it, and goes with them.
+/// True for files that describe the SSTables of their directory, and are removed with them.
 fn is_of_outputs(name: &str) -> bool {
     transaction_log::is_file_name(name) || name == RUN_RECORD
 }

@@ -20,8 +20,8 @@ pub struct TransactionFile {
 }
 
 impl TransactionFile {
-    /// Creates the log `name` in `directory` with these lines. `own` gives it to whoever else must be able
-    /// to read it, before it has any. The lines and the name are durable when this returns.
+    /// Creates the log `name` in `directory` with these lines. `own` sets its owner and mode,
+    /// before it has any. The lines and the name are durable when this returns.
     ///
     /// # Errors
     /// A failed file operation, or a file of that name. No log is left then.

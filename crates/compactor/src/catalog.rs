@@ -320,7 +320,6 @@ fn secondary_index(path: &Path) -> Option<String> {
     (!data_files(path).is_empty()).then(|| index.to_owned())
 }
 
-/// `Data.db` files of one directory, ascending by id.
 /// No SSTable is in `directory`. Names one below it that has some: `merge` writes to `OUTPUT/KEYSPACE/TABLE`.
 pub(crate) fn none_in(directory: &Path) -> Error {
     let advice = match first_below(directory, 2) {
@@ -349,6 +348,7 @@ fn first_below(directory: &Path, levels: u32) -> Option<PathBuf> {
     })
 }
 
+/// `Data.db` files of one directory, ascending by id.
 fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut others = Vec::new();

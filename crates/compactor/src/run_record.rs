@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 
 use compactor_engine::component_list::ComponentList;
 use compactor_engine::inputs_at_open::{FileIdentity, InputAtOpen, InputsAtOpen};
-use compactor_engine::output_claim::OutputClaim;
-use compactor_engine::replacement::RUN_RECORD;
+use compactor_engine::output_claim::{OutputClaim, RUN_RECORD};
 use compactor_io::{remove_if_exists, rename, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;

@@ -212,6 +212,41 @@ fn the_keys_in_the_footer_of_the_trie_are_not_asked_for() {
     assert!(told.contains("partition_index.first_key"), "{told}");
 }
 
+/// Cassandra estimates by it.
+#[test]
+fn the_number_of_keys_in_the_footer_of_the_trie_is_not_relied_on() {
+    let copies = sstables();
+    let copy = &copies[2];
+    copy.edit(Component::Partitions, |bytes| {
+        let at = bytes.len() - 9;
+        bytes[at] ^= 1;
+    });
+    let told = told_of(copy);
+    assert!(told.contains("partition_index.key_count"), "{told}");
+    let options = VerifyOptions::default();
+    let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+    assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
+}
+
+/// A read of the key finds nothing then, and a merge looks up no key.
+#[test]
+fn a_trie_that_does_not_lead_to_a_key_is_told() {
+    let copies = sstables();
+    let trie = &copies[2];
+    let len = trie.read(Component::Partitions).len();
+    let mut told = 0;
+    for at in 0..len - 24 {
+        let copy = Copy::of(&trie.data());
+        copy.edit(Component::Partitions, |bytes| bytes[at] ^= 1);
+        if let Ok(report) = merged(&[&copy], Scope::Unknown) {
+            let warnings = report.warnings.join("\n");
+            assert!(warnings.contains("Partitions.db"), "{at}: {warnings}");
+            told += usize::from(warnings.contains("index.key"));
+        }
+    }
+    assert!(told > 0);
+}
+
 #[test]
 fn a_digest_is_read_as_java_reads_a_number() {
     let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));

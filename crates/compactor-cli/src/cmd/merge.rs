@@ -70,7 +70,7 @@ pub struct Args {
     #[command(flatten)]
     purge: PurgeArgs,
 
-    /// What --overlapping SSTables remove from the output by shadowing it: they are read alongside the
+    /// Drop from the output what tombstones of --overlapping SSTables shadow: they are read alongside the
     /// inputs, and must stay in the table unchanged as long as the output. Copies of inputs among them
     /// remove nothing. Default: what the table's compaction options in schema.cql say, otherwise none.
     #[arg(

@@ -177,7 +177,7 @@ fn check_left_over(known: &Known, tried: &Tried, out: &Path) -> Result<(), Strin
     check_second_run(known, tried, out)
 }
 
-/// What `compact` made of the SSTables beside one without a file: sound, and nothing hidden beside it.
+/// The output of `compact` where an SSTable lacks a component and stays: sound, with nothing hidden beside it.
 fn check_rest(out: &Path) -> Result<(), String> {
     let left = files_below(out);
     if let Some(hidden) = left.keys().find(|path| is_hidden(path)) {

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::merge::NoObserver;
 use compactor_engine::inputs_at_open::FileIdentity;
 use compactor_io::{Io, IoOptions};
 use compactor_sstable::Component;
@@ -11,6 +10,7 @@ use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX, TableDirectory};
 
 use super::new_names::entries;
 use crate::error::{Error, Result};
+use crate::merge::NoObserver;
 use crate::run_record::{FILE_NAME, RecordedOutput};
 use crate::verify::{VerifyOptions, verify};
 

@@ -340,12 +340,13 @@ impl TrieCheck<'_> {
         let found = match self.scan.entry() {
             Some(entry) if entry.position != position => format!("one for {}", entry.position),
             Some(entry) if self.scan.leads_here(key, hash) => return entry.key().is_some(),
-            Some(entry) => {
+            Some(_) => {
+                let (place, found) = self.scan.other_key(key);
                 self.findings.damage(
-                    entry.place(),
+                    place,
                     "index.key",
                     format!("{}, the key at position {position}", short_hex(key)),
-                    entry.describe(),
+                    found,
                 );
                 return false;
             }

@@ -271,6 +271,27 @@ impl<'a> TrieScan<'a> {
         }
     }
 
+    /// Where the current entry is not that of this key, and what is found there: a row index of another key, or a
+    /// trie that does not lead to it.
+    pub(super) fn other_key(&self, key: &[u8]) -> (Place, String) {
+        match &self.entry {
+            Some(entry) if entry.key().is_some_and(|found| found != key) => {
+                (entry.place(), entry.describe())
+            }
+            entry => {
+                let prefix = entry.as_ref().map(|entry| short_hex(&entry.prefix));
+                let found = format!(
+                    "a trie that does not lead to it, with prefix {}",
+                    prefix.unwrap_or_default()
+                );
+                (
+                    Place::of(Component::Partitions).in_partition(short_hex(key)),
+                    found,
+                )
+            }
+        }
+    }
+
     /// Once all partitions were read: the keys in the footer.
     pub(super) fn check_ends(&self, first: &[u8], last: &[u8]) {
         let Some((found_first, found_last)) = self.ends() else {

@@ -102,11 +102,12 @@ impl<'a> InStep<'a> {
                 return Ok(true);
             }
             if position == start {
+                let (place, found) = index.other_key(key);
                 self.findings.damage(
                     place,
                     "index.key",
                     format!("{}, the key at position {start}", short_hex(key)),
-                    index.describe(),
+                    found,
                 );
                 return Ok(true);
             }

@@ -79,6 +79,14 @@ impl<'a> PartitionScan<'a> {
         }
     }
 
+    /// Where the current entry is not that of this key, and what is found there.
+    pub(super) fn other_key(&self, key: &[u8]) -> (Place, String) {
+        match self {
+            PartitionScan::Big(_) => (self.place(), self.describe()),
+            PartitionScan::Bti(scan) => scan.other_key(key),
+        }
+    }
+
     /// Hash of the current entry's key, where the index has whole keys.
     pub(super) fn key_hash(&self) -> Option<KeyHash> {
         match self {

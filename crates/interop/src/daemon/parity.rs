@@ -44,6 +44,11 @@ impl Reader for Library {
     }
 }
 
+/// Whether two SSTables hold the same rows, to the byte.
+pub(crate) fn is_same_content(one: &Path, other: &Path) -> Result<bool> {
+    Ok(content::read(one, version(one)?)? == content::read(other, version(other)?)?)
+}
+
 /// Where our SSTable is not the node's, to the byte.
 pub(crate) fn differences(kind: Kind, theirs: &Path, ours: &Path) -> Result<Vec<String>> {
     let version = version(theirs)?;
