@@ -291,6 +291,13 @@ fn claim(
     for _ in 0..ATTEMPTS {
         match fs::create_dir_all(directory) {
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            // It was there, and was gone when it was looked up.
+            Err(e)
+                if e.kind() == ErrorKind::AlreadyExists
+                    && fs::symlink_metadata(directory).map_or(true, |found| found.is_dir()) =>
+            {
+                continue;
+            }
             made => made.map_err(Error::file("create directory", directory))?,
         }
         match claim_existing(directory, existing, replaceable) {
@@ -312,12 +319,17 @@ fn claim_existing(
     existing: ExistingOutput,
     replaceable: Replaceable<'_>,
 ) -> Result<Option<(RunDirectory, Option<Replacement>)>> {
-    let Some(_guard) = lock_directory(directory)? else {
+    let Some(guard) = lock_directory(directory)? else {
         return Ok(None);
     };
     clean_up(directory)?;
     refuse_existing(directory, existing, replaceable)?;
     let run = RunDirectory::create(directory)?;
+    // Whoever removes an empty directory does not lock it, and others may have made and locked another of its
+    // name. With something in it nobody removes it any more.
+    if !is_still(directory, &guard)? {
+        return Ok(None);
+    }
     let replacement = match existing {
         ExistingOutput::Replace if first_sstable(directory)?.is_some() => {
             Some(Replacement::begin(directory)?)
@@ -531,10 +543,16 @@ pub fn lock_directory(directory: &Path) -> Result<Option<File>> {
             Err(TryLockError::Error(e)) => return Err(Error::file("lock directory", directory)(e)),
         }
     }
-    let own = file.metadata().map_err(Error::file("look up", directory))?;
-    let is_same = fs::metadata(directory)
-        .is_ok_and(|named| (named.dev(), named.ino()) == (own.dev(), own.ino()));
-    Ok(is_same.then_some(file))
+    Ok(is_still(directory, &file)?.then_some(file))
+}
+
+/// Whether the directory of this name is the one that was opened.
+fn is_still(directory: &Path, opened: &File) -> Result<bool> {
+    let own = opened
+        .metadata()
+        .map_err(Error::file("look up", directory))?;
+    let named = fs::metadata(directory);
+    Ok(named.is_ok_and(|named| (named.dev(), named.ino()) == (own.dev(), own.ino())))
 }
 
 #[cfg(test)]
