@@ -47,13 +47,17 @@ use crate::error::Result;
 use crate::process::Usage;
 
 mod check;
+mod collections;
+mod counters;
 mod created;
 mod key_value;
 mod measure;
 mod output;
 mod random;
 mod report;
+mod sequence;
 mod table;
+mod tags;
 mod time_series;
 mod token_order;
 mod values;
@@ -61,10 +65,13 @@ mod wide;
 
 pub use report::{GenerateReport, GeneratedSstable};
 
+use collections::Collections;
+use counters::Counters;
 use created::Created;
 use key_value::KeyValue;
 use output::Output;
 use random::Random;
+use sequence::Sequence;
 use table::{TableColumns, TableOptions};
 use time_series::{TimeSeries, Timeline};
 use token_order::TokenOrder;
@@ -93,6 +100,11 @@ pub enum Shape {
     /// The table of [`Shape::Wide`] with a `map<text, text>` beside the other columns: maps that are inserted
     /// whole, and elements that are set and removed.
     Maps,
+    /// `PRIMARY KEY (id, seq)` with a text and a set that are static, an int, a list and a set: collections that
+    /// are inserted whole, and elements that are added, set and removed.
+    Collections,
+    /// `PRIMARY KEY (id, seq)` with three counters, whose contexts have one to three global shards.
+    Counters,
     /// `PRIMARY KEY ((sensor, bucket), at)`, newest first, everything with a TTL, part of it expired.
     TimeSeries,
 }
@@ -105,8 +117,15 @@ impl Shape {
             Shape::Wide => "wide",
             Shape::Tombstones => "tombstones",
             Shape::Maps => "maps",
+            Shape::Collections => "collections",
+            Shape::Counters => "counters",
             Shape::TimeSeries => "timeseries",
         }
+    }
+
+    /// Whether its primary key is `(id, seq)`: many rows per partition, some of which are deleted.
+    pub fn has_sequence(self) -> bool {
+        !matches!(self, Shape::KeyValue | Shape::TimeSeries)
     }
 }
 
@@ -138,18 +157,18 @@ pub struct GenerateOptions {
     /// partition also the share of the rows of such a partition that all others have. The last
     /// SSTable's version is the newest.
     pub overlap: f64,
-    /// Length of the blob or text of each row.
+    /// Length of the blob or text of each row, or of its texts. [`Shape::Counters`] has none.
     pub value_len: u32,
     /// Rows per partition; 1 for [`Shape::KeyValue`].
     pub rows_per_partition: u32,
     /// Share of these values that LZ4 saves, roughly: 0 for random bytes.
     pub compressibility: f64,
-    /// [`Shape::Wide`], [`Shape::Tombstones`] and [`Shape::Maps`]: share of the rows that are row deletions.
+    /// Shapes that [have a sequence](Shape::has_sequence): share of the rows that are row deletions.
     pub deletions: f64,
     /// The same: share of the rows at which a range tombstone of up to 20 rows starts.
     pub range_tombstones: f64,
     /// The same: share of the other rows that are as UPDATE leaves them, without liveness, with some of
-    /// the columns.
+    /// the columns. Of [`Shape::Counters`] all are.
     pub updates: f64,
     /// The same: share of the cells that are tombstones.
     pub cell_tombstones: f64,
@@ -187,11 +206,12 @@ impl GenerateOptions {
             Shape::KeyValue => (1000, 1),
             Shape::Wide => (64, 1000),
             Shape::Tombstones => (8, 1000),
-            Shape::Maps => (16, 1000),
+            Shape::Maps | Shape::Collections => (16, 1000),
+            Shape::Counters => (1, 1000),
             Shape::TimeSeries => (16, 1000),
         };
         let has_many = shape == Shape::Tombstones;
-        let is_updated = has_many || shape == Shape::Maps;
+        let is_updated = has_many || matches!(shape, Shape::Maps | Shape::Collections);
         GenerateOptions {
             shape,
             output_directory: output_directory.into(),
@@ -206,7 +226,11 @@ impl GenerateOptions {
             deletions: if has_many { 0.2 } else { 0.02 },
             range_tombstones: if has_many { 0.02 } else { 0.005 },
             updates: if is_updated { 0.5 } else { 0.0 },
-            cell_tombstones: if is_updated { 0.2 } else { 0.0 },
+            cell_tombstones: match shape {
+                Shape::Counters => 0.02,
+                _ if is_updated => 0.2,
+                _ => 0.0,
+            },
             ttl_s: 7 * 86_400,
             expired: 0.3,
             now_s: now.as_secs() as i64,
@@ -224,6 +248,8 @@ impl GenerateOptions {
         match self.shape {
             Shape::KeyValue => key_value::columns(),
             Shape::Wide | Shape::Tombstones | Shape::Maps => wide::columns(self.shape),
+            Shape::Collections => collections::columns(),
+            Shape::Counters => counters::columns(),
             Shape::TimeSeries => time_series::columns(),
         }
     }
@@ -320,7 +346,9 @@ pub fn generate(
 #[derive(Debug)]
 enum Content {
     KeyValue(KeyValue),
-    Wide(Wide),
+    Wide(Sequence<Wide>),
+    Collections(Sequence<Collections>),
+    Counters(Sequence<Counters>),
     TimeSeries(TimeSeries, Timeline),
 }
 
@@ -331,7 +359,15 @@ impl Content {
                 Content::TimeSeries(TimeSeries::new(options, sstable, timeline), timeline)
             }
             (Shape::Wide | Shape::Tombstones | Shape::Maps, _) => {
-                Content::Wide(Wide::new(options, sstable))
+                Content::Wide(Sequence::new(options, sstable, Wide::new(options)))
+            }
+            (Shape::Collections, _) => {
+                let rows = Collections::new(options, sstable);
+                Content::Collections(Sequence::new(options, sstable, rows))
+            }
+            (Shape::Counters, _) => {
+                let rows = Counters::new(options, sstable);
+                Content::Counters(Sequence::new(options, sstable, rows))
             }
             _ => Content::KeyValue(KeyValue::new(options, sstable)),
         }
@@ -341,6 +377,8 @@ impl Content {
         match self {
             Content::KeyValue(rows) => rows.encoding_stats(),
             Content::Wide(rows) => rows.encoding_stats(),
+            Content::Collections(rows) => rows.encoding_stats(),
+            Content::Counters(rows) => rows.encoding_stats(),
             Content::TimeSeries(rows, _) => rows.encoding_stats(),
         }
     }
@@ -349,17 +387,17 @@ impl Content {
     fn key_writer(&self) -> impl Fn(u64, &mut Vec<u8>) + use<> {
         enum Kind {
             KeyValue,
-            Wide,
+            Sequence,
             TimeSeries(Timeline),
         }
         let kind = match self {
             Content::KeyValue(_) => Kind::KeyValue,
-            Content::Wide(_) => Kind::Wide,
+            Content::Wide(_) | Content::Collections(_) | Content::Counters(_) => Kind::Sequence,
             Content::TimeSeries(_, timeline) => Kind::TimeSeries(*timeline),
         };
         move |number, key: &mut Vec<u8>| match &kind {
             Kind::KeyValue => KeyValue::write_key(number, key),
-            Kind::Wide => Wide::write_key(number, key),
+            Kind::Sequence => sequence::write_key(number, key),
             Kind::TimeSeries(timeline) => timeline.write_key(number, key),
         }
     }
@@ -374,6 +412,8 @@ impl Content {
         match self {
             Content::KeyValue(rows) => rows.write_partition(number, key, out),
             Content::Wide(rows) => rows.write_partition(number, is_shared, key, out),
+            Content::Collections(rows) => rows.write_partition(number, is_shared, key, out),
+            Content::Counters(rows) => rows.write_partition(number, is_shared, key, out),
             Content::TimeSeries(rows, _) => rows.write_partition(number, is_shared, key, out),
         }
     }
@@ -466,11 +506,4 @@ fn is_row_shared(seed: u64, number: u64, row: u32, overlap: f64) -> bool {
 
 fn sstable_timestamp(options: &GenerateOptions, sstable: u32) -> i64 {
     options.first_timestamp_us + i64::from(sstable) * SSTABLE_INTERVAL_US
-}
-
-fn has_any_deletion(options: &GenerateOptions) -> bool {
-    options.shape == Shape::Maps
-        || options.deletions > 0.0
-        || options.range_tombstones > 0.0
-        || options.cell_tombstones > 0.0
 }

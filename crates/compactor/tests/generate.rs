@@ -18,11 +18,13 @@ use compactor::{
 use tempfile::TempDir;
 
 const NOW_S: i64 = 1_780_000_000;
-const SHAPES: [Shape; 5] = [
+const SHAPES: [Shape; 7] = [
     Shape::KeyValue,
     Shape::Wide,
     Shape::Tombstones,
     Shape::Maps,
+    Shape::Collections,
+    Shape::Counters,
     Shape::TimeSeries,
 ];
 
@@ -93,8 +95,8 @@ fn every_shape_in_every_version_is_intact_and_merges() {
                 );
                 assert_eq!(found.partitions, sstable.partitions);
                 assert_eq!(found.rows, sstable.rows);
-                let has_ranges = matches!(shape, Shape::Wide | Shape::Tombstones | Shape::Maps);
-                assert_eq!(found.range_tombstone_markers > 0, has_ranges);
+                let markers = found.range_tombstone_markers;
+                assert_eq!(markers > 0, shape.has_sequence());
                 let size = sstable.uncompressed_bytes as f64 / (512 << 10) as f64;
                 assert!(
                     (0.85..1.15).contains(&size),
@@ -110,12 +112,13 @@ fn every_shape_in_every_version_is_intact_and_merges() {
             let purged = merged.purged;
             match shape {
                 Shape::KeyValue => assert_eq!(purged.total, 0),
-                Shape::Wide | Shape::Tombstones | Shape::Maps => {
+                Shape::TimeSeries => assert!(purged.expired > 0),
+                _ => {
                     assert!(purged.row_deletions > 0 && purged.range_tombstone_bounds > 0);
                     assert_eq!(purged.cell_tombstones > 0, shape != Shape::Wide);
-                    assert_eq!(purged.complex_deletions > 0, shape == Shape::Maps);
+                    let has_collections = matches!(shape, Shape::Maps | Shape::Collections);
+                    assert_eq!(purged.complex_deletions > 0, has_collections);
                 }
-                Shape::TimeSeries => assert!(purged.expired > 0),
             }
         }
     }
@@ -168,6 +171,8 @@ fn rows_are_counted_in_whole_partitions() {
         (Shape::Wide, 30, 4),
         (Shape::Tombstones, 30, 4),
         (Shape::Maps, 30, 4),
+        (Shape::Collections, 30, 4),
+        (Shape::Counters, 30, 0),
         (Shape::TimeSeries, 30, 0),
     ] {
         let temp = TempDir::new().unwrap();

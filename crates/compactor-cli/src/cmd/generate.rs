@@ -42,6 +42,10 @@ const TTL: RangeInclusive<Seconds> = Seconds(1)..=Seconds(20 * 365 * 86_400);
               of their own, tombstones of cells, rows and ranges
   maps        the same table and a map<text, text>: maps that are inserted whole, elements that
               are set and removed
+  collections PRIMARY KEY (id, seq) with a static text and set<text>, and an int, a list<text> and a
+              set<text>: collections that are inserted whole, elements that are added, set and removed
+  counters    PRIMARY KEY (id, seq) with three counters that one to three replicas have counted, and
+              tombstones of some
   timeseries  PRIMARY KEY ((sensor, bucket), at), newest first, text and double, everything with a
               TTL, part of it expired
 
@@ -117,8 +121,8 @@ pub struct Args {
     )]
     seed: u64,
 
-    /// Bytes of the blob or text of each row. Default: 1000 for kv, 64 for wide, 8 for
-    /// tombstones, 16 for maps and timeseries.
+    /// Bytes of the blob or text of each row; all shapes but counters. Default: 1000 for kv, 64 for wide,
+    /// 8 for tombstones, 16 for maps, collections and timeseries.
     #[arg(
         long,
         help_heading = "Rows",
@@ -149,7 +153,7 @@ pub struct Args {
     )]
     compressibility: f64,
 
-    /// Shapes wide, tombstones and maps: share of the rows that are deletions of a row. Default: 0.2 for
+    /// All shapes but kv and timeseries: share of the rows that are deletions of a row. Default: 0.2 for
     /// tombstones, otherwise 0.02.
     #[arg(
         long,
@@ -160,7 +164,7 @@ pub struct Args {
     )]
     deletions: Option<f64>,
 
-    /// Shapes wide, tombstones and maps: share of the rows where a range tombstone of up to 20 rows begins.
+    /// All shapes but kv and timeseries: share of the rows where a range tombstone of up to 20 rows begins.
     /// Default: 0.02 for tombstones, otherwise 0.005.
     #[arg(
         long,
@@ -171,8 +175,8 @@ pub struct Args {
     )]
     range_tombstones: Option<f64>,
 
-    /// Shapes wide, tombstones and maps: share of the other rows that are updates of some columns, without
-    /// an INSERT. Default: 0 for wide, otherwise 0.5.
+    /// Shapes wide, tombstones, maps and collections: share of the other rows that are updates of some
+    /// columns, without an INSERT. Default: 0 for wide, otherwise 0.5.
     #[arg(
         long,
         help_heading = "Rows",
@@ -182,8 +186,8 @@ pub struct Args {
     )]
     updates: Option<f64>,
 
-    /// Shapes wide, tombstones and maps: share of the cells that are tombstones. Default: 0 for wide,
-    /// otherwise 0.2.
+    /// All shapes but kv and timeseries: share of the cells that are tombstones. Default: 0 for wide, 0.02
+    /// for counters, otherwise 0.2.
     #[arg(
         long,
         help_heading = "Rows",
@@ -323,6 +327,10 @@ pub enum ShapeName {
     Tombstones,
     /// The same with a map.
     Maps,
+    /// Sets and lists, also static ones.
+    Collections,
+    /// Counters of several replicas.
+    Counters,
     /// Newest first, with a TTL.
     Timeseries,
 }
@@ -335,6 +343,8 @@ impl ShapeName {
             ShapeName::Wide => Shape::Wide,
             ShapeName::Tombstones => Shape::Tombstones,
             ShapeName::Maps => Shape::Maps,
+            ShapeName::Collections => Shape::Collections,
+            ShapeName::Counters => Shape::Counters,
             ShapeName::Timeseries => Shape::TimeSeries,
         }
     }
@@ -421,9 +431,15 @@ fn set<T>(target: &mut T, value: Option<T>) {
 /// An option without effect is a misunderstanding.
 fn refuse_options_of_other_shapes(args: &Args, shape: Shape) -> anyhow::Result<()> {
     let is_series = shape == Shape::TimeSeries;
-    let is_wide = matches!(shape, Shape::Wide | Shape::Tombstones | Shape::Maps);
-    let of_wide = "wide, tombstones or maps";
+    let is_wide = shape.has_sequence();
+    let of_wide = "wide, tombstones, maps, collections or counters";
     let given = [
+        (
+            "--value-length",
+            args.value_length.is_some(),
+            shape != Shape::Counters,
+            "kv, wide, tombstones, maps, collections or timeseries",
+        ),
         ("--deletions", args.deletions.is_some(), is_wide, of_wide),
         (
             "--range-tombstones",
@@ -431,7 +447,12 @@ fn refuse_options_of_other_shapes(args: &Args, shape: Shape) -> anyhow::Result<(
             is_wide,
             of_wide,
         ),
-        ("--updates", args.updates.is_some(), is_wide, of_wide),
+        (
+            "--updates",
+            args.updates.is_some(),
+            is_wide && shape != Shape::Counters,
+            "wide, tombstones, maps or collections",
+        ),
         (
             "--cell-tombstones",
             args.cell_tombstones.is_some(),
@@ -445,7 +466,7 @@ fn refuse_options_of_other_shapes(args: &Args, shape: Shape) -> anyhow::Result<(
             "--first-timestamp",
             args.first_timestamp.is_some(),
             !is_series,
-            "kv, wide, tombstones or maps",
+            "kv, wide, tombstones, maps, collections or counters",
         ),
     ];
     match given

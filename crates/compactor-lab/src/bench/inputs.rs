@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::generate::{Amount, GenerateOptions, generate};
 use compactor::input::InputSstable;
 use compactor::io::{Io, IoOptions, ReadMode, drop_clean_pages};
 use compactor::{Error, Observer, Result};
@@ -12,7 +12,7 @@ use super::BenchOptions;
 use crate::outcome::DataRecord;
 use crate::table::{components, disk_len, len_of};
 
-/// Rows per partition of shapes `wide`, `tombstones` and `maps`: enough for a promoted index of some blocks.
+/// Rows per partition of shapes with a sequence of rows: enough for a promoted index of some blocks.
 const WIDE_ROWS: u32 = 4000;
 
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Inputs {
             wanted.compression.clone_from(&asked.compression);
             wanted.seed = options.seed;
             wanted.now_s = options.now_s;
-            if matches!(asked.shape, Shape::Wide | Shape::Tombstones | Shape::Maps) {
+            if asked.shape.has_sequence() {
                 wanted.rows_per_partition = WIDE_ROWS;
             }
             let report = generate(IoOptions::default(), wanted, observer)?;

@@ -15,11 +15,13 @@ use crate::support::{self, Expected, Output, server};
 
 /// Some rows of `timeseries` have expired.
 const NOW_S: i64 = 1_780_000_000;
-const SHAPES: [Shape; 5] = [
+const SHAPES: [Shape; 7] = [
     Shape::KeyValue,
     Shape::Wide,
     Shape::Tombstones,
     Shape::Maps,
+    Shape::Collections,
+    Shape::Counters,
     Shape::TimeSeries,
 ];
 

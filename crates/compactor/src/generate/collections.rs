@@ -1,0 +1,269 @@
+//! Shape `collections`: sets and lists, also in the static row, that are inserted whole, and elements that are added,
+//! set and removed.
+//!
+//! An element of a list is under the UUID of the moment at which it was added. That moment follows from the row and the
+//! SSTable alone, so that the next SSTable can name it, to set the element anew or to remove it.
+
+use std::sync::Arc;
+
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::types::CqlType;
+
+use super::output::{CellTimes, RowBuffer};
+use super::random::Random;
+use super::sequence::{self, Place, Rows, WrittenBy, deletion_at};
+use super::table::TableColumns;
+use super::tags;
+use super::values::Values;
+use super::wide::ABSENT;
+use super::{GenerateOptions, SECOND_US, sstable_timestamp};
+
+/// Regular columns, in header order: sets and lists are behind the others.
+const AMOUNT: u32 = 0;
+const EVENTS: u32 = 1;
+const TAGS: u32 = 2;
+const COLUMNS: u32 = 3;
+/// Static ones.
+const OWNER: u32 = 0;
+const ROLES: u32 = 1;
+/// Elements of a list that is inserted, at most.
+const LONGEST_LIST: u64 = 4;
+
+pub(super) fn columns() -> TableColumns {
+    let text = Arc::new(CqlType::Utf8);
+    let set = CqlType::Set {
+        element: Arc::clone(&text),
+        multi_cell: true,
+    };
+    let list = CqlType::List {
+        element: text,
+        multi_cell: true,
+    };
+    sequence::columns(
+        vec![("owner", CqlType::Utf8), ("roles", set.clone())],
+        vec![("amount", CqlType::Int32), ("events", list), ("tags", set)],
+    )
+}
+
+#[derive(Debug)]
+pub(super) struct Collections {
+    seed: u64,
+    value_len: usize,
+    values: Values,
+    updates: f64,
+    cell_tombstones: f64,
+    own_lists: ListTimes,
+    /// Of the SSTable before.
+    earlier_lists: Option<ListTimes>,
+}
+
+/// When an SSTable's elements of lists were added.
+#[derive(Clone, Copy, Debug)]
+struct ListTimes {
+    sstable: u32,
+    first_timestamp: i64,
+}
+
+impl ListTimes {
+    fn of(options: &GenerateOptions, sstable: u32) -> ListTimes {
+        ListTimes {
+            sstable,
+            first_timestamp: sstable_timestamp(options, sstable),
+        }
+    }
+
+    /// Appends the path of the row's element `number`; they ascend.
+    fn put_path(&self, seed: u64, place: Place, number: u64, out: &mut Vec<u8>) -> usize {
+        let row = [
+            u64::from(self.sstable),
+            place.partition,
+            u64::from(place.row),
+            16,
+        ];
+        let within = Random::of(seed, &row).below(3600 * SECOND_US as u64) as i64;
+        let uuid = time_uuid((self.first_timestamp + within) as u64 * 10 + number);
+        out.extend_from_slice(&uuid.to_be_bytes());
+        size_of_val(&uuid)
+    }
+}
+
+/// The UUID of version 1 of a moment, in tenths of microseconds since 1970, at one node.
+fn time_uuid(moment: u64) -> u128 {
+    /// 1582-10-15, where UUIDs begin to count.
+    const BEGIN: u64 = 0x01b2_1dd2_1381_4000;
+    /// Variant, clock sequence and a node's address that is no network card's.
+    const NODE: u64 = 0xb52c_e1f0_7a3d_9c45;
+    let ticks = moment + BEGIN;
+    let high = ticks << 32 | (ticks >> 32 & 0xffff) << 16 | 0x1000 | ticks >> 48 & 0x0fff;
+    u128::from(high) << 64 | u128::from(NODE)
+}
+
+impl Collections {
+    pub(super) fn new(options: &GenerateOptions, sstable: u32) -> Collections {
+        Collections {
+            seed: options.seed,
+            value_len: options.value_len as usize,
+            values: Values::new(options.compressibility),
+            updates: options.updates,
+            cell_tombstones: options.cell_tombstones,
+            own_lists: ListTimes::of(options, sstable),
+            earlier_lists: sstable
+                .checked_sub(1)
+                .map(|earlier| ListTimes::of(options, earlier)),
+        }
+    }
+
+    /// These times, or a tombstone.
+    fn or_deleted(&self, random: &mut Random, times: CellTimes, written: i64) -> CellTimes {
+        match random.happens(self.cell_tombstones) {
+            true => CellTimes::Deleted(deletion_at(written)),
+            false => times,
+        }
+    }
+
+    fn put_amount(&self, random: &mut Random, times: CellTimes, written: i64, row: &mut RowBuffer) {
+        let amount = random.below(1_000_000) as i32;
+        row.values.extend_from_slice(&amount.to_be_bytes());
+        row.end_cell_at(AMOUNT, self.or_deleted(random, times, written));
+    }
+
+    fn put_owner(&self, random: &mut Random, times: CellTimes, written: i64, row: &mut RowBuffer) {
+        self.values.put_text(random, 12, &mut row.values);
+        row.end_cell_at(OWNER, self.or_deleted(random, times, written));
+    }
+
+    /// A set as INSERT leaves it: what was there before is deleted.
+    fn put_whole_set(&self, random: &mut Random, column: u32, timestamp: i64, row: &mut RowBuffer) {
+        row.begin_column(column, deletion_at(timestamp - 1));
+        for tag in tags::of_whole(random) {
+            let path_len = tags::put(tag, &mut row.values);
+            row.end_element(path_len, CellTimes::OfRow);
+        }
+    }
+
+    /// One or two elements of a set that are added or removed.
+    fn change_set(&self, random: &mut Random, column: u32, written: i64, row: &mut RowBuffer) {
+        row.begin_column(column, DeletionTime::LIVE);
+        for tag in tags::one_or_two(random) {
+            let path_len = tags::put(tag, &mut row.values);
+            let times = self.or_deleted(random, CellTimes::At(written), written);
+            row.end_element(path_len, times);
+        }
+    }
+
+    fn put_whole_list(
+        &self,
+        random: &mut Random,
+        place: Place,
+        timestamp: i64,
+        row: &mut RowBuffer,
+    ) {
+        row.begin_column(EVENTS, deletion_at(timestamp - 1));
+        for number in 0..random.below(LONGEST_LIST + 1) {
+            self.put_event(
+                random,
+                (self.own_lists, place, number),
+                CellTimes::OfRow,
+                row,
+            );
+        }
+    }
+
+    /// An element that the SSTable before has added is set anew or removed, and up to two are added.
+    fn change_list(&self, random: &mut Random, place: Place, written: i64, row: &mut RowBuffer) {
+        row.begin_column(EVENTS, DeletionTime::LIVE);
+        let mut fewest = 1;
+        if let Some(earlier) = self.earlier_lists
+            && place.is_shared
+            && random.happens(0.5)
+        {
+            // One of those that most lists have.
+            let number = random.below(2);
+            let times = self.or_deleted(random, CellTimes::At(written), written);
+            self.put_event(random, (earlier, place, number), times, row);
+            fewest = 0;
+        }
+        for number in 0..fewest + random.below(2) {
+            let element = (self.own_lists, place, number);
+            self.put_event(random, element, CellTimes::At(written), row);
+        }
+    }
+
+    fn put_event(
+        &self,
+        random: &mut Random,
+        (lists, place, number): (ListTimes, Place, u64),
+        times: CellTimes,
+        row: &mut RowBuffer,
+    ) {
+        let path_len = lists.put_path(self.seed, place, number, &mut row.values);
+        self.values
+            .put_text(random, self.value_len, &mut row.values);
+        row.end_element(path_len, times);
+    }
+}
+
+impl Rows for Collections {
+    fn put_static(&mut self, random: &mut Random, timestamp: i64, row: &mut RowBuffer) -> bool {
+        if !random.happens(self.updates) {
+            self.put_owner(random, CellTimes::OfRow, timestamp, row);
+            self.put_whole_set(random, ROLES, timestamp, row);
+            return true;
+        }
+        // At least one column: each has a bit.
+        let columns = 1 + random.below(3);
+        let written = timestamp + random.below(SECOND_US as u64) as i64;
+        if columns & (1 << OWNER) != 0 {
+            self.put_owner(random, CellTimes::At(timestamp), timestamp, row);
+        }
+        if columns & (1 << ROLES) != 0 {
+            self.change_set(random, ROLES, written, row);
+        }
+        true
+    }
+
+    fn put_row(
+        &mut self,
+        random: &mut Random,
+        place: Place,
+        timestamp: i64,
+        row: &mut RowBuffer,
+    ) -> WrittenBy {
+        if random.happens(self.updates) {
+            let columns = 1 + random.below((1 << COLUMNS) - 1);
+            for column in (0..COLUMNS).filter(|column| columns & (1 << column) != 0) {
+                let written = timestamp + random.below(SECOND_US as u64) as i64;
+                match column {
+                    EVENTS => self.change_list(random, place, written, row),
+                    TAGS => self.change_set(random, TAGS, written, row),
+                    _ => self.put_amount(random, CellTimes::At(written), written, row),
+                }
+            }
+            return WrittenBy::Update;
+        }
+        for column in 0..COLUMNS {
+            if random.happens(ABSENT) {
+                continue;
+            }
+            match column {
+                EVENTS => self.put_whole_list(random, place, timestamp, row),
+                TAGS => self.put_whole_set(random, TAGS, timestamp, row),
+                _ => self.put_amount(random, CellTimes::OfRow, timestamp, row),
+            }
+        }
+        WrittenBy::Insert
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_says_its_moment() {
+        // 2025-01-01T00:00:00.1234567Z.
+        let uuid = time_uuid(17_356_896_001_234_567);
+        assert_eq!(format!("{uuid:032x}"), "580fd687c7d311efb52ce1f07a3d9c45");
+        assert!(time_uuid(1) > time_uuid(0));
+    }
+}

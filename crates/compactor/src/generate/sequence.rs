@@ -1,0 +1,229 @@
+//! Partitions of the shapes with `PRIMARY KEY (id, seq)`: where rows are, which of them are deleted, and range
+//! tombstones. What the other rows hold is each shape's own.
+
+use compactor_engine::partition_writer::BlockOutput;
+use compactor_engine::sstable_index::SstableIndex;
+use compactor_sstable::data::cell::{Liveness, NO_TTL};
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
+use compactor_sstable::statistics::EncodingStats;
+use compactor_sstable::types::CqlType;
+
+use super::output::{Output, RowBuffer};
+use super::random::Random;
+use super::table::{Column, TableColumns};
+use super::{GenerateOptions, SECOND_US, Shape, is_row_shared, sstable_timestamp};
+use crate::error::Result;
+
+/// Rows that a range tombstone covers at most.
+const LONGEST_RANGE: u64 = 20;
+
+/// The table with these columns beside its key.
+pub(super) fn columns(static_columns: Vec<Column>, regular_columns: Vec<Column>) -> TableColumns {
+    TableColumns {
+        partition_key: vec![("id", CqlType::Utf8)],
+        clustering: vec![("seq", CqlType::Int32)],
+        static_columns,
+        regular_columns,
+    }
+}
+
+/// What a shape puts into its rows.
+pub(super) trait Rows {
+    /// Adds the cells of a partition's static row. False if the table has none.
+    fn put_static(&mut self, random: &mut Random, timestamp: i64, row: &mut RowBuffer) -> bool;
+
+    /// Adds the cells of a row that is not deleted.
+    fn put_row(
+        &mut self,
+        random: &mut Random,
+        place: Place,
+        timestamp: i64,
+        row: &mut RowBuffer,
+    ) -> WrittenBy;
+}
+
+/// Where a row is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) partition: u64,
+    pub(super) row: u32,
+    /// All SSTables have a row there.
+    pub(super) is_shared: bool,
+}
+
+/// The statement that left a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WrittenBy {
+    /// The row has liveness.
+    Insert,
+    /// It has none, and its cells have times of their own.
+    Update,
+}
+
+#[derive(Debug)]
+pub(super) struct Sequence<R> {
+    content: R,
+    seed: u64,
+    sstable: u32,
+    sstables: u32,
+    overlap: f64,
+    rows: u32,
+    deletions: f64,
+    range_tombstones: f64,
+    has_collections: bool,
+    has_deletions: bool,
+    first_timestamp: i64,
+    row: RowBuffer,
+}
+
+/// A range tombstone that is open.
+#[derive(Clone, Copy, Debug)]
+struct OpenRange {
+    last_row: u32,
+    deletion: DeletionTime,
+}
+
+impl<R: Rows> Sequence<R> {
+    pub(super) fn new(options: &GenerateOptions, sstable: u32, content: R) -> Sequence<R> {
+        let has_collections = matches!(options.shape, Shape::Maps | Shape::Collections);
+        Sequence {
+            content,
+            seed: options.seed,
+            sstable,
+            sstables: options.sstables,
+            overlap: options.overlap,
+            rows: options.rows_per_partition,
+            deletions: options.deletions,
+            range_tombstones: options.range_tombstones,
+            has_collections,
+            has_deletions: has_collections
+                || options.deletions > 0.0
+                || options.range_tombstones > 0.0
+                || options.cell_tombstones > 0.0,
+            first_timestamp: sstable_timestamp(options, sstable),
+            row: RowBuffer::default(),
+        }
+    }
+
+    pub(super) fn encoding_stats(&self) -> EncodingStats {
+        // A collection that is inserted is deleted a microsecond before.
+        let first = self.first_timestamp - i64::from(self.has_collections);
+        let seconds = match self.has_deletions {
+            true => first / SECOND_US,
+            false => NO_DELETION_TIME,
+        };
+        EncodingStats::new(first, seconds, NO_TTL)
+    }
+
+    pub(super) fn write_partition<B: BlockOutput, I: SstableIndex>(
+        &mut self,
+        number: u64,
+        is_shared: bool,
+        key: &[u8],
+        out: &mut Output<'_, B, I>,
+    ) -> Result<()> {
+        let mut random = Random::of(self.seed, &[u64::from(self.sstable), number]);
+        let timestamp = self.timestamp(&mut random);
+        self.row.clear();
+        out.start_partition(key);
+        if self
+            .content
+            .put_static(&mut random, timestamp, &mut self.row)
+        {
+            out.add_static_row(&self.row, timestamp)?;
+        }
+        let mut range: Option<OpenRange> = None;
+        for row in 0..self.rows {
+            if range.is_none() && random.happens(self.range_tombstones) {
+                range = Some(self.open_range(&mut random, row, out)?);
+            }
+            let place = Place {
+                partition: number,
+                row,
+                is_shared: is_shared && is_row_shared(self.seed, number, row, self.overlap),
+            };
+            self.write_row(&mut random, place, range, out)?;
+            if let Some(open) = range
+                && open.last_row == row
+            {
+                // Up to the last place that any SSTable has a row at.
+                self.put_clustering(row, self.sstables - 1);
+                let bound = std::mem::take(&mut self.row.clustering);
+                out.add_bound(Kind::InclEndBound, &bound, open.deletion)?;
+                self.row.clustering = bound;
+                range = None;
+            }
+        }
+        out.end_partition()
+    }
+
+    fn open_range<B: BlockOutput, I: SstableIndex>(
+        &mut self,
+        random: &mut Random,
+        row: u32,
+        out: &mut Output<'_, B, I>,
+    ) -> Result<OpenRange> {
+        let deletion = deletion_at(self.timestamp(random));
+        let further = random.below(LONGEST_RANGE) as u32;
+        self.put_clustering(row, 0);
+        out.add_bound(Kind::InclStartBound, &self.row.clustering, deletion)?;
+        Ok(OpenRange {
+            last_row: row.saturating_add(further).min(self.rows - 1),
+            deletion,
+        })
+    }
+
+    fn write_row<B: BlockOutput, I: SstableIndex>(
+        &mut self,
+        random: &mut Random,
+        place: Place,
+        range: Option<OpenRange>,
+        out: &mut Output<'_, B, I>,
+    ) -> Result<()> {
+        let timestamp = match range {
+            // Half of the rows were written again after the range had been deleted.
+            Some(open) if random.happens(0.5) => {
+                open.deletion.marked_for_delete_at + 1 + random.below(SECOND_US as u64) as i64
+            }
+            Some(_) => return Ok(()),
+            None => self.timestamp(random),
+        };
+        self.row.clear();
+        self.put_clustering(place.row, if place.is_shared { 0 } else { self.sstable });
+        if random.happens(self.deletions) {
+            return out.add_deleted_row(&self.row, deletion_at(timestamp));
+        }
+        let written = self
+            .content
+            .put_row(random, place, timestamp, &mut self.row);
+        match written {
+            WrittenBy::Insert => out.add_row(
+                &self.row,
+                Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME),
+            ),
+            WrittenBy::Update => out.add_updated_row(&self.row),
+        }
+    }
+
+    /// Rows of one number lie side by side: the place that all SSTables share, or their own.
+    fn put_clustering(&mut self, row: u32, place: u32) {
+        self.row.clustering.clear();
+        // The header of the values: one, present.
+        self.row.clustering.push(0);
+        let value = (row * self.sstables + place) as i32;
+        self.row.clustering.extend_from_slice(&value.to_be_bytes());
+    }
+
+    fn timestamp(&self, random: &mut Random) -> i64 {
+        self.first_timestamp + random.below(3600 * SECOND_US as u64) as i64
+    }
+}
+
+pub(super) fn write_key(number: u64, key: &mut Vec<u8>) {
+    key.extend_from_slice(format!("user-{number:010}").as_bytes());
+}
+
+pub(super) fn deletion_at(timestamp: i64) -> DeletionTime {
+    DeletionTime::build(timestamp, timestamp / SECOND_US)
+}
