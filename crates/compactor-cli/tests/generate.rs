@@ -92,6 +92,14 @@ fn wrong_usage_ends_with_2_and_says_what_to_do() {
             "--ttl is for --shape timeseries, not for kv",
         ),
         (
+            &["--shape", "counters", "--value-length", "8"],
+            "--value-length is for --shape kv, wide, tombstones, maps, collections or timeseries, not",
+        ),
+        (
+            &["--shape", "counters", "--updates", "0.5"],
+            "--updates is for --shape wide, tombstones, maps or collections, not for counters",
+        ),
+        (
             &["--shape", "timeseries", "--ttl", "1y"],
             "expected 1s to 7300d",
         ),

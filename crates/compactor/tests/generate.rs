@@ -318,6 +318,154 @@ fn rows_are_updated_and_deleted_as_often_as_asked_for() {
     }
 }
 
+/// Shards (id, clock and count) of each counter, by partition key, clustering and column.
+type Counters = BTreeMap<(Vec<u8>, Vec<u8>, usize), BTreeMap<[u8; 16], (i64, i64)>>;
+
+fn counters(path: &Path) -> Counters {
+    let io = Io::new(IoOptions::default()).unwrap();
+    let mut scan = Scan::open(&io, path, ReadMode::Buffered).unwrap();
+    let cursor = scan.cursor();
+    let mut counters = BTreeMap::new();
+    while cursor.next_partition().unwrap() {
+        let key = cursor.key().to_vec();
+        cursor.next_unfiltered().unwrap();
+        while let Some(row) = cursor.row() {
+            let mut body = row.body().unwrap();
+            assert!(body.liveness.is_empty(), "nothing but UPDATE counts");
+            while let Some(index) = body.next_column().unwrap() {
+                let cell = body.simple_cell(body.column(index)).unwrap().unwrap();
+                let place = (key.clone(), row.clustering_bytes().to_vec(), index);
+                counters.insert(place, shards(cell.value));
+            }
+            cursor.next_unfiltered().unwrap();
+        }
+    }
+    counters
+}
+
+/// Of a context whose shards are all global.
+fn shards(context: &[u8]) -> BTreeMap<[u8; 16], (i64, i64)> {
+    let (count, rest) = context.split_first_chunk::<2>().unwrap();
+    let count = usize::from(u16::from_be_bytes(*count));
+    let (header, rest) = rest.split_at(2 * count);
+    for (index, element) in header.as_chunks::<2>().0.iter().enumerate() {
+        assert_eq!(u16::from_be_bytes(*element), 0x8000 + index as u16);
+    }
+    let (found, cut) = rest.as_chunks::<32>();
+    assert!(cut.is_empty() && found.len() == count);
+    let ids: Vec<&[u8]> = found.iter().map(|shard| &shard[..16]).collect();
+    assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+    let word = |bytes: &[u8]| i64::from_be_bytes(bytes.try_into().unwrap());
+    found
+        .iter()
+        .map(|shard| {
+            let id = shard[..16].try_into().unwrap();
+            (id, (word(&shard[16..24]), word(&shard[24..])))
+        })
+        .collect()
+}
+
+#[test]
+fn counters_of_several_sstables_are_joined() {
+    let temp = TempDir::new().unwrap();
+    let mut options = options(Shape::Counters, temp.path());
+    options.overlap = 1.0;
+    (options.deletions, options.range_tombstones) = (0.0, 0.0);
+    options.cell_tombstones = 0.0;
+    let report = run(options);
+    let inputs = report.sstables.iter().map(|s| counters(&s.data_path));
+    let mut expected = Counters::new();
+    let (mut replaced, mut joined) = (0, 0);
+    for (place, shards) in inputs.flatten() {
+        assert!((1..=3).contains(&shards.len()));
+        let known = expected.entry(place).or_default();
+        let before = known.len();
+        for (id, shard) in shards {
+            if let Some(earlier) = known.insert(id, shard) {
+                assert!(earlier.0 < shard.0, "a later SSTable's clock is later");
+                replaced += 1;
+            }
+        }
+        joined += usize::from(before > 0 && known.len() > before);
+    }
+    assert!(expected.values().all(|shards| shards.len() <= 3));
+    // Neither of the two is rare.
+    let few = expected.len() / 4;
+    assert!(
+        replaced > few && joined > few,
+        "{replaced} and {joined} of {}",
+        expected.len()
+    );
+    let merged = merge_all(&report, &temp.path().join("merged"));
+    assert!(counters(&merged.outputs[0].data_path) == expected);
+}
+
+/// Paths of the elements of lists, by partition key and clustering, and whether each is a tombstone.
+type Lists = BTreeMap<(Vec<u8>, Vec<u8>, Vec<u8>), bool>;
+
+fn lists(path: &Path) -> Lists {
+    let io = Io::new(IoOptions::default()).unwrap();
+    let mut scan = Scan::open(&io, path, ReadMode::Buffered).unwrap();
+    let cursor = scan.cursor();
+    let mut lists = BTreeMap::new();
+    while cursor.next_partition().unwrap() {
+        let key = cursor.key().to_vec();
+        loop {
+            cursor.next_unfiltered().unwrap();
+            if cursor.clustering().is_none() {
+                break;
+            }
+            let Some(row) = cursor.row() else { continue };
+            let mut body = row.body().unwrap();
+            while let Some(index) = body.next_column().unwrap() {
+                let column = body.column(index);
+                if !column.is_complex {
+                    body.simple_cell(column).unwrap();
+                    continue;
+                }
+                let (deletion, count) = body.complex_header().unwrap();
+                if !deletion.is_live() {
+                    let before = deletion.marked_for_delete_at + 1;
+                    assert_eq!(before, body.liveness.timestamp, "a microsecond before");
+                }
+                for _ in 0..count {
+                    let cell = body.complex_cell().unwrap().unwrap();
+                    if column.name == b"events" {
+                        let clustering = row.clustering_bytes().to_vec();
+                        let place = (key.clone(), clustering, cell.path.to_vec());
+                        lists.insert(place, cell.is_tombstone());
+                    }
+                }
+            }
+        }
+    }
+    lists
+}
+
+#[test]
+fn elements_of_lists_are_set_anew_and_removed_by_the_next_sstable() {
+    let temp = TempDir::new().unwrap();
+    let mut options = options(Shape::Collections, temp.path());
+    options.overlap = 1.0;
+    let report = run(options);
+    let inputs: Vec<Lists> = report
+        .sstables
+        .iter()
+        .map(|s| lists(&s.data_path))
+        .collect();
+    assert!(inputs[0].values().all(|is_removed| !is_removed));
+    for pair in inputs.windows(2) {
+        let (mut set, mut removed) = (0, 0);
+        for (place, is_removed) in &pair[1] {
+            let path = &place.2;
+            assert!(path.len() == 16 && path[6] >> 4 == 1 && path[8] >> 6 == 0b10);
+            let is_known = usize::from(pair[0].contains_key(place));
+            *if *is_removed { &mut removed } else { &mut set } += is_known;
+        }
+        assert!(set > 100 && removed > 20, "{set} set, {removed} removed");
+    }
+}
+
 #[test]
 fn the_schema_beside_them_says_what_they_are() {
     let temp = TempDir::new().unwrap();

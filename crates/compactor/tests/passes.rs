@@ -29,6 +29,11 @@ fn generated_of(sstables: u32, shape: Shape, version: Version, directory: &Path)
         options.deletions = 0.2;
         options.range_tombstones = 0.2;
     }
+    if shape == Shape::Counters {
+        // A deletion between two versions that an earlier pass has added up comes too late for the older one.
+        options.deletions = 0.0;
+        options.range_tombstones = 0.0;
+    }
     options.now_s = NOW_S;
     options.threads = 2;
     options.version = version;
@@ -82,6 +87,8 @@ fn passes_leave_what_one_pass_leaves() {
         (Shape::Wide, Version::Ea),
         (Shape::TimeSeries, Version::Oa),
         (Shape::KeyValue, Version::Nb),
+        (Shape::Counters, Version::Oa),
+        (Shape::Collections, Version::Pa),
     ] {
         let temp = TempDir::new().unwrap();
         let inputs = generated(shape, version, &temp.path().join("data"));

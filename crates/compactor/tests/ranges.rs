@@ -95,6 +95,8 @@ fn ranges_leave_what_one_merge_leaves() {
         (Shape::KeyValue, Version::Ea, Version::Da),
         (Shape::TimeSeries, Version::Da, Version::Pa),
         (Shape::Wide, Version::Ea, Version::Ea),
+        (Shape::Counters, Version::Nb, Version::Pa),
+        (Shape::Collections, Version::Oa, Version::Ea),
     ] {
         let name = format!("{shape:?} {version} to {output}");
         let temp = TempDir::new().unwrap();

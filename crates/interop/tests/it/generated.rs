@@ -9,9 +9,9 @@ use compactor::io::IoOptions;
 use compactor::sstable::Version;
 use interop::cases::Case;
 use interop::parity::Exception;
-use interop::{Cassandra, Mode, Table};
+use interop::{Cassandra, Mode, Options, Release, Table};
 
-use crate::support::{self, Expected, Output, server};
+use crate::support::{self, Expected, Output, has_five, server};
 
 /// Some rows of `timeseries` have expired.
 const NOW_S: i64 = 1_780_000_000;
@@ -27,25 +27,43 @@ const SHAPES: [Shape; 7] = [
 
 #[test]
 fn shapes_are_cassandras_and_merged_as_it_does() {
-    let Some(mut cassandra) = server(Mode::Pa) else {
+    if let Some(mut cassandra) = server(Mode::Pa) {
+        all(&mut cassandra, Version::Pa);
+    }
+}
+
+#[test]
+fn shapes_are_cassandra_fives_too() {
+    if !has_five() {
         return;
+    }
+    let options = Options {
+        release: Some(Release::Five),
+        ..Options::default()
     };
+    for (mode, version) in [(Mode::Oa, Version::Oa), (Mode::Da, Version::Da)] {
+        let mut cassandra = Cassandra::start(mode, &options).expect("Cassandra starts");
+        all(&mut cassandra, version);
+    }
+}
+
+fn all(cassandra: &mut Cassandra, version: Version) {
     for shape in SHAPES {
-        let failures = run(&mut cassandra, shape).expect("the case runs");
+        let failures = run(cassandra, version, shape).expect("the case runs");
         assert!(
             failures.is_empty(),
-            "{}:\n{}",
+            "{} {version}:\n{}",
             shape.name(),
             failures.join("\n")
         );
     }
 }
 
-fn run(cassandra: &mut Cassandra, shape: Shape) -> Result<Vec<String>> {
+fn run(cassandra: &mut Cassandra, version: Version, shape: Shape) -> Result<Vec<String>> {
     let place = tempfile::tempdir()?;
     let mut options = GenerateOptions::new(shape, place.path().join("inputs"));
     options.amount = Amount::Rows(3000);
-    options.version = Version::Pa;
+    options.version = version;
     options.now_s = NOW_S;
     if shape != Shape::KeyValue {
         options.rows_per_partition = 300;
@@ -89,7 +107,7 @@ fn run(cassandra: &mut Cassandra, shape: Shape) -> Result<Vec<String>> {
             }),
         };
         let output = Output {
-            version: Mode::Pa,
+            version: cassandra.mode(),
             compression: None,
         };
         let found = support::ours(
