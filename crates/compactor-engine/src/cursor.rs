@@ -9,7 +9,6 @@ use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use compactor_io::prefetch;
 use compactor_sstable::Component;
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
@@ -19,8 +18,9 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::data::parse::{Parse, Stop};
 use compactor_sstable::data::partition::PartitionHead;
 use compactor_sstable::data::plain_row::PlainRow;
+pub use compactor_sstable::data::row::RowRef;
 use compactor_sstable::data::unfiltered::{
-    MarkerHead, RowHead, UnfilteredHead, parse_head, parse_static_head, whole_row,
+    MarkerHead, RowHead, UnfilteredHead, parse_head, parse_static_head,
 };
 use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
 
@@ -29,15 +29,13 @@ pub use crate::places_hash::PlacesHash;
 use crate::window::{BlockSource, Window};
 
 mod checks;
+mod found_rows;
 mod previous;
-mod row_ref;
-mod rows_ahead;
 mod trace;
 
+use found_rows::{FoundRow, FoundRows, Wanted};
 use previous::PreviousClustering;
-use rows_ahead::{RowAhead, RowsAhead};
 
-pub use row_ref::RowRef;
 pub use trace::DataTrace;
 
 /// What the cursor stands on.
@@ -49,10 +47,8 @@ enum Place {
     StaticRow(RowHead),
     /// Behind the partition's head, before its first unfiltered.
     PartitionStart,
-    /// On a row.
-    Row(RowHead),
-    /// On a row that was found before the cursor came to it.
-    RowAhead,
+    /// On one of the rows that were found.
+    Row,
     /// On a range tombstone marker.
     Marker(MarkerHead),
     /// On the end byte of the partition.
@@ -75,9 +71,8 @@ pub struct Cursor<S> {
     spans: Vec<ValueSpan>,
     /// That of the current clustering, if there is one.
     order_prefix: Option<u64>,
-    has_order_prefixes: bool,
-    ahead: RowsAhead,
-    looks_ahead: bool,
+    found: FoundRows,
+    wanted: Wanted,
     previous: PreviousClustering,
     open: DeletionTime,
     partitions: u64,
@@ -134,8 +129,6 @@ impl<S: BlockSource> Cursor<S> {
 
     fn of(window: Window<S>, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
         Cursor {
-            looks_ahead: false,
-            ahead: RowsAhead::default(),
             window,
             layout,
             path,
@@ -148,7 +141,11 @@ impl<S: BlockSource> Cursor<S> {
             has_partition: false,
             spans: Vec::new(),
             order_prefix: None,
-            has_order_prefixes: true,
+            found: FoundRows::default(),
+            wanted: Wanted {
+                order_prefixes: true,
+                plain: false,
+            },
             previous: PreviousClustering::default(),
             open: DeletionTime::LIVE,
             partitions: 0,
@@ -334,12 +331,12 @@ impl<S: BlockSource> Cursor<S> {
         self.window.consume(head.len);
         self.place = Place::PartitionStart;
         if self.layout.has_static() {
-            let head = self.parse("static_row", |bytes, _, remaining, _| {
-                parse_static_head(bytes, remaining)
+            let head = self.parse("static_row", |bytes, layout, remaining, _| {
+                parse_static_head(bytes, layout, remaining)
             })?;
             self.place = Place::StaticRow(head);
             // One that cannot be parsed is an error to whoever reads it.
-            let is_empty = |row: RowRef<'_>| row.body().is_ok_and(|body| body.is_empty());
+            let is_empty = |row: RowRef<'_>| row.start().is_ok_and(|start| start.is_empty());
             self.static_is_empty = self.static_row().is_some_and(is_empty);
             match self.static_is_empty {
                 true => self.rows.empty_static_rows += 1,
@@ -357,7 +354,7 @@ impl<S: BlockSource> Cursor<S> {
     /// The static row, while the cursor has not gone on to the first unfiltered.
     pub fn static_row(&self) -> Option<RowRef<'_>> {
         match self.place {
-            Place::StaticRow(head) => Some(RowRef {
+            Place::StaticRow(ref head) => Some(RowRef {
                 bytes: self.window.bytes(),
                 head,
                 layout: &self.layout,
@@ -372,10 +369,10 @@ impl<S: BlockSource> Cursor<S> {
     /// Damage, clusterings that do not ascend, or markers that do not pair.
     #[inline(always)]
     pub fn next_unfiltered(&mut self) -> Result<()> {
-        if self.is_on_row_ahead()
-            && let Some((len, next)) = self.ahead.advance()
+        if self.is_on_row()
+            && let Some((len, next)) = self.found.advance()
         {
-            self.order_prefix = Some(next.order_prefix);
+            self.order_prefix = next.order_prefix;
             let next_len = next.head.len;
             self.window.consume(len);
             self.rows.rows += 1;
@@ -389,16 +386,11 @@ impl<S: BlockSource> Cursor<S> {
     fn leave_unfiltered(&mut self) -> Result<()> {
         match &self.place {
             Place::StaticRow(head) => self.window.consume(head.len),
-            Place::Row(head) => {
-                let (end, len) = (head.clustering_end, head.len);
-                self.remember(Kind::Clustering, end);
-                self.window.consume(len);
-            }
-            Place::RowAhead => {
+            Place::Row => {
                 // What follows may be damaged: then the cursor stands nowhere.
                 self.place = Place::PartitionStart;
-                if let Some(&RowAhead { head, .. }) = self.ahead.current() {
-                    let spans = self.ahead.spans(self.layout.clustering.len());
+                if let Some(&FoundRow { head, .. }) = self.found.current() {
+                    let spans = self.found.spans(self.layout.clustering.len());
                     self.spans.clear();
                     self.spans.extend_from_slice(spans);
                     self.remember(Kind::Clustering, head.clustering_end);
@@ -413,27 +405,31 @@ impl<S: BlockSource> Cursor<S> {
             Place::PartitionStart => {}
             Place::PartitionEnd | Place::BetweenPartitions => return Ok(()),
         }
-        let bytes = self.window.bytes();
-        if self.looks_ahead
-            && let Some(&RowAhead {
-                head, order_prefix, ..
-            }) = self.ahead.find(bytes, &self.layout)
-        {
-            self.rows.rows += 1;
-            self.place = Place::RowAhead;
-            self.order_prefix = Some(order_prefix);
-            self.check_order(Kind::Clustering)?;
-            self.tell_trace(head.len);
+        if self.stand_on_found_row()? {
             return Ok(());
         }
-        self.spans.clear();
-        if let Some(head) = whole_row(bytes, &self.layout, &mut self.spans) {
-            return self.stand_on_row(head);
-        }
-        match bytes.first() {
+        match self.window.bytes().first() {
             Some(first) if first & flags::END_OF_PARTITION != 0 => self.stand_on_end(),
             _ => self.stand_on_next(),
         }
+    }
+
+    /// Stands on the row that comes next. False if there is none, or it is not whole in the window.
+    fn stand_on_found_row(&mut self) -> Result<bool> {
+        let bytes = self.window.bytes();
+        let found = self.found.find(bytes, &self.layout, self.wanted);
+        let Some(&FoundRow {
+            head, order_prefix, ..
+        }) = found
+        else {
+            return Ok(false);
+        };
+        self.rows.rows += 1;
+        self.place = Place::Row;
+        self.order_prefix = order_prefix;
+        self.check_order(Kind::Clustering)?;
+        self.tell_trace(head.len);
+        Ok(true)
     }
 
     /// For what is not a whole row in the window, nor the end of the partition.
@@ -442,10 +438,14 @@ impl<S: BlockSource> Cursor<S> {
             parse_head(bytes, layout, remaining, spans)
         })?;
         match head {
-            UnfilteredHead::Row(head) => self.stand_on_row(head),
+            // It is whole now.
+            UnfilteredHead::Row(_) => match self.stand_on_found_row()? {
+                true => Ok(()),
+                false => Err(Error::Internal("a row was found and lost".to_owned())),
+            },
             UnfilteredHead::Marker(head) => {
                 self.place = Place::Marker(head);
-                self.order_prefix = self.prefix_of_current(head.kind);
+                self.order_prefix = self.prefix_of_marker(head.kind);
                 self.check_order(head.kind)?;
                 self.check_pairing(&head)?;
                 self.tell_trace(head.len);
@@ -473,23 +473,8 @@ impl<S: BlockSource> Cursor<S> {
         Ok(())
     }
 
-    #[inline(always)]
-    fn stand_on_row(&mut self, head: RowHead) -> Result<()> {
-        let len = head.len;
-        self.rows.rows += 1;
-        self.place = Place::Row(head);
-        self.order_prefix = self.prefix_of_current(Kind::Clustering);
-        // What comes next is looked at only when this row has been dealt with, and is likely to be as
-        // long.
-        prefetch(self.window.bytes(), len, len);
-        self.check_order(Kind::Clustering)?;
-        self.tell_trace(len);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn prefix_of_current(&self, kind: Kind) -> Option<u64> {
-        if !self.has_order_prefixes {
+    fn prefix_of_marker(&self, kind: Kind) -> Option<u64> {
+        if !self.wanted.order_prefixes {
             return None;
         }
         self.layout.clustering.order_prefix(Prefix {
@@ -522,9 +507,8 @@ impl<S: BlockSource> Cursor<S> {
     #[inline]
     pub fn clustering(&self) -> Option<Prefix<'_>> {
         let (kind, spans) = match &self.place {
-            Place::Row(_) => (Kind::Clustering, &self.spans[..]),
-            Place::RowAhead => {
-                let spans = self.ahead.spans(self.layout.clustering.len());
+            Place::Row => {
+                let spans = self.found.spans(self.layout.clustering.len());
                 (Kind::Clustering, spans)
             }
             Place::Marker(head) => (head.kind, &self.spans[..]),
@@ -544,23 +528,22 @@ impl<S: BlockSource> Cursor<S> {
         self.order_prefix
     }
 
-    /// Looks for several rows at once, where the table allows it.
-    pub(crate) fn look_ahead(&mut self, is_wanted: bool) {
-        self.looks_ahead =
-            is_wanted && self.has_order_prefixes && RowsAhead::may_find(&self.layout);
+    /// Finds out of each row whether it is a plain one.
+    pub(crate) fn look_for_plain_rows(&mut self, is_wanted: bool) {
+        self.wanted.plain = is_wanted;
     }
 
     /// Clusterings are held against those of another order.
     pub(crate) fn without_order_prefixes(&mut self) {
-        self.has_order_prefixes = false;
+        self.wanted.order_prefixes = false;
     }
 
     /// The current row.
-    #[inline]
+    #[inline(always)]
     pub fn row(&self) -> Option<RowRef<'_>> {
         Some(RowRef {
             bytes: self.window.bytes(),
-            head: *self.row_head()?,
+            head: self.row_head()?,
             layout: &self.layout,
         })
     }
@@ -568,43 +551,30 @@ impl<S: BlockSource> Cursor<S> {
     /// Where the parts of the current row lie.
     #[inline(always)]
     fn row_head(&self) -> Option<&RowHead> {
-        match &self.place {
-            Place::Row(head) => Some(head),
-            Place::RowAhead => Some(&self.ahead.current()?.head),
-            _ => None,
+        match self.is_on_row() {
+            true => Some(&self.found.current()?.head),
+            false => None,
         }
     }
 
-    /// The current row, if it is a plain one.
     #[inline(always)]
-    pub fn plain_row(&self) -> Option<PlainRow<'_>> {
-        match &self.place {
-            Place::Row(head) => PlainRow::read(self.window.bytes(), head, &self.layout),
-            Place::RowAhead => self.ahead.current()?.plain(self.window.bytes()),
-            _ => None,
+    fn is_on_row(&self) -> bool {
+        matches!(self.place, Place::Row)
+    }
+
+    /// On a row that was found to be plain.
+    #[inline(always)]
+    pub(crate) fn is_on_plain_row(&self) -> bool {
+        self.is_on_row() && self.found.current().is_some_and(FoundRow::is_plain)
+    }
+
+    /// The current row, if it was found to be plain.
+    #[inline(always)]
+    pub(crate) fn plain_row(&self) -> Option<PlainRow<'_>> {
+        match self.is_on_row() {
+            true => self.found.current()?.plain(self.window.bytes()),
+            false => None,
         }
-    }
-
-    /// On one of the rows that were found in advance.
-    #[inline(always)]
-    fn is_on_row_ahead(&self) -> bool {
-        matches!(self.place, Place::RowAhead)
-    }
-
-    /// On a plain one of the rows that were found in advance.
-    #[inline(always)]
-    pub(crate) fn is_on_plain_row_ahead(&self) -> bool {
-        self.is_on_row_ahead() && self.ahead.current().is_some_and(RowAhead::is_plain)
-    }
-
-    /// The current row and its order prefix, if it is a plain one of the rows that were found in advance.
-    #[inline(always)]
-    pub(crate) fn plain_row_ahead(&self) -> Option<(u64, PlainRow<'_>)> {
-        if !self.is_on_row_ahead() {
-            return None;
-        }
-        let row = self.ahead.current()?;
-        Some((row.order_prefix, row.plain(self.window.bytes())?))
     }
 
     /// The current range tombstone marker.
@@ -629,7 +599,7 @@ impl<S: BlockSource> Cursor<S> {
 
     /// Gives the memory of the window back, behind the last partition.
     pub(crate) fn give_back(&mut self) {
-        self.ahead = RowsAhead::default();
+        self.found = FoundRows::default();
         self.window.give_back();
     }
 

@@ -1,11 +1,8 @@
 //! Partitions of many inputs become one stream of partitions.
 //!
 //! Inputs meet in a tournament on (token, key); those at the same partition meet in a second one on
-//! the clustering inside it. Plain rows, as INSERT leaves them, are copied behind their times, in runs
-//! while one input stands before all others, and where versions of a row meet, the newest of them if it
-//! has every column. Other rows of simple columns go through `SimpleMerger`. Another row that only one
-//! input has, under no deletion and with nothing in it to purge, is transcoded as it is read; everything
-//! else goes through [`RowMerger`].
+//! the clustering inside it. Plain rows, as INSERT leaves them, that only one input has are copied behind their
+//! times, in runs while it stands before all others. All other rows go through [`RowMerger`].
 //!
 //! A partition that only one input has is passed on row by row, and nothing in it shadows anything else,
 //! as in Cassandra: every SSTable has removed what it deletes itself.
@@ -30,9 +27,8 @@ use crate::observer::Observer;
 use crate::origin_counts::OriginCountsWriter;
 use crate::partition_writer::{BlockOutput, PartitionWriter};
 use crate::purge::{PurgeLimit, PurgeLimits, Purger};
-use crate::row_merge::{RowMerger, Visits};
+use crate::row_merge::{RowKind, RowMerger, Visits};
 use crate::shadow_sources::ShadowSources;
-use crate::simple_merge::SimpleMerger;
 use crate::source_heap::SourceHeap;
 use crate::sstable_index::SstableIndex;
 use crate::window::BlockSource;
@@ -68,13 +64,11 @@ pub struct PartitionMerger<S, B, I> {
     shadow: Option<ShadowSources<S>>,
     purger: Purger,
     rows: RowMerger,
-    /// `None` where the output has too many columns.
-    simple_rows: Option<SimpleMerger>,
+    regular_kind: RowKind,
+    static_kind: RowKind,
     counts: MergeCounts,
     /// Of an earlier pass: where it is told how many inputs a partition came from.
     origin_output: Option<OriginCountsWriter>,
-    /// Values of counters may have to be changed even where nothing is merged.
-    has_counters: bool,
     /// Since the observer was called last.
     steps: u32,
     /// Rows and partitions that writers before this one were given.
@@ -112,11 +106,11 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             partitions_by_inputs: vec![0; inputs.len()],
             ..MergeCounts::default()
         };
-        let has_counters = output.regular_columns.iter().any(|c| c.is_counter);
-        let output_columns = output.regular_columns.len();
         PartitionMerger {
             inputs,
             writer,
+            regular_kind: RowKind::of(&output, false),
+            static_kind: RowKind::of(&output, true),
             output,
             drops: DropTimes::default(),
             shadow: None,
@@ -126,10 +120,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 limit: PurgeLimit::Nothing,
             },
             rows: RowMerger::default(),
-            simple_rows: SimpleMerger::new(output_columns),
             counts,
             origin_output: None,
-            has_counters,
             steps: 0,
             written_before: (0, 0),
             partitions: None,
@@ -446,7 +438,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             if pending.is_none()
                 && let Some(place) = clusterings.only_winner()
                 && let first = group[place as usize] as usize
-                && self.inputs[first].cursor.is_on_plain_row_ahead()
+                && self.inputs[first].cursor.is_on_plain_row()
             {
                 let limit = match &clusterings {
                     Contest::Tournament(tournament) => {

@@ -7,12 +7,8 @@
 use std::sync::Arc;
 
 use compactor_sstable::byte_reader::ByteReader;
-use compactor_sstable::data::cell::{CellView, Liveness};
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
-use compactor_sstable::data::columns::write_subset;
-use compactor_sstable::data::counter::Context;
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::data::encode::{RowFrame, RowShape};
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::KeyHash;
@@ -20,15 +16,10 @@ use compactor_sstable::statistics::collector::MetadataCollector;
 
 use crate::data_output::DataOutput;
 use crate::error::{Error, Result};
-use crate::row_merge::MergedRow;
 use crate::sstable_index::{IndexedPartition, SstableIndex};
 
-mod lone_row;
-mod plain_rows;
-mod simple_rows;
+mod rows;
 mod splice;
-
-pub use lone_row::TranscodeError;
 
 /// Takes uncompressed blocks in file order.
 pub trait BlockOutput {
@@ -85,7 +76,6 @@ pub struct PartitionWriter<B, I> {
     last_is_indexed: bool,
     partition_first: Vec<u8>,
     spans: Vec<ValueSpan>,
-    pending_seconds: Vec<i64>,
 
     /// The collector knows the clustering of a row in a table without clustering columns.
     has_noted_row: bool,
@@ -129,7 +119,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             last_is_indexed: true,
             partition_first: Vec::new(),
             spans: Vec::new(),
-            pending_seconds: Vec::new(),
             has_noted_row: false,
             rows: 0,
             partitions: 0,
@@ -178,83 +167,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
     pub fn add_empty_static_row(&mut self) {
         self.layout.put_empty_static_row(&mut self.out);
         self.header_len = self.position() - self.start;
-    }
-
-    /// Writes a merged row; `clustering` is the serialized clustering, empty for the static row.
-    ///
-    /// # Errors
-    /// Those of a full block.
-    pub fn add_row(
-        &mut self,
-        is_static: bool,
-        clustering: &[u8],
-        row: &MergedRow<'_>,
-        guessed_body_len: usize,
-    ) -> Result<()> {
-        let begin = self.begin_unfiltered();
-        let previous_size = match is_static {
-            // It has no unfiltered before it.
-            true => 0,
-            false => self.position() - self.start - self.previous,
-        };
-        let layout = &*self.layout;
-        let (out, collector) = (&mut self.out, &mut self.collector);
-        let columns = layout.columns(is_static);
-        let shape = RowShape {
-            is_static,
-            liveness: row.liveness,
-            deletion: row.deletion,
-            is_shadowable: row.is_shadowable,
-            has_complex_deletion: row.columns.iter().any(|c| !c.deletion.is_live()),
-            has_all_columns: row.columns.len() == columns.len(),
-        };
-        let frame = RowFrame::begin(out, &shape, clustering, previous_size, guessed_body_len);
-        layout.put_body_start(out, &shape);
-        if !shape.has_all_columns {
-            let present = row.columns.iter().map(|c| c.index as usize);
-            write_subset(out, columns.len(), present);
-        }
-        note_liveness(collector, &row.liveness);
-        collector.update_deletion_time(&row.deletion);
-        let mut columns_set = 0;
-        let mut made_counters = row.made_counters.iter().peekable();
-        for merged in &row.columns {
-            let Some(column) = columns.get(merged.index as usize) else {
-                continue;
-            };
-            let cells = &row.cells[merged.first_cell..merged.first_cell + merged.cell_count];
-            if column.is_complex {
-                layout.put_complex_header(
-                    out,
-                    shape.has_complex_deletion,
-                    &merged.deletion,
-                    cells.len(),
-                );
-                collector.update_deletion_time(&merged.deletion);
-            }
-            columns_set += u64::from(!cells.is_empty());
-            for (index, cell) in (merged.first_cell..).zip(cells) {
-                let mut cell = *cell;
-                if let Some((_, range)) = made_counters.next_if(|(made, _)| *made == index) {
-                    cell.value = row.contexts.get(range);
-                }
-                layout.put_cell(out, column, &row.liveness, &cell);
-                collector.update_cell(cell.timestamp, cell.ttl, cell.local_deletion_time);
-                if column.is_counter {
-                    note_counter(collector, &cell);
-                }
-            }
-        }
-        frame.end(out);
-        self.rows += 1;
-        collector.add_row(columns_set);
-        if is_static {
-            self.static_is_empty = false;
-            self.header_len = self.position() - self.start;
-            return Ok(());
-        }
-        let clustering_at = begin + 1 + usize::from(shape.flags().1.is_some());
-        self.end_unfiltered(begin, Name::of_row(clustering_at, clustering.len()))
     }
 
     /// Writes a range tombstone marker; `bound` is its serialized kind, count and values.
@@ -459,27 +371,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             };
             self.collector.update_clustering(clustering, prefix);
         }
-    }
-}
-
-#[inline]
-fn note_liveness(collector: &mut MetadataCollector, liveness: &Liveness) {
-    if !liveness.is_empty() {
-        let Liveness {
-            timestamp,
-            ttl,
-            local_expiration_time,
-        } = *liveness;
-        collector.update_liveness(timestamp, ttl, local_expiration_time);
-    }
-}
-
-fn note_counter(collector: &mut MetadataCollector, cell: &CellView<'_>) {
-    // Contexts were checked when they were read.
-    if !cell.is_tombstone()
-        && Context::parse(cell.value).is_ok_and(|context| context.has_legacy_shards())
-    {
-        collector.set_legacy_counter_shards();
     }
 }
 

@@ -5,7 +5,7 @@
 //!
 //! Source: `PurgeFunction`, `DeletionPurger`, `CompactionController`, `AbstractCell.purge`.
 
-use compactor_sstable::data::cell::{CellView, Liveness, NO_TTL};
+use compactor_sstable::data::cell::{Liveness, NO_TTL};
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::partitioner::KeyHash;
 
@@ -39,18 +39,7 @@ pub struct Purger {
 
 /// What became of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purged<'a> {
-    /// It stays as it was.
-    Kept(CellView<'a>),
-    /// It had expired and is now a tombstone.
-    Converted(CellView<'a>),
-    /// It is gone.
-    Dropped,
-}
-
-/// What became of a cell, by its times alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PurgedTimes {
+pub enum Purged {
     /// It stays as it was.
     Kept,
     /// It had expired and is now a tombstone without a TTL or value.
@@ -91,44 +80,27 @@ impl Purger {
         if goes { Liveness::EMPTY } else { liveness }
     }
 
-    /// What remains of a cell. An expired cell that may not go yet becomes a tombstone whose local
-    /// deletion time is when it was written, and is asked again.
+    /// What remains of a cell with these times. An expired cell that may not go yet becomes a tombstone whose
+    /// local deletion time is when it was written, and is asked again.
     #[inline]
-    pub fn purge_cell<'a>(&self, cell: CellView<'a>) -> Purged<'a> {
-        match self.purge_times(cell.timestamp, cell.local_deletion_time, cell.ttl) {
-            PurgedTimes::Kept => Purged::Kept(cell),
-            PurgedTimes::Converted {
-                local_deletion_time,
-            } => Purged::Converted(CellView {
-                local_deletion_time,
-                ttl: NO_TTL,
-                value: &[],
-                ..cell
-            }),
-            PurgedTimes::Dropped => Purged::Dropped,
-        }
-    }
-
-    /// As [`Purger::purge_cell`], of a cell with these times.
-    #[inline]
-    pub fn purge_times(&self, timestamp: i64, local_deletion_time: i64, ttl: i32) -> PurgedTimes {
+    pub fn purge_times(&self, timestamp: i64, local_deletion_time: i64, ttl: i32) -> Purged {
         let is_expiring = ttl != NO_TTL;
         if local_deletion_time == NO_DELETION_TIME
             || (is_expiring && self.now_s < local_deletion_time)
         {
-            return PurgedTimes::Kept;
+            return Purged::Kept;
         }
         if self.is_purgeable(timestamp, local_deletion_time) {
-            return PurgedTimes::Dropped;
+            return Purged::Dropped;
         }
         if !is_expiring {
-            return PurgedTimes::Kept;
+            return Purged::Kept;
         }
         let local_deletion_time = local_deletion_time - i64::from(ttl);
         if self.is_purgeable(timestamp, local_deletion_time) {
-            return PurgedTimes::Dropped;
+            return Purged::Dropped;
         }
-        PurgedTimes::Converted {
+        Purged::Converted {
             local_deletion_time,
         }
     }
@@ -143,16 +115,6 @@ mod tests {
         gc_before_s: 900,
         limit: PurgeLimit::All,
     };
-
-    fn cell(ttl: i32, local_deletion_time: i64) -> CellView<'static> {
-        CellView {
-            timestamp: 7,
-            local_deletion_time,
-            ttl,
-            path: &[],
-            value: b"v",
-        }
-    }
 
     #[test]
     fn grace_is_strict() {
@@ -172,29 +134,19 @@ mod tests {
 
     #[test]
     fn cells() {
-        assert_eq!(PURGER.purge_cell(cell(0, NO_DELETION_TIME)), {
-            Purged::Kept(cell(0, NO_DELETION_TIME))
-        });
-        assert_eq!(
-            PURGER.purge_cell(cell(10, 1001)),
-            Purged::Kept(cell(10, 1001))
-        );
-        assert_eq!(PURGER.purge_cell(cell(10, 899)), Purged::Dropped);
+        let purged = |ttl, seconds| PURGER.purge_times(7, seconds, ttl);
+        assert_eq!(purged(0, NO_DELETION_TIME), Purged::Kept);
+        assert_eq!(purged(10, 1001), Purged::Kept);
+        assert_eq!(purged(10, 899), Purged::Dropped);
         // Expired at `now` itself, within grace: a tombstone from when it was written.
-        let tombstone = CellView {
-            ttl: 0,
+        let tombstone = Purged::Converted {
             local_deletion_time: 990,
-            value: &[],
-            ..cell(0, 0)
         };
-        assert_eq!(
-            PURGER.purge_cell(cell(10, 1000)),
-            Purged::Converted(tombstone)
-        );
+        assert_eq!(purged(10, 1000), tombstone);
         // Written before gc before, so the tombstone goes at once.
-        assert_eq!(PURGER.purge_cell(cell(200, 1000)), Purged::Dropped);
-        assert_eq!(PURGER.purge_cell(cell(0, 899)), Purged::Dropped);
-        assert_eq!(PURGER.purge_cell(cell(0, 900)), Purged::Kept(cell(0, 900)));
+        assert_eq!(purged(200, 1000), Purged::Dropped);
+        assert_eq!(purged(0, 899), Purged::Dropped);
+        assert_eq!(purged(0, 900), Purged::Kept);
     }
 
     #[test]

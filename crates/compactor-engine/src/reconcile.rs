@@ -5,81 +5,75 @@
 //!
 //! Source: `Cells.resolveRegular`.
 
-use compactor_sstable::data::cell::CellView;
+use std::cmp::Ordering;
+
+use compactor_sstable::data::cell::Cell;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 
-/// The surviving version of a regular cell; `left` where they are the same.
+/// A cell and the bytes of its row.
+pub type CellInRow<'a> = (&'a Cell, &'a [u8]);
+
+/// Whether the first of two versions of a regular cell survives: also where they are the same.
+///
+/// Where nothing else tells them apart the least path does: paths that compare equal (decimals, varints) may
+/// differ in their bytes, and the same ones are taken whatever the order.
 #[inline]
-pub fn reconcile<'a>(left: CellView<'a>, right: CellView<'a>) -> CellView<'a> {
-    if left_wins(&left, &right) {
-        left
-    } else {
-        right
-    }
+pub fn left_wins(left: CellInRow<'_>, right: CellInRow<'_>) -> bool {
+    by_content(left, right).then_with(|| right.0.path.of(right.1).cmp(left.0.path.of(left.1)))
+        != Ordering::Less
 }
 
-/// As [`reconcile`], but of two cells that differ in nothing but the bytes of their paths the first one
+/// As [`left_wins`], but of two cells that differ in nothing but the bytes of their paths the first one
 /// survives, as in Cassandra.
 #[inline]
-pub fn reconcile_in_order<'a>(first: CellView<'a>, next: CellView<'a>) -> CellView<'a> {
-    let with_same_path = CellView {
-        path: first.path,
-        ..next
-    };
-    if left_wins(&first, &with_same_path) {
-        first
-    } else {
-        next
+pub fn first_wins(first: CellInRow<'_>, next: CellInRow<'_>) -> bool {
+    by_content(first, next) != Ordering::Less
+}
+
+/// Greater for the one that survives; equal where they differ in their paths at most.
+#[inline]
+fn by_content((left, left_row): CellInRow<'_>, (right, right_row): CellInRow<'_>) -> Ordering {
+    match left.timestamp.cmp(&right.timestamp) {
+        Ordering::Equal => at_one_timestamp((left, left_row), (right, right_row)),
+        order => order,
     }
 }
 
-/// Whether [`reconcile`] keeps `left`.
-#[inline]
-pub(crate) fn left_wins(left: &CellView<'_>, right: &CellView<'_>) -> bool {
-    if left.timestamp != right.timestamp {
-        return left.timestamp > right.timestamp;
-    }
-    let left_can_die = left.local_deletion_time != NO_DELETION_TIME;
-    let right_can_die = right.local_deletion_time != NO_DELETION_TIME;
-    if left_can_die != right_can_die {
-        return left_can_die;
-    }
-    if left_can_die {
-        if left.is_expiring() != right.is_expiring() {
-            // A tombstone beats an expiring cell, expired or not.
-            return !left.is_expiring();
-        }
-        if left.local_deletion_time != right.local_deletion_time {
-            return left.local_deletion_time > right.local_deletion_time;
-        }
-        if left.ttl != right.ttl {
-            // Same expiration from a lower TTL: written later.
-            return left.ttl < right.ttl;
-        }
-    }
-    if left.value != right.value {
-        return left.value > right.value;
-    }
-    // Nothing is left to tell them apart but the bytes of paths that compare equal (decimals,
-    // varints): take the same ones whatever the order.
-    left.path <= right.path
+fn at_one_timestamp(
+    (left, left_row): CellInRow<'_>,
+    (right, right_row): CellInRow<'_>,
+) -> Ordering {
+    let can_die = |cell: &Cell| cell.local_deletion_time != NO_DELETION_TIME;
+    let order = can_die(left).cmp(&can_die(right));
+    let order = match can_die(left) && can_die(right) {
+        // A tombstone beats an expiring cell, expired or not. Of two that expire together the one with the
+        // lower TTL was written later.
+        true => (right.is_expiring().cmp(&left.is_expiring()))
+            .then(left.local_deletion_time.cmp(&right.local_deletion_time))
+            .then(right.ttl.cmp(&left.ttl)),
+        false => order,
+    };
+    order.then_with(|| left.value.of(left_row).cmp(right.value.of(right_row)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use compactor_sstable::data::cell::Span;
 
-    fn cell(timestamp: i64, ttl: i32, seconds: i64, value: &[u8]) -> CellView<'_> {
-        CellView {
+    const LIVE: i64 = NO_DELETION_TIME;
+
+    /// A cell whose value is all of the bytes.
+    fn cell(timestamp: i64, ttl: i32, seconds: i64, value: &[u8]) -> (Cell, &[u8]) {
+        let cell = Cell {
             timestamp,
             local_deletion_time: seconds,
             ttl,
-            path: &[],
-            value,
-        }
+            value: Span::new(0, value.len() as u32),
+            ..Cell::default()
+        };
+        (cell, value)
     }
-
-    const LIVE: i64 = NO_DELETION_TIME;
 
     /// Each later one beats each earlier one.
     #[test]
@@ -97,11 +91,26 @@ mod tests {
             cell(5, 0, 51, b""),
             cell(6, 0, LIVE, b""),
         ];
-        for (i, low) in ranked.iter().enumerate() {
-            for high in &ranked[i..] {
-                assert_eq!(reconcile(*low, *high), *high);
-                assert_eq!(reconcile(*high, *low), *high);
+        for (i, (low, low_row)) in ranked.iter().enumerate() {
+            for (j, (high, high_row)) in ranked.iter().enumerate().skip(i) {
+                assert!(left_wins((high, high_row), (low, low_row)));
+                assert_eq!(left_wins((low, low_row), (high, high_row)), i == j);
+                assert_eq!(first_wins((low, low_row), (high, high_row)), i == j);
             }
         }
+    }
+
+    /// Paths decide only where nothing else does.
+    #[test]
+    fn least_path() {
+        let at = |start| Cell {
+            path: Span::new(start, 1),
+            ..Cell::default()
+        };
+        let (least, other) = (at(0), at(1));
+        let row = &b"ab"[..];
+        assert!(left_wins((&least, row), (&other, row)));
+        assert!(!left_wins((&other, row), (&least, row)));
+        assert!(first_wins((&other, row), (&least, row)));
     }
 }

@@ -5,13 +5,13 @@
 //! `BTreeRow.filter`, `Rows.removeShadowedCells`, `Cells.addNonShadowed`.
 
 use compactor_sstable::Result;
-use compactor_sstable::data::cell::{CellView, Liveness};
+use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::ColumnLayout;
 
-use crate::counter_merge::{Contexts, CounterCell};
-use crate::reconcile::reconcile;
-use crate::row_merge::{MergedColumn, MergedRow};
+use crate::counter_merge::{Contexts, MADE};
+use crate::reconcile::{CellInRow, first_wins};
+use crate::row_merge::{ComplexColumn, MergedRow, Version, row_bytes};
 
 /// What lies over a row.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +24,30 @@ pub enum RowShadow<'c> {
         /// The newest deletion of the partition or a range.
         deletion: DeletionTime,
         /// The row; `None` for an empty one.
-        row: Option<&'c MergedRow<'c>>,
+        row: Option<RowAbove<'c>>,
         /// Index of its columns by those of the row below.
         columns: &'c [u32],
     },
+}
+
+/// A row that lies over another one, and the versions that its cells are in.
+#[derive(Clone, Copy, Debug)]
+pub struct RowAbove<'c> {
+    /// The row.
+    pub row: &'c MergedRow,
+    /// Its versions.
+    pub versions: &'c [Version<'c>],
+}
+
+impl<'c> RowAbove<'c> {
+    /// A cell, and the bytes that its path and value are in.
+    fn in_row(&self, cell: &'c Cell) -> CellInRow<'c> {
+        let row = match cell.version {
+            MADE => self.row.made(),
+            number => row_bytes(self.versions, number),
+        };
+        (cell, row)
+    }
 }
 
 /// Deletes whatever there is.
@@ -43,14 +63,15 @@ pub struct CellShadow<'c> {
     /// Deletions of complex columns too go if they are not newer, unless only rows are looked at.
     is_by_cell: bool,
     gone: &'c [bool],
-    row: Option<(&'c MergedRow<'c>, &'c [u32])>,
+    row: Option<(RowAbove<'c>, &'c [u32])>,
 }
 
 /// What lies over the cells of a complex column.
 #[derive(Clone, Copy, Debug)]
 pub struct ComplexShadow<'c> {
     deletion: DeletionTime,
-    cells: &'c [CellView<'c>],
+    /// Cells of the column in the row above.
+    above: Option<(RowAbove<'c>, &'c [Cell])>,
 }
 
 impl<'c> RowShadow<'c> {
@@ -80,7 +101,7 @@ impl<'c> RowShadow<'c> {
                 row,
                 columns,
             } => {
-                let over = row.map_or(over, |row| over.max(row.deletion));
+                let over = row.map_or(over, |above| over.max(above.row.deletion));
                 if over.supersedes(&deletion) {
                     deletion = DeletionTime::LIVE;
                 }
@@ -100,12 +121,20 @@ impl<'c> RowShadow<'c> {
 }
 
 impl<'c> CellShadow<'c> {
-    /// The column of the row above that is at this index in the row below.
-    fn column(&self, index: u32) -> Option<(&'c MergedRow<'c>, &'c MergedColumn)> {
-        let (row, columns) = self.row?;
-        let index = columns.get(index as usize)?;
-        let place = row.columns.binary_search_by_key(index, |c| c.index).ok()?;
-        Some((row, row.columns.get(place)?))
+    /// Index in the row above of a column of the row below.
+    fn index_above(&self, index: u32) -> Option<(RowAbove<'c>, u32)> {
+        let (above, columns) = self.row?;
+        Some((above, *columns.get(index as usize)?))
+    }
+
+    fn simple_above(&self, index: u32) -> Option<CellInRow<'c>> {
+        let (above, index) = self.index_above(index)?;
+        Some(above.in_row(above.row.simple(index)?))
+    }
+
+    fn complex_above(&self, index: u32) -> Option<(RowAbove<'c>, &'c ComplexColumn)> {
+        let (above, index) = self.index_above(index)?;
+        Some((above, above.row.complex_of(index)?))
     }
 
     fn is_gone(&self, index: u32) -> bool {
@@ -113,56 +142,51 @@ impl<'c> CellShadow<'c> {
     }
 
     /// Whether a cell of a simple column is left.
-    pub fn leaves(&self, index: u32, cell: &CellView<'_>) -> bool {
-        if self.is_gone(index) || self.deletion.deletes(cell.timestamp) {
+    fn leaves(&self, index: u32, cell: CellInRow<'_>) -> bool {
+        if self.is_gone(index) || self.deletion.deletes(cell.0.timestamp) {
             return false;
         }
-        match self.column(index) {
-            Some((row, column)) => row
-                .cells
-                .get(column.first_cell)
-                .is_none_or(|over| is_newer(cell, over)),
-            None => true,
-        }
+        let over = self.simple_above(index);
+        over.is_none_or(|over| is_newer(cell, over))
     }
 
-    /// Whether a counter is left. Values are in the contexts of the row below.
+    /// Whether a counter is left. `contexts` are those of the row below.
     ///
     /// # Errors
     /// Corruption if a value is no context.
-    pub fn leaves_counter<'a>(
+    fn leaves_counter(
         &self,
         index: u32,
-        cell: &CounterCell<'a>,
+        cell: CellInRow<'_>,
         contexts: &mut Contexts,
-    ) -> Result<bool>
-    where
-        'c: 'a,
-    {
-        if self.is_gone(index) || self.deletion.deletes(cell.timestamp()) {
+    ) -> Result<bool> {
+        if self.is_gone(index) || self.deletion.deletes(cell.0.timestamp) {
             return Ok(false);
         }
-        let Some((row, column)) = self.column(index) else {
+        let Some((over, over_row)) = self.simple_above(index) else {
             return Ok(true);
         };
-        let Some(over) = row.cell(column.first_cell) else {
-            return Ok(true);
+        // If its value was made, then among the contexts of the row above.
+        let over = Cell {
+            version: 0,
+            ..*over
         };
-        let over = contexts.read(over)?;
-        Ok(!contexts.gives_right(cell, &over)?)
+        let over = contexts.read((&over, over_row))?;
+        Ok(!contexts.gives_right(cell, (&over, over_row))?)
     }
 
     /// What is left of the deletion of a complex column, and what lies over its cells.
-    pub fn over_complex(
+    fn over_complex(
         &self,
         index: u32,
         deletion: DeletionTime,
     ) -> (DeletionTime, ComplexShadow<'c>) {
+        let mut shadow = ComplexShadow {
+            deletion: self.deletion,
+            above: None,
+        };
         if self.is_gone(index) {
-            let shadow = ComplexShadow {
-                deletion: EVERYTHING,
-                cells: &[],
-            };
+            shadow.deletion = EVERYTHING;
             return (DeletionTime::LIVE, shadow);
         }
         if !self.is_by_cell {
@@ -170,20 +194,11 @@ impl<'c> CellShadow<'c> {
                 true => DeletionTime::LIVE,
                 false => deletion,
             };
-            let shadow = ComplexShadow {
-                deletion: self.deletion,
-                cells: &[],
-            };
             return (left, shadow);
         }
-        let mut shadow = ComplexShadow {
-            deletion: self.deletion,
-            cells: &[],
-        };
-        if let Some((row, column)) = self.column(index) {
+        if let Some((above, column)) = self.complex_above(index) {
             shadow.deletion = shadow.deletion.max(column.deletion);
-            let cells = column.first_cell..column.first_cell + column.cell_count;
-            shadow.cells = row.cells.get(cells).unwrap_or_default();
+            shadow.above = Some((above, above.row.cells_of(column)));
         }
         if deletion.supersedes(&shadow.deletion) {
             shadow.deletion = deletion;
@@ -196,26 +211,79 @@ impl<'c> CellShadow<'c> {
 
 impl ComplexShadow<'_> {
     /// Whether a cell of the column is left.
-    pub fn leaves(&self, column: &ColumnLayout, cell: &CellView<'_>) -> bool {
+    fn leaves(&self, column: &ColumnLayout, (cell, row): CellInRow<'_>) -> bool {
         if self.deletion.deletes(cell.timestamp) {
             return false;
         }
-        let at = self
-            .cells
-            .binary_search_by(|over| column.cql_type.compare_paths(over.path, cell.path));
-        match at.ok().and_then(|at| self.cells.get(at)) {
-            Some(over) => is_newer(cell, over),
+        let Some((above, cells)) = self.above else {
+            return true;
+        };
+        let path = cell.path.of(row);
+        let at = cells.binary_search_by(|over| {
+            let (over, over_row) = above.in_row(over);
+            column.cql_type.compare_paths(over.path.of(over_row), path)
+        });
+        match at.ok().and_then(|at| cells.get(at)) {
+            Some(over) => is_newer((cell, row), above.in_row(over)),
             None => true,
         }
     }
 }
 
-/// Of two that are the same the one below stays.
-fn is_newer(cell: &CellView<'_>, over: &CellView<'_>) -> bool {
-    // Paths that compare equal may differ in their bytes, which say nothing here.
-    let over = CellView {
-        path: cell.path,
-        ..*over
-    };
-    reconcile(*cell, over) == *cell
+/// Of two that are the same the one below stays, whatever the bytes of their paths.
+fn is_newer(cell: CellInRow<'_>, over: CellInRow<'_>) -> bool {
+    first_wins(cell, over)
+}
+
+impl MergedRow {
+    /// Leaves out what is shadowed outside the merge. Returns how many items that were.
+    ///
+    /// # Errors
+    /// Corruption if the value of a counter is no context.
+    pub(crate) fn shadow(
+        &mut self,
+        over: RowShadow<'_>,
+        columns: &[ColumnLayout],
+        versions: &[Version<'_>],
+    ) -> Result<u64> {
+        let (liveness, deletion, shadow) = over.over(self.liveness, self.deletion);
+        let shadowed = std::cell::Cell::new(0);
+        let count = |is_shadowed: bool| shadowed.set(shadowed.get() + u64::from(is_shadowed));
+        count(liveness != self.liveness);
+        count(deletion != self.deletion);
+        self.liveness = liveness;
+        self.deletion = deletion;
+        let Some(shadow) = shadow else {
+            return Ok(shadowed.get());
+        };
+        let mut contexts = std::mem::take(&mut self.contexts);
+        let mut result = Ok(());
+        self.filter(
+            |index, deletion| {
+                let (left, over) = shadow.over_complex(index, *deletion);
+                count(left != *deletion);
+                *deletion = left;
+                over
+            },
+            |index, over_complex, cell| {
+                let column = columns.get(index as usize);
+                let row = row_bytes(versions, cell.version);
+                let is_left = match (over_complex, column) {
+                    (Some(over), Some(column)) => over.leaves(column, (cell, row)),
+                    (_, Some(column)) if column.is_counter => {
+                        let is_left = shadow.leaves_counter(index, (cell, row), &mut contexts);
+                        is_left.unwrap_or_else(|error| {
+                            result = Err(error);
+                            true
+                        })
+                    }
+                    _ => shadow.leaves(index, (cell, row)),
+                };
+                count(!is_left);
+                is_left
+            },
+        );
+        self.contexts = contexts;
+        result.map(|()| shadowed.get())
+    }
 }

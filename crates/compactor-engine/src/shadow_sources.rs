@@ -22,8 +22,8 @@ use crate::header_union::ColumnMap;
 use crate::key_range::{KeyRange, Place};
 use crate::marker::{Turn, effective};
 use crate::purge::{PurgeLimit, Purger};
-use crate::row_merge::{PurgeCounts, RowContext, RowMerger, VersionError};
-use crate::row_shadow::RowShadow;
+use crate::row_merge::{PurgeCounts, RowContext, RowKind, RowMerger, Version, VersionError};
+use crate::row_shadow::{RowAbove, RowShadow};
 use crate::tournament::Tournament;
 use crate::window::BlockSource;
 
@@ -368,8 +368,9 @@ impl<S: BlockSource> ShadowSources<S> {
         for &place in &self.step {
             let cursor = &self.sources[self.group[place as usize]].cursor;
             if let Some(row) = cursor.row() {
-                let body = row.body().map_err(|e| cursor.place_error(e))?;
-                deletion = deletion.max(body.deletion);
+                let start = row.start();
+                let start = start.map_err(|fault| cursor.place_error(fault.describe(&row)))?;
+                deletion = deletion.max(start.deletion);
             }
         }
         let gone = self.layout.gone.of_kind(false);
@@ -389,67 +390,60 @@ impl<S: BlockSource> ShadowSources<S> {
             gone,
             ..
         } = &self.layout;
-        let (sources, group, ranges) = (&self.sources, &self.group, &self.ranges);
         let (deletion, columns) = (self.active, output.of_kind(is_static));
-        let at = |place: &u32| &sources[group[*place as usize]];
-        let versions = self.step.iter().filter_map(|place| {
-            let source = at(place);
+        let source = |place: u32| &self.sources[self.group[place as usize]];
+        let version = |place: &u32| {
+            let source = source(*place);
             let row = match is_static {
                 true => source.cursor.static_row(),
                 false => source.cursor.row(),
             };
-            Some((row?, ranges[source.number].map.of_kind(is_static)))
-        });
+            let map = self.ranges[source.number].map.of_kind(is_static);
+            Some(Version { row: row?, map })
+        };
+        let versions: Vec<Version<'_>> = self.step.iter().filter_map(version).collect();
         let context = RowContext {
             // One source is taken as it is; only several are merged, under their deletions
             // (`UnfilteredRowIterators.merge`).
-            active: match group.len() {
+            active: match self.group.len() {
                 1 => DeletionTime::LIVE,
                 _ => deletion,
             },
-            inputs: if is_static {
-                group.len()
-            } else {
-                self.step.len()
+            inputs: match is_static {
+                true => self.group.len(),
+                false => self.step.len(),
             },
             visits: None,
             purger: &KEEP,
             output: layout,
             drops,
             shadow: None,
+            kind: RowKind::of(layout, is_static),
         };
-        let mut merge = Some(merge);
-        let mut merged = None;
-        self.rows
-            .merge(versions, &context, &mut PurgeCounts::default(), |row| {
-                merged = merge.take().map(|merge| {
-                    merge(RowShadow::Row {
-                        deletion,
-                        row: Some(row),
-                        columns,
-                    })
-                });
-            })
-            .map_err(
-                |VersionError { number, error }| match self.step.get(number) {
-                    Some(place) => at(place).cursor.place_error(error),
-                    None => Error::Format(error),
-                },
-            )?;
-        match (merged, merge) {
-            (Some(merged), _) => Ok(merged),
-            // Nothing is left of them. An empty static row is one all the same.
-            (None, Some(merge)) if is_static => Ok(merge(RowShadow::Row {
+        let counts = &mut PurgeCounts::default();
+        let merged = self.rows.merge(&versions, &context, counts);
+        let row = merged.map_err(
+            |VersionError { number, error }| match self.step.get(number) {
+                Some(place) => source(*place).cursor.place_error(error),
+                None => Error::Format(error),
+            },
+        )?;
+        // Nothing may be left of them. An empty static row is one all the same.
+        if row.is_empty() && !is_static {
+            return Ok(merge(RowShadow::Deletion(
                 deletion,
-                row: None,
-                columns,
-            })),
-            (None, Some(merge)) => {
-                let gone = gone.of_kind(is_static);
-                Ok(merge(RowShadow::Deletion(deletion, gone)))
-            }
-            (None, None) => Err(Error::Internal("a row was merged to nothing".to_owned())),
+                gone.of_kind(is_static),
+            )));
         }
+        let above = RowAbove {
+            row,
+            versions: &versions,
+        };
+        Ok(merge(RowShadow::Row {
+            deletion,
+            row: (!row.is_empty()).then_some(above),
+            columns,
+        }))
     }
 
     /// Where the sources are.
@@ -561,23 +555,24 @@ impl<S: BlockSource> Source<S> {
             false => self.cursor.row(),
         };
         let Some(row) = row else { return Ok(false) };
+        let layout = &reading.layout.layout;
         let context = RowContext {
             active: DeletionTime::LIVE,
             inputs: 1,
             visits: None,
             purger: &KEEP,
-            output: &reading.layout.layout,
+            output: layout,
             drops: &reading.layout.drops,
             shadow: None,
+            kind: RowKind::of(layout, is_static),
         };
-        let versions = std::iter::once((row, map.of_kind(is_static)));
-        let mut is_left = false;
+        let map = map.of_kind(is_static);
         let counts = &mut PurgeCounts::default();
-        let merged = reading.rows.merge(versions, &context, counts, |_| {
-            is_left = true;
-        });
-        merged.map_err(|VersionError { error, .. }| self.cursor.place_error(error))?;
-        Ok(is_left)
+        let merged = reading
+            .rows
+            .merge(&[Version { row, map }], &context, counts);
+        let merged = merged.map_err(|VersionError { error, .. }| self.cursor.place_error(error))?;
+        Ok(!merged.is_empty())
     }
 
     /// Goes to the next row or marker that may shadow something.

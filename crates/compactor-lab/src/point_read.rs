@@ -185,7 +185,7 @@ impl PointReader {
                 if layout.has_static() {
                     let rest = bytes.get(len..).unwrap_or_default();
                     let left = remaining.saturating_sub(len as u64);
-                    let Some(row) = parsed(parse_static_head(rest, left))? else {
+                    let Some(row) = parsed(parse_static_head(rest, layout, left))? else {
                         return Ok(None);
                     };
                     len += row.len;

@@ -25,7 +25,7 @@ pub mod parse;
 pub mod partition;
 pub mod plain_row;
 pub mod row;
-pub mod simple_row;
+pub mod row_fault;
 pub mod stated_extremes;
 pub mod unfiltered;
 

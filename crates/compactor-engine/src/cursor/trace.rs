@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::data::flags;
 use compactor_sstable::partitioner::KeyHash;
 
 use super::{Cursor, Place};
@@ -57,18 +56,7 @@ impl<S: BlockSource> Cursor<S> {
         let bytes = self.window.bytes();
         let (kind, name) = match (row, &self.place) {
             (Some(name), _) => (Kind::Clustering, name),
-            (None, Place::Marker(head)) => {
-                let flags_len = match bytes.first() {
-                    Some(flags) if flags & flags::EXTENSION_FLAG != 0 => 2,
-                    _ => 1,
-                };
-                let mut bound_end = flags_len;
-                // It has been parsed already.
-                let clustering = &self.layout.clustering;
-                let _ = clustering.parse_bound(bytes, &mut bound_end, &mut Vec::new());
-                // Behind the kind.
-                (head.kind, flags_len + 1..bound_end)
-            }
+            (None, Place::Marker(head)) => (head.kind, head.bound_start..head.bound_end),
             _ => return,
         };
         let name = bytes.get(name).unwrap_or_default();

@@ -35,14 +35,13 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         active: DeletionTime,
     ) -> Result<bool> {
         let input = &mut self.inputs[number];
-        let may_copy = input.may_copy_rows()
-            && !self.has_counters
-            && self.shadow.as_ref().is_none_or(|shadow| !shadow.is_here());
+        let may_copy =
+            input.may_copy_rows() && self.shadow.as_ref().is_none_or(|shadow| !shadow.is_here());
         let mut copied = 0;
         while may_copy
             && copied < STEPS_PER_REPORT
-            && let Some((order_prefix, row)) = input.cursor.plain_row_ahead()
-            && limit.is_none_or(|limit| order_prefix < limit)
+            && limit.is_none_or(|limit| input.cursor.order_prefix().is_some_and(|at| at < limit))
+            && let Some(row) = input.cursor.plain_row()
             && (active.is_live() || active.marked_for_delete_at < row.liveness.timestamp)
             && self.writer.copy_row(&row, &self.purger)?
         {

@@ -1,16 +1,9 @@
 //! The order in which Cassandra visits versions of a column, and of a cell in it, which decides between cells
 //! that differ in nothing but the bytes of paths that compare equal: the first one stays.
 //!
-//! A column of which a version has nothing left, all of it having been dropped, takes part here and does not
-//! there.
-//!
 //! Source: `Row.Merger`, `ColumnDataReducer`, `CellReducer`, `Cells.reconcile`.
 
-use std::cmp::Ordering;
-
-use compactor_sstable::data::layout::ColumnLayout;
-
-use super::Version;
+use super::merged_row::ComplexColumn;
 use crate::source_heap::SourceHeap;
 
 /// Where the inputs with a version of a row are among those of the partition, as Cassandra visits them.
@@ -33,91 +26,70 @@ impl Visits<'_> {
 /// Versions of a row by their current columns, and of a column by their current cells. Reused.
 #[derive(Debug, Default)]
 pub(super) struct VisitOrder {
+    /// Version and index of each simple column that was read.
+    simple: Vec<(u32, u32)>,
     columns: SourceHeap,
-    cells: SourceHeap,
-    /// The version of each input of the partition.
-    version_at: Vec<Option<u32>>,
-    /// Inputs last visited.
-    visited: Vec<u32>,
-    /// Versions with the current column or cell, in their order.
-    pub(super) versions: Vec<u32>,
+    pub(super) cells: SourceHeap,
+    /// Last visited.
+    pub(super) visited: Vec<u32>,
 }
 
 impl VisitOrder {
-    /// Begins a row whose versions stand at their first columns.
-    pub(super) fn start_row(&mut self, visits: Visits<'_>, versions: &[Version<'_>]) {
-        self.version_at.clear();
-        self.version_at.resize(visits.sources, None);
-        for (number, place) in visits.places.iter().enumerate() {
-            if let Some(version) = self.version_at.get_mut(*place as usize) {
-                *version = Some(number as u32);
-            }
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.simple.clear();
+    }
+
+    /// Notes that a version has this simple column.
+    pub(super) fn note(&mut self, version: u32, index: u32) {
+        self.simple.push((version, index));
+    }
+
+    /// Sorts parts by their columns, and those of one column in the order in which they are visited.
+    pub(super) fn sort(&mut self, visits: Visits<'_>, parts: &mut [ComplexColumn]) {
+        let is_there = |part: &ComplexColumn| part.count > 0 || !part.deletion.is_live();
+        // The columns of each source, from where it stands.
+        let mut columns: Vec<std::vec::IntoIter<u32>> = Vec::with_capacity(visits.sources);
+        for source in 0..visits.sources as u32 {
+            let version = visits.places.iter().position(|place| *place == source);
+            let version = version.map(|version| version as u32);
+            let simple = self.simple.iter().filter(|(v, _)| Some(*v) == version);
+            let complex = parts.iter().filter(|p| Some(p.version) == version);
+            let complex = complex.filter(|part| is_there(part)).map(|part| part.index);
+            let of_source: Vec<u32> = simple.map(|(_, index)| *index).chain(complex).collect();
+            columns.push(of_source.into_iter());
         }
-        let at = Columns(&self.version_at, versions);
+        let mut ranks: Vec<(u32, u32)> = Vec::with_capacity(parts.len());
+        let at = |columns: &[std::vec::IntoIter<u32>], source: u32| {
+            columns[source as usize].as_slice().first().copied()
+        };
         self.columns.start(
             0..visits.sources as u32,
-            |source| at.column(source).is_some(),
-            |a, b| at.column(a).cmp(&at.column(b)),
+            |source| at(&columns, source).is_some(),
+            |a, b| at(&columns, a).cmp(&at(&columns, b)),
         );
-    }
-
-    /// Visits the versions of the least column.
-    pub(super) fn visit_column(&mut self) {
-        self.visited.clear();
-        self.columns.winners(&mut self.visited);
-        let versions = self.visited.iter();
-        let versions = versions.filter_map(|place| self.version_at[*place as usize]);
-        self.versions.clear();
-        self.versions.extend(versions);
-    }
-
-    /// Goes on after the versions of the column last visited have moved.
-    pub(super) fn next_column(&mut self, versions: &[Version<'_>]) {
-        let at = Columns(&self.version_at, versions);
-        self.columns.advance(
-            |source| at.column(source).is_some(),
-            |a, b| at.column(a).cmp(&at.column(b)),
-        );
-    }
-
-    /// Begins the complex column last visited, whose versions stand at their first cells.
-    pub(super) fn start_cells(&mut self, column: &ColumnLayout, versions: &[Version<'_>]) {
-        let sources = self.versions.iter().copied();
-        self.cells
-            .start(sources, has_cell(versions), compare_cells(column, versions));
-    }
-
-    /// Visits the cells of the least path.
-    pub(super) fn visit_cell(&mut self) {
-        self.versions.clear();
-        self.cells.winners(&mut self.versions);
-    }
-
-    /// Goes on after the versions with the cell last visited have moved.
-    pub(super) fn next_cell(&mut self, column: &ColumnLayout, versions: &[Version<'_>]) {
-        self.cells
-            .advance(has_cell(versions), compare_cells(column, versions));
-    }
-}
-
-/// Inputs of a partition and the columns at which their versions stand.
-struct Columns<'c, 'a>(&'c [Option<u32>], &'c [Version<'a>]);
-
-impl Columns<'_, '_> {
-    fn column(&self, source: u32) -> Option<u32> {
-        let version = self.0[source as usize]?;
-        let (_, output) = self.1[version as usize].column?;
-        Some(output)
-    }
-}
-
-fn has_cell(versions: &[Version<'_>]) -> impl Fn(u32) -> bool {
-    |version| versions[version as usize].cell.is_some()
-}
-
-fn compare_cells(column: &ColumnLayout, versions: &[Version<'_>]) -> impl Fn(u32, u32) -> Ordering {
-    |a, b| {
-        let path = |version: u32| versions[version as usize].cell.map_or(&[][..], |c| c.path);
-        column.cql_type.compare_paths(path(a), path(b))
+        loop {
+            self.visited.clear();
+            self.columns.winners(&mut self.visited);
+            if self.visited.is_empty() {
+                break;
+            }
+            for &source in &self.visited {
+                if let Some(index) = columns[source as usize].next()
+                    && let Some(version) = visits.places.iter().position(|place| *place == source)
+                {
+                    ranks.push((index, version as u32));
+                }
+            }
+            self.columns.advance(
+                |source| at(&columns, source).is_some(),
+                |a, b| at(&columns, a).cmp(&at(&columns, b)),
+            );
+        }
+        let rank = |part: &ComplexColumn| {
+            let of_part = (part.index, part.version);
+            ranks.iter().position(|visited| *visited == of_part)
+        };
+        parts.sort_by_key(|part| (part.index, rank(part)));
     }
 }

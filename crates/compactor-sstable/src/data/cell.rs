@@ -12,9 +12,52 @@ pub const NO_TTL: i32 = 0;
 /// TTL that marks a row liveness as expired (written by materialized views).
 pub const EXPIRED_LIVENESS_TTL: i32 = i32::MAX;
 
-/// One cell, borrowing its path and value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellView<'a> {
+/// Where bytes lie in a row, counted from its first byte.
+///
+/// One number, which stays in a register: of two that are stored one by one and loaded together, the load
+/// would wait for the stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span(u64);
+
+impl Span {
+    /// No bytes.
+    pub const EMPTY: Span = Span(0);
+
+    /// `len` bytes from `start` on.
+    #[inline(always)]
+    pub fn new(start: u32, len: u32) -> Span {
+        Span(u64::from(len) << 32 | u64::from(start))
+    }
+
+    /// First byte.
+    #[inline(always)]
+    pub fn start(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    /// Number of bytes.
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        (self.0 >> 32) as usize
+    }
+
+    /// The bytes, of a row that begins where `row` does.
+    #[inline(always)]
+    pub fn of(self, row: &[u8]) -> &[u8] {
+        let start = self.start();
+        row.get(start..start + self.len()).unwrap_or_default()
+    }
+
+    /// True for no bytes.
+    #[inline(always)]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// One cell. Path and value are in the bytes of its row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
     /// Microseconds by convention; any i64 in fact.
     pub timestamp: i64,
     /// Seconds; [`NO_DELETION_TIME`] for a live cell that does not expire.
@@ -22,12 +65,14 @@ pub struct CellView<'a> {
     /// Seconds; [`NO_TTL`] when not expiring.
     pub ttl: i32,
     /// Place in a complex column; empty for simple ones.
-    pub path: &'a [u8],
+    pub path: Span,
     /// Raw value; empty for tombstones, and legitimately empty for some live cells.
-    pub value: &'a [u8],
+    pub value: Span,
+    /// Which of several versions of a row it belongs to.
+    pub version: u32,
 }
 
-impl CellView<'_> {
+impl Cell {
     /// Deleted, by a deletion of its own.
     #[inline]
     pub fn is_tombstone(&self) -> bool {

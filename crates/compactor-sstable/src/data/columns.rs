@@ -194,38 +194,145 @@ impl Iterator for PresentColumns<'_> {
     }
 }
 
-/// Appends the subset of less than 64 header columns that lacks those of which a bit is set in `missing`.
-/// Not to be called when all are present: the flag says so instead.
-#[inline]
-pub fn write_missing(out: &mut Vec<u8>, missing: u64) {
-    vint::write_unsigned(out, missing);
+/// Columns of a header by their index. Where these are few no memory is needed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnSet {
+    /// Of the first 64 columns, a bit each.
+    first: u64,
+    /// Of the others, 64 each.
+    rest: Vec<u64>,
 }
 
-/// Appends the subset of `count` header columns that `present` (ascending) names. Not to be called
-/// when all are present: the flag says so instead.
-pub fn write_subset(
-    out: &mut Vec<u8>,
-    count: usize,
-    present: impl ExactSizeIterator<Item = usize> + Clone,
-) {
-    let present_count = present.len();
-    if count < LIST_FORM_FROM {
-        let mut missing = (1u64 << count) - 1;
-        for index in present {
-            missing &= !(1u64 << index);
-        }
-        write_missing(out, missing);
-        return;
+impl ColumnSet {
+    /// Removes all.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        self.first = 0;
+        self.rest.clear();
     }
+
+    /// Adds a column.
+    #[inline(always)]
+    pub fn insert(&mut self, index: usize) {
+        match index < 64 {
+            true => self.first |= 1 << index,
+            false => self.insert_in_rest(index),
+        }
+    }
+
+    #[cold]
+    fn insert_in_rest(&mut self, index: usize) {
+        let word = index / 64 - 1;
+        if self.rest.len() <= word {
+            self.rest.resize(word + 1, 0);
+        }
+        self.rest[word] |= 1 << (index % 64);
+    }
+
+    /// True if the column is in it.
+    #[inline(always)]
+    pub fn contains(&self, index: usize) -> bool {
+        let word = match index < 64 {
+            true => Some(&self.first),
+            false => self.rest.get(index / 64 - 1),
+        };
+        word.is_some_and(|word| word & (1 << (index % 64)) != 0)
+    }
+
+    /// Keeps the columns that `keep` says.
+    #[inline]
+    pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        let words = std::iter::once(&mut self.first).chain(&mut self.rest);
+        for (number, word) in words.enumerate() {
+            let mut left = *word;
+            while left != 0 {
+                let bit = left.trailing_zeros() as usize;
+                left &= left - 1;
+                if !keep(64 * number + bit) {
+                    *word &= !(1 << bit);
+                }
+            }
+        }
+    }
+
+    /// Number of columns.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        let rest = self.rest.iter().map(|word| word.count_ones() as usize);
+        self.first.count_ones() as usize + rest.sum::<usize>()
+    }
+
+    /// True without any.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.first == 0 && self.rest.iter().all(|word| *word == 0)
+    }
+
+    /// The columns, ascending.
+    #[inline(always)]
+    pub fn iter(&self) -> ColumnIndexes<'_> {
+        ColumnIndexes {
+            left: self.first,
+            base: 0,
+            rest: &self.rest,
+        }
+    }
+}
+
+/// The columns of a [`ColumnSet`], ascending.
+#[derive(Clone, Debug)]
+pub struct ColumnIndexes<'a> {
+    left: u64,
+    base: usize,
+    rest: &'a [u64],
+}
+
+impl Iterator for ColumnIndexes<'_> {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        while self.left == 0 {
+            let (next, rest) = self.rest.split_first()?;
+            (self.left, self.rest) = (*next, rest);
+            self.base += 64;
+        }
+        let bit = self.left.trailing_zeros() as usize;
+        self.left &= self.left - 1;
+        Some(self.base + bit)
+    }
+}
+
+impl FromIterator<usize> for ColumnSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(columns: I) -> ColumnSet {
+        let mut set = ColumnSet::default();
+        columns.into_iter().for_each(|index| set.insert(index));
+        set
+    }
+}
+
+/// Appends the subset `present` of `count` header columns. Not to be called when all are present: the flag
+/// says so instead.
+#[inline(always)]
+pub fn write_subset(out: &mut Vec<u8>, count: usize, present: &ColumnSet) {
+    if count < LIST_FORM_FROM {
+        let missing = ((1u64 << count) - 1) & !present.first;
+        return vint::write_unsigned(out, missing);
+    }
+    write_lists(out, count, present);
+}
+
+fn write_lists(out: &mut Vec<u8>, count: usize, present: &ColumnSet) {
+    let present_count = present.len();
     let missing_count = count - present_count;
     out.put_uvint(missing_count as u64);
     if present_count < count / 2 {
-        for index in present {
+        for index in present.iter() {
             out.put_uvint(index as u64);
         }
     } else {
         let mut next = 0;
-        for index in present.chain(std::iter::once(count)) {
+        for index in present.iter().chain(std::iter::once(count)) {
             for missing in next..index {
                 out.put_uvint(missing as u64);
             }

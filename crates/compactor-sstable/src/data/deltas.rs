@@ -1,33 +1,77 @@
-//! Times as rows have them, deltas to the header's encoding stats, for readers that leave whatever is odd to
-//! [`RowBody`](crate::data::row::RowBody), which says what is wrong with it.
+//! Times as rows have them: deltas to the header's encoding stats, within what the statistics cover.
 //!
 //! Source: `SerializationHeader.readTimestamp`, `readLocalDeletionTime`, `readTTL`.
 
+use crate::data::deletion_time::DeletionTime;
 use crate::data::layout::Layout;
-use crate::data::unfiltered::delta_seconds;
+use crate::data::row_fault::Problem;
 use crate::vint;
 
-/// `None` for a timestamp that the statistics do not cover.
+/// A vint that must fit a Java `int`.
 #[inline(always)]
-pub(super) fn timestamp(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Option<i64> {
-    let delta = vint::read_unsigned(bytes, pos)?;
-    let is_covered = layout.timestamp_deltas.contains(delta);
-    is_covered.then(|| layout.min_timestamp.wrapping_add(delta as i64))
+pub(super) fn delta_seconds(raw: u64) -> Option<i64> {
+    i32::try_from(raw as i64).ok().map(i64::from)
 }
 
-/// A local deletion time, not decoded yet; `None` for one beyond 32 bits or one that the statistics do
-/// not cover.
+/// A timestamp; that of no deletion is let through wherever it stands.
 #[inline(always)]
-pub(super) fn seconds(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Option<i64> {
-    let delta = delta_seconds(vint::read_unsigned(bytes, pos)?)?;
-    let seconds = delta + layout.min_local_deletion_time;
-    layout.stated.has_deletion_time(seconds).then_some(seconds)
+pub(super) fn timestamp(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i64, Problem> {
+    let delta = vint::read_unsigned(bytes, pos).ok_or(Problem::Short)?;
+    let timestamp = layout.min_timestamp.wrapping_add(delta as i64);
+    if layout.timestamp_deltas.contains(delta)
+        || timestamp == DeletionTime::LIVE.marked_for_delete_at
+    {
+        return Ok(timestamp);
+    }
+    Err(Problem::Timestamp)
 }
 
-/// `None` for a negative TTL or one that the statistics do not cover.
-#[inline]
-pub(super) fn ttl(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Option<i32> {
-    let delta = delta_seconds(vint::read_unsigned(bytes, pos)?)?;
+/// Seconds that no statistics bound: those of a deletion that is none.
+#[inline(always)]
+pub(super) fn any_seconds(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i64, Problem> {
+    let raw = vint::read_unsigned(bytes, pos).ok_or(Problem::Short)?;
+    let delta = delta_seconds(raw).ok_or(Problem::Delta)?;
+    Ok(delta + layout.min_local_deletion_time)
+}
+
+/// A local deletion time, not decoded yet.
+#[inline(always)]
+pub(super) fn seconds(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i64, Problem> {
+    let seconds = any_seconds(bytes, pos, layout)?;
+    match layout.stated.has_deletion_time(seconds) {
+        true => Ok(seconds),
+        false => Err(Problem::DeletionTime),
+    }
+}
+
+/// A TTL, seconds.
+#[inline(always)]
+pub(super) fn ttl(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i32, Problem> {
+    let raw = vint::read_unsigned(bytes, pos).ok_or(Problem::Short)?;
+    let delta = delta_seconds(raw).ok_or(Problem::Delta)?;
+    // Java adds with overflow; a negative sum is refused either way.
     let ttl = (delta as i32).wrapping_add(layout.min_ttl);
-    (ttl >= 0 && layout.stated.has_ttl(ttl)).then_some(ttl)
+    if ttl < 0 {
+        return Err(Problem::NegativeTtl);
+    }
+    match layout.stated.has_ttl(ttl) {
+        true => Ok(ttl),
+        false => Err(Problem::Ttl),
+    }
+}
+
+/// The deletion of a row or a complex column; live for that of none.
+#[inline(always)]
+pub(super) fn deletion_time(
+    bytes: &[u8],
+    pos: &mut usize,
+    layout: &Layout,
+) -> Result<DeletionTime, Problem> {
+    let marked_for_delete_at = timestamp(bytes, pos, layout)?;
+    let is_live = marked_for_delete_at == DeletionTime::LIVE.marked_for_delete_at;
+    let seconds = match is_live {
+        true => any_seconds(bytes, pos, layout)?,
+        false => seconds(bytes, pos, layout)?,
+    };
+    Ok(DeletionTime::build(marked_for_delete_at, seconds))
 }

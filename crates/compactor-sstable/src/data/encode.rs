@@ -4,14 +4,13 @@
 //! `SerializationHeader.write*`.
 
 use crate::byte_sink::ByteSink;
-use crate::data::cell::{CellView, Liveness, NO_TTL};
+use crate::data::cell::{Cell, Liveness, Span};
 use crate::data::clustering::Kind;
-use crate::data::columns::write_subset;
+use crate::data::columns::{ColumnSet, write_subset};
 use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use crate::data::flags;
 use crate::data::layout::{ColumnLayout, Layout};
 use crate::data::plain_row::PlainRow;
-use crate::data::simple_row::SimpleCell;
 use crate::vint;
 
 /// Everything of a row that its flag bytes and the start of its body depend on.
@@ -137,6 +136,8 @@ const SHORT_COLUMNS: usize = 128;
 const SHORT_VALUE: usize = 16;
 /// Bytes that are copied word by word: most clusterings.
 const SHORT_CLUSTERING: usize = 16;
+/// Flags, timestamp, local deletion time, TTL and one length more, at their longest.
+const CELL_HEAD: usize = 1 + 4 * vint::MAX_LEN;
 /// Vints of less are two bytes long at most.
 const TWO_BYTES: u64 = 1 << 14;
 
@@ -152,6 +153,37 @@ fn put_short(out: &mut Vec<u8>, bytes: &[u8]) {
     }
     for byte in words.remainder() {
         out.push(*byte);
+    }
+}
+
+/// Puts a vint there. Returns where it ends.
+#[inline(always)]
+fn put_uvint_at(head: &mut [u8; CELL_HEAD], at: usize, value: u64) -> usize {
+    if value < 0x80 {
+        if let Some(byte) = head.get_mut(at) {
+            *byte = value as u8;
+        }
+        return at + 1;
+    }
+    let (encoded, len) = vint::encode(value);
+    if let Some(room) = head.get_mut(at..at + vint::MAX_LEN) {
+        room.copy_from_slice(&encoded);
+    }
+    at + len
+}
+
+/// Appends bytes of a row that mostly are few.
+#[inline(always)]
+fn put_span(out: &mut Vec<u8>, span: Span, row: &[u8]) {
+    let len = span.len();
+    match row.get(span.start()..).and_then(|rest| rest.first_chunk()) {
+        Some(short) if len <= SHORT_VALUE => {
+            let end = out.len() + len;
+            let short: &[u8; SHORT_VALUE] = short;
+            out.extend_from_slice(short);
+            out.truncate(end);
+        }
+        _ => out.extend_from_slice(span.of(row)),
     }
 }
 
@@ -246,10 +278,8 @@ impl Layout {
         if !liveness.is_expiring() {
             return [Some(timestamp), None, None];
         }
-        let of_int = |value: i32| i64::from(value) as u64;
-        let ttl = of_int(liveness.ttl.wrapping_sub(self.min_ttl));
-        let seconds = liveness.local_expiration_time;
-        let seconds = of_int(seconds.wrapping_sub(self.min_local_deletion_time) as i32);
+        let ttl = self.ttl_delta(liveness.ttl);
+        let seconds = self.seconds_delta(liveness.local_expiration_time);
         [Some(timestamp), Some(ttl), Some(seconds)]
     }
 
@@ -259,19 +289,28 @@ impl Layout {
         vint::write_unsigned(out, timestamp.wrapping_sub(self.min_timestamp) as u64);
     }
 
-    /// Appends a local deletion time as a delta, truncated to 32 bits and sign-extended.
+    /// A local deletion time as a delta, truncated to 32 bits and sign-extended.
+    #[inline(always)]
+    fn seconds_delta(&self, seconds: i64) -> u64 {
+        i64::from(seconds.wrapping_sub(self.min_local_deletion_time) as i32) as u64
+    }
+
+    /// A TTL as a delta.
+    #[inline(always)]
+    fn ttl_delta(&self, ttl: i32) -> u64 {
+        i64::from(ttl.wrapping_sub(self.min_ttl)) as u64
+    }
+
+    /// Appends a local deletion time as a delta.
     #[inline]
     pub fn put_local_deletion_time(&self, out: &mut Vec<u8>, seconds: i64) {
-        vint::write_unsigned32(
-            out,
-            seconds.wrapping_sub(self.min_local_deletion_time) as i32,
-        );
+        vint::write_unsigned(out, self.seconds_delta(seconds));
     }
 
     /// Appends a TTL as a delta.
     #[inline]
     pub fn put_ttl(&self, out: &mut Vec<u8>, ttl: i32) {
-        vint::write_unsigned32(out, ttl.wrapping_sub(self.min_ttl));
+        vint::write_unsigned(out, self.ttl_delta(ttl));
     }
 
     /// Appends the deletion time of a row, marker or complex column.
@@ -311,113 +350,82 @@ impl Layout {
         out.put_uvint(cell_count as u64);
     }
 
-    /// Appends one cell of `column`; `liveness` is that of the row as it is written.
-    #[inline]
+    /// Appends one cell of `column`; `liveness` is that of the row as it is written, `row` are the bytes that the
+    /// cell's path and value are in.
+    ///
+    /// Flags, times and what is short are put together in place, with copies of constant length: each is a few
+    /// instructions, one of another length is a call.
+    #[inline(always)]
     pub fn put_cell(
         &self,
         out: &mut Vec<u8>,
         column: &ColumnLayout,
         liveness: &Liveness,
-        cell: &CellView<'_>,
-    ) {
-        self.put_cell_times(out, liveness, cell);
-        if column.is_complex {
-            out.put_uvint(cell.path.len() as u64);
-            out.extend_from_slice(cell.path);
-        }
-        if !cell.value.is_empty() {
-            if column.is_complex || column.fixed_len.is_none() {
-                out.put_uvint(cell.value.len() as u64);
-            }
-            out.extend_from_slice(cell.value);
-        }
-    }
-
-    /// As [`Layout::put_cell`], of a cell of a simple column in the row at the start of `row`.
-    ///
-    /// # Panics
-    /// If the cell is another row's, which is longer than `row`.
-    #[inline(always)]
-    pub fn put_simple_cell(
-        &self,
-        out: &mut Vec<u8>,
-        column: &ColumnLayout,
-        liveness: &Liveness,
-        cell: &SimpleCell,
+        cell: &Cell,
         row: &[u8],
     ) {
-        let value = &row[cell.value_start as usize..];
-        let len = cell.value_len as usize;
-        let (Some(short), true, false) = (
-            value.first_chunk::<SHORT_VALUE>(),
-            len <= SHORT_VALUE,
-            cell.local_deletion_time != NO_DELETION_TIME || cell.ttl != NO_TTL,
-        ) else {
-            return self.put_cell(out, column, liveness, &cell.view(row));
-        };
-        // Made in place, with copies of constant length: each is a few instructions, one of another length is a
-        // call.
         let begin = out.len();
-        out.extend_from_slice(&[0; 2 + vint::MAX_LEN + SHORT_VALUE]);
-        let room = &mut out[begin..][..2 + vint::MAX_LEN + SHORT_VALUE];
+        out.extend_from_slice(&[0; CELL_HEAD]);
+        let Some(head) = out[begin..].first_chunk_mut::<CELL_HEAD>() else {
+            return;
+        };
+        let mut at = self.put_cell_times(head, liveness, cell);
+        let path_len = cell.path.len();
+        let value_len = cell.value.len();
+        if column.is_complex {
+            at = put_uvint_at(head, at, path_len as u64);
+            out.truncate(begin + at);
+            put_span(out, cell.path, row);
+            if value_len > 0 {
+                vint::write_unsigned(out, value_len as u64);
+            }
+        } else {
+            if value_len > 0 && column.fixed_len.is_none() {
+                at = put_uvint_at(head, at, value_len as u64);
+            }
+            out.truncate(begin + at);
+        }
+        put_span(out, cell.value, row);
+    }
+
+    /// Puts the flags of a cell, and those of its times that the row does not have. Returns where they end.
+    #[inline(always)]
+    fn put_cell_times(
+        &self,
+        head: &mut [u8; CELL_HEAD],
+        liveness: &Liveness,
+        cell: &Cell,
+    ) -> usize {
         let mut flag_byte = 0;
         let mut at = 1;
         if !liveness.is_empty() && cell.timestamp == liveness.timestamp {
             flag_byte |= flags::CELL_USE_ROW_TIMESTAMP;
         } else {
             let delta = cell.timestamp.wrapping_sub(self.min_timestamp) as u64;
-            let (encoded, delta_len) = vint::encode(delta);
-            room[at..at + vint::MAX_LEN].copy_from_slice(&encoded);
-            at += delta_len;
-        }
-        if len == 0 {
-            flag_byte |= flags::CELL_HAS_EMPTY_VALUE;
-        } else if column.fixed_len.is_none() {
-            // One byte is enough for it.
-            room[at] = len as u8;
-            at += 1;
-        }
-        room[0] = flag_byte;
-        room[at..at + SHORT_VALUE].copy_from_slice(short);
-        out.truncate(begin + at + len);
-    }
-
-    /// Appends the flags of a cell, and those of its times that the row does not have.
-    #[inline(always)]
-    fn put_cell_times(&self, out: &mut Vec<u8>, liveness: &Liveness, cell: &CellView<'_>) {
-        let mut flag_byte = 0;
-        let use_row_timestamp = !liveness.is_empty() && cell.timestamp == liveness.timestamp;
-        if use_row_timestamp {
-            flag_byte |= flags::CELL_USE_ROW_TIMESTAMP;
+            at = put_uvint_at(head, at, delta);
         }
         if cell.value.is_empty() {
             flag_byte |= flags::CELL_HAS_EMPTY_VALUE;
         }
-        let has_seconds = cell.local_deletion_time != NO_DELETION_TIME || cell.is_expiring();
-        let mut use_row_ttl = false;
-        if has_seconds {
-            if cell.is_expiring() {
-                flag_byte |= flags::CELL_IS_EXPIRING;
-                use_row_ttl = liveness.is_expiring()
-                    && cell.ttl == liveness.ttl
-                    && cell.local_deletion_time == liveness.local_expiration_time;
-                if use_row_ttl {
-                    flag_byte |= flags::CELL_USE_ROW_TTL;
-                }
-            } else {
+        if cell.local_deletion_time != NO_DELETION_TIME || cell.is_expiring() {
+            if !cell.is_expiring() {
                 flag_byte |= flags::CELL_IS_DELETED;
+                at = put_uvint_at(head, at, self.seconds_delta(cell.local_deletion_time));
+            } else {
+                flag_byte |= flags::CELL_IS_EXPIRING;
+                if liveness.is_expiring()
+                    && cell.ttl == liveness.ttl
+                    && cell.local_deletion_time == liveness.local_expiration_time
+                {
+                    flag_byte |= flags::CELL_USE_ROW_TTL;
+                } else {
+                    at = put_uvint_at(head, at, self.seconds_delta(cell.local_deletion_time));
+                    at = put_uvint_at(head, at, self.ttl_delta(cell.ttl));
+                }
             }
         }
-        out.push(flag_byte);
-        if !use_row_timestamp {
-            self.put_timestamp(out, cell.timestamp);
-        }
-        if has_seconds && !use_row_ttl {
-            self.put_local_deletion_time(out, cell.local_deletion_time);
-            if cell.is_expiring() {
-                self.put_ttl(out, cell.ttl);
-            }
-        }
+        head[0] = flag_byte;
+        at
     }
 
     /// Appends the static row of a partition that has none, where the table has static columns.
@@ -431,7 +439,7 @@ impl Layout {
             has_all_columns: false,
         };
         let frame = RowFrame::begin(out, &shape, &[], 0, 2);
-        write_subset(out, self.static_columns.len(), std::iter::empty());
+        write_subset(out, self.static_columns.len(), &ColumnSet::default());
         frame.end(out);
     }
 

@@ -24,8 +24,7 @@ pub struct ColumnLayout {
     pub(crate) plain_value: PlainValue,
 }
 
-/// How values of a column are framed in rows that [`PlainRow`](crate::data::plain_row::PlainRow) and
-/// [`SimpleRow`](crate::data::simple_row::SimpleRow) read.
+/// How values of a column are framed in rows that [`PlainRow`](crate::data::plain_row::PlainRow) reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlainValue {
     /// They have this length, which is not 0.

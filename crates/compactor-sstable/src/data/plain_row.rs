@@ -51,7 +51,7 @@ impl<'a> PlainRow<'a> {
 
     /// Reads the row at the start of `from_row`. `None` if it is another sort of row, is not written in
     /// Cassandra's canonical form, or is damaged: reading it as
-    /// [`RowBody`](crate::data::row::RowBody) tells what it is then.
+    /// [`RowRef`](crate::data::row::RowRef) tells what it is then.
     #[inline(always)]
     pub fn read(from_row: &'a [u8], head: &RowHead, layout: &Layout) -> Option<PlainRow<'a>> {
         if !PlainRow::may_have_flags(head.flags) {
@@ -59,7 +59,7 @@ impl<'a> PlainRow<'a> {
         }
         let bytes = from_row.get(..head.len)?;
         let mut pos = head.body_start;
-        let timestamp = deltas::timestamp(bytes, &mut pos, layout)?;
+        let timestamp = deltas::timestamp(bytes, &mut pos, layout).ok()?;
         if timestamp == NO_TIMESTAMP {
             return None;
         }
@@ -140,8 +140,8 @@ fn expiring_liveness(
     timestamp: i64,
     layout: &Layout,
 ) -> Option<Liveness> {
-    let ttl = deltas::ttl(bytes, pos, layout)?;
-    let seconds = deltas::seconds(bytes, pos, layout)?;
+    let ttl = deltas::ttl(bytes, pos, layout).ok()?;
+    let seconds = deltas::seconds(bytes, pos, layout).ok()?;
     let seconds = decode_local_deletion_time(seconds, ttl, layout.version);
     let liveness = Liveness::new(timestamp, ttl, seconds);
     (ttl > 0 && !liveness.is_expired()).then_some(liveness)

@@ -1,4 +1,4 @@
-//! The body of a row, read column by column.
+//! A row, read: what it has beside its cells first ([`RowStart`]), then its cells one after the other.
 //!
 //! ```text
 //! body    := [timestamp] [ttl, local deletion time] [deletion] [columns subset] column data*
@@ -11,413 +11,567 @@
 //!
 //! Source: `UnfilteredSerializer.deserializeRowBody`, `Cell.Serializer.deserialize`.
 
-use crate::data::cell::{CellView, Liveness, NO_TTL, decode_local_deletion_time};
-use crate::data::columns::PresentColumns;
+use std::ops::Range;
+
+use crate::data::cell::{Cell, Liveness, NO_TTL, Span, decode_local_deletion_time};
+use crate::data::columns::{LIST_FORM_FROM, PresentColumns};
 use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
+use crate::data::deltas;
 use crate::data::flags;
 use crate::data::layout::{ColumnLayout, Layout};
 use crate::data::parse::MAX_VALUE_LEN;
-use crate::data::unfiltered::{RowHead, delta_seconds};
-use crate::error::{Error, Result};
+use crate::data::row_fault::{Field, LEAST_CELL_LEN, Problem, RowFault};
+use crate::data::unfiltered::RowHead;
+use crate::error::Error;
 use crate::vint;
 
-/// A row's body, being read.
-///
-/// After [`RowBody::open`], call [`RowBody::next_column`] and for each column read its data:
-/// [`RowBody::simple_cell`], or [`RowBody::complex_header`] and as many
-/// [`RowBody::complex_cell`]s as it counts. Offsets in errors are relative to the row's first byte.
-///
-/// What Cassandra's reader drops is dropped here too (`BTreeRow.Builder`): liveness and cells that
-/// the row's own deletion covers, cells older than their column's own deletion, and a shadowable
-/// deletion older than the liveness.
-#[derive(Clone, Debug)]
-pub struct RowBody<'a> {
-    layout: &'a Layout,
-    columns: &'a [ColumnLayout],
-    bytes: &'a [u8],
-    pos: usize,
-    present: PresentColumns<'a>,
-    has_complex_deletion: bool,
-    /// Liveness as written, which cells may refer to.
-    written_liveness: Liveness,
-    /// Cells up to this timestamp are covered by the row's own deletion as written.
-    deleted_up_to: i64,
-    /// Cells of the current complex column before this timestamp are covered by its deletion.
-    complex_floor: i64,
+/// A row that was found.
+#[derive(Clone, Copy, Debug)]
+pub struct RowRef<'a> {
+    /// From the row's first byte on; may be longer than the row.
+    pub bytes: &'a [u8],
+    /// Where its parts lie.
+    pub head: &'a RowHead,
+    /// Layout of its SSTable.
+    pub layout: &'a Layout,
+}
+
+impl<'a> RowRef<'a> {
+    /// The serialized clustering, without kind or count.
+    #[inline(always)]
+    pub fn clustering_bytes(&self) -> &'a [u8] {
+        let clustering = self.head.clustering_start..self.head.clustering_end;
+        self.bytes.get(clustering).unwrap_or_default()
+    }
+
+    /// Length of the body without sizes, an estimate of what it will take when written.
+    #[inline(always)]
+    pub fn body_len(&self) -> usize {
+        self.head.len - self.head.body_start
+    }
+
+    /// The columns that it may have.
+    #[inline(always)]
+    fn columns(&self) -> &'a [ColumnLayout] {
+        self.layout.columns(self.head.is_static())
+    }
+
+    /// Reads what it has beside its cells.
+    ///
+    /// # Errors
+    /// Damage, which [`RowFault::describe`] explains.
+    pub fn start(&self) -> Result<RowStart, RowFault> {
+        let mut start = RowStart::EMPTY;
+        self.read_start(&mut start)?;
+        Ok(start)
+    }
+
+    /// As [`RowRef::start`], into where it is to stay: a result that holds it would be copied on its way, and
+    /// waited for since it is copied in other pieces than it was written in.
+    ///
+    /// # Errors
+    /// As [`RowRef::start`].
+    #[inline(always)]
+    pub fn read_start(&self, start: &mut RowStart) -> Result<(), RowFault> {
+        let bytes = self.bytes.get(..self.head.len).unwrap_or(self.bytes);
+        let mut reader = Reader {
+            bytes,
+            pos: self.head.body_start,
+            layout: self.layout,
+        };
+        reader.start(self.head, self.columns(), start)
+    }
+
+    /// Passes its cells to `sink`, in the order of their columns and paths, each as one of `version`.
+    ///
+    /// What Cassandra's reader drops is dropped here too (`BTreeRow.Builder`): cells that the row's own
+    /// deletion covers, and cells older than their column's own deletion.
+    ///
+    /// # Errors
+    /// Damage, which [`RowFault::describe`] explains.
+    #[inline(always)]
+    pub fn read_cells(
+        &self,
+        start: &RowStart,
+        version: u32,
+        sink: &mut impl CellSink,
+    ) -> Result<(), RowFault> {
+        let bytes = self.bytes.get(..self.head.len).unwrap_or(self.bytes);
+        let mut reader = Reader {
+            bytes,
+            pos: start.cells_start,
+            layout: self.layout,
+        };
+        let columns = self.columns();
+        if columns.len() < LIST_FORM_FROM {
+            let mut left = start.present;
+            while left != 0 {
+                let index = left.trailing_zeros() as usize;
+                left &= left - 1;
+                let Some(column) = columns.get(index) else {
+                    break;
+                };
+                reader.column(start, index, column, version, sink)?;
+            }
+        } else {
+            reader.listed_columns(start, columns, version, sink)?;
+        }
+        match reader.pos == bytes.len() {
+            true => Ok(()),
+            false => Err(reader.fault(Problem::Left, Field::Body, reader.pos)),
+        }
+    }
+
+    /// Reads all of it, into memory that is used again.
+    ///
+    /// # Errors
+    /// Damage, relative to the row's first byte.
+    pub fn read_into(&self, content: &mut RowContent) -> Result<(), Error> {
+        content.columns.clear();
+        content.cells.clear();
+        let read = self.start().and_then(|start| {
+            content.start = start;
+            self.read_cells(&start, 0, content)
+        });
+        read.map_err(|fault| fault.describe(self))
+    }
+
+    /// Reads all of it.
+    ///
+    /// # Errors
+    /// Damage, relative to the row's first byte.
+    pub fn read(&self) -> Result<RowContent, Error> {
+        let mut content = RowContent::default();
+        self.read_into(&mut content)?;
+        Ok(content)
+    }
+}
+
+/// What a row has beside its cells.
+#[derive(Clone, Copy, Debug)]
+pub struct RowStart {
     /// Primary-key liveness, empty where the row's own deletion covers it.
     pub liveness: Liveness,
     /// Row deletion.
     pub deletion: DeletionTime,
     /// The row deletion goes when newer liveness comes (materialized views before 4.0).
     pub is_shadowable: bool,
+    has_complex_deletion: bool,
+    /// Liveness as written, which cells may refer to.
+    written: Liveness,
+    /// Cells up to this timestamp are covered by the row's own deletion as written.
+    deleted_up_to: i64,
+    /// Columns that are present, a bit each, where there are less than [`LIST_FORM_FROM`]; otherwise
+    /// whether there is any.
+    present: u64,
+    /// The subset of columns, if there is one, and then the cells.
+    subset: Option<u32>,
+    cells_start: usize,
 }
 
-impl<'a> RowBody<'a> {
-    /// Reads liveness, deletion and columns subset of the row at the start of `bytes`.
-    ///
-    /// # Errors
-    /// Corruption if the body ends early or a value is out of range.
+impl RowStart {
+    /// Nothing at all.
+    pub const EMPTY: RowStart = RowStart {
+        liveness: Liveness::EMPTY,
+        deletion: DeletionTime::LIVE,
+        is_shadowable: false,
+        has_complex_deletion: false,
+        written: Liveness::EMPTY,
+        deleted_up_to: i64::MIN,
+        present: 0,
+        subset: None,
+        cells_start: 0,
+    };
+
+    /// Some column is present, be it covered by the row's own deletion.
     #[inline]
-    pub fn open(bytes: &'a [u8], head: &RowHead, layout: &'a Layout) -> Result<RowBody<'a>> {
-        let mut body = RowBody::unread(bytes, head, layout);
-        body.read_start(head)?;
-        Ok(body)
+    pub fn has_columns(&self) -> bool {
+        self.present != 0
     }
 
-    /// The same without anything read, for [`RowBody::read_start`] to do so where the body is to stay: it is
-    /// large, and a result that holds one is copied on its way.
-    #[inline]
-    pub fn unread(bytes: &'a [u8], head: &RowHead, layout: &'a Layout) -> RowBody<'a> {
-        let columns = layout.columns(head.is_static());
-        RowBody {
-            layout,
-            columns,
-            bytes: bytes.get(..head.len).unwrap_or(bytes),
-            pos: head.body_start,
-            present: PresentColumns::all(columns.len()),
-            has_complex_deletion: head.flags & flags::HAS_COMPLEX_DELETION != 0,
-            written_liveness: Liveness::EMPTY,
-            deleted_up_to: i64::MIN,
-            complex_floor: i64::MIN,
-            liveness: Liveness::EMPTY,
-            deletion: DeletionTime::LIVE,
-            is_shadowable: false,
+    /// The row holds nothing: no liveness, deletion or column.
+    pub fn is_empty(&self) -> bool {
+        self.liveness.is_empty() && self.deletion.is_live() && !self.has_columns()
+    }
+}
+
+/// Takes the cells of a row.
+pub trait CellSink {
+    /// The cell of a simple column, by its index in the header.
+    fn simple(&mut self, column: usize, cell: Cell);
+
+    /// A complex column begins; its deletion may be live.
+    fn complex(&mut self, column: usize, deletion: DeletionTime);
+
+    /// A cell of the complex column that has begun.
+    fn element(&mut self, cell: Cell);
+}
+
+/// All of a row.
+#[derive(Clone, Debug)]
+pub struct RowContent {
+    /// What it has beside its cells.
+    pub start: RowStart,
+    columns: Vec<ColumnPart>,
+    cells: Vec<Cell>,
+}
+
+/// A column of a row, its cells by their index.
+#[derive(Clone, Debug)]
+struct ColumnPart {
+    index: usize,
+    deletion: DeletionTime,
+    cells: Range<usize>,
+}
+
+/// A column of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnContent<'a> {
+    /// Its index in the header.
+    pub index: usize,
+    /// Deletion of a complex column.
+    pub deletion: DeletionTime,
+    /// Its cells: one of a simple column.
+    pub cells: &'a [Cell],
+}
+
+impl Default for RowContent {
+    fn default() -> RowContent {
+        RowContent {
+            start: RowStart::EMPTY,
+            columns: Vec::new(),
+            cells: Vec::new(),
+        }
+    }
+}
+
+impl RowContent {
+    /// The columns that have something which the row's own deletions leave, and all complex ones.
+    pub fn columns(&self) -> impl Iterator<Item = ColumnContent<'_>> {
+        self.columns.iter().map(|column| ColumnContent {
+            index: column.index,
+            deletion: column.deletion,
+            cells: self.cells.get(column.cells.clone()).unwrap_or_default(),
+        })
+    }
+}
+
+impl CellSink for RowContent {
+    fn simple(&mut self, column: usize, cell: Cell) {
+        self.complex(column, DeletionTime::LIVE);
+        self.element(cell);
+    }
+
+    fn complex(&mut self, column: usize, deletion: DeletionTime) {
+        let end = self.cells.len();
+        self.columns.push(ColumnPart {
+            index: column,
+            deletion,
+            cells: end..end,
+        });
+    }
+
+    fn element(&mut self, cell: Cell) {
+        self.cells.push(cell);
+        if let Some(column) = self.columns.last_mut() {
+            column.cells.end += 1;
+        }
+    }
+}
+
+/// Reads the body of a row.
+struct Reader<'a> {
+    /// The row.
+    bytes: &'a [u8],
+    pos: usize,
+    layout: &'a Layout,
+}
+
+impl<'a> Reader<'a> {
+    #[inline(always)]
+    fn fault(&self, problem: Problem, field: Field, at: usize) -> RowFault {
+        RowFault {
+            field,
+            problem,
+            at: at as u32,
         }
     }
 
-    /// Reads liveness, deletion and columns subset of a body of which nothing was read; `head` is its own.
-    ///
-    /// # Errors
-    /// As [`RowBody::open`].
-    #[inline]
-    pub fn read_start(&mut self, head: &RowHead) -> Result<()> {
+    #[inline(always)]
+    fn start(
+        &mut self,
+        head: &RowHead,
+        columns: &[ColumnLayout],
+        start: &mut RowStart,
+    ) -> Result<(), RowFault> {
+        start.has_complex_deletion = head.flags & flags::HAS_COMPLEX_DELETION != 0;
+        start.liveness = Liveness::EMPTY;
+        start.written = Liveness::EMPTY;
         if head.flags & flags::HAS_TIMESTAMP != 0 {
-            let timestamp = self.timestamp("row.timestamp")?;
-            self.written_liveness.timestamp = timestamp;
+            let timestamp = self.timestamp(Field::Timestamp)?;
+            let mut written = Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME);
             if head.flags & flags::HAS_TTL != 0 {
-                let ttl = self.ttl("row.ttl")?;
-                let seconds = self.seconds("row.local_deletion_time")?;
+                let ttl = self.ttl(Field::Ttl)?;
+                let seconds = self.seconds(Field::LocalDeletionTime)?;
                 let seconds = decode_local_deletion_time(seconds, ttl, self.layout.version);
-                self.written_liveness = Liveness::new(timestamp, ttl, seconds);
-            } else if !self.layout.stated.may_live() && !self.written_liveness.is_empty() {
-                return Err(live_beyond("row.timestamp", self.pos));
+                written = Liveness::new(timestamp, ttl, seconds);
+            } else if !self.layout.stated.may_live() && !written.is_empty() {
+                return Err(self.fault(Problem::Live, Field::Timestamp, self.pos));
             }
+            start.written = written;
             // Even no deletion deletes the timestamp that means none (`DeletionTime.deletes`).
-            if !self.written_liveness.is_empty() {
-                self.liveness = self.written_liveness;
+            if !written.is_empty() {
+                start.liveness = written;
             }
         }
+        start.deletion = DeletionTime::LIVE;
+        start.is_shadowable = false;
+        start.deleted_up_to = i64::MIN;
         if head.flags & flags::HAS_DELETION != 0 {
-            self.deletion = self.deletion_time("row.deletion")?;
-            self.is_shadowable = head.extended_flags & flags::HAS_SHADOWABLE_DELETION != 0;
-            self.deleted_up_to = self.deletion.marked_for_delete_at;
-            if self.deletion.deletes(self.liveness.timestamp) {
-                self.liveness = Liveness::EMPTY;
+            let at = self.pos;
+            let deletion = deltas::deletion_time(self.bytes, &mut self.pos, self.layout)
+                .map_err(|problem| self.deletion_fault(problem, Field::Deletion, at))?;
+            start.deletion = deletion;
+            start.is_shadowable = head.extended_flags & flags::HAS_SHADOWABLE_DELETION != 0;
+            start.deleted_up_to = deletion.marked_for_delete_at;
+            if deletion.deletes(start.liveness.timestamp) {
+                start.liveness = Liveness::EMPTY;
             }
-            if self.is_shadowable && self.liveness.timestamp > self.deletion.marked_for_delete_at {
-                self.deletion = DeletionTime::LIVE;
-                self.is_shadowable = false;
+            if start.is_shadowable && start.liveness.timestamp > deletion.marked_for_delete_at {
+                start.deletion = DeletionTime::LIVE;
+                start.is_shadowable = false;
             }
         }
-        if head.flags & flags::HAS_ALL_COLUMNS == 0 {
-            self.present = PresentColumns::parse(self.bytes, &mut self.pos, self.columns.len())?;
+        let has_all = head.flags & flags::HAS_ALL_COLUMNS != 0;
+        start.subset = None;
+        if columns.len() < LIST_FORM_FROM {
+            let mut present = (1u64 << columns.len()) - 1;
+            if !has_all {
+                let at = self.pos;
+                let missing = self.uvint(Field::Columns)?;
+                if missing & !present != 0 {
+                    return Err(self.fault(Problem::Subset, Field::Columns, at));
+                }
+                present &= !missing;
+            }
+            start.present = present;
+        } else {
+            start.present = 1;
+            if !has_all {
+                let at = self.pos;
+                let subset = PresentColumns::parse(self.bytes, &mut self.pos, columns.len())
+                    .map_err(|_| self.fault(Problem::Subset, Field::Columns, at))?;
+                start.present = u64::from(subset.remaining() > 0);
+                start.subset = Some(at as u32);
+            }
+        }
+        start.cells_start = self.pos;
+        Ok(())
+    }
+
+    /// The columns of a header that has too many for a bit each.
+    #[inline(never)]
+    fn listed_columns(
+        &mut self,
+        start: &RowStart,
+        columns: &[ColumnLayout],
+        version: u32,
+        sink: &mut impl CellSink,
+    ) -> Result<(), RowFault> {
+        let present = match start.subset {
+            None => PresentColumns::all(columns.len()),
+            Some(at) => {
+                let mut pos = at as usize;
+                PresentColumns::parse(self.bytes, &mut pos, columns.len())
+                    .map_err(|_| self.fault(Problem::Subset, Field::Columns, at as usize))?
+            }
+        };
+        for index in present {
+            let Some(column) = columns.get(index) else {
+                break;
+            };
+            self.column(start, index, column, version, sink)?;
         }
         Ok(())
     }
 
-    /// True, before any column was read, if the row holds nothing: no liveness, deletion or column.
-    pub fn is_empty(&self) -> bool {
-        self.liveness.is_empty() && self.deletion.is_live() && self.present.remaining() == 0
-    }
-
-    /// Columns that have not been returned by [`RowBody::next_column`] yet.
-    #[inline]
-    pub fn present(&self) -> &PresentColumns<'a> {
-        &self.present
-    }
-
-    /// Moves to the next column present and returns its index in the header, or checks that the
-    /// body ends here.
-    ///
-    /// # Errors
-    /// Corruption if bytes are left behind the last column.
-    #[inline]
-    pub fn next_column(&mut self) -> Result<Option<usize>> {
-        let next = self.present.next();
-        if next.is_none() && self.pos != self.bytes.len() {
-            return Err(self.corrupt(
-                "row.body",
-                "the end of the row",
-                format!("{} bytes left", self.bytes.len() - self.pos),
-            ));
+    #[inline(always)]
+    fn column(
+        &mut self,
+        start: &RowStart,
+        index: usize,
+        column: &ColumnLayout,
+        version: u32,
+        sink: &mut impl CellSink,
+    ) -> Result<(), RowFault> {
+        if column.is_complex {
+            return self.complex(start, index, column, version, sink);
         }
-        Ok(next)
+        let cell = self.cell(start, column.fixed_len, false, version)?;
+        if cell.timestamp > start.deleted_up_to {
+            sink.simple(index, cell);
+        }
+        Ok(())
     }
 
-    /// The layout of column `index` of this row's kind.
-    ///
-    /// # Panics
-    /// If `index` did not come from [`RowBody::next_column`].
     #[inline]
-    pub fn column(&self, index: usize) -> &'a ColumnLayout {
-        &self.columns[index]
-    }
-
-    /// Reads the cell of a simple column; `None` if the row's own deletion covers it.
-    ///
-    /// # Errors
-    /// Corruption if the body ends early or a value is out of range.
-    #[inline]
-    pub fn simple_cell(&mut self, column: &ColumnLayout) -> Result<Option<CellView<'a>>> {
-        let cell = self.cell(column.fixed_len, false)?;
-        Ok((cell.timestamp > self.deleted_up_to).then_some(cell))
-    }
-
-    /// Reads the deletion and number of cells of a complex column.
-    ///
-    /// # Errors
-    /// Corruption if the count cannot fit the rest of the row.
-    #[inline]
-    pub fn complex_header(&mut self) -> Result<(DeletionTime, usize)> {
+    fn complex(
+        &mut self,
+        start: &RowStart,
+        index: usize,
+        column: &ColumnLayout,
+        version: u32,
+        sink: &mut impl CellSink,
+    ) -> Result<(), RowFault> {
         let mut deletion = DeletionTime::LIVE;
-        if self.has_complex_deletion {
-            deletion = self.deletion_time("row.complex_deletion")?;
+        if start.has_complex_deletion {
+            let at = self.pos;
+            deletion = deltas::deletion_time(self.bytes, &mut self.pos, self.layout)
+                .map_err(|problem| self.deletion_fault(problem, Field::ComplexDeletion, at))?;
             // Columns without a deletion write LIVE in rows where another has one, in a form that
             // decodes to other seconds (CASSANDRA-21333); the timestamp tells.
-            if deletion.marked_for_delete_at == i64::MIN {
+            if deletion.marked_for_delete_at == DeletionTime::LIVE.marked_for_delete_at {
                 deletion = DeletionTime::LIVE;
             }
         }
-        self.complex_floor = deletion.marked_for_delete_at;
         let at = self.pos;
-        let count = self.uvint("row.complex_column.cell_count")?;
-        // A cell takes two bytes at least: flags and the length of its path.
-        let limit = (self.bytes.len() - self.pos) / 2;
-        if count > limit as u64 {
-            self.pos = at;
-            return Err(self.corrupt(
-                "row.complex_column.cell_count",
-                &format!("at most {limit}, what the row has room for"),
-                count.to_string(),
-            ));
+        let count = self.uvint(Field::CellCount)?;
+        if count > ((self.bytes.len() - self.pos) / LEAST_CELL_LEN) as u64 {
+            return Err(self.fault(Problem::Count, Field::CellCount, at));
         }
-        Ok((deletion, count as usize))
+        sink.complex(index, deletion);
+        let mut previous: Option<Span> = None;
+        for _ in 0..count {
+            let cell = self.cell(start, None, true, version)?;
+            if cell.timestamp <= start.deleted_up_to
+                || cell.timestamp < deletion.marked_for_delete_at
+            {
+                continue;
+            }
+            let (path, bytes) = (cell.path, self.bytes);
+            if previous.is_some_and(|p| {
+                let order = column.cql_type.compare_paths(p.of(bytes), path.of(bytes));
+                !order.is_lt()
+            }) {
+                return Err(self.fault(Problem::Order, Field::CellPath, path.start()));
+            }
+            previous = Some(path);
+            sink.element(cell);
+        }
+        Ok(())
     }
 
-    /// Reads one cell of a complex column. Its value is framed by the column's own type, which is of
-    /// variable length. `None` if a deletion of the row itself covers it.
-    ///
-    /// # Errors
-    /// Corruption if the body ends early or a value is out of range.
-    #[inline]
-    pub fn complex_cell(&mut self) -> Result<Option<CellView<'a>>> {
-        let cell = self.cell(None, true)?;
-        let is_covered =
-            cell.timestamp <= self.deleted_up_to || cell.timestamp < self.complex_floor;
-        Ok((!is_covered).then_some(cell))
-    }
-
+    /// Values in complex columns are framed by the column's own type, which is of variable length.
     #[inline(always)]
-    fn cell(&mut self, fixed_len: Option<u32>, has_path: bool) -> Result<CellView<'a>> {
+    fn cell(
+        &mut self,
+        start: &RowStart,
+        fixed_len: Option<u32>,
+        has_path: bool,
+        version: u32,
+    ) -> Result<Cell, RowFault> {
+        const DIES: u8 = flags::CELL_IS_DELETED | flags::CELL_IS_EXPIRING | flags::CELL_USE_ROW_TTL;
         let Some(&flag_byte) = self.bytes.get(self.pos) else {
-            return Err(self.short("row.cell.flags"));
+            return Err(self.fault(Problem::Short, Field::CellFlags, self.pos));
         };
         self.pos += 1;
-        let timestamp = if flag_byte & flags::CELL_USE_ROW_TIMESTAMP != 0 {
-            self.written_liveness.timestamp
-        } else {
-            self.timestamp("row.cell.timestamp")?
+        let timestamp = match flag_byte & flags::CELL_USE_ROW_TIMESTAMP {
+            0 => self.timestamp(Field::CellTimestamp)?,
+            _ => start.written.timestamp,
         };
         let (mut local_deletion_time, mut ttl) = (NO_DELETION_TIME, NO_TTL);
-        if flag_byte & (flags::CELL_IS_DELETED | flags::CELL_IS_EXPIRING | flags::CELL_USE_ROW_TTL)
-            != 0
-        {
+        if flag_byte & DIES != 0 {
             if flag_byte & flags::CELL_USE_ROW_TTL != 0 {
-                local_deletion_time = self.written_liveness.local_expiration_time;
-                ttl = self.written_liveness.ttl;
+                local_deletion_time = start.written.local_expiration_time;
+                ttl = start.written.ttl;
             } else {
-                local_deletion_time = self.seconds("row.cell.local_deletion_time")?;
+                local_deletion_time = self.seconds(Field::CellLocalDeletionTime)?;
                 if flag_byte & flags::CELL_IS_EXPIRING != 0 {
-                    ttl = self.ttl("row.cell.ttl")?;
+                    ttl = self.ttl(Field::CellTtl)?;
                 }
             }
             local_deletion_time =
                 decode_local_deletion_time(local_deletion_time, ttl, self.layout.version);
         } else if !self.layout.stated.may_live() {
-            return Err(live_beyond("row.cell.flags", self.pos));
+            return Err(self.fault(Problem::Live, Field::CellFlags, self.pos));
         }
-        let path = if has_path {
-            self.bytes_v("row.cell.path_length")?
-        } else {
-            &[]
+        let path = match has_path {
+            true => self.with_length(Field::CellPathLength)?,
+            false => Span::EMPTY,
         };
         let value = if flag_byte & flags::CELL_HAS_EMPTY_VALUE != 0 {
-            &[]
+            Span::EMPTY
         } else if let Some(len) = fixed_len {
-            self.take(len as usize, "row.cell.value")?
+            if len as usize > self.bytes.len() - self.pos {
+                return Err(self.fault(Problem::Short, Field::CellValue, self.pos));
+            }
+            self.take(len)
         } else {
-            self.bytes_v("row.cell.value_length")?
+            self.with_length(Field::CellValueLength)?
         };
-        Ok(CellView {
+        Ok(Cell {
             timestamp,
             local_deletion_time,
             ttl,
             path,
             value,
+            version,
         })
     }
 
     #[inline(always)]
-    fn uvint(&mut self, structure: &'static str) -> Result<u64> {
+    fn take(&mut self, len: u32) -> Span {
+        let span = Span::new(self.pos as u32, len);
+        self.pos += len as usize;
+        span
+    }
+
+    #[inline(always)]
+    fn with_length(&mut self, field: Field) -> Result<Span, RowFault> {
+        let at = self.pos;
+        let len = self.uvint(field)?;
+        if len > MAX_VALUE_LEN as u64 || len > (self.bytes.len() - self.pos) as u64 {
+            return Err(self.fault(Problem::Length, field, at));
+        }
+        Ok(self.take(len as u32))
+    }
+
+    #[inline(always)]
+    fn uvint(&mut self, field: Field) -> Result<u64, RowFault> {
         match vint::read_unsigned(self.bytes, &mut self.pos) {
             Some(value) => Ok(value),
-            None => Err(self.short(structure)),
+            None => Err(self.fault(Problem::Short, field, self.pos)),
         }
     }
 
     #[inline(always)]
-    fn timestamp(&mut self, structure: &'static str) -> Result<i64> {
+    fn timestamp(&mut self, field: Field) -> Result<i64, RowFault> {
         let at = self.pos;
-        let delta = self.uvint(structure)?;
-        let timestamp = self.layout.min_timestamp.wrapping_add(delta as i64);
-        if self.layout.timestamp_deltas.contains(delta) {
-            Ok(timestamp)
-        } else {
-            no_deletion_or_beyond(structure, at, timestamp)
-        }
-    }
-
-    #[inline]
-    fn delta32(&mut self, structure: &'static str) -> Result<i64> {
-        let at = self.pos;
-        let raw = self.uvint(structure)?;
-        delta_seconds(raw).ok_or_else(|| {
-            Error::corrupt(structure, at as u64, "a delta of 32 bits", raw.to_string())
-        })
-    }
-
-    #[inline]
-    fn seconds(&mut self, structure: &'static str) -> Result<i64> {
-        let at = self.pos;
-        let seconds = self.delta32(structure)? + self.layout.min_local_deletion_time;
-        match self.layout.stated.has_deletion_time(seconds) {
-            true => Ok(seconds),
-            false => Err(deletion_time_beyond(structure, at, seconds)),
-        }
-    }
-
-    #[inline]
-    fn ttl(&mut self, structure: &'static str) -> Result<i32> {
-        let at = self.pos;
-        // Java adds with overflow; a negative sum is refused either way.
-        let ttl = (self.delta32(structure)? as i32).wrapping_add(self.layout.min_ttl);
-        if ttl < 0 {
-            return Err(Error::corrupt(
-                structure,
-                at as u64,
-                "0 or more",
-                ttl.to_string(),
-            ));
-        }
-        if !self.layout.stated.has_ttl(ttl) {
-            return Err(Error::corrupt(
-                structure,
-                at as u64,
-                "a TTL between the least and the greatest in Statistics.db",
-                ttl.to_string(),
-            ));
-        }
-        Ok(ttl)
-    }
-
-    #[inline]
-    fn deletion_time(&mut self, structure: &'static str) -> Result<DeletionTime> {
-        let marked_for_delete_at = self.timestamp(structure)?;
-        let is_live = marked_for_delete_at == DeletionTime::LIVE.marked_for_delete_at;
-        let seconds = match is_live {
-            true => self.delta32(structure)? + self.layout.min_local_deletion_time,
-            false => self.seconds(structure)?,
-        };
-        Ok(DeletionTime::build(marked_for_delete_at, seconds))
+        let timestamp = deltas::timestamp(self.bytes, &mut self.pos, self.layout);
+        timestamp.map_err(|problem| self.fault(problem, field, at))
     }
 
     #[inline(always)]
-    fn take(&mut self, len: usize, structure: &'static str) -> Result<&'a [u8]> {
-        match self.bytes.get(self.pos..).and_then(|rest| rest.get(..len)) {
-            Some(taken) => {
-                self.pos += len;
-                Ok(taken)
-            }
-            None => Err(self.short(structure)),
-        }
+    fn seconds(&mut self, field: Field) -> Result<i64, RowFault> {
+        let at = self.pos;
+        let seconds = deltas::seconds(self.bytes, &mut self.pos, self.layout);
+        seconds.map_err(|problem| self.fault(problem, field, at))
     }
 
     #[inline(always)]
-    fn bytes_v(&mut self, structure: &'static str) -> Result<&'a [u8]> {
+    fn ttl(&mut self, field: Field) -> Result<i32, RowFault> {
         let at = self.pos;
-        let len = self.uvint(structure)?;
-        if len > MAX_VALUE_LEN as u64 || len > (self.bytes.len() - self.pos) as u64 {
-            return Err(self.bad_len(structure, at, len));
+        let ttl = deltas::ttl(self.bytes, &mut self.pos, self.layout);
+        ttl.map_err(|problem| self.fault(problem, field, at))
+    }
+
+    /// A deletion that began at `at`: its seconds come second.
+    #[cold]
+    fn deletion_fault(&self, problem: Problem, field: Field, at: usize) -> RowFault {
+        let mut seconds_at = at;
+        if matches!(problem, Problem::Delta | Problem::DeletionTime) {
+            let _ = vint::read_unsigned(self.bytes, &mut seconds_at);
         }
-        self.take(len as usize, structure)
+        self.fault(problem, field, seconds_at)
     }
-
-    #[cold]
-    fn bad_len(&self, structure: &'static str, at: usize, found: u64) -> Error {
-        let limit = (self.bytes.len() - self.pos).min(MAX_VALUE_LEN);
-        Error::corrupt(
-            structure,
-            at as u64,
-            format!("at most {limit} bytes"),
-            found.to_string(),
-        )
-    }
-
-    #[cold]
-    fn corrupt(&self, structure: &'static str, expected: &str, found: String) -> Error {
-        Error::corrupt(structure, self.pos as u64, expected, found)
-    }
-
-    #[cold]
-    fn short(&self, structure: &'static str) -> Error {
-        self.corrupt(structure, "more bytes", "the end of the row".to_owned())
-    }
-}
-
-/// A timestamp that the statistics do not cover: only a complex column without a deletion has one.
-#[cold]
-fn live_beyond(structure: &'static str, at: usize) -> Error {
-    Error::corrupt(
-        structure,
-        at as u64,
-        "only data that expires, by max_local_deletion_time in Statistics.db",
-        "data without a TTL",
-    )
-}
-
-#[cold]
-pub(super) fn deletion_time_beyond(structure: &'static str, at: usize, seconds: i64) -> Error {
-    Error::corrupt(
-        structure,
-        at as u64,
-        "a local deletion time between the least and the greatest in Statistics.db",
-        seconds.to_string(),
-    )
-}
-
-#[cold]
-pub(super) fn no_deletion_or_beyond(
-    structure: &'static str,
-    at: usize,
-    timestamp: i64,
-) -> Result<i64> {
-    if timestamp == DeletionTime::LIVE.marked_for_delete_at {
-        return Ok(timestamp);
-    }
-    Err(Error::corrupt(
-        structure,
-        at as u64,
-        "a timestamp between the least and the greatest in Statistics.db",
-        timestamp.to_string(),
-    ))
 }

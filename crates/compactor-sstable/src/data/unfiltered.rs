@@ -12,10 +12,11 @@
 
 use crate::data::clustering::{Kind, ValueSpan};
 use crate::data::deletion_time::DeletionTime;
+use crate::data::deltas;
 use crate::data::flags;
 use crate::data::layout::Layout;
 use crate::data::parse::{MAX_BODY_LEN, Parse, Stop};
-use crate::data::row::{deletion_time_beyond, no_deletion_or_beyond};
+use crate::data::row_fault::Problem;
 use crate::error::Error;
 use crate::vint;
 
@@ -70,8 +71,77 @@ pub struct MarkerHead {
     pub close: DeletionTime,
     /// The deletion that starts here; live for a bound that closes.
     pub open: DeletionTime,
+    /// Behind the kind, which is the first byte of the bound.
+    pub bound_start: usize,
+    /// Behind the last byte of the bound.
+    pub bound_end: usize,
     /// Length of the whole marker.
     pub len: usize,
+}
+
+/// Why no row was found. [`parse_head`] and [`parse_static_head`] turn it into what they return: a result
+/// that may hold an error has many forms and comes by way of memory, which takes longer than finding a short row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Halt {
+    /// The end of the partition, a marker, or a static row among others.
+    NoRow,
+    /// The bytes end inside the head.
+    Incomplete,
+    /// The clustering is damaged, or the bytes end inside it.
+    Clustering,
+    /// The body is longer than the bytes, or than any may be.
+    BodySize,
+    /// The body ends inside the size of the unfiltered before.
+    PreviousSize,
+}
+
+/// The row at the start of `bytes`, if there is one, whole and sound; its clustering values are added to
+/// `spans`. Of anything else [`parse_head`] tells what it is.
+#[inline(always)]
+pub fn whole_row(bytes: &[u8], layout: &Layout, spans: &mut Vec<ValueSpan>) -> Option<RowHead> {
+    row_at(bytes, layout, false, spans).ok()
+}
+
+#[inline(always)]
+fn row_at(
+    bytes: &[u8],
+    layout: &Layout,
+    is_static: bool,
+    spans: &mut Vec<ValueSpan>,
+) -> Result<RowHead, Halt> {
+    let flag_byte = *bytes.first().ok_or(Halt::Incomplete)?;
+    if flag_byte & (flags::END_OF_PARTITION | flags::IS_MARKER) != 0 {
+        return Err(Halt::NoRow);
+    }
+    let (mut extended_flags, mut pos) = (0, 1);
+    if flag_byte & flags::EXTENSION_FLAG != 0 {
+        extended_flags = *bytes.get(1).ok_or(Halt::Incomplete)?;
+        pos = 2;
+    }
+    if (extended_flags & flags::IS_STATIC != 0) != is_static {
+        return Err(Halt::NoRow);
+    }
+    let clustering_start = pos;
+    if !is_static {
+        let appended = layout.clustering.append_row(bytes, &mut pos, spans);
+        appended.map_err(|_| Halt::Clustering)?;
+    }
+    let clustering_end = pos;
+    let body_size = vint::read_unsigned(bytes, &mut pos).ok_or(Halt::Incomplete)?;
+    if body_size > MAX_BODY_LEN || body_size > (bytes.len() - pos) as u64 {
+        return Err(Halt::BodySize);
+    }
+    let len = pos + body_size as usize;
+    // It is counted in the body's size; nobody reads its value.
+    vint::read_unsigned(&bytes[..len], &mut pos).ok_or(Halt::PreviousSize)?;
+    Ok(RowHead {
+        flags: flag_byte,
+        extended_flags,
+        clustering_start,
+        clustering_end,
+        body_start: pos,
+        len,
+    })
 }
 
 /// Parses the unfiltered at the start of `bytes`; clustering values go to `spans`.
@@ -81,75 +151,37 @@ pub struct MarkerHead {
 ///
 /// # Errors
 /// [`Stop::Incomplete`] until the whole unfiltered, body included, is in `bytes`.
-#[inline]
 pub fn parse_head(
     bytes: &[u8],
     layout: &Layout,
     file_remaining: u64,
     spans: &mut Vec<ValueSpan>,
 ) -> Parse<UnfilteredHead> {
+    spans.clear();
+    let halt = match row_at(bytes, layout, false, spans) {
+        Ok(head) => return Ok(UnfilteredHead::Row(head)),
+        Err(halt) => halt,
+    };
     let flag_byte = *bytes.first().ok_or(Stop::Incomplete)?;
-    if flag_byte & (flags::END_OF_PARTITION | flags::IS_MARKER | flags::EXTENSION_FLAG) == 0 {
-        return parse_row(bytes, layout, file_remaining, spans, flag_byte, 0, 1);
-    }
     if flag_byte & flags::END_OF_PARTITION != 0 {
         return Ok(UnfilteredHead::EndOfPartition);
     }
-    let (extended, pos) = if flag_byte & flags::EXTENSION_FLAG != 0 {
-        (*bytes.get(1).ok_or(Stop::Incomplete)?, 2)
-    } else {
-        (0, 1)
-    };
+    let start = 1 + usize::from(flag_byte & flags::EXTENSION_FLAG != 0);
     if flag_byte & flags::IS_MARKER != 0 {
-        return parse_marker(bytes, layout, spans, pos);
+        return match bytes.len() < start {
+            true => Err(Stop::Incomplete),
+            false => parse_marker(bytes, layout, spans, start),
+        };
     }
-    if extended & flags::IS_STATIC != 0 {
+    if halt == Halt::NoRow {
         return Err(corrupt(
             "row.extended_flags",
             1,
             "no static flag behind the static row",
-            format!("{extended:#04x}"),
+            format!("{:#04x}", bytes.get(1).copied().unwrap_or_default()),
         ));
     }
-    parse_row(
-        bytes,
-        layout,
-        file_remaining,
-        spans,
-        flag_byte,
-        extended,
-        pos,
-    )
-}
-
-/// The row at the start of `bytes`, if there is one, without a second flag byte, whole and sound; its
-/// clustering values are added to `spans`. Of anything else [`parse_head`] tells what it is; of such a
-/// row it tells the same. Its result has many forms and comes by way of memory, which takes longer than
-/// the parsing of a short row.
-#[inline(always)]
-pub fn whole_row(bytes: &[u8], layout: &Layout, spans: &mut Vec<ValueSpan>) -> Option<RowHead> {
-    let flag_byte = *bytes.first()?;
-    if flag_byte & (flags::END_OF_PARTITION | flags::IS_MARKER | flags::EXTENSION_FLAG) != 0 {
-        return None;
-    }
-    let clustering_start = 1;
-    let mut pos = clustering_start;
-    layout.clustering.append_row(bytes, &mut pos, spans).ok()?;
-    let clustering_end = pos;
-    let body_size = vint::read_unsigned(bytes, &mut pos)?;
-    if body_size > MAX_BODY_LEN || body_size > (bytes.len() - pos) as u64 {
-        return None;
-    }
-    let len = pos + body_size as usize;
-    vint::read_unsigned(&bytes[..len], &mut pos)?;
-    Some(RowHead {
-        flags: flag_byte,
-        extended_flags: 0,
-        clustering_start,
-        clustering_end,
-        body_start: pos,
-        len,
-    })
+    Err(halted(halt, bytes, layout, file_remaining, start))
 }
 
 /// Parses the static row at the start of `bytes`, which a partition has exactly if its header has
@@ -157,14 +189,15 @@ pub fn whole_row(bytes: &[u8], layout: &Layout, spans: &mut Vec<ValueSpan>) -> O
 ///
 /// # Errors
 /// [`Stop::Incomplete`] until the whole row is in `bytes`.
-pub fn parse_static_head(bytes: &[u8], file_remaining: u64) -> Parse<RowHead> {
+pub fn parse_static_head(bytes: &[u8], layout: &Layout, file_remaining: u64) -> Parse<RowHead> {
+    let halt = match row_at(bytes, layout, true, &mut Vec::new()) {
+        Ok(head) => return Ok(head),
+        Err(halt) => halt,
+    };
     let Some(&[flag_byte, extended]) = bytes.get(..2) else {
         return Err(Stop::Incomplete);
     };
-    let is_extended_row = flag_byte
-        & (flags::END_OF_PARTITION | flags::IS_MARKER | flags::EXTENSION_FLAG)
-        == flags::EXTENSION_FLAG;
-    if !is_extended_row || extended & flags::IS_STATIC == 0 {
+    if halt == Halt::NoRow {
         return Err(corrupt(
             "static_row.flags",
             0,
@@ -172,79 +205,45 @@ pub fn parse_static_head(bytes: &[u8], file_remaining: u64) -> Parse<RowHead> {
             format!("flags {flag_byte:#04x} {extended:#04x}"),
         ));
     }
-    let mut pos = 2;
-    finish_row(bytes, file_remaining, flag_byte, extended, 2, &mut pos)
+    Err(halted(halt, bytes, layout, file_remaining, 2))
 }
 
-#[inline]
-fn parse_row(
-    bytes: &[u8],
-    layout: &Layout,
-    file_remaining: u64,
-    spans: &mut Vec<ValueSpan>,
-    flag_byte: u8,
-    extended: u8,
-    mut pos: usize,
-) -> Parse<UnfilteredHead> {
-    let clustering_start = pos;
-    layout.clustering.parse_row(bytes, &mut pos, spans)?;
-    finish_row(
-        bytes,
-        file_remaining,
-        flag_byte,
-        extended,
-        clustering_start,
-        &mut pos,
-    )
-    .map(UnfilteredHead::Row)
-}
-
-#[inline]
-fn finish_row(
-    bytes: &[u8],
-    file_remaining: u64,
-    flag_byte: u8,
-    extended: u8,
-    clustering_start: usize,
-    pos: &mut usize,
-) -> Parse<RowHead> {
-    let clustering_end = *pos;
-    let body_size = vint::read_unsigned(bytes, pos).ok_or(Stop::Incomplete)?;
-    let after_size = *pos;
-    if body_size > MAX_BODY_LEN || body_size > file_remaining.saturating_sub(after_size as u64) {
-        return Err(corrupt(
+/// Why there is no row whose clustering begins at `start`.
+#[cold]
+fn halted(halt: Halt, bytes: &[u8], layout: &Layout, file_remaining: u64, start: usize) -> Stop {
+    let mut pos = start;
+    let is_static = bytes
+        .get(1)
+        .is_some_and(|byte| byte & flags::IS_STATIC != 0)
+        && start == 2;
+    if !is_static {
+        let clustering = &layout.clustering;
+        if let Err(stop) = clustering.parse_row(bytes, &mut pos, &mut Vec::new()) {
+            return stop;
+        }
+    }
+    let clustering_end = pos;
+    let Some(body_size) = vint::read_unsigned(bytes, &mut pos) else {
+        return Stop::Incomplete;
+    };
+    let room = file_remaining.saturating_sub(pos as u64).min(MAX_BODY_LEN);
+    if body_size > room {
+        return corrupt(
             "row.body_size",
             clustering_end,
-            &format!(
-                "at most {} bytes, what the file holds from here",
-                file_remaining
-                    .saturating_sub(after_size as u64)
-                    .min(MAX_BODY_LEN)
-            ),
+            &format!("at most {room} bytes, what the file holds from here"),
             body_size.to_string(),
-        ));
+        );
     }
-    let len = after_size + body_size as usize;
-    if len > bytes.len() {
-        return Err(Stop::Incomplete);
-    }
-    // prevSize is counted in bodySize; nobody reads its value.
-    if vint::read_unsigned(&bytes[..len], pos).is_none() {
-        return Err(corrupt(
+    match halt {
+        Halt::PreviousSize => corrupt(
             "row.prev_size",
-            after_size,
+            pos,
             "a vint",
-            "the end of the row".into(),
-        ));
+            "the end of the row".to_owned(),
+        ),
+        _ => Stop::Incomplete,
     }
-    Ok(RowHead {
-        flags: flag_byte,
-        extended_flags: extended,
-        clustering_start,
-        clustering_end,
-        body_start: *pos,
-        len,
-    })
 }
 
 fn parse_marker(
@@ -253,7 +252,9 @@ fn parse_marker(
     spans: &mut Vec<ValueSpan>,
     mut pos: usize,
 ) -> Parse<UnfilteredHead> {
+    let bound_start = pos + 1;
     let kind = layout.clustering.parse_bound(bytes, &mut pos, spans)?;
+    let bound_end = pos;
     // The size is not to be trusted: for local deletion times 2^31 s above the header's minimum
     // Cassandra predicts another length than it writes. Cassandra's reader ignores it as well.
     vint::read_unsigned(bytes, &mut pos).ok_or(Stop::Incomplete)?;
@@ -272,28 +273,54 @@ fn parse_marker(
         kind,
         close,
         open,
+        bound_start,
+        bound_end,
         len: pos,
     }))
 }
 
 fn read_marker_deletion(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Parse<DeletionTime> {
     let at = *pos;
-    let timestamp = vint::read_unsigned(bytes, pos).ok_or(Stop::Incomplete)?;
-    let seconds_at = *pos;
-    let seconds = vint::read_unsigned(bytes, pos).ok_or(Stop::Incomplete)?;
-    let seconds = delta_seconds(seconds).ok_or_else(|| {
+    let fault = |problem: Problem, pos: usize| {
+        let (structure, what, found) = match problem {
+            Problem::Short => return Stop::Incomplete,
+            Problem::Timestamp => {
+                let mut start = at;
+                let delta = vint::read_unsigned(bytes, &mut start).unwrap_or_default();
+                let timestamp = layout.min_timestamp.wrapping_add(delta as i64);
+                ("marker.deletion_time", "a timestamp", timestamp)
+            }
+            _ => {
+                let mut start = pos;
+                let delta = vint::read_unsigned(bytes, &mut start).unwrap_or_default();
+                let Some(seconds) = deltas::delta_seconds(delta) else {
+                    let (expected, found) = ("a delta of 32 bits", delta.to_string());
+                    return corrupt("marker.local_deletion_time", pos, expected, found);
+                };
+                let seconds = seconds + layout.min_local_deletion_time;
+                (
+                    "marker.local_deletion_time",
+                    "a local deletion time",
+                    seconds,
+                )
+            }
+        };
+        let expected = format!("{what} between the least and the greatest in Statistics.db");
+        let found = found.to_string();
         corrupt(
-            "marker.local_deletion_time",
-            seconds_at,
-            "a delta of 32 bits",
-            seconds.to_string(),
+            structure,
+            if problem == Problem::Timestamp {
+                at
+            } else {
+                pos
+            },
+            &expected,
+            found,
         )
-    })?;
-    let deletion = DeletionTime::build(
-        layout.min_timestamp.wrapping_add(timestamp as i64),
-        seconds + layout.min_local_deletion_time,
-    );
-    if deletion.marked_for_delete_at == i64::MIN {
+    };
+    let marked_for_delete_at =
+        deltas::timestamp(bytes, pos, layout).map_err(|problem| fault(problem, at))?;
+    if marked_for_delete_at == DeletionTime::LIVE.marked_for_delete_at {
         return Err(corrupt(
             "marker.deletion_time",
             at,
@@ -301,24 +328,10 @@ fn read_marker_deletion(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Parse
             "the timestamp of no deletion".into(),
         ));
     }
-    if !layout.timestamp_deltas.contains(timestamp) {
-        no_deletion_or_beyond("marker.deletion_time", at, deletion.marked_for_delete_at)
-            .map_err(Stop::Corrupt)?;
-    }
-    let seconds = deletion.local_deletion_time;
-    if !layout.stated.has_deletion_time(seconds) {
-        let structure = "marker.local_deletion_time";
-        return Err(Stop::Corrupt(deletion_time_beyond(
-            structure, seconds_at, seconds,
-        )));
-    }
-    Ok(deletion)
-}
-
-/// A vint that must fit a Java `int`.
-#[inline]
-pub(super) fn delta_seconds(raw: u64) -> Option<i64> {
-    i32::try_from(raw as i64).ok().map(i64::from)
+    let seconds_at = *pos;
+    let seconds =
+        deltas::seconds(bytes, pos, layout).map_err(|problem| fault(problem, seconds_at))?;
+    Ok(DeletionTime::build(marked_for_delete_at, seconds))
 }
 
 #[cold]

@@ -6,7 +6,7 @@ use std::io::Write;
 use compactor_engine::cursor::{Cursor, RowRef};
 use compactor_engine::window::BlockSource;
 use compactor_sstable::Error as FormatError;
-use compactor_sstable::data::cell::{CellView, Liveness};
+use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::clustering::{Kind, Prefix};
 use compactor_sstable::data::counter::Context;
 use compactor_sstable::data::deletion_time::DeletionTime;
@@ -160,7 +160,7 @@ impl<'a> PartitionJson<'a> {
     }
 
     fn takes(&self, row: &RowRef<'_>) -> Result<bool, FormatError> {
-        Ok(!self.options.tombstones_only || has_deletion(row, self.options.now_s)?)
+        Ok(!self.options.tombstones_only || has_deletion(&row.read()?, self.options.now_s))
     }
 
     /// Writes a row; false, and nothing written, if it is empty. Cassandra's reader skips rows of
@@ -187,48 +187,38 @@ impl<'a> PartitionJson<'a> {
         if let Some(clustering) = clustering {
             self.push_clustering(clustering);
         }
-        let mut body = row.body()?;
+        let content = row.read()?;
         let mut is_empty = true;
-        let liveness = body.liveness;
+        let (liveness, deletion) = (content.start.liveness, content.start.deletion);
         if !liveness.is_empty() {
             is_empty = false;
             self.push_liveness(&liveness);
         }
-        if !body.deletion.is_live() {
+        if !deletion.is_live() {
             is_empty = false;
             self.line.push(',');
-            self.push_deletion(body.deletion);
+            self.push_deletion(deletion);
         }
         self.line.push_str(",\"cells\":[");
         let mut is_first_cell = true;
-        while let Some(index) = body.next_column()? {
-            let column = body.column(index);
+        let is_static = clustering.is_none();
+        for column in content.columns() {
             let place = CellPlace {
-                is_static: clustering.is_none(),
-                index,
-                column,
+                is_static,
+                index: column.index,
+                column: &row.layout.columns(is_static)[column.index],
                 liveness,
             };
-            if !column.is_complex {
-                if let Some(cell) = body.simple_cell(column)? {
-                    self.separate(&mut is_first_cell);
-                    self.push_cell(&place, &cell);
-                }
-                continue;
-            }
-            let (deletion, count) = body.complex_header()?;
-            if !deletion.is_live() {
+            if !column.deletion.is_live() {
                 self.separate(&mut is_first_cell);
                 self.push_cell_name(&place);
                 self.line.push(',');
-                self.push_deletion(deletion);
+                self.push_deletion(column.deletion);
                 self.line.push('}');
             }
-            for _ in 0..count {
-                if let Some(cell) = body.complex_cell()? {
-                    self.separate(&mut is_first_cell);
-                    self.push_cell(&place, &cell);
-                }
+            for cell in column.cells {
+                self.separate(&mut is_first_cell);
+                self.push_cell(&place, cell, row.bytes);
             }
         }
         self.line.push_str("]}");
@@ -373,14 +363,12 @@ impl<'a> PartitionJson<'a> {
         }
     }
 
-    fn push_cell(&mut self, place: &CellPlace<'_>, cell: &CellView<'_>) {
+    fn push_cell(&mut self, place: &CellPlace<'_>, cell: &Cell, row: &[u8]) {
+        let (path, value) = (cell.path.of(row), cell.value.of(row));
         self.push_cell_name(place);
         if place.column.is_complex {
             self.line.push_str(",\"path\":[");
-            push_quoted(
-                &path_text(&place.column.cql_type, cell.path),
-                &mut self.line,
-            );
+            push_quoted(&path_text(&place.column.cql_type, path), &mut self.line);
             self.line.push(']');
         }
         if cell.is_tombstone() {
@@ -390,11 +378,11 @@ impl<'a> PartitionJson<'a> {
             self.line.push('}');
         } else {
             self.line.push_str(",\"value\":");
-            match place.column.cql_type.cell_type(cell.path) {
+            match place.column.cql_type.cell_type(path) {
                 Some(cell_type) => {
                     let value = match place.column.is_counter {
-                        true => counter_as_read(cell.value),
-                        false => Cow::Borrowed(cell.value),
+                        true => counter_as_read(value),
+                        false => Cow::Borrowed(value),
                     };
                     push_value(cell_type, Some(&value), &mut self.line);
                 }

@@ -3,9 +3,9 @@
 use compactor_engine::Error as EngineError;
 use compactor_engine::observer::Observer;
 use compactor_engine::partition_writer::{BlockOutput, PartitionWriter};
-use compactor_engine::row_merge::{MergedColumn, MergedRow};
+use compactor_engine::row_merge::MergedRow;
 use compactor_engine::sstable_index::SstableIndex;
-use compactor_sstable::data::cell::{CellView, Liveness, NO_TTL};
+use compactor_sstable::data::cell::{Cell, Liveness, NO_TTL, Span};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
@@ -14,6 +14,8 @@ use crate::error::Result;
 
 /// Rows, markers and partitions after which the observer is called.
 const STEPS_PER_REPORT: u32 = 1024;
+/// Columns that any of the tables has.
+const MOST_COLUMNS: usize = 8;
 
 /// What a generator writes to.
 pub(super) struct Output<'a, B, I> {
@@ -23,7 +25,7 @@ pub(super) struct Output<'a, B, I> {
     bytes_before: u64,
     rows_before: u64,
     partitions_before: u64,
-    recycled: MergedRow<'static>,
+    row: MergedRow,
 }
 
 /// A row under construction: values first, cells when it is written. Reused from row to row.
@@ -40,6 +42,7 @@ pub(super) struct RowBuffer {
 #[derive(Clone, Copy, Debug)]
 struct PendingColumn {
     index: u32,
+    is_complex: bool,
     /// Of a complex column.
     deletion: DeletionTime,
     first_cell: usize,
@@ -52,6 +55,34 @@ struct PendingCell {
     start: usize,
     end: usize,
     times: CellTimes,
+}
+
+impl PendingCell {
+    /// As it is written in a row of this liveness.
+    fn written(&self, liveness: &Liveness) -> Cell {
+        let (timestamp, local_deletion_time, ttl) = match self.times {
+            CellTimes::OfRow => (
+                liveness.timestamp,
+                liveness.local_expiration_time,
+                liveness.ttl,
+            ),
+            CellTimes::At(timestamp) => (timestamp, NO_DELETION_TIME, NO_TTL),
+            CellTimes::Deleted(deletion) => (
+                deletion.marked_for_delete_at,
+                deletion.local_deletion_time,
+                NO_TTL,
+            ),
+        };
+        let span = |start: usize, end: usize| Span::new(start as u32, (end - start) as u32);
+        Cell {
+            timestamp,
+            local_deletion_time,
+            ttl,
+            path: span(self.path_start, self.start),
+            value: span(self.start, self.end),
+            version: 0,
+        }
+    }
 }
 
 /// When a cell was written.
@@ -79,14 +110,19 @@ impl RowBuffer {
 
     /// As [`RowBuffer::end_cell`], of a cell with these times. A tombstone drops the value.
     pub(super) fn end_cell_at(&mut self, column: u32, times: CellTimes) {
-        self.begin_column(column, DeletionTime::LIVE);
+        self.push_column(column, false, DeletionTime::LIVE);
         self.end_element(0, times);
     }
 
     /// Begins a complex column, whose elements come next.
     pub(super) fn begin_column(&mut self, column: u32, deletion: DeletionTime) {
+        self.push_column(column, true, deletion);
+    }
+
+    fn push_column(&mut self, index: u32, is_complex: bool, deletion: DeletionTime) {
         self.columns.push(PendingColumn {
-            index: column,
+            index,
+            is_complex,
             deletion,
             first_cell: self.cells.len(),
         });
@@ -124,7 +160,7 @@ impl<'a, B: BlockOutput, I: SstableIndex> Output<'a, B, I> {
             bytes_before: before.0,
             rows_before: before.1,
             partitions_before: before.2,
-            recycled: empty_row(),
+            row: MergedRow::default(),
         }
     }
 
@@ -174,45 +210,29 @@ impl<'a, B: BlockOutput, I: SstableIndex> Output<'a, B, I> {
         liveness: Liveness,
         deletion: DeletionTime,
     ) -> Result<()> {
-        let mut row: MergedRow<'_> = std::mem::replace(&mut self.recycled, empty_row());
+        let row = &mut self.row;
+        row.reset(MOST_COLUMNS);
         row.liveness = if is_static { Liveness::EMPTY } else { liveness };
         row.deletion = deletion;
-        for cell in &buffer.cells {
-            let (timestamp, local_deletion_time, ttl) = match cell.times {
-                CellTimes::OfRow => (
-                    liveness.timestamp,
-                    liveness.local_expiration_time,
-                    liveness.ttl,
-                ),
-                CellTimes::At(timestamp) => (timestamp, NO_DELETION_TIME, NO_TTL),
-                CellTimes::Deleted(deletion) => (
-                    deletion.marked_for_delete_at,
-                    deletion.local_deletion_time,
-                    NO_TTL,
-                ),
-            };
-            row.cells.push(CellView {
-                timestamp,
-                local_deletion_time,
-                ttl,
-                path: &buffer.values[cell.path_start..cell.start],
-                value: &buffer.values[cell.start..cell.end],
-            });
-        }
         let next = buffer.columns.iter().skip(1).map(|next| next.first_cell);
         let ends = next.chain([buffer.cells.len()]);
         for (column, end) in buffer.columns.iter().zip(ends) {
-            row.columns.push(MergedColumn {
-                index: column.index,
-                deletion: column.deletion,
-                first_cell: column.first_cell,
-                cell_count: end - column.first_cell,
-            });
+            let cells = &buffer.cells[column.first_cell..end];
+            if column.is_complex {
+                row.begin_complex(column.index, column.deletion);
+            }
+            for cell in cells {
+                let cell = cell.written(&liveness);
+                match column.is_complex {
+                    true => row.push_element(cell),
+                    false => row.put_cell(column.index, cell),
+                }
+            }
         }
         let guess = buffer.values.len() + 8 + 4 * buffer.cells.len();
+        let row_of = |_| &buffer.values[..];
         self.writer
-            .add_row(is_static, &buffer.clustering, &row, guess)?;
-        self.recycled = recycle(row);
+            .add_row(is_static, &buffer.clustering, row, row_of, guess)?;
         self.step()
     }
 
@@ -256,29 +276,5 @@ impl<'a, B: BlockOutput, I: SstableIndex> Output<'a, B, I> {
             return Err(EngineError::Cancelled.into());
         }
         Ok(())
-    }
-}
-
-fn empty_row<'a>() -> MergedRow<'a> {
-    MergedRow {
-        liveness: Liveness::EMPTY,
-        deletion: DeletionTime::LIVE,
-        is_shadowable: false,
-        columns: Vec::new(),
-        cells: Vec::new(),
-        made_counters: Vec::new(),
-        contexts: Default::default(),
-    }
-}
-
-/// Empties the row and frees it of its lifetime. A vector collected from its own `IntoIter` is the
-/// same allocation: there is none per row.
-fn recycle<'b>(mut row: MergedRow<'_>) -> MergedRow<'b> {
-    row.columns.clear();
-    row.cells.clear();
-    MergedRow {
-        columns: row.columns,
-        cells: row.cells.into_iter().map(|_| unreachable!()).collect(),
-        ..empty_row()
     }
 }

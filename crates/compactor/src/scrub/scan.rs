@@ -13,7 +13,6 @@ use std::sync::Arc;
 use compactor_engine::cursor::{Cursor, RowRef};
 use compactor_engine::observer::Observer;
 use compactor_engine::{Error as EngineError, Result as EngineResult};
-use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::{CollectorSettings, MetadataCollector, SerializationHeader};
@@ -340,7 +339,6 @@ impl<'a> Scan<'a> {
         start: &Start,
         observer: &mut dyn Observer,
     ) -> Result<Flow> {
-        let layout = Arc::clone(&self.layout);
         let prefix_len = start.prefix.len() as u64;
         let mut name = Name::default();
         // Behind what was kept of the partition before a break, order has not been checked.
@@ -392,16 +390,7 @@ impl<'a> Scan<'a> {
                 }
             } else if let Some(marker) = cursor.marker() {
                 let end = at + marker.len as u64;
-                let flags_len = match bytes.first() {
-                    Some(flags) if flags & flags::EXTENSION_FLAG != 0 => 2,
-                    _ => 1,
-                };
-                let mut bound_end = flags_len;
-                // The cursor has parsed it already.
-                let _ = layout
-                    .clustering
-                    .parse_bound(bytes, &mut bound_end, &mut Vec::new());
-                name.set(prefix.kind, &bytes[flags_len + 1..bound_end]);
+                name.set(prefix.kind, &bytes[marker.bound_start..marker.bound_end]);
                 if !is_checked && !self.sorts_behind_last(&name) {
                     self.break_order(None);
                 }

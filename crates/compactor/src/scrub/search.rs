@@ -98,7 +98,7 @@ impl<'h> Search<'h> {
             return false;
         }
         if let Some(row) = cursor.static_row()
-            && whole(&row).is_err()
+            && row.read().is_err()
         {
             return false;
         }
@@ -107,7 +107,7 @@ impl<'h> Search<'h> {
                 return false;
             }
             match (cursor.row(), cursor.marker()) {
-                (Some(row), _) if whole(&row).is_err() => return false,
+                (Some(row), _) if row.read().is_err() => return false,
                 (Some(_), _) | (None, Some(_)) => {}
                 (None, None) => {
                     let rest = &bytes[(cursor.position() + 1) as usize..];
@@ -136,23 +136,6 @@ impl<'h> Search<'h> {
         let token = Partitioner::Murmur3.token(key);
         last.is_none_or(|(last_token, last)| (last_token, last) < (token, key))
     }
-}
-
-/// Reads the row to its end.
-fn whole(row: &compactor_engine::cursor::RowRef<'_>) -> std::result::Result<(), FormatError> {
-    let mut body = row.body()?;
-    while let Some(index) = body.next_column()? {
-        let column = body.column(index);
-        if column.is_complex {
-            let (_, count) = body.complex_header()?;
-            for _ in 0..count {
-                body.complex_cell()?;
-            }
-        } else {
-            body.simple_cell(column)?;
-        }
-    }
-    Ok(())
 }
 
 /// Appends the content of `range` up to a window's length or to damage, of which it returns the end.

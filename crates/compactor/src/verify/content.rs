@@ -10,7 +10,6 @@ use compactor_engine::cursor::Cursor;
 use compactor_engine::observer::Observer;
 use compactor_io::IoError;
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::partitioner::{Partitioner, Position};
@@ -314,15 +313,8 @@ impl<'a> ContentCheck<'a> {
                     self.content.collector.update_deletion_time(deletion);
                 }
                 open = marker.open;
-                let flags_len = match bytes.first() {
-                    Some(flags) if flags & flags::EXTENSION_FLAG != 0 => 2,
-                    _ => 1,
-                };
-                let mut bound_end = flags_len;
-                // The cursor has parsed it already.
-                let _ = comparator.parse_bound(bytes, &mut bound_end, &mut Vec::new());
-                self.previous_size(bytes, bound_end, at - start - previous, at);
-                (flags_len + 1..bound_end, marker.len)
+                self.previous_size(bytes, marker.bound_end, at - start - previous, at);
+                (marker.bound_start..marker.bound_end, marker.len)
             } else {
                 return Ok((rows, at));
             };

@@ -2,16 +2,15 @@
 //!
 //! Source: `UnfilteredValidation`, `AbstractCell.hasInvalidDeletions`, `ColumnMetadata.validateCell`.
 
-use std::cmp::Ordering;
-
 use compactor_engine::cursor::RowRef;
 use compactor_sstable::Error as FormatError;
-use compactor_sstable::data::cell::{CellView, Liveness};
+use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::clustering::Prefix;
 use compactor_sstable::data::deletion_time::{
     DeletionTime, INVALID_DELETION_TIME, NO_DELETION_TIME,
 };
 use compactor_sstable::data::layout::ColumnLayout;
+use compactor_sstable::data::row::RowContent;
 use compactor_sstable::statistics::{HeaderType, MetadataCollector};
 use compactor_sstable::types::CqlType;
 
@@ -28,7 +27,8 @@ pub(crate) struct RowCheck<'a> {
     pub(crate) cells: u64,
     /// Least TTL of what expires.
     pub(crate) least_ttl: Option<i32>,
-    previous_path: Vec<u8>,
+    /// Reused.
+    content: RowContent,
 }
 
 impl<'a> RowCheck<'a> {
@@ -39,7 +39,7 @@ impl<'a> RowCheck<'a> {
             partition: String::new(),
             cells: 0,
             least_ttl: None,
-            previous_path: Vec::new(),
+            content: RowContent::default(),
         }
     }
 
@@ -54,43 +54,35 @@ impl<'a> RowCheck<'a> {
         position: u64,
         collector: &mut MetadataCollector,
     ) -> Result<bool, FormatError> {
-        let mut body = row.body()?;
-        let (liveness, deletion) = (body.liveness, body.deletion);
-        let mut is_empty = liveness.is_empty() && deletion.is_live();
-        if !liveness.is_empty() {
-            self.liveness(&liveness, position);
+        let mut content = std::mem::take(&mut self.content);
+        row.read_into(&mut content)?;
+        let start = &content.start;
+        if !start.liveness.is_empty() {
+            let liveness = &start.liveness;
+            self.liveness(liveness, position);
             let expiration = liveness.local_expiration_time;
             self.note_ttl(liveness.ttl);
             collector.update_liveness(liveness.timestamp, liveness.ttl, expiration);
         }
-        self.deletion("row.deletion", &deletion, position);
-        collector.update_deletion_time(&deletion);
+        self.deletion("row.deletion", &start.deletion, position);
+        collector.update_deletion_time(&start.deletion);
         let mut columns_set = 0;
-        while let Some(index) = body.next_column()? {
-            is_empty = false;
-            let column = body.column(index);
-            let mut is_set = false;
-            if column.is_complex {
-                let (deletion, count) = body.complex_header()?;
-                self.deletion("row.complex_deletion", &deletion, position);
-                collector.update_deletion_time(&deletion);
-                for index in 0..count {
-                    let Some(cell) = body.complex_cell()? else {
-                        continue;
-                    };
-                    self.path(column, &cell, index == 0, position);
-                    self.cell(column, &cell, position, collector);
-                    is_set = true;
-                }
-            } else if let Some(cell) = body.simple_cell(column)? {
-                self.cell(column, &cell, position, collector);
-                is_set = true;
+        let columns = row.layout.columns(row.head.is_static());
+        for found in content.columns() {
+            let column = &columns[found.index];
+            self.deletion("row.complex_deletion", &found.deletion, position);
+            collector.update_deletion_time(&found.deletion);
+            for cell in found.cells {
+                self.path(column, cell, row.bytes, position);
+                self.cell(column, cell, row.bytes, position, collector);
             }
-            columns_set += u64::from(is_set);
+            columns_set += u64::from(!found.cells.is_empty());
         }
+        let is_empty = start.is_empty();
         if !is_empty {
             collector.add_row(columns_set);
         }
+        self.content = content;
         Ok(!is_empty)
     }
 
@@ -123,10 +115,12 @@ impl<'a> RowCheck<'a> {
     fn cell(
         &mut self,
         column: &ColumnLayout,
-        cell: &CellView<'_>,
+        cell: &Cell,
+        row: &[u8],
         position: u64,
         collector: &mut MetadataCollector,
     ) {
+        let (path, value) = (cell.path.of(row), cell.value.of(row));
         self.cells += 1;
         self.note_ttl(cell.ttl);
         collector.update_cell(cell.timestamp, cell.ttl, cell.local_deletion_time);
@@ -143,18 +137,18 @@ impl<'a> RowCheck<'a> {
             );
         }
         if cell.is_tombstone() {
-            if !cell.value.is_empty() {
+            if !value.is_empty() {
                 self.findings.damage(
                     self.place(position),
                     "cell.value",
                     format!("no value in a tombstone of column {}", column_name(column)),
-                    short_hex(cell.value),
+                    short_hex(value),
                 );
             }
             return;
         }
-        match column.cql_type.cell_type(cell.path) {
-            Some(cql_type) => self.value(cql_type, column, cell.value, position),
+        match column.cql_type.cell_type(path) {
+            Some(cql_type) => self.value(cql_type, column, value, position),
             None => self.findings.damage(
                 self.place(position),
                 "cell.path",
@@ -163,7 +157,7 @@ impl<'a> RowCheck<'a> {
                     column.cql_type.class_string(),
                     column_name(column)
                 ),
-                short_hex(cell.path),
+                short_hex(path),
             ),
         }
     }
@@ -188,9 +182,10 @@ impl<'a> RowCheck<'a> {
         }
     }
 
-    fn path(&mut self, column: &ColumnLayout, cell: &CellView<'_>, is_first: bool, position: u64) {
+    fn path(&self, column: &ColumnLayout, cell: &Cell, row: &[u8], position: u64) {
+        let path = cell.path.of(row);
         if let Some(path_type) = column.cql_type.path_type()
-            && let Err(error) = path_type.validate(cell.path)
+            && let Err(error) = path_type.validate(path)
         {
             self.findings.damage(
                 self.place(position),
@@ -200,24 +195,9 @@ impl<'a> RowCheck<'a> {
                     path_type.class_string(),
                     column_name(column)
                 ),
-                format!("{}: {error}", short_hex(cell.path)),
+                format!("{}: {error}", short_hex(path)),
             );
         }
-        if !is_first
-            && column
-                .cql_type
-                .compare_paths(&self.previous_path, cell.path)
-                != Ordering::Less
-        {
-            self.findings.damage(
-                self.place(position),
-                "cell.path",
-                format!("a path behind {}", short_hex(&self.previous_path)),
-                format!("{} in column {}", short_hex(cell.path), column_name(column)),
-            );
-        }
-        self.previous_path.clear();
-        self.previous_path.extend_from_slice(cell.path);
     }
 
     fn liveness(&self, liveness: &Liveness, position: u64) {

@@ -1,4 +1,4 @@
-//! Rows behind the cursor, found several at a time.
+//! Rows from the cursor on, found several at a time.
 //!
 //! Finding out where a row's parts lie is one short chain of loads after the other. For many rows in one
 //! loop the processor works on several of them at once; between two rows of a merge it has
@@ -7,7 +7,7 @@
 use compactor_io::prefetch;
 use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
-use compactor_sstable::data::layout::{ColumnLayout, Layout};
+use compactor_sstable::data::layout::Layout;
 use compactor_sstable::data::plain_row::PlainRow;
 use compactor_sstable::data::unfiltered::{RowHead, whole_row};
 
@@ -18,9 +18,10 @@ const MOST_BYTES: usize = 2 << 10;
 
 /// A row whose clustering sorts behind that of the one before it, where there is one here.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RowAhead {
+pub(super) struct FoundRow {
     pub(super) head: RowHead,
-    pub(super) order_prefix: u64,
+    /// That of its clustering, if it has one.
+    pub(super) order_prefix: Option<u64>,
     plain: Option<PlainParts>,
 }
 
@@ -46,7 +47,7 @@ impl PlainParts {
     }
 }
 
-impl RowAhead {
+impl FoundRow {
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
         self.plain.is_some()
@@ -70,23 +71,31 @@ impl RowAhead {
 
 /// Rows that were found, and on which of them the cursor stands.
 #[derive(Debug, Default)]
-pub(super) struct RowsAhead {
-    rows: Vec<RowAhead>,
+pub(super) struct FoundRows {
+    rows: Vec<FoundRow>,
     /// Of all rows, one after the other, as many of each as there are clustering columns.
     spans: Vec<ValueSpan>,
     at: usize,
 }
 
-impl RowsAhead {
-    /// Rows of this table have simple columns alone, and their clusterings may have order prefixes.
-    pub(super) fn may_find(layout: &Layout) -> bool {
-        let is_simple = |c: &ColumnLayout| !c.is_complex && !c.is_counter;
-        layout.clustering.has_order_prefixes() && layout.regular_columns.iter().all(is_simple)
-    }
+/// What is of interest in rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// Order prefixes, where the clustering has some.
+    pub(super) order_prefixes: bool,
+    /// Whether rows are plain.
+    pub(super) plain: bool,
+}
 
+impl FoundRows {
     /// Looks for rows one behind the other at the start of `bytes`. Returns the first, on which the
     /// cursor is to stand.
-    pub(super) fn find(&mut self, bytes: &[u8], layout: &Layout) -> Option<&RowAhead> {
+    pub(super) fn find(
+        &mut self,
+        bytes: &[u8],
+        layout: &Layout,
+        wanted: Wanted,
+    ) -> Option<&FoundRow> {
         self.rows.clear();
         self.spans.clear();
         self.at = 0;
@@ -103,29 +112,36 @@ impl RowsAhead {
                 base: rest,
                 spans,
             };
-            let Some(order_prefix) = clustering.order_prefix(current) else {
-                break;
+            let order_prefix = match wanted.order_prefixes {
+                true => clustering.order_prefix(current),
+                false => None,
             };
-            if let Some(previous) = self.rows.last()
-                && order_prefix <= previous.order_prefix
-            {
-                let len = previous.head.len;
-                let previous = Prefix {
-                    kind: Kind::Clustering,
-                    base: &bytes[bytes.len() - rest.len() - len..],
-                    spans: &previous_spans[spans_before - spans.len()..],
+            if let Some(previous) = self.rows.last() {
+                let ascends = match (previous.order_prefix, order_prefix) {
+                    (Some(previous), Some(current)) => previous < current,
+                    _ => false,
                 };
-                // The cursor says what is wrong when it comes there.
-                if clustering.compare(previous, current).is_ge() {
-                    break;
+                if !ascends {
+                    let len = previous.head.len;
+                    let previous = Prefix {
+                        kind: Kind::Clustering,
+                        base: &bytes[bytes.len() - rest.len() - len..],
+                        spans: &previous_spans[spans_before - spans.len()..],
+                    };
+                    // The cursor says what is wrong when it comes there.
+                    if clustering.compare(previous, current).is_ge() {
+                        break;
+                    }
                 }
             }
-            self.rows.push(RowAhead {
+            let plain = match wanted.plain {
+                true => PlainRow::read(rest, &head, layout),
+                false => None,
+            };
+            self.rows.push(FoundRow {
                 head,
                 order_prefix,
-                plain: PlainRow::read(rest, &head, layout)
-                    .as_ref()
-                    .and_then(PlainParts::of),
+                plain: plain.as_ref().and_then(PlainParts::of),
             });
             rest = &rest[head.len..];
         }
@@ -138,7 +154,7 @@ impl RowsAhead {
 
     /// Moves to the next row, if there is one here, and returns the length of the one before.
     #[inline(always)]
-    pub(super) fn advance(&mut self) -> Option<(usize, &RowAhead)> {
+    pub(super) fn advance(&mut self) -> Option<(usize, &FoundRow)> {
         let next = self.rows.get(self.at + 1)?;
         let len = self.rows[self.at].head.len;
         self.at += 1;
@@ -147,7 +163,7 @@ impl RowsAhead {
 
     /// The row on which the cursor stands.
     #[inline(always)]
-    pub(super) fn current(&self) -> Option<&RowAhead> {
+    pub(super) fn current(&self) -> Option<&FoundRow> {
         self.rows.get(self.at)
     }
 

@@ -1,0 +1,159 @@
+//! What is wrong with a row, as a small code: an error with its text would have to be copied through every
+//! reading of a cell. The text is made when somebody asks.
+
+use crate::data::columns::PresentColumns;
+use crate::data::deltas::delta_seconds;
+use crate::data::parse::MAX_VALUE_LEN;
+use crate::data::row::RowRef;
+use crate::error::Error;
+use crate::vint;
+
+/// A field of a row, by the structure that errors name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    Timestamp,
+    Ttl,
+    LocalDeletionTime,
+    Deletion,
+    Columns,
+    Body,
+    ComplexDeletion,
+    CellCount,
+    CellFlags,
+    CellTimestamp,
+    CellLocalDeletionTime,
+    CellTtl,
+    CellPath,
+    CellPathLength,
+    CellValue,
+    CellValueLength,
+}
+
+impl Field {
+    fn name(self) -> &'static str {
+        match self {
+            Field::Timestamp => "row.timestamp",
+            Field::Ttl => "row.ttl",
+            Field::LocalDeletionTime => "row.local_deletion_time",
+            Field::Deletion => "row.deletion",
+            Field::Columns => "row.columns_subset",
+            Field::Body => "row.body",
+            Field::ComplexDeletion => "row.complex_deletion",
+            Field::CellCount => "row.complex_column.cell_count",
+            Field::CellFlags => "row.cell.flags",
+            Field::CellTimestamp => "row.cell.timestamp",
+            Field::CellLocalDeletionTime => "row.cell.local_deletion_time",
+            Field::CellTtl => "row.cell.ttl",
+            Field::CellPath => "row.cell.path",
+            Field::CellPathLength => "row.cell.path_length",
+            Field::CellValue => "row.cell.value",
+            Field::CellValueLength => "row.cell.value_length",
+        }
+    }
+}
+
+/// What a field should have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// The row ends before it.
+    Short,
+    /// A timestamp, local deletion time or TTL that the statistics do not cover.
+    Timestamp,
+    DeletionTime,
+    Ttl,
+    NegativeTtl,
+    /// More than 32 bits.
+    Delta,
+    /// Data that does not expire, where the statistics say that all does.
+    Live,
+    /// A length beyond the row, or beyond the longest value.
+    Length,
+    /// More cells than the row has room for.
+    Count,
+    /// Bytes after the last cell.
+    Left,
+    /// A subset of other columns than the header's.
+    Subset,
+    /// A path that does not sort after the one before it.
+    Order,
+}
+
+/// Where a row is damaged, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowFault {
+    pub(super) field: Field,
+    pub(super) problem: Problem,
+    /// Of the field, or of what follows it; relative to the row's first byte.
+    pub(super) at: u32,
+}
+
+impl RowFault {
+    /// The error, with offsets relative to the row's first byte; `row` is the one that was read.
+    #[cold]
+    pub fn describe(self, row: &RowRef<'_>) -> Error {
+        let bytes = row.bytes.get(..row.head.len).unwrap_or(row.bytes);
+        let at = self.at as usize;
+        let mut end = at;
+        let raw = vint::read_unsigned(bytes, &mut end).unwrap_or_default();
+        let room = bytes.len().saturating_sub(end);
+        let layout = row.layout;
+        let seconds = || delta_seconds(raw).unwrap_or_default();
+        let stated =
+            |what: &str| format!("{what} between the least and the greatest in Statistics.db");
+        let (expected, found) = match self.problem {
+            Problem::Short => ("more bytes".to_owned(), "the end of the row".to_owned()),
+            Problem::Timestamp => (
+                stated("a timestamp"),
+                layout.min_timestamp.wrapping_add(raw as i64).to_string(),
+            ),
+            Problem::DeletionTime => (
+                stated("a local deletion time"),
+                (seconds() + layout.min_local_deletion_time).to_string(),
+            ),
+            Problem::Ttl | Problem::NegativeTtl => {
+                let expected = match self.problem {
+                    Problem::Ttl => stated("a TTL"),
+                    _ => "0 or more".to_owned(),
+                };
+                let ttl = (seconds() as i32).wrapping_add(layout.min_ttl);
+                (expected, ttl.to_string())
+            }
+            Problem::Delta => ("a delta of 32 bits".to_owned(), raw.to_string()),
+            Problem::Live => (
+                "only data that expires, by max_local_deletion_time in Statistics.db".to_owned(),
+                "data without a TTL".to_owned(),
+            ),
+            Problem::Length => (
+                format!("at most {} bytes", room.min(MAX_VALUE_LEN)),
+                raw.to_string(),
+            ),
+            Problem::Count => (
+                format!(
+                    "at most {}, what the row has room for",
+                    room / LEAST_CELL_LEN
+                ),
+                raw.to_string(),
+            ),
+            Problem::Left => (
+                "the end of the row".to_owned(),
+                format!("{} bytes left", bytes.len().saturating_sub(at)),
+            ),
+            Problem::Subset => {
+                let columns = layout.columns(row.head.is_static()).len();
+                let mut pos = at;
+                if let Err(error) = PresentColumns::parse(bytes, &mut pos, columns) {
+                    return error;
+                }
+                ("a subset of the columns".to_owned(), raw.to_string())
+            }
+            Problem::Order => (
+                "paths of a complex column in ascending order".to_owned(),
+                "one that does not sort after the one before it".to_owned(),
+            ),
+        };
+        Error::corrupt(self.field.name(), at as u64, expected, found)
+    }
+}
+
+/// Bytes of a cell of a complex column, at least: flags and the length of its path.
+pub(super) const LEAST_CELL_LEN: usize = 2;
