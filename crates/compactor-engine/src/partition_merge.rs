@@ -27,7 +27,7 @@ use crate::observer::Observer;
 use crate::origin_counts::OriginCountsWriter;
 use crate::partition_writer::{BlockOutput, PartitionWriter};
 use crate::purge::{PurgeLimit, PurgeLimits, Purger};
-use crate::row_merge::{RowKind, RowMerger, Visits};
+use crate::row_merge::{RowMerger, Visits};
 use crate::shadow_sources::ShadowSources;
 use crate::source_heap::SourceHeap;
 use crate::sstable_index::SstableIndex;
@@ -60,12 +60,9 @@ pub struct PartitionMerger<S, B, I> {
     inputs: Vec<MergeInput<S>>,
     writer: PartitionWriter<B, I>,
     output: Arc<Layout>,
-    drops: DropTimes,
     shadow: Option<ShadowSources<S>>,
     purger: Purger,
     rows: RowMerger,
-    regular_kind: RowKind,
-    static_kind: RowKind,
     counts: MergeCounts,
     /// Of an earlier pass: where it is told how many inputs a partition came from.
     origin_output: Option<OriginCountsWriter>,
@@ -109,17 +106,14 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         PartitionMerger {
             inputs,
             writer,
-            regular_kind: RowKind::of(&output, false),
-            static_kind: RowKind::of(&output, true),
-            output,
-            drops: DropTimes::default(),
             shadow: None,
             purger: Purger {
                 now_s,
                 gc_before_s,
                 limit: PurgeLimit::Nothing,
             },
-            rows: RowMerger::default(),
+            rows: RowMerger::new(Arc::clone(&output), &DropTimes::default()),
+            output,
             counts,
             origin_output: None,
             steps: 0,
@@ -140,7 +134,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     /// are those of the output's columns.
     #[must_use]
     pub fn with_drops(mut self, drops: DropTimes) -> Self {
-        self.drops = drops;
+        self.rows = RowMerger::new(Arc::clone(&self.output), &drops);
         self
     }
 

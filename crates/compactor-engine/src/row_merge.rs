@@ -18,6 +18,8 @@
 //!
 //! Source: `Row.Merger`, `Row.Merger.ColumnDataReducer`, `BTreeRow.purge`.
 
+use std::sync::Arc;
+
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
@@ -68,6 +70,8 @@ pub struct VersionError {
 /// What the versions of a row meet at their clustering.
 #[derive(Clone, Copy, Debug)]
 pub struct RowContext<'c> {
+    /// The static row.
+    pub is_static: bool,
     /// The deletion that is active there.
     pub active: DeletionTime,
     /// Inputs that take part, of which some may have no version. Cassandra counts every input of the
@@ -77,57 +81,63 @@ pub struct RowContext<'c> {
     pub visits: Option<Visits<'c>>,
     /// What may be forgotten.
     pub purger: &'c Purger,
-    /// Layout of the output.
-    pub output: &'c Layout,
-    /// When its columns were dropped.
-    pub drops: &'c DropTimes,
     /// What lies over the row outside the merge.
     pub shadow: Option<RowShadow<'c>>,
-    /// What its columns are like.
-    pub kind: RowKind,
-}
-
-/// What is decided about static or regular columns once per table.
-#[derive(Clone, Copy, Debug)]
-pub struct RowKind {
-    /// The static row.
-    pub is_static: bool,
-    /// Some column is a counter.
-    pub has_counters: bool,
-    /// Of some column equal paths may be different bytes.
-    pub has_several_path_encodings: bool,
-}
-
-impl RowKind {
-    /// Rows of an output.
-    pub fn of(output: &Layout, is_static: bool) -> RowKind {
-        let columns = output.columns(is_static);
-        RowKind {
-            is_static,
-            has_counters: columns.iter().any(|column| column.is_counter),
-            has_several_path_encodings: columns
-                .iter()
-                .any(ColumnLayout::has_several_path_encodings),
-        }
-    }
-}
-
-impl<'c> RowContext<'c> {
-    /// Where versions come from, if that decides something.
-    fn decisive_visits(&self) -> Option<Visits<'c>> {
-        self.visits.filter(|_| self.kind.has_several_path_encodings)
-    }
 }
 
 /// Merges rows, keeping its memory from one to the next.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RowMerger {
+    output: Arc<Layout>,
+    static_columns: ColumnKind,
+    regular_columns: ColumnKind,
     row: MergedRow,
     starts: Vec<RowStart>,
     parts: ColumnParts,
 }
 
+/// What is known of static or regular columns before any row is read.
+#[derive(Debug)]
+struct ColumnKind {
+    /// When each was dropped; empty if none ever was.
+    drops: Vec<ColumnDrop>,
+    /// Some column is a counter.
+    has_counters: bool,
+    /// Of some column equal paths may be different bytes.
+    has_several_path_encodings: bool,
+}
+
+impl ColumnKind {
+    fn of(output: &Layout, drops: &DropTimes, is_static: bool) -> ColumnKind {
+        let columns = output.columns(is_static);
+        let mut encodings = columns.iter().map(ColumnLayout::has_several_path_encodings);
+        ColumnKind {
+            drops: drops.of_kind(is_static).to_vec(),
+            has_counters: columns.iter().any(|column| column.is_counter),
+            has_several_path_encodings: encodings.any(|has_several| has_several),
+        }
+    }
+
+    /// Where versions come from, if that decides something.
+    #[inline(always)]
+    fn visits<'c>(&self, context: &RowContext<'c>) -> Option<Visits<'c>> {
+        context.visits.filter(|_| self.has_several_path_encodings)
+    }
+}
+
 impl RowMerger {
+    /// Merges rows into those of this layout, whose columns were dropped at these times.
+    pub fn new(output: Arc<Layout>, drops: &DropTimes) -> RowMerger {
+        RowMerger {
+            static_columns: ColumnKind::of(&output, drops, true),
+            regular_columns: ColumnKind::of(&output, drops, false),
+            output,
+            row: MergedRow::default(),
+            starts: Vec::new(),
+            parts: ColumnParts::default(),
+        }
+    }
+
     /// Merges versions of a row (at least one). What is left may be empty.
     ///
     /// # Errors
@@ -139,83 +149,121 @@ impl RowMerger {
         context: &RowContext<'_>,
         counts: &mut PurgeCounts,
     ) -> Result<&MergedRow, VersionError> {
-        let columns = context.output.columns(context.kind.is_static);
-        self.row.reset(columns.len());
-        self.parts.clear();
+        let RowMerger {
+            output,
+            static_columns,
+            regular_columns,
+            row,
+            starts,
+            parts,
+        } = self;
+        let columns = output.columns(context.is_static);
+        let kind = match context.is_static {
+            true => &*static_columns,
+            false => &*regular_columns,
+        };
+        row.reset(columns.len());
+        parts.clear();
         // One version with nothing over it is taken as it was read.
         let is_alone = context.inputs == 1 && context.active.is_live();
-        let active = match is_alone {
-            true => {
-                self.read_only(versions, context, counts)?;
+        let active = match (is_alone, versions) {
+            (true, [only]) => {
+                read_only(only, kind, row, parts, counts)?;
                 DeletionTime::LIVE
             }
-            false => self.read_all(versions, context, counts)?,
+            _ => read_all(versions, context, kind, starts, row, parts, counts)?,
         };
-        if !self.parts.is_empty() {
-            let (parts, row) = (&mut self.parts, &mut self.row);
-            parts.merge_into(row, versions, context, active, is_alone)?;
+        if !parts.is_empty() {
+            let visits = kind.visits(context);
+            if kind.has_counters {
+                parts.merge_counters(row, versions, columns, active)?;
+            } else if is_alone {
+                parts.take_as_read(row);
+            } else {
+                parts.merge_paths(row, versions, columns, active, visits);
+            }
         }
         if let Some(shadow) = context.shadow {
-            let shadowed = self.row.shadow(shadow, columns, versions);
+            let shadowed = row.shadow(shadow, columns, versions);
             counts.shadowed += shadowed.map_err(|error| VersionError { number: 0, error })?;
         }
-        self.row.purge(context.purger, counts);
-        Ok(&self.row)
+        row.purge(context.purger, counts);
+        Ok(row)
     }
+}
 
-    /// Reads the only version.
-    #[inline(always)]
-    fn read_only(
-        &mut self,
-        versions: &[Version<'_>],
-        context: &RowContext<'_>,
-        counts: &mut PurgeCounts,
-    ) -> Result<(), VersionError> {
-        let Some(only) = versions.first() else {
-            return Ok(());
-        };
-        let only = only.row;
-        let mut start = RowStart::EMPTY;
-        let read = only.read_start(&mut start);
-        read.map_err(|fault| describe(0, &only, fault))?;
-        let row = &mut self.row;
-        row.liveness = start.liveness;
-        row.deletion = start.deletion;
-        row.is_shadowable = start.is_shadowable;
-        let active = DeletionTime::LIVE;
-        let parts = &mut self.parts;
-        let mut sink = sink::<true>(row, parts, versions, 0, context, active, counts);
-        let read = only.read_cells(&start, 0, &mut sink);
-        read.map_err(|fault| describe(0, &only, fault))
-    }
+/// Reads the only version.
+#[inline(always)]
+fn read_only(
+    only: &Version<'_>,
+    kind: &ColumnKind,
+    row: &mut MergedRow,
+    parts: &mut ColumnParts,
+    counts: &mut PurgeCounts,
+) -> Result<(), VersionError> {
+    let mut start = RowStart::EMPTY;
+    let read = only.row.read_start(&mut start);
+    read.map_err(|fault| describe(0, only, fault))?;
+    row.liveness = start.liveness;
+    row.deletion = start.deletion;
+    row.is_shadowable = start.is_shadowable;
+    let mut sink = VersionSink::<true> {
+        row,
+        parts,
+        version: 0,
+        versions: std::slice::from_ref(only),
+        map: only.map,
+        active: DeletionTime::LIVE,
+        kind,
+        dropped: ColumnDrop::default(),
+        has_visits: false,
+        needs_care: !kind.drops.is_empty() || kind.has_counters,
+        counts,
+    };
+    let read = only.row.read_cells(&start, 0, &mut sink);
+    read.map_err(|fault| describe(0, only, fault))
+}
 
-    /// Reads all versions, and returns the deletion that is active for their cells.
-    fn read_all(
-        &mut self,
-        versions: &[Version<'_>],
-        context: &RowContext<'_>,
-        counts: &mut PurgeCounts,
-    ) -> Result<DeletionTime, VersionError> {
-        let count = versions.len();
-        if self.starts.len() < count {
-            self.starts.resize(count, RowStart::EMPTY);
-        }
-        let RowMerger { row, starts, parts } = self;
-        let starts = &mut starts[..count];
-        for (number, (start, version)) in starts.iter_mut().zip(versions).enumerate() {
-            let read = version.row.read_start(start);
-            read.map_err(|fault| describe(number, &version.row, fault))?;
-        }
-        let mut active = context.active;
-        newest(starts, &mut active, row);
-        for (number, (start, version)) in starts.iter().zip(versions).enumerate() {
-            let version = &version.row;
-            let mut sink = sink::<false>(row, parts, versions, number, context, active, counts);
-            let read = version.read_cells(start, number as u32, &mut sink);
-            read.map_err(|fault| describe(number, version, fault))?;
-        }
-        Ok(active)
+/// Reads all versions, and returns the deletion that is active for their cells.
+fn read_all(
+    versions: &[Version<'_>],
+    context: &RowContext<'_>,
+    kind: &ColumnKind,
+    starts: &mut Vec<RowStart>,
+    row: &mut MergedRow,
+    parts: &mut ColumnParts,
+    counts: &mut PurgeCounts,
+) -> Result<DeletionTime, VersionError> {
+    if starts.len() < versions.len() {
+        starts.resize(versions.len(), RowStart::EMPTY);
     }
+    for (number, (start, version)) in starts.iter_mut().zip(versions).enumerate() {
+        let read = version.row.read_start(start);
+        read.map_err(|fault| describe(number, version, fault))?;
+    }
+    let mut active = context.active;
+    newest(&starts[..versions.len()], &mut active, row);
+    let has_visits = kind.visits(context).is_some();
+    let mut sink = VersionSink::<false> {
+        row,
+        parts,
+        version: 0,
+        versions,
+        map: &[],
+        active,
+        kind,
+        dropped: ColumnDrop::default(),
+        has_visits,
+        needs_care: !kind.drops.is_empty() || kind.has_counters || has_visits,
+        counts,
+    };
+    for (number, (start, version)) in starts.iter().zip(versions).enumerate() {
+        sink.version = number as u32;
+        sink.map = version.map;
+        let read = version.row.read_cells(start, number as u32, &mut sink);
+        read.map_err(|fault| describe(number, version, fault))?;
+    }
+    Ok(active)
 }
 
 /// Steps 1 to 4.
@@ -253,64 +301,42 @@ fn newest(starts: &[RowStart], active: &mut DeletionTime, row: &mut MergedRow) {
     row.is_shadowable = is_shadowable;
 }
 
-#[inline(always)]
-fn sink<'m, 'c, const IS_ALONE: bool>(
-    row: &'m mut MergedRow,
-    parts: &'m mut ColumnParts,
-    versions: &'m [Version<'m>],
-    number: usize,
-    context: &RowContext<'m>,
-    active: DeletionTime,
-    counts: &'c mut PurgeCounts,
-) -> VersionSink<'m, 'c, IS_ALONE> {
-    let drops = context.drops.of_kind(context.kind.is_static);
-    let has_visits = !IS_ALONE && context.decisive_visits().is_some();
-    VersionSink {
-        row,
-        parts,
-        map: versions.get(number).map_or(&[], |version| version.map),
-        version: number as u32,
-        versions,
-        active,
-        drops,
-        dropped: ColumnDrop::default(),
-        has_visits,
-        has_counters: context.kind.has_counters,
-        needs_care: !drops.is_empty() || context.kind.has_counters || has_visits,
-        counts,
-    }
-}
-
 #[cold]
 #[inline(never)]
-fn describe(number: usize, row: &RowRef<'_>, fault: RowFault) -> VersionError {
+fn describe(number: usize, version: &Version<'_>, fault: RowFault) -> VersionError {
     VersionError {
         number,
-        error: fault.describe(row),
+        error: fault.describe(&version.row),
     }
 }
 
 /// Takes the cells of one version.
-struct VersionSink<'m, 'c, const IS_ALONE: bool> {
+struct VersionSink<'m, const IS_ALONE: bool> {
     row: &'m mut MergedRow,
     parts: &'m mut ColumnParts,
-    /// Index of each of its columns in the output header.
-    map: &'m [u32],
-    version: u32,
     versions: &'m [Version<'m>],
+    /// Which of them it is, and index of each of its columns in the output header.
+    version: u32,
+    map: &'m [u32],
     active: DeletionTime,
-    /// Of the output's columns; empty if none was ever dropped.
-    drops: &'m [ColumnDrop],
+    kind: &'m ColumnKind,
     /// Of the complex column that is being read.
     dropped: ColumnDrop,
     has_visits: bool,
-    has_counters: bool,
     /// Something about the table that most have not.
     needs_care: bool,
-    counts: &'c mut PurgeCounts,
+    counts: &'m mut PurgeCounts,
 }
 
-impl<const IS_ALONE: bool> CellSink for VersionSink<'_, '_, IS_ALONE> {
+impl<const IS_ALONE: bool> VersionSink<'_, IS_ALONE> {
+    #[inline]
+    fn drop_of(&self, index: u32) -> ColumnDrop {
+        let drops = &self.kind.drops;
+        drops.get(index as usize).copied().unwrap_or_default()
+    }
+}
+
+impl<const IS_ALONE: bool> CellSink for VersionSink<'_, IS_ALONE> {
     #[inline(always)]
     fn simple(&mut self, column: usize, cell: Cell) {
         let Some(&index) = self.map.get(column) else {
@@ -338,7 +364,7 @@ impl<const IS_ALONE: bool> CellSink for VersionSink<'_, '_, IS_ALONE> {
         let Some(&index) = self.map.get(column) else {
             return;
         };
-        self.dropped = self.drops.get(index as usize).copied().unwrap_or_default();
+        self.dropped = self.drop_of(index);
         let deletion = match self.dropped.covers(deletion.marked_for_delete_at) {
             true => {
                 self.counts.of_dropped_columns += u64::from(!deletion.is_live());
@@ -360,16 +386,15 @@ impl<const IS_ALONE: bool> CellSink for VersionSink<'_, '_, IS_ALONE> {
     }
 }
 
-impl<const IS_ALONE: bool> VersionSink<'_, '_, IS_ALONE> {
+impl<const IS_ALONE: bool> VersionSink<'_, IS_ALONE> {
     /// Whether a cell of a simple column goes to its place: it may have been dropped, or be a counter.
     #[cold]
     fn takes(&mut self, index: u32, cell: Cell) -> bool {
-        let dropped = self.drops.get(index as usize).copied().unwrap_or_default();
-        if dropped.covers(cell.timestamp) {
+        if self.drop_of(index).covers(cell.timestamp) {
             self.counts.of_dropped_columns += 1;
             return false;
         }
-        if self.has_counters {
+        if self.kind.has_counters {
             self.row.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
             self.parts.begin(index, self.version, DeletionTime::LIVE);
             self.parts.push(cell);

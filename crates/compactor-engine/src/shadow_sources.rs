@@ -22,7 +22,7 @@ use crate::header_union::ColumnMap;
 use crate::key_range::{KeyRange, Place};
 use crate::marker::{Turn, effective};
 use crate::purge::{PurgeLimit, Purger};
-use crate::row_merge::{PurgeCounts, RowContext, RowKind, RowMerger, Version, VersionError};
+use crate::row_merge::{PurgeCounts, RowContext, RowMerger, Version, VersionError};
 use crate::row_shadow::{RowAbove, RowShadow};
 use crate::tournament::Tournament;
 use crate::window::BlockSource;
@@ -121,6 +121,7 @@ impl<S: BlockSource> ShadowSources<S> {
         ranges: Vec<SourceRange>,
         open_source: OpenSource<S>,
     ) -> ShadowSources<S> {
+        let rows = RowMerger::new(Arc::clone(&layout.layout), &layout.drops);
         ShadowSources {
             layout,
             ranges,
@@ -130,7 +131,7 @@ impl<S: BlockSource> ShadowSources<S> {
             group: Vec::new(),
             step: Vec::new(),
             clusterings: Tournament::default(),
-            rows: RowMerger::default(),
+            rows,
             partition_deletion: DeletionTime::LIVE,
             active: DeletionTime::LIVE,
             data_open: DeletionTime::LIVE,
@@ -183,7 +184,6 @@ impl<S: BlockSource> ShadowSources<S> {
                 || match self.ranges.get(source.number) {
                     Some(range) if self.layout.by_cell => {
                         let mut reading = Reading {
-                            layout: &self.layout,
                             rows: &mut self.rows,
                             steps: &mut self.steps,
                             is_cancelled,
@@ -383,13 +383,7 @@ impl<S: BlockSource> ShadowSources<S> {
         is_static: bool,
         merge: impl FnOnce(RowShadow<'_>) -> R,
     ) -> Result<R> {
-        let ShadowLayout {
-            layout,
-            output,
-            drops,
-            gone,
-            ..
-        } = &self.layout;
+        let ShadowLayout { output, gone, .. } = &self.layout;
         let (deletion, columns) = (self.active, output.of_kind(is_static));
         let source = |place: u32| &self.sources[self.group[place as usize]];
         let version = |place: &u32| {
@@ -403,6 +397,7 @@ impl<S: BlockSource> ShadowSources<S> {
         };
         let versions: Vec<Version<'_>> = self.step.iter().filter_map(version).collect();
         let context = RowContext {
+            is_static,
             // One source is taken as it is; only several are merged, under their deletions
             // (`UnfilteredRowIterators.merge`).
             active: match self.group.len() {
@@ -415,10 +410,7 @@ impl<S: BlockSource> ShadowSources<S> {
             },
             visits: None,
             purger: &KEEP,
-            output: layout,
-            drops,
             shadow: None,
-            kind: RowKind::of(layout, is_static),
         };
         let counts = &mut PurgeCounts::default();
         let merged = self.rows.merge(&versions, &context, counts);
@@ -555,16 +547,13 @@ impl<S: BlockSource> Source<S> {
             false => self.cursor.row(),
         };
         let Some(row) = row else { return Ok(false) };
-        let layout = &reading.layout.layout;
         let context = RowContext {
+            is_static,
             active: DeletionTime::LIVE,
             inputs: 1,
             visits: None,
             purger: &KEEP,
-            output: layout,
-            drops: &reading.layout.drops,
             shadow: None,
-            kind: RowKind::of(layout, is_static),
         };
         let map = map.of_kind(is_static);
         let counts = &mut PurgeCounts::default();
@@ -608,7 +597,6 @@ impl<S: BlockSource> Source<S> {
 
 /// What it takes to see what is left of a row.
 struct Reading<'a> {
-    layout: &'a ShadowLayout,
     rows: &'a mut RowMerger,
     steps: &'a mut u32,
     is_cancelled: &'a dyn Fn() -> bool,

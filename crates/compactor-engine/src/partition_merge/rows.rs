@@ -39,14 +39,12 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         };
         let mut write = |shadow: Option<RowShadow<'_>>| {
             let context = RowContext {
+                is_static: true,
                 active: deletion,
                 inputs: group.len(),
                 visits: self.as_compaction.then_some(visits),
                 purger: &self.purger,
-                output: &self.output,
-                drops: &self.drops,
                 shadow,
-                kind: self.static_kind,
             };
             let counts = &mut self.counts.purged;
             let row = self.rows.merge(versions, &context, counts);
@@ -97,14 +95,12 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         let guess = guess.max().unwrap_or(0);
         let mut write = |shadow: Option<RowShadow<'_>>| {
             let context = RowContext {
+                is_static: false,
                 active,
                 inputs: members.len(),
                 visits: self.as_compaction.then_some(visits),
                 purger: &self.purger,
-                output,
-                drops: &self.drops,
                 shadow,
-                kind: self.regular_kind,
             };
             let counts = &mut self.counts.purged;
             let row = self.rows.merge(versions, &context, counts);

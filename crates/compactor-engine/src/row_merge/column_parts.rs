@@ -11,8 +11,8 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::ColumnLayout;
 
 use super::merged_row::{ComplexColumn, MergedRow};
-use super::visits::VisitOrder;
-use super::{RowContext, Version, VersionError, row_bytes};
+use super::visits::{VisitOrder, Visits};
+use super::{Version, VersionError, row_bytes};
 use crate::reconcile::{first_wins, left_wins};
 
 /// Parts of a row's columns. Reused.
@@ -65,26 +65,21 @@ impl ColumnParts {
         self.order.note(version, index);
     }
 
-    /// Merges all parts into `row`, under the deletion that is active for its cells. A row that is alone is taken
-    /// as it was read.
-    pub(super) fn merge_into(
+    /// Gives all parts to the row of the only version, which is taken as it was read.
+    pub(super) fn take_as_read(&mut self, row: &mut MergedRow) {
+        std::mem::swap(&mut self.parts, &mut row.complex);
+        std::mem::swap(&mut self.cells, &mut row.cells);
+    }
+
+    /// Merges complex columns into `row`, under the deletion that is active for its cells.
+    pub(super) fn merge_paths(
         &mut self,
         row: &mut MergedRow,
         versions: &[Version<'_>],
-        context: &RowContext<'_>,
+        columns: &[ColumnLayout],
         active: DeletionTime,
-        is_alone: bool,
-    ) -> Result<(), VersionError> {
-        if context.kind.has_counters {
-            return self.merge_counters(row, versions, context, active, is_alone);
-        }
-        if is_alone {
-            std::mem::swap(&mut self.parts, &mut row.complex);
-            std::mem::swap(&mut self.cells, &mut row.cells);
-            return Ok(());
-        }
-        let columns = context.output.columns(context.kind.is_static);
-        let visits = context.decisive_visits().filter(|_| versions.len() > 1);
+        visits: Option<Visits<'_>>,
+    ) {
         match visits {
             Some(visits) => self.order.sort(visits, &mut self.parts),
             None => self.parts.sort_by_key(|part| part.index),
@@ -136,18 +131,19 @@ impl ColumnParts {
                 count: (row.cells.len() - first) as u32,
             });
         }
-        Ok(())
     }
 
-    fn merge_counters(
+    /// Adds up counters, and reconciles other simple columns beside them.
+    ///
+    /// # Errors
+    /// Corruption if a value is no context.
+    pub(super) fn merge_counters(
         &mut self,
         row: &mut MergedRow,
         versions: &[Version<'_>],
-        context: &RowContext<'_>,
+        columns: &[ColumnLayout],
         active: DeletionTime,
-        is_alone: bool,
     ) -> Result<(), VersionError> {
-        let columns = context.output.columns(context.kind.is_static);
         self.parts.sort_by_key(|part| part.index);
         for parts in self.parts.chunk_by(|a, b| a.index == b.index) {
             let mut merged: Option<Cell> = None;
@@ -155,7 +151,7 @@ impl ColumnParts {
                 let Some(&cell) = self.cells.get(part.first as usize) else {
                     continue;
                 };
-                if !is_alone && active.deletes(cell.timestamp) {
+                if active.deletes(cell.timestamp) {
                     continue;
                 }
                 let bytes = row_bytes(versions, part.version);
