@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::{Cell, Liveness};
+use compactor_sstable::data::columns::ColumnSet;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::data::layout::{ColumnLayout, Layout};
 use compactor_sstable::data::row::{CellSink, RowRef, RowStart};
@@ -118,6 +119,11 @@ impl ColumnKind {
         }
     }
 
+    #[inline(always)]
+    fn drop_of(&self, index: u32) -> ColumnDrop {
+        self.drops.get(index as usize).copied().unwrap_or_default()
+    }
+
     /// Where versions come from, if that decides something.
     #[inline(always)]
     fn visits<'c>(&self, context: &RowContext<'c>) -> Option<Visits<'c>> {
@@ -207,20 +213,13 @@ fn read_only(
     row.liveness = start.liveness;
     row.deletion = start.deletion;
     row.is_shadowable = start.is_shadowable;
-    let mut sink = VersionSink::<true> {
-        row,
-        parts,
-        version: 0,
-        versions: std::slice::from_ref(only),
-        map: only.map,
-        active: DeletionTime::LIVE,
-        kind,
-        dropped: ColumnDrop::default(),
-        has_visits: false,
-        needs_care: !kind.drops.is_empty() || kind.has_counters,
-        counts,
-    };
+    let versions = std::slice::from_ref(only);
+    let active = DeletionTime::LIVE;
+    let mut sink = VersionSink::<true>::new(row, parts, versions, kind, active, false, counts);
+    sink.map = only.map;
     let read = only.row.read_cells(&start, 0, &mut sink);
+    let (present, has_mortal) = (sink.present, sink.has_mortal);
+    row.add_read(present, has_mortal);
     read.map_err(|fault| describe(0, only, fault))
 }
 
@@ -244,25 +243,16 @@ fn read_all(
     let mut active = context.active;
     newest(&starts[..versions.len()], &mut active, row);
     let has_visits = kind.visits(context).is_some();
-    let mut sink = VersionSink::<false> {
-        row,
-        parts,
-        version: 0,
-        versions,
-        map: &[],
-        active,
-        kind,
-        dropped: ColumnDrop::default(),
-        has_visits,
-        needs_care: !kind.drops.is_empty() || kind.has_counters || has_visits,
-        counts,
-    };
+    let mut sink =
+        VersionSink::<false>::new(row, parts, versions, kind, active, has_visits, counts);
     for (number, (start, version)) in starts.iter().zip(versions).enumerate() {
         sink.version = number as u32;
         sink.map = version.map;
         let read = version.row.read_cells(start, number as u32, &mut sink);
         read.map_err(|fault| describe(number, version, fault))?;
     }
+    let (present, has_mortal) = (sink.present, sink.has_mortal);
+    row.add_read(present, has_mortal);
     Ok(active)
 }
 
@@ -310,12 +300,19 @@ fn describe(number: usize, version: &Version<'_>, fault: RowFault) -> VersionErr
     }
 }
 
-/// Takes the cells of one version.
+/// Takes the cells of versions. Fields that change with each cell are its own, and nothing that is not inlined is
+/// given a reference to it, so that they stay in registers.
 struct VersionSink<'m, const IS_ALONE: bool> {
-    row: &'m mut MergedRow,
+    /// The row: places of simple columns, and which of them have a cell, beside those that are in `present`.
+    slots: &'m mut [Cell],
+    further: &'m mut ColumnSet,
+    /// Of the first 64 columns those that have a cell, a bit each.
+    present: u64,
+    /// Some cell is a tombstone or expires.
+    has_mortal: bool,
     parts: &'m mut ColumnParts,
     versions: &'m [Version<'m>],
-    /// Which of them it is, and index of each of its columns in the output header.
+    /// Which of them is read, and index of each of its columns in the output header.
     version: u32,
     map: &'m [u32],
     active: DeletionTime,
@@ -328,11 +325,42 @@ struct VersionSink<'m, const IS_ALONE: bool> {
     counts: &'m mut PurgeCounts,
 }
 
-impl<const IS_ALONE: bool> VersionSink<'_, IS_ALONE> {
-    #[inline]
-    fn drop_of(&self, index: u32) -> ColumnDrop {
-        let drops = &self.kind.drops;
-        drops.get(index as usize).copied().unwrap_or_default()
+impl<'m, const IS_ALONE: bool> VersionSink<'m, IS_ALONE> {
+    #[inline(always)]
+    fn new(
+        row: &'m mut MergedRow,
+        parts: &'m mut ColumnParts,
+        versions: &'m [Version<'m>],
+        kind: &'m ColumnKind,
+        active: DeletionTime,
+        has_visits: bool,
+        counts: &'m mut PurgeCounts,
+    ) -> VersionSink<'m, IS_ALONE> {
+        let (slots, further) = row.slots_and_present();
+        VersionSink {
+            slots,
+            further,
+            present: 0,
+            has_mortal: false,
+            parts,
+            versions,
+            version: 0,
+            map: &[],
+            active,
+            kind,
+            dropped: ColumnDrop::default(),
+            has_visits,
+            needs_care: !kind.drops.is_empty() || kind.has_counters || has_visits,
+            counts,
+        }
+    }
+
+    #[inline(always)]
+    fn has_cell(&self, index: u32) -> bool {
+        match index < 64 {
+            true => self.present & (1 << index) != 0,
+            false => self.further.contains(index as usize),
+        }
     }
 }
 
@@ -342,29 +370,47 @@ impl<const IS_ALONE: bool> CellSink for VersionSink<'_, IS_ALONE> {
         let Some(&index) = self.map.get(column) else {
             return;
         };
-        if self.needs_care && !self.takes(index, cell) {
+        self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+        if self.needs_care
+            && !takes(
+                self.parts,
+                self.kind,
+                index,
+                cell,
+                self.has_visits,
+                self.counts,
+            )
+        {
             return;
         }
+        let has_cell = self.has_cell(index);
+        let Some(slot) = self.slots.get_mut(index as usize) else {
+            return;
+        };
         if !IS_ALONE {
             if self.active.deletes(cell.timestamp) {
                 return;
             }
-            if let Some(other) = self.row.simple(index)
-                && (other.timestamp > cell.timestamp
-                    || other.timestamp == cell.timestamp && self.keeps(other, cell))
+            if has_cell
+                && (slot.timestamp > cell.timestamp
+                    || slot.timestamp == cell.timestamp && keeps(self.versions, slot, cell))
             {
                 return;
             }
         }
-        self.row.put_cell(index, cell);
+        *slot = cell;
+        match index < 64 {
+            true => self.present |= 1 << index,
+            false => self.further.insert(index as usize),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn complex(&mut self, column: usize, deletion: DeletionTime) {
         let Some(&index) = self.map.get(column) else {
             return;
         };
-        self.dropped = self.drop_of(index);
+        self.dropped = self.kind.drop_of(index);
         let deletion = match self.dropped.covers(deletion.marked_for_delete_at) {
             true => {
                 self.counts.of_dropped_columns += u64::from(!deletion.is_live());
@@ -381,38 +427,44 @@ impl<const IS_ALONE: bool> CellSink for VersionSink<'_, IS_ALONE> {
             self.counts.of_dropped_columns += 1;
             return;
         }
-        self.row.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+        self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
         self.parts.push(cell);
     }
 }
 
-impl<const IS_ALONE: bool> VersionSink<'_, IS_ALONE> {
-    /// Whether a cell of a simple column goes to its place: it may have been dropped, or be a counter.
-    #[cold]
-    fn takes(&mut self, index: u32, cell: Cell) -> bool {
-        if self.drop_of(index).covers(cell.timestamp) {
-            self.counts.of_dropped_columns += 1;
-            return false;
-        }
-        if self.kind.has_counters {
-            self.row.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
-            self.parts.begin(index, self.version, DeletionTime::LIVE);
-            self.parts.push(cell);
-            return false;
-        }
-        if self.has_visits {
-            self.parts.note_simple(self.version, index);
-        }
-        true
+/// Whether a cell of a simple column goes to its place: it may have been dropped, or be a counter.
+#[cold]
+#[inline(never)]
+fn takes(
+    parts: &mut ColumnParts,
+    kind: &ColumnKind,
+    index: u32,
+    cell: Cell,
+    has_visits: bool,
+    counts: &mut PurgeCounts,
+) -> bool {
+    if kind.drop_of(index).covers(cell.timestamp) {
+        counts.of_dropped_columns += 1;
+        return false;
     }
+    if kind.has_counters {
+        parts.begin(index, cell.version, DeletionTime::LIVE);
+        parts.push(cell);
+        return false;
+    }
+    if has_visits {
+        parts.note_simple(cell.version, index);
+    }
+    true
+}
 
-    /// Whether the cell that is there stays, of two of one timestamp.
-    #[cold]
-    fn keeps(&self, other: &Cell, cell: Cell) -> bool {
-        let other_row = row_bytes(self.versions, other.version);
-        left_wins(
-            (other, other_row),
-            (&cell, row_bytes(self.versions, self.version)),
-        )
-    }
+/// Whether the cell that is there stays, of two of one timestamp.
+#[cold]
+#[inline(never)]
+fn keeps(versions: &[Version<'_>], other: &Cell, cell: Cell) -> bool {
+    let other_row = row_bytes(versions, other.version);
+    left_wins(
+        (other, other_row),
+        (&cell, row_bytes(versions, cell.version)),
+    )
 }

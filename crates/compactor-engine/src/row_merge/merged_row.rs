@@ -78,6 +78,19 @@ impl MergedRow {
         self.has_mortal = false;
     }
 
+    /// The places of simple columns, and which of them are present.
+    #[inline(always)]
+    pub(super) fn slots_and_present(&mut self) -> (&mut [Cell], &mut ColumnSet) {
+        (&mut self.slots, &mut self.present)
+    }
+
+    /// Notes what was put into places: of the first 64 columns, a bit each.
+    #[inline(always)]
+    pub(super) fn add_read(&mut self, present: u64, has_mortal: bool) {
+        self.present.insert_first(present);
+        self.has_mortal |= has_mortal;
+    }
+
     /// Puts the cell of a simple column into its place.
     #[inline(always)]
     pub fn put_cell(&mut self, index: u32, cell: Cell) {

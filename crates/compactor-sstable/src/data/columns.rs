@@ -211,6 +211,12 @@ impl ColumnSet {
         self.rest.clear();
     }
 
+    /// Adds some of the first 64 columns, a bit each.
+    #[inline(always)]
+    pub fn insert_first(&mut self, columns: u64) {
+        self.first |= columns;
+    }
+
     /// Adds a column.
     #[inline(always)]
     pub fn insert(&mut self, index: usize) {

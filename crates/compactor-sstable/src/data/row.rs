@@ -103,18 +103,27 @@ impl<'a> RowRef<'a> {
             layout: self.layout,
         };
         let columns = self.columns();
-        if columns.len() < LIST_FORM_FROM {
-            let mut left = start.present;
-            while left != 0 {
-                let index = left.trailing_zeros() as usize;
-                left &= left - 1;
-                let Some(column) = columns.get(index) else {
-                    break;
-                };
-                reader.column(start, index, column, version, sink)?;
-            }
-        } else {
-            reader.listed_columns(start, columns, version, sink)?;
+        let has_bits = columns.len() < LIST_FORM_FROM;
+        let mut left = start.present;
+        let mut listed = match has_bits {
+            true => PresentColumns::all(0),
+            false => reader.listed_columns(start, columns.len())?,
+        };
+        // All is inlined here, so that what a sink keeps of a row may stay in registers.
+        loop {
+            let index = match has_bits {
+                true if left == 0 => break,
+                true => left.trailing_zeros() as usize,
+                false => match listed.next() {
+                    Some(index) => index,
+                    None => break,
+                },
+            };
+            left &= left.wrapping_sub(1);
+            let Some(column) = columns.get(index) else {
+                break;
+            };
+            reader.column(start, index, column, version, sink)?;
         }
         match reader.pos == bytes.len() {
             true => Ok(()),
@@ -369,30 +378,20 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The columns of a header that has too many for a bit each.
+    /// The columns present of a header that has too many for a bit each.
+    #[cold]
     #[inline(never)]
     fn listed_columns(
-        &mut self,
+        &self,
         start: &RowStart,
-        columns: &[ColumnLayout],
-        version: u32,
-        sink: &mut impl CellSink,
-    ) -> Result<(), RowFault> {
-        let present = match start.subset {
-            None => PresentColumns::all(columns.len()),
-            Some(at) => {
-                let mut pos = at as usize;
-                PresentColumns::parse(self.bytes, &mut pos, columns.len())
-                    .map_err(|_| self.fault(Problem::Subset, Field::Columns, at as usize))?
-            }
+        columns: usize,
+    ) -> Result<PresentColumns<'a>, RowFault> {
+        let Some(at) = start.subset else {
+            return Ok(PresentColumns::all(columns));
         };
-        for index in present {
-            let Some(column) = columns.get(index) else {
-                break;
-            };
-            self.column(start, index, column, version, sink)?;
-        }
-        Ok(())
+        let mut pos = at as usize;
+        PresentColumns::parse(self.bytes, &mut pos, columns)
+            .map_err(|_| self.fault(Problem::Subset, Field::Columns, at as usize))
     }
 
     #[inline(always)]
@@ -414,7 +413,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn complex(
         &mut self,
         start: &RowStart,
