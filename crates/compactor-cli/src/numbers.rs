@@ -20,7 +20,7 @@ use crate::flags::{ByteRate, ByteSize};
 pub const THREADS: RangeInclusive<usize> = 1..=1024;
 
 /// Ranges that may be merged at a time.
-pub const SUB_COMPACTIONS: RangeInclusive<usize> = 1..=256;
+pub const OUTPUTS: RangeInclusive<usize> = 1..=256;
 
 /// SSTables that may be rewritten at a time.
 pub const CONCURRENT: RangeInclusive<usize> = 1..=256;

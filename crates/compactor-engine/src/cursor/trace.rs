@@ -12,7 +12,7 @@ use crate::window::BlockSource;
 
 /// Is told of everything that a cursor comes to, to hold it against an index that can only be checked
 /// with the data at hand.
-pub trait DataTrace: std::fmt::Debug {
+pub trait DataTrace: std::fmt::Debug + Send {
     /// The next partition, where it begins in the uncompressed data, and its own deletion. False if
     /// what is in it need not be told.
     fn partition(
