@@ -338,18 +338,16 @@ impl MergeJob {
             .then(|| self.scanner_order())
             .flatten();
         let mut inputs = Vec::with_capacity(self.inputs.len());
-        let mut traces = Vec::with_capacity(self.inputs.len());
         for input in std::mem::take(&mut self.inputs) {
             let stats = &input.statistics.stats;
             let path = input.data_path();
-            traces.push(observer.trace(&path));
             inputs.push(MergedInput {
                 file: RangeInput::open(&self.io, &input)?,
                 map: column_map(&input.layout, &layout)?,
                 min_local_deletion_time_s: stats.min_local_deletion_time,
                 may_have_dropped: self.drops.may_cover(stats.min_timestamp),
                 is_intermediate: pass.earlier.is_intermediate(&path),
-                is_traced: traces.last().is_some_and(Option::is_some),
+                trace: observer.trace(&path).map(Mutex::new),
             });
         }
         let budget = plan.budget;
@@ -360,7 +358,7 @@ impl MergeJob {
             waiting_bytes: budget.waiting_bytes.max(budget.block_len * 2),
         };
         let limit = self.options.max_sstable_size;
-        let splicer = Splicer::new(Arc::clone(&layout), current, traces, limit);
+        let splicer = Splicer::new(Arc::clone(&layout), current, inputs.len(), limit);
         Ok(Arc::new(RangeMerge {
             plan,
             inputs,
@@ -395,13 +393,16 @@ impl MergeJob {
     ) -> Result<(Vec<StagedSstable>, MergeCounts, Vec<InputRead>, Duration)> {
         merge.tell_progress(observer);
         let mut reads = splicer.whole.reads(&merge.inputs)?;
-        splicer.end_traces();
+        merge.end_traces();
         let mut counts = std::mem::take(&mut splicer.whole.counts);
         if pass.is_last {
             pass.earlier.complete_reads(&mut reads);
             pass.earlier.complete_counts(&mut counts);
             counts.partitions_read = reads.iter().map(|read| read.places.partitions()).sum();
             observer.inputs_read(&reads)?;
+        }
+        if observer.is_cancelled() {
+            return Err(Error::Cancelled);
         }
         let started = Instant::now();
         let outputs = splicer.end()?;

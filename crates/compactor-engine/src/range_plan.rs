@@ -16,6 +16,8 @@ use crate::range_places::{RangePlaces, Sample};
 /// Descriptors that an input being read takes, at most: as otherwise, and `Index.db` for
 /// the places.
 const FILES_PER_INPUT: u64 = 6;
+/// Samples of an input for each range: a border is looked for in the index from the sample before it on.
+const SAMPLES_PER_RANGE: u64 = 32;
 /// Samples of all inputs for each output that was asked for.
 const SAMPLES_PER_OUTPUT: u64 = 64;
 
@@ -65,7 +67,7 @@ impl RangePlan {
         let keeps_open = job.inputs.len() as u64 * FILES_PER_INPUT <= files;
         let mut of_outputs = Vec::new();
         for input in &job.inputs {
-            let sample_len = budget.range_len / 4;
+            let sample_len = budget.range_len / SAMPLES_PER_RANGE;
             let mut places = RangePlaces::open(&job.io, input, options.read_mode, sample_len)?;
             if outputs > 1 {
                 // Where outputs end depends on nothing but the inputs.

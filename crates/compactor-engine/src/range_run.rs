@@ -14,7 +14,7 @@ use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::MetadataCollector;
 
-use crate::cursor::{PlacesHash, RowCounts};
+use crate::cursor::{DataTrace, PlacesHash, RowCounts};
 use crate::decode::DecodedBlocks;
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ pub(crate) struct MergedInput {
     pub(crate) may_have_dropped: bool,
     /// An earlier pass made it.
     pub(crate) is_intermediate: bool,
-    pub(crate) is_traced: bool,
+    pub(crate) trace: Option<Mutex<Box<dyn DataTrace>>>,
 }
 
 /// What all ranges of a merge have in common.
@@ -130,17 +130,25 @@ impl Drop for SayEnd<'_> {
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere stops the merge.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl RangeMerge {
     pub(crate) fn queue(&self) -> &WorkerQueue {
         &self.reading.queue
     }
 
-    fn splicer(&self) -> MutexGuard<'_, Option<Splicer>> {
-        self.splicer.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn take_splicer(&self) -> Option<Splicer> {
+        lock(&self.splicer).take()
     }
 
-    pub(crate) fn take_splicer(&self) -> Option<Splicer> {
-        self.splicer().take()
+    /// Tells the traces that there is no more.
+    pub(crate) fn end_traces(&self) {
+        for trace in self.inputs.iter().filter_map(|input| input.trace.as_ref()) {
+            lock(trace).end();
+        }
     }
 
     pub(crate) fn tell_progress(&self, observer: &mut dyn Observer) {
@@ -208,14 +216,18 @@ impl RangeMerge {
     }
 
     fn add_to_output(self: &Arc<Self>) -> Result<()> {
-        let mut splicer = self.splicer();
+        let mut splicer = lock(&self.splicer);
         let splicer = splicer
             .as_mut()
             .ok_or_else(|| Error::Internal("no output is left".to_owned()))?;
         while let Some((range, piece)) = self.turns.pop() {
             match piece {
                 Piece::Block(block) => splicer.add_block(self, range, block)?,
-                Piece::Trace(input, batch) => splicer.tell(input, &batch),
+                Piece::Trace(input, batch) => {
+                    if let Some(trace) = self.inputs.get(input).and_then(|i| i.trace.as_ref()) {
+                        splicer.tell(input, &batch, &mut **lock(trace));
+                    }
+                }
                 Piece::End(end) => {
                     splicer.end_range(*end?, self.plan.begins_output(range + 1))?;
                     self.plan.forget(range);
@@ -259,9 +271,13 @@ impl RangeMerge {
                 below,
             };
             let mut cursor = input.file.cursor(&part, reading);
-            if input.is_traced && is_traced {
-                let trace = RangeTrace::new(number, Arc::clone(self), range);
-                cursor.set_trace(Box::new(trace));
+            if let Some(trace) = input.trace.as_ref().filter(|_| is_traced) {
+                let part = lock(trace).of_part(start..end);
+                cursor.set_trace(
+                    part.unwrap_or_else(|| {
+                        Box::new(RangeTrace::new(number, Arc::clone(self), range))
+                    }),
+                );
             }
             let mut merge_input = MergeInput::new(
                 cursor,

@@ -22,8 +22,7 @@ pub(crate) struct Splicer {
     layout: Arc<Layout>,
     /// `None` while the next is begun.
     output: Option<(Outputs, OutputParts)>,
-    traces: Vec<Option<Box<dyn DataTrace>>>,
-    /// Whether a trace wants to be told of the current partition's rows.
+    /// Whether the trace of an input wants to be told of the current partition's rows.
     wants_rows: Vec<bool>,
     pub(crate) whole: Whole,
     /// Where the range begins in the output; wraps where it began in the one before.
@@ -51,15 +50,14 @@ impl Splicer {
     pub(crate) fn new(
         layout: Arc<Layout>,
         (outputs, parts): (Outputs, OutputParts),
-        traces: Vec<Option<Box<dyn DataTrace>>>,
+        inputs: usize,
         limit: Option<u64>,
     ) -> Splicer {
         let mut splicer = Splicer {
             layout,
             output: Some((outputs, parts)),
-            wants_rows: vec![false; traces.len()],
-            whole: Whole::of(traces.len()),
-            traces,
+            wants_rows: vec![false; inputs],
+            whole: Whole::of(inputs),
             base: 0,
             limit,
             range: RangeSoFar::default(),
@@ -202,10 +200,9 @@ impl Splicer {
     }
 
     /// Tells the trace of an input.
-    pub(crate) fn tell(&mut self, input: usize, batch: &TraceBatch) {
-        let trace = self.traces.get_mut(input).and_then(Option::as_mut);
-        if let (Some(trace), Some(wants)) = (trace, self.wants_rows.get_mut(input)) {
-            batch.tell(&mut **trace, wants);
+    pub(crate) fn tell(&mut self, input: usize, batch: &TraceBatch, trace: &mut dyn DataTrace) {
+        if let Some(wants) = self.wants_rows.get_mut(input) {
+            batch.tell(trace, wants);
         }
     }
 
@@ -233,14 +230,6 @@ impl Splicer {
         }
         self.begin_range();
         Ok(())
-    }
-
-    /// Tells the traces that there is no more.
-    pub(crate) fn end_traces(&mut self) {
-        for trace in self.traces.iter_mut().flatten() {
-            trace.end();
-        }
-        self.traces.clear();
     }
 
     /// Completes the last output.

@@ -33,6 +33,13 @@ pub trait DataTrace: std::fmt::Debug + Send {
 
     /// There are no more partitions.
     fn end(&mut self);
+
+    /// What is told of the partitions that begin at these positions, while others are told of those before
+    /// and behind them. `None` if it is to be told of all in their order.
+    fn of_part(&mut self, positions: Range<u64>) -> Option<Box<dyn DataTrace>> {
+        let _ = positions;
+        None
+    }
 }
 
 impl<S: BlockSource> Cursor<S> {

@@ -471,7 +471,7 @@ fn an_interrupted_merge_leaves_nothing() {
     options.threads = 3;
     options.range_bytes = Some(20_000);
     options.memory_bytes = 8 << 20;
-    for questions in [1, 2, 5, 12] {
+    for questions in [1, 2] {
         let job = MergeJob::open(io(), options.clone()).unwrap();
         let result = job.run(&mut Impatient(std::cell::Cell::new(questions)));
         assert!(matches!(result, Err(Error::Cancelled)), "{result:?}");

@@ -132,7 +132,7 @@ impl Writing<'_> {
             self.io,
             staging,
             settings,
-            Partitioner::Murmur3,
+            compactor_sstable::partitioner::Partitioner::Murmur3,
             &write,
             self.workers.queue(),
             Arc::clone(self.cancelled),
