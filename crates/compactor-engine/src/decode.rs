@@ -98,6 +98,8 @@ struct Slots {
     waiter: Option<Thread>,
     /// Place among those that can be decoded ahead.
     offered: Option<u64>,
+    /// Somebody has begun to take blocks: until then nothing is decoded, since that takes memory.
+    is_read: bool,
 }
 
 /// How far a block is.
@@ -124,10 +126,9 @@ impl Recycled {
         spare.unwrap_or_default()
     }
 
-    fn put_block(&self, block: Block, most: u64) {
-        if let Ok(mut spare) = self.blocks.lock()
-            && (spare.len() as u64) < most
-        {
+    /// No more are kept than were in use at a time.
+    fn put_block(&self, block: Block) {
+        if let Ok(mut spare) = self.blocks.lock() {
             spare.push(block);
         }
     }
@@ -360,6 +361,7 @@ impl Shared {
         if let Some(queue) = queue
             && is_stored
             && waiter.is_none()
+            && slots.is_read
             && slots.offered.is_none()
         {
             let reader: Arc<dyn DecodeAhead> = Arc::clone(shared) as _;
@@ -510,6 +512,17 @@ enum Front {
 }
 
 impl DecodedBlocks {
+    /// Others may decode what comes behind the first block.
+    fn begin(&self) {
+        let mut slots = self.shared.lock();
+        slots.is_read = true;
+        let has_more = |slot: &Slot| matches!(slot, Slot::Stored(_));
+        if slots.offered.is_none() && slots.slots.iter().skip(1).any(has_more) {
+            let reader: Arc<dyn DecodeAhead> = Arc::clone(&self.shared) as _;
+            slots.offered = Some(self.queue.offer(reader));
+        }
+    }
+
     /// Waits for the next block, and takes it.
     fn front(&self) -> Result<Front> {
         let shared = &self.shared;
@@ -546,6 +559,9 @@ impl BlockSource for DecodedBlocks {
         }
         // Nothing to do where blocks were recycled.
         self.request_ahead();
+        if self.next_out == 0 {
+            self.begin();
+        }
         let Decoded { block, stored } = match self.front()? {
             Front::Decoded(decoded) => decoded,
             Front::Stored(extent) => self.shared.decode(self.next_out, extent)?,
@@ -565,8 +581,7 @@ impl BlockSource for DecodedBlocks {
         let unit = self.shared.encoding.unit() * self.shared.units_per_block;
         let usual = unit + self.shared.headroom as u64;
         if (1..=2 * usual).contains(&(block.bytes.capacity() as u64)) {
-            // Nobody else has more of them under way.
-            self.shared.recycled.put_block(block, self.depth);
+            self.shared.recycled.put_block(block);
         }
         self.request_ahead();
     }

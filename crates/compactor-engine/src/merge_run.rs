@@ -377,6 +377,7 @@ impl MergeJob {
                 limiter: self.options.rate_limiter.clone(),
             },
             blocks,
+            prepared: Mutex::default(),
             turns: Turns::new(limits, queue),
             splicer: Mutex::new(Some(splicer)),
             progress: Default::default(),

@@ -76,9 +76,9 @@ impl OutputBlocks {
     /// Memory that is not needed any more.
     pub(crate) fn put(&self, mut block: Vec<u8>) {
         block.clear();
-        let mut state = self.lock();
-        if block.capacity() > 0 && state.spare.len() < self.most {
-            state.spare.push(block);
+        if block.capacity() > 0 {
+            // No more are kept than were in use at a time.
+            self.lock().spare.push(block);
         }
     }
 }

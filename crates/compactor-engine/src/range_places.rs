@@ -18,7 +18,7 @@ use crate::input::InputSstable;
 use crate::trie_places::TriePlaces;
 
 /// Bytes of `Index.db` that are read at a time: for one place, and for all of them.
-const SEEK_STEP: usize = 8 << 10;
+const SEEK_STEP: usize = 32 << 10;
 const SCAN_STEP: usize = 256 << 10;
 
 /// A partition that an index was asked about.
@@ -205,8 +205,7 @@ impl BigPlaces {
     }
 
     /// The entry of the sampled key is where the sample says: a `Summary.db` may be damaged.
-    fn is_true(&self, index: &InputFile, sample: &Sample) -> Result<bool> {
-        let mut heads = IndexHeads::at(index, sample.index_offset, SEEK_STEP);
+    fn is_true(&self, heads: &mut IndexHeads<'_>, sample: &Sample) -> Result<bool> {
         match heads.next_head() {
             Ok(head) => {
                 Ok(head.is_some_and(|head| self.partitioner.position(head.key) == sample.at))
@@ -221,11 +220,14 @@ impl BigPlaces {
         let before = self.samples.partition_point(|sample| sample.at < border);
         let sample = before.checked_sub(1).and_then(|n| self.samples.get(n));
         let index = self.index()?;
-        let offset = match sample {
-            Some(sample) if self.is_true(&index, sample)? => sample.index_offset,
-            _ => 0,
-        };
+        // The sampled partition stands before the border.
+        let offset = sample.map_or(0, |sample| sample.index_offset);
         let mut heads = IndexHeads::at(&index, offset, SEEK_STEP);
+        if let Some(sample) = sample
+            && !self.is_true(&mut heads, sample)?
+        {
+            heads = IndexHeads::at(&index, 0, SEEK_STEP);
+        }
         while let Some(head) = heads.next_head()? {
             if self.partitioner.position(head.key) >= border {
                 return Ok(head.position.min(self.data_len));

@@ -4,6 +4,8 @@
 //! merges it, or decodes ahead for a range that is being merged. Ranges are added to the output in their
 //! order ([`Turns`]), so it is the same to the byte for any number of threads.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +16,7 @@ use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::MetadataCollector;
 
-use crate::cursor::{DataTrace, PlacesHash, RowCounts};
+use crate::cursor::{Cursor, DataTrace, PlacesHash, RowCounts};
 use crate::decode::DecodedBlocks;
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
@@ -65,10 +67,28 @@ pub(crate) struct RangeMerge {
     pub(crate) scanner_order: Option<Vec<Vec<u32>>>,
     pub(crate) reading: Reading,
     pub(crate) blocks: Arc<OutputBlocks>,
+    /// Ranges that are to come soon: their first blocks are read.
+    pub(crate) prepared: Mutex<BTreeMap<usize, RangeCursors>>,
     pub(crate) turns: Turns,
     /// Locked by whoever holds the order.
     pub(crate) splicer: Mutex<Option<Splicer>>,
     pub(crate) progress: MergeProgress,
+}
+
+/// The inputs that have partitions in a range.
+#[derive(Debug, Default)]
+pub(crate) struct RangeCursors {
+    /// With the number of the input, and the bytes that the range has of it.
+    cursors: Vec<(usize, Range<u64>, Cursor<DecodedBlocks>)>,
+}
+
+/// The merge of a range before its first partition.
+struct BegunRange<B, I> {
+    merger: PartitionMerger<DecodedBlocks, B, I>,
+    /// Of its inputs.
+    numbers: Vec<usize>,
+    /// Where they begin, added up.
+    before: u64,
 }
 
 /// What is told of a merge under way.
@@ -238,14 +258,8 @@ impl RangeMerge {
         Ok(())
     }
 
-    /// A merge of one range into `writer`, before its first partition, and the numbers of its inputs.
-    fn merger<B: BlockOutput, I: SstableIndex>(
-        self: &Arc<Self>,
-        range: usize,
-        reading: &Reading,
-        writer: PartitionWriter<B, I>,
-        is_traced: bool,
-    ) -> Result<(PartitionMerger<DecodedBlocks, B, I>, Vec<usize>, u64)> {
+    /// Begins to read the inputs of a range.
+    fn cursors(&self, range: usize, reading: &Reading) -> Result<RangeCursors> {
         let key_at = |input: usize, position: u64| match self.inputs.get(input) {
             Some(input) => input.file.key_at(position, reading),
             None => Err(Error::Internal("an input too many".to_owned())),
@@ -253,9 +267,7 @@ impl RangeMerge {
         let starts = self.plan.starts(range, key_at)?;
         let ends = self.plan.starts(range + 1, key_at)?;
         let (from, below) = self.plan.borders(range);
-        let mut inputs = Vec::new();
-        let mut numbers = Vec::new();
-        let mut before = 0;
+        let mut cursors = Vec::new();
         let bounds = starts.into_iter().zip(ends);
         for ((number, input), (start, end)) in self.inputs.iter().enumerate().zip(bounds) {
             if end < start {
@@ -270,9 +282,39 @@ impl RangeMerge {
                 from,
                 below,
             };
-            let mut cursor = input.file.cursor(&part, reading);
+            cursors.push((number, start..end, input.file.cursor(&part, reading)));
+        }
+        Ok(RangeCursors { cursors })
+    }
+
+    /// Begins to read a range that is to come, if there is one.
+    fn prepare(&self, range: usize) -> Result<()> {
+        if range < self.plan.len() && !lock(&self.prepared).contains_key(&range) {
+            let cursors = self.cursors(range, &self.reading)?;
+            lock(&self.prepared).insert(range, cursors);
+        }
+        Ok(())
+    }
+
+    /// Merges a range into `writer`.
+    fn merger<B: BlockOutput, I: SstableIndex>(
+        self: &Arc<Self>,
+        range: usize,
+        cursors: RangeCursors,
+        reading: &Reading,
+        writer: PartitionWriter<B, I>,
+        is_traced: bool,
+    ) -> Result<BegunRange<B, I>> {
+        let mut inputs = Vec::new();
+        let mut numbers = Vec::new();
+        let mut before = 0;
+        for (number, bytes, mut cursor) in cursors.cursors {
+            let Some(input) = self.inputs.get(number) else {
+                continue;
+            };
+            before += bytes.start;
             if let Some(trace) = input.trace.as_ref().filter(|_| is_traced) {
-                let part = lock(trace).of_part(start..end);
+                let part = lock(trace).of_part(bytes);
                 cursor.set_trace(
                     part.unwrap_or_else(|| {
                         Box::new(RangeTrace::new(number, Arc::clone(self), range))
@@ -294,8 +336,8 @@ impl RangeMerge {
             }
             inputs.push(merge_input);
             numbers.push(number);
-            before += start;
         }
+        let bounds = self.plan.borders(range);
         let shadow = self.shadow.as_ref();
         let merger = PartitionMerger::new(
             inputs,
@@ -308,9 +350,13 @@ impl RangeMerge {
         .with_scanner_order(self.scanner_order.clone())
         .with_shadow(shadow.map(|shadow| {
             let mode = self.options.read_mode;
-            shadow.start(&self.io, mode, reading.clone(), (from, below))
+            shadow.start(&self.io, mode, reading.clone(), bounds)
         }));
-        Ok((merger, numbers, before))
+        Ok(BegunRange {
+            merger,
+            numbers,
+            before,
+        })
     }
 
     /// Merges one range.
@@ -324,7 +370,17 @@ impl RangeMerge {
         let blocks = RangeBlocks::new(Arc::clone(self), range, self.plan.budget.block_len, &index);
         let layout = Arc::clone(&self.layout);
         let writer = PartitionWriter::new(layout, blocks, index, MetadataCollector::of_a_part())?;
-        let (mut merger, numbers, before) = self.merger(range, &self.reading, writer, true)?;
+        let prepared = lock(&self.prepared).remove(&range);
+        let cursors = match prepared {
+            Some(cursors) => cursors,
+            None => self.cursors(range, &self.reading)?,
+        };
+        self.prepare(range + self.plan.budget.ranges_at_once)?;
+        let BegunRange {
+            mut merger,
+            numbers,
+            before,
+        } = self.merger(range, cursors, &self.reading, writer, true)?;
         let mut observer = RangeObserver {
             merge: self,
             seen: Some([before, 0, 0]),
@@ -383,7 +439,10 @@ impl RangeStatistics {
             ..merge.reading.clone()
         };
         let writer = no_writer(merge, before)?;
-        let (merger, ..) = merge.merger(range, &reading, writer, false)?;
+        let cursors = merge.cursors(range, &reading)?;
+        let merger = merge
+            .merger(range, cursors, &reading, writer, false)?
+            .merger;
         Ok(RangeStatistics {
             merge: Arc::clone(merge),
             merger: Some(merger),
