@@ -19,7 +19,7 @@ use crate::flags::{ByteRate, ByteSize};
 /// soon refuses more.
 pub const THREADS: RangeInclusive<usize> = 1..=1024;
 
-/// Ranges that may be merged at a time.
+/// Outputs that may be asked for.
 pub const OUTPUTS: RangeInclusive<usize> = 1..=256;
 
 /// SSTables that may be rewritten at a time.

@@ -4,13 +4,14 @@
 //! [`merge_run`] merges them and publishes an output.
 //! The way of the data:
 //!
-//! 1. [`decode`]: extents are read ahead and their chunks decompressed by [`workers`];
+//! 1. [`decode`]: extents are read ahead, and their chunks decompressed by whoever needs them next, or ahead
+//!    of it by threads that wait for something else ([`workers`]);
 //! 2. [`window`] and [`cursor`]: contiguous bytes, and rows as views over them;
 //! 3. [`partition_merge`], [`row_merge`], [`reconcile`], [`purge`]: many versions become one;
 //!    [`shadow_sources`] and [`row_shadow`]: what SSTables beside the merge remove of it;
 //! 4. [`partition_writer`]: bytes, index entries and statistics;
-//! 5. [`data_output`]: blocks are compressed by the workers and written in order;
-//!    with several merge threads each has a range of partitions, and what ranges come to meets here;
+//! 5. what ranges of partitions come to is joined in their order, and in [`data_output`] its blocks are
+//!    compressed by any thread and written in order;
 //! 6. [`sstable_writer`], [`staging`]: the other components, and publication.
 //!
 //! This crate prints nothing, parses no options and chooses no SSTables.
