@@ -46,7 +46,8 @@ pub struct IoArgs {
     )]
     readahead: Option<ByteSize>,
 
-    /// Threads that decode and compress, 1 to 1024. Default: one per processor.
+    /// Threads that do the work, 1 to 1024; what is written is the same for any number. Default: one per
+    /// processor.
     #[arg(
         long,
         help_heading = "Input and output",
@@ -91,7 +92,7 @@ impl IoArgs {
         }
     }
 
-    /// Threads that decode and compress.
+    /// Threads that do the work.
     pub fn threads(&self) -> usize {
         self.threads
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))

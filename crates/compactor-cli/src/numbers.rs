@@ -19,8 +19,8 @@ use crate::flags::{ByteRate, ByteSize};
 /// soon refuses more.
 pub const THREADS: RangeInclusive<usize> = 1..=1024;
 
-/// Ranges that may be merged at a time.
-pub const SUB_COMPACTIONS: RangeInclusive<usize> = 1..=256;
+/// Outputs that may be asked for.
+pub const OUTPUTS: RangeInclusive<usize> = 1..=256;
 
 /// SSTables that may be rewritten at a time.
 pub const CONCURRENT: RangeInclusive<usize> = 1..=256;

@@ -388,7 +388,7 @@ fn a_merge_at_a_low_rate_ends_at_once_when_it_is_interrupted() {
     assert!(made.status.success(), "{told}");
     for command in [
         "merge data/generated/kv-*",
-        "merge data/generated/kv-* --sub-compactions 2",
+        "merge data/generated/kv-* --outputs 2",
         "compact data/generated/kv-* --major",
     ] {
         let script = format!(

@@ -1,4 +1,4 @@
-//! `compactor merge --sub-compactions`: the same files, and what is said of them.
+//! `compactor merge` with several threads: the same files, and what is said of them; and several outputs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeMap;
@@ -51,48 +51,37 @@ fn one_output_or_one_for_each_range() {
         args.extend(more);
         compactor(&args)
     };
-    let whole = merge("whole", &["--sub-compactions", "1"]);
+    let whole = merge("whole", &["--threads", "1"]);
     let text = String::from_utf8(whole.stdout).unwrap();
     assert!(whole.status.success() && !text.contains("ranges"), "{text}");
-    let cut = merge("cut", &["--sub-compactions", "3", "--format", "json"]);
+    let cut = merge("cut", &["--threads", "3", "--format", "json"]);
     assert!(cut.status.success(), "{cut:?}");
     let report: serde_json::Value = serde_json::from_slice(&cut.stdout).unwrap();
     assert!(report["ranges"].as_u64().unwrap() > 2, "{report}");
     let warnings = report["warnings"].to_string();
-    assert!(!warnings.contains("not cut"), "{report}");
+    assert!(!warnings.contains("cut"), "{report}");
+    assert!(
+        report["serial"]["order_s"].as_f64().unwrap() > 0.0,
+        "{report}"
+    );
     assert!(files(&temp.path().join("cut")) == files(&temp.path().join("whole")));
 
-    let two = merge("two", &["--sub-compactions", "2", "--output-per-range"]);
+    let two = merge("two", &["--outputs", "2"]);
     let text = String::from_utf8(two.stdout).unwrap();
     assert!(two.status.success(), "{text}");
     assert!(text.contains("into 2 of them"), "{text}");
     assert!(text.contains("  ranges      "), "{text}");
 
     assert!(!text.contains("asked for"), "{text}");
-    let many = merge("many", &["--sub-compactions", "100", "--output-per-range"]);
+    let many = merge("many", &["--outputs", "256"]);
     let text = String::from_utf8(many.stdout).unwrap();
-    let note = "note: outputs asked for: 100, written: ";
+    let note = "note: outputs asked for: 256, written: ";
     assert!(many.status.success() && text.contains(note), "{text}");
 
-    let uncut = merge(
-        "uncut",
-        &["--sub-compactions", "2", "--max-sstable-size", "1GiB"],
-    );
-    let text = String::from_utf8(uncut.stdout).unwrap();
-    let note = "note: the merge was not cut into ranges: outputs of a greatest size";
-    assert!(uncut.status.success() && text.contains(note), "{text}");
-
     for wrong in [
-        &["--output-per-range"][..],
-        &["--sub-compactions", "0"],
-        &["--sub-compactions", "-1"],
-        &[
-            "--sub-compactions",
-            "2",
-            "--output-per-range",
-            "--max-sstable-size",
-            "1GiB",
-        ],
+        &["--outputs", "0"][..],
+        &["--outputs", "-1"],
+        &["--outputs", "2", "--max-sstable-size", "1GiB"],
     ] {
         let refused = merge("refused", wrong);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");

@@ -160,6 +160,7 @@ impl SstableIndex for BigIndexOutput {
             position,
             header_len,
             deletion,
+            ..
         } = *partition;
         let promoted = self.promoted.finish(header_len, &deletion)?;
         self.entries.add(key, &hash, position, promoted)?;

@@ -210,6 +210,7 @@ mod tests {
                 key,
                 hash,
                 position,
+                len: end + 1,
                 header_len,
                 deletion,
             };

@@ -1,10 +1,11 @@
-//! `Data.db` on its way out: blocks of whole chunks are compressed by any worker and written in order.
+//! `Data.db` on its way out: whole chunks are compressed by any thread and written in order.
 //!
-//! The merge fills a block and hands it over; a worker compresses it and then, holding the order's
-//! lock, writes it and every block that waited for it. A block's memory comes back to the merge only
-//! when it has been written, which bounds what is under way.
+//! Blocks come as they were filled, of any length. What makes whole chunks becomes a task; the bytes of a
+//! chunk that straddles two blocks are copied, and nothing else. Who has compressed a block writes it and
+//! those that waited for it, unless another is writing: then that one goes on with it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,7 @@ use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
 
 use crate::error::{Error, Result};
-use crate::free_blocks::FreeBlocks;
+use crate::output_blocks::OutputBlocks;
 use crate::partition_writer::BlockOutput;
 use crate::workers::WorkerQueue;
 
@@ -29,17 +30,20 @@ const BLOCK_LEN: usize = 256 << 10;
 pub struct DataOutput {
     shared: Arc<Shared>,
     queue: WorkerQueue,
-    block_len: usize,
+    chunk: ChunkLengths,
+    /// The bytes behind the last chunk that something came behind; a chunk at most. Something is always
+    /// left, so that a chunk goes out when something comes behind it, as in Cassandra
+    /// (see [`exceeds`](DataOutput::exceeds)).
+    carry: Vec<u8>,
     next: u64,
-    /// Uncompressed bytes of the blocks that were put.
+    /// Uncompressed bytes of the tasks.
     put: u64,
-    chunk: Option<ChunkLengths>,
 }
 
 /// Lengths of a whole chunk in bytes.
 #[derive(Clone, Copy, Debug)]
 struct ChunkLengths {
-    raw: u64,
+    raw: usize,
     /// What it may come to at most, with its checksum.
     max_stored: u64,
 }
@@ -62,9 +66,11 @@ struct Shared {
     cancelled: Arc<AtomicBool>,
     compressors: Mutex<Vec<(ChunkCompressor, Vec<u8>)>>,
     ordered: Mutex<Ordered>,
-    free: FreeBlocks,
-    /// A block is missing, and no other is written any more. The error is in `ordered`, whose lock is held
-    /// while a block is written, until somebody takes it.
+    blocks: Arc<OutputBlocks>,
+    /// Tasks of this file alone.
+    own: OutputBlocks,
+    /// A block is missing, and no other is written any more. The error is in `ordered` until somebody takes
+    /// it.
     has_failed: AtomicBool,
     /// Bytes on disk. Grows before `encoded` does.
     written: AtomicU64,
@@ -80,12 +86,30 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// A block ready to be written.
+/// Bytes to be compressed: whole chunks, but for the last of the file.
+struct Raw {
+    /// A chunk that straddled two blocks.
+    head: Vec<u8>,
+    block: Vec<u8>,
+    of_block: Range<usize>,
+}
+
+impl Raw {
+    fn len(&self) -> usize {
+        self.head.len() + self.of_block.len()
+    }
+
+    fn parts(&self) -> [&[u8]; 2] {
+        let of_block = self.block.get(self.of_block.clone());
+        [&self.head, of_block.unwrap_or_default()]
+    }
+}
+
+/// Bytes ready to be written.
 struct Stored {
-    /// The memory that goes back to the merge; the bytes to write if not compressed.
-    raw: Vec<u8>,
-    /// If compressed: compressor, and memory that begins with so many bytes of chunks and checksums.
-    compressed: Option<(ChunkCompressor, Vec<u8>, usize)>,
+    /// Uncompressed length.
+    raw_len: usize,
+    bytes: StoredBytes,
     /// Uncompressed and stored length of each chunk.
     chunks: Vec<(u32, u32)>,
     /// Checksums for `CRC.db`, if not compressed.
@@ -94,57 +118,69 @@ struct Stored {
     digest: Crc32Run,
 }
 
+enum StoredBytes {
+    Plain(Raw),
+    /// Compressor, and memory that begins with so many bytes of chunks and checksums.
+    Compressed(ChunkCompressor, Vec<u8>, usize),
+}
+
 struct Ordered {
     next: u64,
     waiting: BTreeMap<u64, Result<Stored>>,
-    writer: Option<SequentialWriter>,
-    info: Option<CompressionInfo>,
-    crcs: Vec<u32>,
-    digest: Crc32Run,
+    /// `None` while somebody writes.
+    tail: Option<Box<Tail>>,
     error: Option<Error>,
 }
 
+/// The end of the file.
+struct Tail {
+    writer: SequentialWriter,
+    info: Option<CompressionInfo>,
+    crcs: Vec<u32>,
+    digest: Crc32Run,
+}
+
 impl DataOutput {
-    /// Writes to `writer`, compressed as `params` say, with at most `max_blocks` blocks under way.
+    /// Writes to `writer`, compressed as `params` say.
     ///
     /// # Errors
     /// Unsupported, if the codec is.
     pub fn new(
         writer: SequentialWriter,
         params: Option<CompressionParams>,
-        max_blocks: usize,
+        blocks: Arc<OutputBlocks>,
         queue: WorkerQueue,
         cancelled: Arc<AtomicBool>,
     ) -> Result<DataOutput> {
-        let chunk_len = params
-            .as_ref()
-            .map_or(DEFAULT_CRC_CHUNK_LEN, |p| p.chunk_len) as usize;
-        let block_len = BLOCK_LEN.next_multiple_of(chunk_len);
+        let mut chunk = ChunkLengths {
+            raw: DEFAULT_CRC_CHUNK_LEN as usize,
+            max_stored: u64::from(DEFAULT_CRC_CHUNK_LEN),
+        };
         let mut compressors = Vec::new();
-        let mut chunk = None;
         if let Some(params) = &params {
             let compressor = ChunkCompressor::new(params)?;
-            chunk = Some(ChunkLengths {
-                raw: chunk_len as u64,
-                max_stored: compressor.max_stored_len(chunk_len) as u64,
-            });
+            chunk.raw = params.chunk_len as usize;
+            chunk.max_stored = compressor.max_stored_len(chunk.raw) as u64;
             compressors.push((compressor, Vec::new()));
         }
-        let ordered = Ordered {
-            next: 0,
-            waiting: BTreeMap::new(),
-            writer: Some(writer),
+        let tail = Tail {
+            writer,
             info: params.clone().map(CompressionInfo::new),
             crcs: Vec::new(),
             digest: Crc32Run::default(),
-            error: None,
         };
         let shared = Arc::new(Shared {
             params,
             cancelled,
             compressors: Mutex::new(compressors),
-            ordered: Mutex::new(ordered),
-            free: FreeBlocks::new(max_blocks.max(2), queue.threads()),
+            ordered: Mutex::new(Ordered {
+                next: 0,
+                waiting: BTreeMap::new(),
+                tail: Some(Box::new(tail)),
+                error: None,
+            }),
+            blocks,
+            own: OutputBlocks::new(1),
             has_failed: AtomicBool::new(false),
             written: AtomicU64::new(0),
             encoded: AtomicU64::new(0),
@@ -152,43 +188,106 @@ impl DataOutput {
         Ok(DataOutput {
             shared,
             queue,
-            block_len,
+            chunk,
+            carry: Vec::new(),
             next: 0,
             put: 0,
-            chunk,
         })
     }
 
-    /// Bytes written to the file so far.
-    pub fn stored_bytes(&self) -> u64 {
-        self.shared.written.load(Ordering::Relaxed)
+    /// Uncompressed bytes so far.
+    pub fn position(&self) -> u64 {
+        self.put + self.carry.len() as u64
     }
 
-    /// Uncompressed bytes of a chunk; `None` if nothing is compressed.
-    pub fn chunk_len(&self) -> Option<usize> {
-        self.chunk.map(|chunk| chunk.raw as usize)
+    /// Appends a block, whose memory is given back once it has been compressed.
+    pub fn append_block(&mut self, block: Vec<u8>) {
+        let chunk = self.chunk.raw;
+        let whole = (self.carry.len() + block.len()).saturating_sub(1) / chunk * chunk;
+        if whole == 0 {
+            self.carry.extend_from_slice(&block);
+            return self.shared.blocks.put(block);
+        }
+        let missing = match self.carry.len() {
+            0 => 0,
+            len => chunk - len,
+        };
+        self.carry.extend_from_slice(&block[..missing]);
+        let end = missing + whole - self.carry.len();
+        let mut carry = Vec::with_capacity(chunk);
+        carry.extend_from_slice(&block[end..]);
+        let head = std::mem::replace(&mut self.carry, carry);
+        self.put(Raw {
+            head,
+            block,
+            of_block: missing..end,
+        });
     }
 
-    /// What the blocks that were put and `more` bytes behind them, whole chunks, may come to on disk
-    /// at most.
-    pub fn max_stored_bytes(&self, more: u64) -> u64 {
+    /// Appends bytes that are copied.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.append_block(bytes.to_vec());
+    }
+
+    fn put(&mut self, raw: Raw) {
+        self.put += raw.len() as u64;
+        self.shared.blocks.begin();
+        self.shared.own.begin();
+        let delivery = Delivery {
+            shared: Arc::clone(&self.shared),
+            number: self.next,
+            is_done: false,
+        };
+        self.next += 1;
+        self.queue.submit(Box::new(move || {
+            let stored = delivery.shared.encode(raw);
+            delivery.deliver(stored);
+        }));
+    }
+
+    /// Whether the file with `more` bytes behind what was appended comes to more than `limit` bytes on
+    /// disk. Counted are chunks that something came behind, or all bytes if there is no compression. The
+    /// answer depends on the data alone. `None` where it hangs on these bytes or on blocks that are still
+    /// being compressed: then the caller appends them and asks [`exceeds`](DataOutput::exceeds).
+    ///
+    /// Source: `CompressedSequentialWriter.getEstimatedOnDiskBytesWritten`,
+    /// `BufferedDataOutputStreamPlus.write`, `MaxSSTableSizeWriter.shouldSwitchWriterInCurrentLocation`.
+    pub fn may_exceed(&self, more: u64, limit: u64) -> Option<bool> {
+        if self.shared.params.is_none() {
+            return Some(self.position() + more > limit);
+        }
         // In this order: a block written meanwhile is then counted twice, not left out.
         let encoded = self.shared.encoded.load(Ordering::Acquire);
-        let written = self.stored_bytes();
-        let open = (self.put - encoded).saturating_add(more);
-        written.saturating_add(match self.chunk {
-            None => open,
-            Some(chunk) => open.div_ceil(chunk.raw).saturating_mul(chunk.max_stored),
-        })
+        let written = self.shared.written.load(Ordering::Relaxed);
+        let chunk = self.chunk.raw as u64;
+        let open = self.position() + more - encoded;
+        let most = written.saturating_add((open / chunk + 1).saturating_mul(self.chunk.max_stored));
+        match (most <= limit, written > limit) {
+            (true, _) => Some(false),
+            (_, true) => Some(true),
+            (false, false) => None,
+        }
     }
 
-    /// Waits until every block that was put is written. The caller holds one buffer, as from
-    /// [`take_buffer`](BlockOutput::take_buffer).
+    /// As [`may_exceed`](DataOutput::may_exceed), of what was appended. Waits for blocks that are being
+    /// compressed if the answer hangs on them.
     ///
     /// # Errors
     /// The first failure of any block, or cancellation.
-    pub fn wait(&mut self) -> Result<()> {
-        self.shared.free.wait_for_all_but(1);
+    pub fn exceeds(&self, limit: u64) -> Result<bool> {
+        if let Some(answer) = self.may_exceed(0, limit) {
+            return Ok(answer);
+        }
+        self.shared.own.wait_for_less(1, &self.queue);
+        self.shared.check()?;
+        Ok(self.shared.written.load(Ordering::Relaxed) > limit)
+    }
+
+    /// The first failure of any block, or cancellation.
+    ///
+    /// # Errors
+    /// Either.
+    pub fn check(&self) -> Result<()> {
         self.shared.check()
     }
 
@@ -196,35 +295,42 @@ impl DataOutput {
     ///
     /// # Errors
     /// The first failure of any block.
-    pub fn finish(self) -> Result<FinishedData> {
-        // Every block's memory comes back after it was written or given up.
-        self.shared.free.wait_for_all_but(0);
+    pub fn finish(mut self) -> Result<FinishedData> {
+        let head = std::mem::take(&mut self.carry);
+        if !head.is_empty() {
+            self.put(Raw {
+                head,
+                block: Vec::new(),
+                of_block: 0..0,
+            });
+        }
+        self.shared.own.wait_for_less(1, &self.queue);
         let mut ordered = lock(&self.shared.ordered);
         if self.shared.has_failed.load(Ordering::Acquire) {
             return Err(ordered.error.take().unwrap_or_else(lost));
         }
-        let mut writer = ordered.writer.take().ok_or_else(lost)?;
-        self.shared
-            .end_with_empty_chunk(&mut ordered, &mut writer)?;
-        let file = writer.finish()?;
+        let mut tail = ordered.tail.take().ok_or_else(lost)?;
+        drop(ordered);
+        self.shared.end_with_empty_chunk(&mut tail)?;
+        let file = tail.writer.finish()?;
         let crc_file = match self.shared.params {
             Some(_) => None,
             None => Some(CrcFile {
                 chunk_len: DEFAULT_CRC_CHUNK_LEN,
-                crcs: std::mem::take(&mut ordered.crcs),
+                crcs: tail.crcs,
             }),
         };
         Ok(FinishedData {
             file,
-            digest: ordered.digest.value(),
-            compression_info: ordered.info.take(),
+            digest: tail.digest.value(),
+            compression_info: tail.info,
             crc_file,
         })
     }
 }
 
 fn lost() -> Error {
-    Error::Internal("compress workers ended".to_owned())
+    Error::Internal("a block of Data.db was dropped".to_owned())
 }
 
 fn panicked() -> Error {
@@ -238,32 +344,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl BlockOutput for DataOutput {
     fn block_len(&self) -> usize {
-        self.block_len
+        BLOCK_LEN.next_multiple_of(self.chunk.raw)
     }
 
     fn take_buffer(&mut self) -> Result<Vec<u8>> {
-        let mut buffer = self.shared.free.take();
+        self.shared.blocks.wait(&self.queue);
         self.shared.check()?;
-        buffer.clear();
-        // A row longer than a block made it grow: that memory is not kept.
-        buffer.shrink_to(self.block_len + self.block_len / 4);
-        buffer.reserve(self.block_len + self.block_len / 8);
-        Ok(buffer)
+        Ok(self.shared.blocks.take(self.block_len()))
     }
 
     fn put_block(&mut self, block: Vec<u8>) {
-        let number = self.next;
-        self.next += 1;
-        self.put += block.len() as u64;
-        let delivery = Delivery {
-            shared: Arc::clone(&self.shared),
-            number,
-            is_done: false,
-        };
-        self.queue.submit(Box::new(move || {
-            let stored = delivery.shared.encode(block);
-            delivery.deliver(stored);
-        }));
+        self.append_block(block);
     }
 }
 
@@ -301,19 +392,26 @@ impl Shared {
         Err(lock(&self.ordered).error.take().unwrap_or_else(lost))
     }
 
-    fn encode(&self, raw: Vec<u8>) -> Result<Stored> {
+    fn encode(&self, raw: Raw) -> Result<Stored> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
         let mut digest = Crc32Run::default();
+        let raw_len = raw.len();
         let Some(params) = &self.params else {
-            let chunks = raw.chunks(DEFAULT_CRC_CHUNK_LEN as usize);
-            let mut crcs = Vec::with_capacity(chunks.len());
-            for chunk in chunks {
+            let mut crcs = Vec::new();
+            for chunk in raw
+                .parts()
+                .iter()
+                .flat_map(|part| part.chunks(DEFAULT_CRC_CHUNK_LEN as usize))
+            {
                 let crc = crc32(chunk);
                 digest.append(crc, chunk.len() as u64);
                 crcs.push(crc);
             }
             return Ok(Stored {
-                raw,
-                compressed: None,
+                raw_len,
+                bytes: StoredBytes::Plain(raw),
                 chunks: Vec::new(),
                 crcs,
                 digest,
@@ -324,9 +422,10 @@ impl Shared {
             Some(recycled) => recycled,
             None => (ChunkCompressor::new(params)?, Vec::new()),
         };
-        let mut chunks = Vec::with_capacity(raw.len() / params.chunk_len as usize + 1);
+        let chunk_len = params.chunk_len as usize;
+        let mut chunks = Vec::with_capacity(raw_len / chunk_len + 1);
         let mut len = 0;
-        for chunk in raw.chunks(params.chunk_len as usize) {
+        for chunk in raw.parts().iter().flat_map(|part| part.chunks(chunk_len)) {
             // What an earlier block left there is overwritten, not cleared first.
             let room = len + compressor.max_stored_len(chunk.len());
             if out.len() < room {
@@ -337,10 +436,10 @@ impl Shared {
             digest.append_chunk(lengths.crc, u64::from(lengths.payload_len));
             len += lengths.stored_len as usize;
         }
-        let compressed = Some((compressor, out, len));
+        self.blocks.put(raw.block);
         Ok(Stored {
-            raw,
-            compressed,
+            raw_len,
+            bytes: StoredBytes::Compressed(compressor, out, len),
             chunks,
             crcs: Vec::new(),
             digest,
@@ -350,12 +449,8 @@ impl Shared {
     /// Appends an empty chunk where the content ends exactly where a chunk does. Cassandra's extended verifier
     /// seeks to the end of the content, for which there has to be a chunk (`RandomAccessReader.seek`,
     /// `CompressionMetadata.chunkFor`); outputs of a node's compactions always end in one.
-    fn end_with_empty_chunk(
-        &self,
-        ordered: &mut Ordered,
-        writer: &mut SequentialWriter,
-    ) -> Result<()> {
-        let (Some(params), Some(info)) = (&self.params, &mut ordered.info) else {
+    fn end_with_empty_chunk(&self, tail: &mut Tail) -> Result<()> {
+        let (Some(params), Some(info)) = (&self.params, &mut tail.info) else {
             return Ok(());
         };
         let ends_with_chunk = info.data_len.is_multiple_of(u64::from(params.chunk_len));
@@ -364,10 +459,9 @@ impl Shared {
         }
         let mut stored = Vec::new();
         let lengths = ChunkCompressor::new(params)?.compress(&[], &mut stored)?;
-        writer.write_all(&stored)?;
+        tail.writer.write_all(&stored)?;
         info.push_chunk(0, lengths.stored_len);
-        ordered
-            .digest
+        tail.digest
             .append_chunk(lengths.crc, u64::from(lengths.payload_len));
         self.written
             .fetch_add(stored.len() as u64, Ordering::Relaxed);
@@ -375,75 +469,71 @@ impl Shared {
     }
 
     fn deliver(&self, number: u64, stored: Result<Stored>) {
-        let mut free = Vec::new();
         let mut ordered = lock(&self.ordered);
         ordered.waiting.insert(number, stored);
+        // Otherwise whoever writes comes to it.
+        let Some(mut tail) = ordered.tail.take() else {
+            return;
+        };
         loop {
             let next = ordered.next;
             let Some(stored) = ordered.waiting.remove(&next) else {
-                break;
+                ordered.tail = Some(tail);
+                return;
             };
             ordered.next += 1;
-            let raw = match stored {
-                Ok(stored) => {
-                    // The merge waits for the memory of every block, also of one that was in a panic.
-                    let write = || self.write(&mut ordered, stored);
-                    catch_unwind(AssertUnwindSafe(write)).map_err(|_| panicked())
-                }
-                Err(error) => Err(error),
-            };
-            let raw = raw.unwrap_or_else(|error| {
-                ordered.error.get_or_insert(error);
-                Vec::new()
+            drop(ordered);
+            let written = stored.and_then(|stored| {
+                // Others wait for every block, also for one that was in a panic.
+                let write = || self.write(&mut tail, stored);
+                catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| Err(panicked()))
             });
-            free.push(raw);
-        }
-        if ordered.error.is_some() {
-            self.has_failed.store(true, Ordering::Release);
-        }
-        // Whoever this wakes does not wait for the lock then.
-        drop(ordered);
-        for block in free {
-            self.free.put(block);
+            ordered = lock(&self.ordered);
+            if let Err(error) = written {
+                ordered.error.get_or_insert(error);
+                self.has_failed.store(true, Ordering::Release);
+            }
+            if !ordered.waiting.contains_key(&ordered.next) {
+                // Before anybody hears that nothing is under way.
+                ordered.tail = Some(tail);
+                drop(ordered);
+                self.blocks.end();
+                return self.own.end();
+            }
+            drop(ordered);
+            self.blocks.end();
+            self.own.end();
+            ordered = lock(&self.ordered);
         }
     }
 
-    fn write(&self, ordered: &mut Ordered, stored: Stored) -> Vec<u8> {
-        let Stored {
-            raw,
-            compressed,
-            chunks,
-            crcs,
-            digest,
-        } = stored;
-        if ordered.error.is_none() && !self.has_failed.load(Ordering::Relaxed) {
-            let bytes = match &compressed {
-                Some((_, out, len)) => &out[..*len],
-                None => &raw[..],
-            };
-            match &mut ordered.writer {
-                Some(writer) => {
-                    if let Err(error) = writer.write_all(bytes) {
-                        ordered.error = Some(error.into());
-                    }
+    fn write(&self, tail: &mut Tail, stored: Stored) -> Result<()> {
+        let has_failed = self.has_failed.load(Ordering::Relaxed);
+        match stored.bytes {
+            _ if has_failed => {}
+            StoredBytes::Plain(raw) => {
+                for part in raw.parts() {
+                    tail.writer.write_all(part)?;
+                    self.written.fetch_add(part.len() as u64, Ordering::Relaxed);
                 }
-                None => ordered.error = Some(lost()),
+                self.blocks.put(raw.block);
             }
-            self.written
-                .fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            self.encoded.fetch_add(raw.len() as u64, Ordering::Release);
-            ordered.digest.append_run(&digest);
-            ordered.crcs.extend_from_slice(&crcs);
-            if let Some(info) = &mut ordered.info {
-                for (raw_len, stored_len) in chunks {
-                    info.push_chunk(raw_len, stored_len);
-                }
+            StoredBytes::Compressed(compressor, out, len) => {
+                tail.writer.write_all(&out[..len])?;
+                self.written.fetch_add(len as u64, Ordering::Relaxed);
+                lock(&self.compressors).push((compressor, out));
             }
         }
-        if let Some((compressor, out, _)) = compressed {
-            lock(&self.compressors).push((compressor, out));
+        self.encoded
+            .fetch_add(stored.raw_len as u64, Ordering::Release);
+        tail.digest.append_run(&stored.digest);
+        tail.crcs.extend_from_slice(&stored.crcs);
+        if let Some(info) = &mut tail.info {
+            for (raw_len, stored_len) in stored.chunks {
+                info.push_chunk(raw_len, stored_len);
+            }
         }
-        raw
+        Ok(())
     }
 }
 
@@ -453,7 +543,6 @@ mod tests {
     use compactor_sstable::compression::codec::Codec;
 
     use super::*;
-    use crate::workers::Workers;
 
     /// A merge that goes on to its end, only to be told then, fills a disk for nothing.
     #[test]
@@ -463,16 +552,21 @@ mod tests {
         let path = temp.path().join("nb-1-big-Data.db");
         let options = WriterOptions::default();
         let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
-        let workers = Workers::start(1).unwrap();
-        let mut output = DataOutput::new(writer, None, 4, workers.queue(), Arc::default()).unwrap();
-        let block = output.take_buffer().unwrap();
-        // Nobody is left to write it.
-        drop(workers);
-        output.put_block(block);
+        let queue = WorkerQueue::new();
+        let blocks = Arc::new(OutputBlocks::new(1));
+        let mut output = DataOutput::new(writer, None, blocks, queue, Arc::default()).unwrap();
+        output.take_buffer().unwrap();
+        output.shared.blocks.begin();
+        output.shared.own.begin();
+        drop(Delivery {
+            shared: Arc::clone(&output.shared),
+            number: 0,
+            is_done: false,
+        });
         assert!(output.take_buffer().is_err());
         // Whatever becomes of the error, the file has a hole.
-        assert!(output.wait().is_err());
-        output.put_block(Vec::new());
+        output.next += 1;
+        output.put_block(vec![0]);
         assert!(output.finish().is_err());
     }
 
@@ -484,15 +578,16 @@ mod tests {
         let options = WriterOptions::default();
         let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
         let params = CompressionParams::new(Codec::Lz4, 16 << 10);
-        let workers = Workers::start(1).unwrap();
-        let queue = workers.queue();
-        let mut output = DataOutput::new(writer, Some(params), 4, queue, Arc::default()).unwrap();
-        let raw = output.take_buffer().unwrap();
+        let queue = WorkerQueue::new();
+        let blocks = Arc::new(OutputBlocks::new(1));
+        let output = DataOutput::new(writer, Some(params), blocks, queue, Arc::default()).unwrap();
+        output.shared.blocks.begin();
+        output.shared.own.begin();
         let compressor = lock(&output.shared.compressors).pop().unwrap().0;
         let stored = Stored {
-            raw,
+            raw_len: 1,
             // More than there is.
-            compressed: Some((compressor, Vec::new(), 1)),
+            bytes: StoredBytes::Compressed(compressor, Vec::new(), 1),
             chunks: Vec::new(),
             crcs: Vec::new(),
             digest: Crc32Run::default(),

@@ -1,13 +1,15 @@
-//! Decoded blocks of one input: read ahead, checked and decompressed by other threads.
+//! Decoded blocks of one input, read ahead.
 //!
 //! A block is a run of whole chunks. Each is read with one request that covers exactly its stored
-//! bytes, so a worker can decode it alone, and blocks of one file decode in parallel. Completions
-//! may arrive in any order; blocks leave in file order.
+//! bytes, so that it is decoded alone: by the thread that needs it next, in whose near cache it is
+//! then, or ahead of it by one that has nothing else to do. Completions may arrive in any order; blocks
+//! leave in file order.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
 
 use compactor_io::{Extent, InputFile, IoError};
 use compactor_sstable::Component;
@@ -16,12 +18,11 @@ use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::compression::info::{CompressionInfo, StoredChunk};
 use compactor_sstable::compression::{CRC_LEN, crc32};
-use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::error::{Error, Result};
 use crate::rate_limiter::RateLimiter;
 use crate::window::{Block, BlockSource};
-use crate::workers::WorkerQueue;
+use crate::workers::{DecodeAhead, WorkerQueue};
 
 /// How stored bytes become uncompressed ones.
 #[derive(Debug)]
@@ -84,6 +85,31 @@ struct Shared {
     cancelled: Arc<AtomicBool>,
     stored_bytes: AtomicU64,
     recycled: Arc<Recycled>,
+    slots: Mutex<Slots>,
+}
+
+/// The blocks that were asked for and not taken yet.
+#[derive(Debug, Default)]
+struct Slots {
+    /// The front is block `next_out`.
+    slots: VecDeque<Slot>,
+    next_out: u64,
+    /// Who waits for the front.
+    waiter: Option<Thread>,
+    /// Place among those that can be decoded ahead.
+    offered: Option<u64>,
+    /// Somebody has begun to take blocks: until then nothing is decoded, since that takes memory.
+    is_read: bool,
+}
+
+/// How far a block is.
+#[derive(Debug)]
+enum Slot {
+    Reading,
+    /// It can be decoded by anybody.
+    Stored(Extent),
+    Decoding,
+    Decoded(Result<Decoded>),
 }
 
 /// What was used before and is used again, by all who read a file.
@@ -100,10 +126,9 @@ impl Recycled {
         spare.unwrap_or_default()
     }
 
-    fn put_block(&self, block: Block, most: u64) {
-        if let Ok(mut spare) = self.blocks.lock()
-            && (spare.len() as u64) < most
-        {
+    /// No more are kept than were in use at a time.
+    fn put_block(&self, block: Block) {
+        if let Ok(mut spare) = self.blocks.lock() {
             spare.push(block);
         }
     }
@@ -121,10 +146,6 @@ struct Decoded {
 pub struct DecodedBlocks {
     shared: Arc<Shared>,
     queue: WorkerQueue,
-    sender: Sender<(u64, Result<Decoded>)>,
-    receiver: Receiver<(u64, Result<Decoded>)>,
-    /// Blocks that arrived early; the front is block `next_out`.
-    waiting: VecDeque<Option<Result<Decoded>>>,
     /// CRC32 of the stored bytes of the blocks that left.
     digest: Crc32Run,
     block_count: u64,
@@ -138,14 +159,14 @@ impl DecodedBlocks {
     /// Starts reading `file` ahead.
     pub fn start(
         file: InputFile,
-        encoding: Encoding,
+        encoding: impl Into<Arc<Encoding>>,
         options: DecodeOptions,
         queue: WorkerQueue,
         cancelled: Arc<AtomicBool>,
     ) -> DecodedBlocks {
+        let encoding = encoding.into();
         let range = 0..encoding.data_len();
         let recycled = Arc::default();
-        let encoding = Arc::new(encoding);
         DecodedBlocks::start_range(file, encoding, recycled, range, options, queue, cancelled)
     }
 
@@ -170,7 +191,6 @@ impl DecodedBlocks {
             false => end.div_ceil(unit) - first_unit,
         };
         let block_count = units.div_ceil(units_per_block);
-        let (sender, receiver) = unbounded();
         let mut blocks = DecodedBlocks {
             shared: Arc::new(Shared {
                 file,
@@ -182,11 +202,9 @@ impl DecodedBlocks {
                 cancelled,
                 stored_bytes: AtomicU64::new(0),
                 recycled,
+                slots: Mutex::default(),
             }),
             queue,
-            sender,
-            receiver,
-            waiting: VecDeque::new(),
             digest: Crc32Run::default(),
             block_count,
             next_request: 0,
@@ -238,65 +256,123 @@ impl DecodedBlocks {
         while self.next_request < end {
             let index = self.next_request;
             self.next_request += 1;
-            let block = self.shared.recycled.take_block();
-            self.request(index, block);
+            self.request(index);
         }
     }
 
-    fn request(&self, index: u64, block: Block) {
-        let shared = Arc::clone(&self.shared);
-        let reply = Reply {
+    fn request(&self, index: u64) {
+        self.shared.lock().slots.push_back(Slot::Reading);
+        let answer = Answer {
+            shared: Arc::clone(&self.shared),
             index,
-            sender: Some(self.sender.clone()),
+            is_given: false,
         };
         let queue = self.queue.clone();
-        let (offset, len) = match self.shared.stored_range(index) {
-            Ok(range) => range,
-            Err(error) => return reply.send(Err(error)),
-        };
-        self.shared.file.submit_read(
-            offset,
-            len,
-            Box::new(move |read: Result<Extent, IoError>| match read {
-                Ok(extent) => queue.submit(Box::new(move || {
-                    shared
-                        .stored_bytes
-                        .fetch_add(extent.len() as u64, Ordering::Relaxed);
-                    let decoded = shared.decode(index, offset, &extent, block);
-                    drop(extent);
-                    reply.send(decoded);
-                })),
-                Err(error) => reply.send(Err(error.into())),
-            }),
-        );
+        match self.shared.stored_range(index) {
+            Ok((offset, len)) => self.shared.file.submit_read(
+                offset,
+                len,
+                Box::new(move |read: Result<Extent, IoError>| {
+                    answer.give(
+                        match read {
+                            Ok(extent) => Slot::Stored(extent),
+                            Err(error) => Slot::Decoded(Err(error.into())),
+                        },
+                        Some(&queue),
+                    );
+                }),
+            ),
+            Err(error) => answer.give(Slot::Decoded(Err(error)), None),
+        }
     }
 }
 
-/// Sends exactly one answer: if the task is dropped unrun, an error.
-struct Reply {
+/// Gives exactly one answer: if the request or the decoding is dropped, an error.
+struct Answer {
+    shared: Arc<Shared>,
     index: u64,
-    sender: Option<Sender<(u64, Result<Decoded>)>>,
+    is_given: bool,
 }
 
-impl Reply {
-    fn send(mut self, result: Result<Decoded>) {
-        if let Some(sender) = self.sender.take() {
-            // The receiver is gone when the job has ended early.
-            let _ = sender.send((self.index, result));
+impl Answer {
+    fn give(mut self, slot: Slot, queue: Option<&WorkerQueue>) {
+        self.is_given = true;
+        Shared::put(&self.shared, self.index, slot, queue);
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if !self.is_given {
+            let lost = Error::Internal("a read or decode task was dropped".to_owned());
+            Shared::put(&self.shared, self.index, Slot::Decoded(Err(lost)), None);
         }
     }
 }
 
-impl Drop for Reply {
-    fn drop(&mut self) {
-        if let Some(sender) = self.sender.take() {
-            let lost = Error::Internal("a read or decode task was dropped".to_owned());
-            let _ = sender.send((self.index, Err(lost)));
+impl DecodeAhead for Shared {
+    fn decode_next(self: Arc<Self>, queue: &WorkerQueue) {
+        let mut slots = self.lock();
+        slots.offered = None;
+        let next_out = slots.next_out;
+        let mut places = (next_out..).zip(&mut slots.slots);
+        let Some((index, slot)) = places.find(|(_, slot)| matches!(slot, Slot::Stored(_))) else {
+            return;
+        };
+        let Slot::Stored(extent) = std::mem::replace(slot, Slot::Decoding) else {
+            return;
+        };
+        if places.any(|(_, slot)| matches!(slot, Slot::Stored(_))) {
+            let reader: Arc<dyn DecodeAhead> = Arc::clone(&self) as _;
+            slots.offered = Some(queue.offer(reader));
         }
+        drop(slots);
+        let answer = Answer {
+            shared: Arc::clone(&self),
+            index,
+            is_given: false,
+        };
+        let decoded = self.decode(index, extent);
+        answer.give(Slot::Decoded(decoded), None);
     }
 }
 
 impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A block has come further. One that was read is offered to others, unless it is waited for.
+    fn put(shared: &Arc<Shared>, index: u64, slot: Slot, queue: Option<&WorkerQueue>) {
+        let mut slots = shared.lock();
+        // Nobody wants what comes when the reader is gone.
+        let Some(place) = index.checked_sub(slots.next_out) else {
+            return;
+        };
+        let is_stored = matches!(slot, Slot::Stored(_));
+        match slots.slots.get_mut(place as usize) {
+            Some(there) => *there = slot,
+            None => return,
+        }
+        let waiter = match place {
+            0 => slots.waiter.take(),
+            _ => None,
+        };
+        if let Some(queue) = queue
+            && is_stored
+            && waiter.is_none()
+            && slots.is_read
+            && slots.offered.is_none()
+        {
+            let reader: Arc<dyn DecodeAhead> = Arc::clone(shared) as _;
+            slots.offered = Some(queue.offer(reader));
+        }
+        drop(slots);
+        if let Some(thread) = waiter {
+            thread.unpark();
+        }
+    }
+
     /// Units of block `index`.
     fn units(&self, index: u64) -> Range<u64> {
         let first = self.first_unit + index * self.units_per_block;
@@ -347,10 +423,14 @@ impl Shared {
             .ok_or_else(|| Error::Internal(format!("chunk {index} beyond the last")))
     }
 
-    fn decode(&self, index: u64, offset: u64, stored: &[u8], mut block: Block) -> Result<Decoded> {
+    fn decode(&self, index: u64, extent: Extent) -> Result<Decoded> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
+        let stored: &[u8] = &extent;
+        let (offset, len) = self.stored_range(index)?;
+        self.stored_bytes.fetch_add(len as u64, Ordering::Relaxed);
+        let mut block = self.recycled.take_block();
         let path = self.file.path();
         let Range {
             start: first,
@@ -424,6 +504,51 @@ impl Shared {
     }
 }
 
+/// The next block.
+enum Front {
+    /// Yet to be decoded.
+    Stored(Extent),
+    Decoded(Decoded),
+}
+
+impl DecodedBlocks {
+    /// Others may decode what comes behind the first block.
+    fn begin(&self) {
+        let mut slots = self.shared.lock();
+        slots.is_read = true;
+        let has_more = |slot: &Slot| matches!(slot, Slot::Stored(_));
+        if slots.offered.is_none() && slots.slots.iter().skip(1).any(has_more) {
+            let reader: Arc<dyn DecodeAhead> = Arc::clone(&self.shared) as _;
+            slots.offered = Some(self.queue.offer(reader));
+        }
+    }
+
+    /// Waits for the next block, and takes it.
+    fn front(&self) -> Result<Front> {
+        let shared = &self.shared;
+        self.queue.wait_for(|| {
+            if shared.cancelled.load(Ordering::Relaxed) {
+                return Some(Err(Error::Cancelled));
+            }
+            let mut slots = shared.lock();
+            match slots.slots.front() {
+                Some(Slot::Reading | Slot::Decoding) => {
+                    slots.waiter = Some(std::thread::current());
+                    return None;
+                }
+                Some(Slot::Stored(_) | Slot::Decoded(_)) | None => {}
+            }
+            slots.waiter = None;
+            slots.next_out += 1;
+            Some(match slots.slots.pop_front() {
+                Some(Slot::Stored(extent)) => Ok(Front::Stored(extent)),
+                Some(Slot::Decoded(decoded)) => decoded.map(Front::Decoded),
+                _ => Err(Error::Internal("a block that nobody asked for".to_owned())),
+            })
+        })
+    }
+}
+
 impl BlockSource for DecodedBlocks {
     fn next_block(&mut self) -> Result<Option<Block>> {
         if self.next_out == self.block_count {
@@ -434,41 +559,29 @@ impl BlockSource for DecodedBlocks {
         }
         // Nothing to do where blocks were recycled.
         self.request_ahead();
-        loop {
-            if let Some(Some(_)) = self.waiting.front()
-                && let Some(Some(result)) = self.waiting.pop_front()
-            {
-                let taken = self.next_out;
-                self.next_out += 1;
-                let Decoded { block, stored } = result?;
-                if let Some(limiter) = &self.limiter {
-                    let (_, len) = self.shared.stored_range(taken)?;
-                    limiter.take(len as u64, &self.shared.cancelled)?;
-                }
-                self.digest.append_run(&stored);
-                return Ok(Some(block));
-            }
-            let (index, result) = self
-                .receiver
-                .recv()
-                .map_err(|_| Error::Internal("decode workers ended".to_owned()))?;
-            let place = (index - self.next_out) as usize;
-            while self.waiting.len() <= place {
-                self.waiting.push_back(None);
-            }
-            self.waiting[place] = Some(result);
+        if self.next_out == 0 {
+            self.begin();
         }
+        let Decoded { block, stored } = match self.front()? {
+            Front::Decoded(decoded) => decoded,
+            Front::Stored(extent) => self.shared.decode(self.next_out, extent)?,
+        };
+        if let Some(limiter) = &self.limiter {
+            let (_, len) = self.shared.stored_range(self.next_out)?;
+            limiter.take(len as u64, &self.shared.cancelled)?;
+        }
+        self.next_out += 1;
+        self.digest.append_run(&stored);
+        Ok(Some(block))
     }
 
-    /// What comes next is read into it: until then there is less ahead, so that no more of them are ever
-    /// made than are ahead and in use.
+    /// What comes next is decoded into it, so that no more of them are ever made than are ahead and in use.
     fn recycle(&mut self, block: Block) {
         // A window that grew for a long row returns an oversized buffer: let it go.
         let unit = self.shared.encoding.unit() * self.shared.units_per_block;
         let usual = unit + self.shared.headroom as u64;
         if (1..=2 * usual).contains(&(block.bytes.capacity() as u64)) {
-            // Nobody else has more of them under way.
-            self.shared.recycled.put_block(block, self.depth);
+            self.shared.recycled.put_block(block);
         }
         self.request_ahead();
     }
@@ -481,6 +594,14 @@ impl BlockSource for DecodedBlocks {
 impl Drop for DecodedBlocks {
     /// Leaves reads in flight to end on their own; what they hold is dropped with them.
     fn drop(&mut self) {
+        let mut slots = self.shared.lock();
+        slots.slots.clear();
+        slots.next_out = u64::MAX;
+        let offered = slots.offered.take();
+        drop(slots);
+        if let Some(place) = offered {
+            self.queue.withdraw(place);
+        }
         // Others may be at other ranges; the last to let go of the file evicts.
         if self.shared.range == (0..self.shared.encoding.data_len()) {
             self.shared.file.evict();

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::big::Summary;
@@ -21,14 +20,10 @@ use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
 use crate::component_list::{ComponentList, ForeignNames, ListFinding};
-use crate::cursor::{Cursor, ExpectedPartitions};
-use crate::decode::{DecodeOptions, DecodedBlocks, Encoding};
+use crate::decode::Encoding;
 use crate::each_of_many::each_of_many;
 use crate::error::{Error, Result};
 use crate::header_union::layout_of;
-use crate::key_estimate::partition_count;
-use crate::rate_limiter::RateLimiter;
-use crate::workers::WorkerQueue;
 
 /// Longest component that is read into memory whole: CompressionInfo of a 16 TiB table with 16 KiB
 /// chunks is 8 GiB, so this is generous without being endless.
@@ -63,8 +58,8 @@ pub struct InputSstable {
     pub layout: Arc<Layout>,
     /// `Data.db`.
     pub data: DataFile,
-    /// How `Data.db` is stored; taken by whoever reads it.
-    pub encoding: Option<Encoding>,
+    /// How `Data.db` is stored.
+    pub encoding: Arc<Encoding>,
     /// Components on disk, with their lengths.
     pub components: Vec<(Component, u64)>,
     /// Components that are not ours, such as those of secondary indexes.
@@ -144,10 +139,10 @@ impl InputSstable {
         let bins = stats.tombstone_drop_times.bins();
         let distributions = of_histograms + size_of_val(bins) + of_keys;
         let columns = self.layout.static_columns.len() + self.layout.regular_columns.len();
-        let stored = match &self.encoding {
-            Some(Encoding::Compressed { info, .. }) => size_of_val(&info.chunk_offsets[..]),
-            Some(Encoding::Plain { crc: Some(crc), .. }) => size_of_val(&crc.crcs[..]),
-            _ => 0,
+        let stored = match &*self.encoding {
+            Encoding::Compressed { info, .. } => size_of_val(&info.chunk_offsets[..]),
+            Encoding::Plain { crc: Some(crc), .. } => size_of_val(&crc.crcs[..]),
+            Encoding::Plain { crc: None, .. } => 0,
         };
         let of_column = size_of::<ColumnLayout>() + size_of::<HeaderColumn>();
         size_of::<InputSstable>() + columns * of_column + stored + distributions + OTHERS
@@ -209,7 +204,7 @@ impl InputSstable {
             partitioner,
             layout: Arc::new(layout),
             data,
-            encoding: Some(encoding),
+            encoding: Arc::new(encoding),
             components,
             foreign_components,
             notes,
@@ -245,35 +240,6 @@ impl InputSstable {
         stats.tombstone_drop_times = TombstoneHistogram::default();
     }
 
-    /// Starts reading `Data.db` ahead; once.
-    ///
-    /// # Errors
-    /// If it is being read already; as [`DataFile::open`].
-    pub fn start(
-        &mut self,
-        io: &Io,
-        decode: DecodeOptions,
-        queue: WorkerQueue,
-        cancelled: Arc<AtomicBool>,
-        limiter: Option<Arc<RateLimiter>>,
-    ) -> Result<Cursor<DecodedBlocks>> {
-        let Some(encoding) = self.encoding.take() else {
-            return Err(Error::Internal("an SSTable was read twice".to_owned()));
-        };
-        let data = self.data.open(io)?;
-        let blocks =
-            DecodedBlocks::start(data, encoding, decode, queue, cancelled).limited_by(limiter);
-        let mut cursor = Cursor::new(blocks, self.bounded_layout(), self.data_path())
-            .with_partitioner(self.partitioner);
-        let stats = &self.statistics.stats;
-        cursor.expect(ExpectedPartitions {
-            count: partition_count(stats),
-            first_key: stats.first_key.clone(),
-            last_key: stats.last_key.clone(),
-        });
-        Ok(cursor)
-    }
-
     /// Path of `Data.db`.
     pub fn data_path(&self) -> PathBuf {
         self.descriptor.path(Component::Data)
@@ -281,7 +247,7 @@ impl InputSstable {
 
     /// Uncompressed length of `Data.db`.
     pub fn data_len(&self) -> u64 {
-        self.encoding.as_ref().map_or(0, Encoding::data_len)
+        self.encoding.data_len()
     }
 
     /// Length of all components.
@@ -291,9 +257,9 @@ impl InputSstable {
 
     /// The chunks of a compressed `Data.db`.
     pub fn compression_info(&self) -> Option<&CompressionInfo> {
-        match &self.encoding {
-            Some(Encoding::Compressed { info, .. }) => Some(info),
-            _ => None,
+        match &*self.encoding {
+            Encoding::Compressed { info, .. } => Some(info),
+            Encoding::Plain { .. } => None,
         }
     }
 

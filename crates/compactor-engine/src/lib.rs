@@ -4,13 +4,14 @@
 //! [`merge_run`] merges them and publishes an output.
 //! The way of the data:
 //!
-//! 1. [`decode`]: extents are read ahead and their chunks decompressed by [`workers`];
+//! 1. [`decode`]: extents are read ahead, and their chunks decompressed by whoever needs them next, or ahead
+//!    of it by threads that wait for something else ([`workers`]);
 //! 2. [`window`] and [`cursor`]: contiguous bytes, and rows as views over them;
 //! 3. [`partition_merge`], [`row_merge`], [`reconcile`], [`purge`]: many versions become one;
 //!    [`shadow_sources`] and [`row_shadow`]: what SSTables beside the merge remove of it;
 //! 4. [`partition_writer`]: bytes, index entries and statistics;
-//! 5. [`data_output`]: blocks are compressed by the workers and written in order;
-//!    with several merge threads each has a range of partitions, and what ranges come to meets here;
+//! 5. what ranges of partitions come to is joined in their order, and in [`data_output`] its blocks are
+//!    compressed by any thread and written in order;
 //! 6. [`sstable_writer`], [`staging`]: the other components, and publication.
 //!
 //! This crate prints nothing, parses no options and chooses no SSTables.
@@ -19,7 +20,6 @@
 pub mod big_index_output;
 pub mod bti_index_output;
 pub mod budget;
-mod byte_queue;
 pub mod component_list;
 mod contest;
 pub mod counter_merge;
@@ -29,7 +29,6 @@ pub mod decode;
 pub mod dropped_columns;
 pub mod each_of_many;
 pub mod error;
-mod free_blocks;
 pub mod header_union;
 mod index_heads;
 pub mod input;
@@ -43,7 +42,7 @@ pub mod merge_job;
 pub mod merge_run;
 mod newest_plain;
 pub mod observer;
-pub mod origin_counts;
+pub mod output_blocks;
 pub mod output_claim;
 pub mod output_id;
 mod outputs;
@@ -54,6 +53,7 @@ pub mod passes;
 mod places_hash;
 pub mod publication;
 pub mod purge;
+mod range_input;
 mod range_output;
 mod range_places;
 mod range_plan;
@@ -71,6 +71,7 @@ mod scanner_order;
 mod shadow_plan;
 pub mod shadow_sources;
 pub mod source_heap;
+mod splicer;
 pub mod sstable_index;
 pub mod sstable_writer;
 pub mod staging;
@@ -78,6 +79,7 @@ pub mod tombstone_option;
 pub mod tournament;
 pub mod transaction_file;
 mod trie_places;
+mod turns;
 pub mod window;
 pub mod workers;
 

@@ -5,8 +5,11 @@ use crate::row_merge::PurgeCounts;
 /// What a merge counted.
 #[derive(Clone, Debug, Default)]
 pub struct MergeCounts {
-    /// Partitions by the number of inputs they came from: index 0 stands for one input.
+    /// Partitions by the number of inputs they came from: index 0 stands for one input. Empty where that is not
+    /// known, since some inputs were merged before others.
     pub partitions_by_inputs: Vec<u64>,
+    /// Partitions of all inputs.
+    pub partitions_read: u64,
     /// Rows of all inputs, static rows that are not empty included.
     pub rows_read: u64,
     /// Range tombstone markers of all inputs.
@@ -53,14 +56,5 @@ impl MergeCounts {
         self.purged.expired += expired;
         self.purged.range_bounds += range_bounds;
         self.purged.shadowed += shadowed;
-    }
-
-    /// Partitions of all inputs.
-    pub fn partitions_read(&self) -> u64 {
-        self.partitions_by_inputs
-            .iter()
-            .zip(1u64..)
-            .map(|(count, inputs)| count * inputs)
-            .sum()
     }
 }

@@ -8,7 +8,6 @@ use compactor_sstable::data::layout::{ColumnLayout, Layout};
 
 use crate::cursor::Cursor;
 use crate::header_union::ColumnMap;
-use crate::origin_counts::OriginCounts;
 use crate::window::BlockSource;
 
 /// One input of a merge.
@@ -28,8 +27,8 @@ pub struct MergeInput<S> {
     pub(crate) nothing_dropped: bool,
     /// The range tombstone open in this input at the merge's position.
     pub(crate) open: DeletionTime,
-    /// Of an intermediate SSTable: how many inputs of the whole merge its partitions came from.
-    pub(crate) origins: Option<OriginCounts>,
+    /// An earlier pass made it: its markers have been counted.
+    pub(crate) is_intermediate: bool,
 }
 
 impl<S: BlockSource> MergeInput<S> {
@@ -60,14 +59,14 @@ impl<S: BlockSource> MergeInput<S> {
             nothing_to_purge: min_local_deletion_time_s > now_s,
             nothing_dropped: true,
             open: DeletionTime::LIVE,
-            origins: None,
+            is_intermediate: false,
         }
     }
 
     /// It is no input of the whole merge, but was made of several.
     #[must_use]
-    pub fn with_origins(mut self, origins: OriginCounts) -> MergeInput<S> {
-        self.origins = Some(origins);
+    pub fn of_an_earlier_pass(mut self) -> MergeInput<S> {
+        self.is_intermediate = true;
         self
     }
 

@@ -13,7 +13,7 @@ use compactor_sstable::statistics::{
 };
 use compactor_sstable::{Component, Error as FormatError, Version};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Demands};
 use crate::decode::Encoding;
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
@@ -49,7 +49,7 @@ pub struct MergeJob {
     pub(crate) surroundings: Surroundings,
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
-    pub(crate) shadow: Option<ShadowPlan>,
+    pub(crate) shadow: Option<Arc<ShadowPlan>>,
     /// What buffers may take of the memory.
     pub(crate) buffer_bytes: usize,
     pub(crate) budget: Budget,
@@ -167,14 +167,14 @@ impl MergeJob {
                 "SSTables of at most 0 bytes: name a greater size".to_owned(),
             ));
         }
-        if options.max_sstable_size.is_some() && options.output_per_range {
+        let is_divided = options.max_sstable_size.is_some() || options.outputs.get() > 1;
+        if options.max_sstable_size.is_some() && options.outputs.get() > 1 {
             return Err(Error::InvalidInput(
-                "an output ends with its range or at a greatest size: ask for one of them"
-                    .to_owned(),
+                "outputs are so many, or of a greatest size: ask for one of them".to_owned(),
             ));
         }
         let mut inherited = inherited_settings(&inputs)?;
-        if options.max_sstable_size.is_some() || options.output_per_range {
+        if is_divided {
             inherited.level = 0;
         }
         let is_repaired = |i: &InputSstable| i.statistics.stats.repaired_at != 0;
@@ -228,17 +228,10 @@ impl MergeJob {
             Surroundings::Unknown | Surroundings::Nothing => Vec::new(),
         };
         let originals = inputs.iter().chain(&expired);
-        let shadow = ShadowPlan::decide(&options, originals, &settings, providers)?;
+        let shadow = ShadowPlan::decide(&options, originals, &settings, providers)?.map(Arc::new);
         let ids = OutputIds::behind(settings.descriptor.id);
-        let budget = divide_memory(
-            buffer_bytes,
-            1,
-            &options,
-            &inputs,
-            shadow.as_ref(),
-            &settings,
-        );
-        let at_once = inputs_at_once(buffer_bytes, &options, &inputs, shadow.as_ref())?;
+        let budget = divide_memory(buffer_bytes, &options, &inputs, shadow.as_ref(), &settings);
+        let at_once = inputs_at_once(buffer_bytes, &options, &inputs, shadow.as_deref())?;
         Ok(MergeJob {
             io,
             options,
@@ -256,17 +249,10 @@ impl MergeJob {
         })
     }
 
-    /// How so much memory is divided where so many threads merge ranges.
-    pub(crate) fn budget_of_ranges(&self, threads: usize, buffer_bytes: usize) -> Budget {
-        let (options, settings) = (&self.options, &self.settings);
-        divide_memory(buffer_bytes, threads, options, &self.inputs, None, settings)
-    }
-
     /// Divides the memory anew, after the inputs have changed.
     pub(crate) fn divide_memory(&mut self) {
         self.budget = divide_memory(
             self.buffer_bytes,
-            1,
             &self.options,
             &self.inputs,
             self.shadow.as_ref(),
@@ -316,7 +302,7 @@ impl MergeJob {
 
     /// How many SSTables are read beside the merge for what they shadow.
     pub fn shadow_sources(&self) -> usize {
-        self.shadow.as_ref().map_or(0, ShadowPlan::len)
+        self.shadow.as_ref().map_or(0, |shadow| shadow.len())
     }
 
     /// What the output will be, or the first of several.
@@ -413,35 +399,38 @@ fn buffer_bytes(options: &MergeOptions, inputs: &[InputSstable]) -> usize {
     Budget::beside(options.memory_bytes, held)
 }
 
-/// Each of the inputs is read in so many ranges at a time.
 fn divide_memory(
     buffer_bytes: usize,
-    ranges: usize,
     options: &MergeOptions,
     inputs: &[InputSstable],
-    shadow: Option<&ShadowPlan>,
+    shadow: Option<&Arc<ShadowPlan>>,
     settings: &SstableSettings,
 ) -> Budget {
-    let unit = inputs.iter().map(block_unit).max().unwrap_or(0);
-    Budget::divide(
-        buffer_bytes,
-        inputs.len() * ranges + shadow.map_or(0, ShadowPlan::at_once),
-        options.threads,
-        options.readahead_bytes,
-        unit.max(shadow.map_or(0, ShadowPlan::block_unit)),
-        settings
-            .compression
-            .as_ref()
-            .map_or(0, |c| c.chunk_len as usize),
-    )
+    let units = inputs.iter().map(block_unit);
+    let input_unit = units.clone().max().unwrap_or(0);
+    let output_unit = settings.compression.as_ref().map_or(0, |c| c.chunk_len);
+    let data_len = inputs.iter().map(InputSstable::data_len).sum();
+    let growing = Budget::growing(settings, data_len);
+    Budget::divide(&Demands {
+        memory_bytes: Budget::beside(buffer_bytes, growing),
+        inputs: inputs.len(),
+        sources: shadow.map_or(0, |shadow| shadow.at_once()),
+        threads: options.threads,
+        readahead_bytes: options.readahead_bytes,
+        range_bytes: options.range_bytes,
+        input_unit: input_unit.max(shadow.map_or(0, |shadow| shadow.block_unit())),
+        output_unit: output_unit as usize,
+        all_units: units.map(|unit| unit as u64).sum(),
+        max_output_len: options.max_sstable_size,
+    })
 }
 
 /// Uncompressed bytes that an input is decoded by at least.
 pub(crate) fn block_unit(input: &InputSstable) -> usize {
-    match &input.encoding {
-        Some(Encoding::Compressed { info, .. }) => info.params.chunk_len as usize,
-        Some(Encoding::Plain { crc: Some(crc), .. }) => crc.chunk_len as usize,
-        _ => 4096,
+    match &*input.encoding {
+        Encoding::Compressed { info, .. } => info.params.chunk_len as usize,
+        Encoding::Plain { crc: Some(crc), .. } => crc.chunk_len as usize,
+        Encoding::Plain { crc: None, .. } => 4096,
     }
 }
 

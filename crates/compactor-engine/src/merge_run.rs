@@ -1,13 +1,12 @@
 //! A merge that was decided on, from its inputs' first read to its published output.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use compactor_sstable::partitioner::Partitioner;
 
-use crate::budget::Budget;
 use crate::decode::Encoding;
 use crate::error::{Error, Result};
 use crate::header_union::column_map;
@@ -15,25 +14,25 @@ use crate::input::InputSstable;
 use crate::inputs_at_open::InputsAtOpen;
 use crate::key_estimate::keys_per_sstable;
 use crate::merge_counts::MergeCounts;
-use crate::merge_input::MergeInput;
 use crate::merge_job::MergeJob;
 use crate::observer::{InputRead, Observer};
-use crate::origin_counts::OriginCountsWriter;
+use crate::output_blocks::OutputBlocks;
 use crate::output_claim::OutputClaim;
 use crate::outputs::{OutputSettings, Outputs};
-use crate::partition_merge::{Merged, PartitionMerger};
+use crate::overlapping::Surroundings;
 use crate::passes::EarlierPasses;
-use crate::range_plan::{Cut, RangePlan};
-use crate::range_run::{RangeInput, Ranges, RangesRead};
-use crate::rate_limiter::RateLimiter;
-use crate::sstable_writer::{
-    FilePartitionWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
-};
+use crate::range_input::{RangeInput, Reading};
+use crate::range_plan::RangePlan;
+use crate::range_run::{MergedInput, RangeMerge};
+use crate::splicer::Splicer;
+use crate::sstable_writer::{StagedSstable, WriteSettings, WrittenSstable, publish_together};
 use crate::staging::Staging;
-use crate::workers::Workers;
+use crate::turns::{TurnLimits, Turns};
+use crate::workers::WorkerQueue;
 
-/// File of an earlier pass that tells how many inputs its partitions come from.
-const ORIGINS: &str = "origins";
+/// How long the caller sleeps at most before it passes on how far the merge is, and looks whether it is to
+/// stop.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// What a merge did.
 #[derive(Debug)]
@@ -47,17 +46,30 @@ pub struct MergeOutcome {
     pub stored_bytes_read: u64,
     /// Uncompressed bytes of all inputs.
     pub uncompressed_bytes_read: u64,
-    /// Ranges that it was cut into, several of which were merged at a time; one if it was not cut.
+    /// Ranges that the last pass was cut into; one if it was not cut.
     pub ranges: usize,
-    /// Why it was not cut, if that was asked for.
-    pub uncut: Option<String>,
-    /// Outputs that were asked for: one for each range, or one.
+    /// Why it cannot be cut, if it cannot.
+    pub uncut: Option<&'static str>,
+    /// Outputs that were asked for.
     pub outputs_asked: usize,
+    /// What one thread did at a time.
+    pub serial: SerialTimes,
     /// Passes that the inputs went through: one, unless there were more than memory or descriptors
     /// allow.
     pub passes: usize,
     /// Time from the first read to the last sync.
     pub elapsed: Duration,
+}
+
+/// What one thread did while others could not have helped it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SerialTimes {
+    /// The plan was made: where to cut, and inputs and outputs opened.
+    pub planning: Duration,
+    /// Ranges were added to the outputs in their order.
+    pub order: Duration,
+    /// Outputs were completed and published.
+    pub publication: Duration,
 }
 
 /// A merge that is done but for the publication of its outputs.
@@ -83,26 +95,15 @@ impl StagedMerge {
         Some((output.data_path(), output.rows()))
     }
 
+    /// What one thread did at a time, in the passes before, too.
+    pub(crate) fn serial(&self) -> SerialTimes {
+        self.outcome.serial
+    }
+
     /// What was counted.
     pub(crate) fn counts(&self) -> &MergeCounts {
         &self.outcome.counts
     }
-}
-
-/// Threads of a pass, and how they are held back.
-struct Work<'a> {
-    workers: &'a Workers,
-    cancelled: &'a Arc<AtomicBool>,
-    limiter: Option<Arc<RateLimiter>>,
-}
-
-/// A pass whose inputs have been read to their ends.
-struct AllRead {
-    outputs: Outputs,
-    /// The writer of the last output.
-    partitions: FilePartitionWriter,
-    counts: MergeCounts,
-    read: Vec<InputRead>,
 }
 
 /// A pass over inputs: the last, or one before it.
@@ -150,6 +151,10 @@ pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
     let outcomes = outcomes.into_iter().map(|(outputs, outcome)| MergeOutcome {
         outputs: written.by_ref().take(outputs).collect(),
         elapsed: outcome.elapsed + started.elapsed(),
+        serial: SerialTimes {
+            publication: outcome.serial.publication + started.elapsed(),
+            ..outcome.serial
+        },
         ..outcome
     });
     Ok(outcomes.collect())
@@ -187,8 +192,7 @@ impl MergeJob {
         Ok(StagedMerge { at_open, ..staged })
     }
 
-    /// Merges some inputs of a whole into an intermediate SSTable. Returns also where it is told how many
-    /// inputs of the whole its partitions come from, and what was read.
+    /// Merges some inputs of a whole into an intermediate SSTable. Returns also what was read.
     ///
     /// # Errors
     /// As [`MergeJob::stage`].
@@ -196,7 +200,7 @@ impl MergeJob {
         self,
         earlier: &EarlierPasses,
         observer: &mut dyn Observer,
-    ) -> Result<(StagedMerge, PathBuf, Vec<InputRead>)> {
+    ) -> Result<(StagedMerge, Vec<InputRead>)> {
         let whole = self.whole();
         let mut observer = earlier.observer(observer);
         let pass = Pass {
@@ -205,12 +209,8 @@ impl MergeJob {
             whole,
         };
         let (staged, mut reads) = self.run_pass(&mut observer, &pass)?;
-        let origins = staged
-            .output()
-            .and_then(|(data_path, _)| Some(data_path.parent()?.join(ORIGINS)))
-            .ok_or_else(|| Error::Internal("an intermediate SSTable without a row".to_owned()))?;
         earlier.retain_inputs(&mut reads);
-        Ok((staged, origins, reads))
+        Ok((staged, reads))
     }
 
     /// Claims the output directory, unless that has been done.
@@ -252,83 +252,42 @@ impl MergeJob {
         observer: &mut dyn Observer,
         pass: &Pass<'_>,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
-        let cancelled = Arc::new(AtomicBool::new(false));
+        let started = Instant::now();
         let staging = match pass.earlier.work() {
             Some(work) if !pass.is_last => Staging::inside(work)?,
             _ => Staging::create(&self.claim()?)?,
         };
-        let workers = Workers::start(self.options.threads)?;
-        let result = self.merge(observer, staging, &workers, &cancelled, pass);
-        // Tasks still queued after a failure have nobody to work for.
-        cancelled.store(result.is_err(), Ordering::Relaxed);
-        drop(workers);
-        result
-    }
-
-    fn merge(
-        &mut self,
-        observer: &mut dyn Observer,
-        staging: Staging,
-        workers: &Workers,
-        cancelled: &Arc<AtomicBool>,
-        pass: &Pass<'_>,
-    ) -> Result<(StagedMerge, Vec<InputRead>)> {
-        let cut = match pass.is_last {
-            true => Cut::of(self, pass.earlier.passes)?,
-            false => Cut::Whole,
-        };
-        let origins_path = staging.directory().join(ORIGINS);
-        let mut output = pass.whole.output.clone();
-        if let Cut::Ranges(plan) = &cut {
-            output.share_among(self.outputs_asked().min(plan.len()));
-            output.write = self.write_settings(&plan.budget, output.write.expected_len);
-        }
-        let (outputs, partitions) = Outputs::begin(
-            self.io.clone(),
-            staging,
-            output,
-            workers.queue(),
-            Arc::clone(cancelled),
-        )?;
-        let work = Work {
-            workers,
-            cancelled,
-            limiter: self.options.rate_limiter.clone(),
-        };
-        let (ranges, uncut) = match &cut {
-            Cut::Ranges(plan) => (plan.len(), None),
-            Cut::Whole => (1, None),
-            Cut::Uncut(why) => (1, self.wants_ranges().then(|| why.clone())),
-        };
-        let merged = match &cut {
-            Cut::Ranges(plan) => self.merge_ranges(observer, outputs, partitions, plan, work)?,
-            Cut::Whole | Cut::Uncut(_) => {
-                let origin_output = match pass.is_last {
-                    true => None,
-                    false => Some(OriginCountsWriter::create(
-                        &self.io,
-                        &origins_path,
-                        self.options.write_mode,
-                    )?),
-                };
-                self.merge_whole(observer, outputs, partitions, pass, origin_output, work)?
+        let plan = RangePlan::of(&self)?;
+        let (ranges, uncut) = (plan.len(), plan.uncut);
+        let threads = self.options.threads.max(1);
+        let merge = self.range_merge(observer, staging, plan, pass)?;
+        let planning = started.elapsed();
+        let ended = std::thread::scope(|scope| {
+            let closes = Closes(&merge);
+            for number in 0..threads {
+                let merge = Arc::clone(&merge);
+                let started = std::thread::Builder::new()
+                    .name(format!("merge-{number}"))
+                    .spawn_scoped(scope, move || merge.work());
+                match started {
+                    Ok(_) => {}
+                    // Any number of threads does all there is to do.
+                    Err(_) if number > 0 => break,
+                    Err(error) => return Err(Error::thread("the merge")(error)),
+                }
             }
-        };
-        let AllRead {
-            outputs,
-            partitions,
-            mut counts,
-            mut read,
-        } = merged;
-        if pass.is_last {
-            pass.earlier.complete_reads(&mut read);
-            pass.earlier.complete_counts(&mut counts);
-            observer.inputs_read(&read)?;
-        }
-        let outputs = outputs.end(partitions)?;
-        for output in outputs.iter().filter(|_| pass.is_last) {
-            observer.before_publish(&output.data_path())?;
-        }
+            let ended = await_end(&merge, observer)
+                .and_then(|splicer| self.complete(&merge, splicer, observer, pass));
+            if ended.is_err() {
+                // What is read and decoded is for nobody.
+                merge.reading.cancelled.store(true, Ordering::Relaxed);
+            }
+            drop(closes);
+            ended
+        });
+        // With what it holds of the merge.
+        drop(merge.take_splicer());
+        let (outputs, counts, reads, publication) = ended?;
         let staged = StagedMerge {
             claim: self.options.claim.clone().filter(|_| pass.is_last),
             outputs,
@@ -340,180 +299,118 @@ impl MergeJob {
                 uncompressed_bytes_read: pass.whole.uncompressed_bytes,
                 ranges,
                 uncut,
-                outputs_asked: self.outputs_asked(),
+                outputs_asked: self.options.outputs.get(),
+                serial: SerialTimes {
+                    planning,
+                    order: merge.progress.ordered(),
+                    publication,
+                }
+                .behind(pass.earlier.serial),
                 passes: pass.earlier.passes,
                 elapsed: pass.whole.started.elapsed(),
             },
         };
-        Ok((staged, read))
+        Ok((staged, reads))
     }
 
-    /// Merges all partitions one after the other.
-    fn merge_whole(
+    /// Everything that the threads of a merge share.
+    fn range_merge(
         &mut self,
         observer: &mut dyn Observer,
-        mut outputs: Outputs,
-        partitions: FilePartitionWriter,
+        staging: Staging,
+        plan: RangePlan,
         pass: &Pass<'_>,
-        origin_output: Option<OriginCountsWriter>,
-        work: Work<'_>,
-    ) -> Result<AllRead> {
-        let layout = Arc::clone(outputs.current().layout());
-        let mut merge_inputs = Vec::with_capacity(self.inputs.len());
-        let Work {
-            workers,
-            cancelled,
-            limiter,
-        } = work;
+    ) -> Result<Arc<RangeMerge>> {
+        let queue = WorkerQueue::new();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let mut output = pass.whole.output.clone();
+        output.share_among(plan.outputs());
+        let blocks = Arc::clone(&output.write.blocks);
+        let current = Outputs::begin(
+            self.io.clone(),
+            staging,
+            output,
+            queue.clone(),
+            Arc::clone(&cancelled),
+        )?;
+        let layout = Arc::clone(current.0.current().layout());
         let scanner_order = (pass.is_last && pass.earlier.passes == 1)
             .then(|| self.scanner_order())
             .flatten();
-        let mut inputs = std::mem::take(&mut self.inputs);
-        for input in &mut inputs {
-            let map = column_map(&input.layout, &layout)?;
-            let mut cursor = input.start(
-                &self.io,
-                self.budget.decode,
-                workers.queue(),
-                Arc::clone(cancelled),
-                limiter.clone(),
-            )?;
-            if let Some(trace) = observer.trace(cursor.path()) {
-                cursor.set_trace(trace);
-            }
-            let merge_input = MergeInput::new(
-                cursor,
-                map,
-                &layout,
-                input.statistics.stats.min_local_deletion_time,
-                self.options.now_s,
-            );
-            let may_be_dropped = self.drops.may_cover(input.statistics.stats.min_timestamp);
-            let merge_input = match may_be_dropped {
-                true => merge_input.with_dropped_cells(),
-                false => merge_input,
-            };
-            merge_inputs.push(match pass.earlier.origins(input, self) {
-                Some(origins) => merge_input.with_origins(origins),
-                None => merge_input,
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for input in std::mem::take(&mut self.inputs) {
+            let stats = &input.statistics.stats;
+            let path = input.data_path();
+            inputs.push(MergedInput {
+                file: RangeInput::open(&self.io, &input)?,
+                map: column_map(&input.layout, &layout)?,
+                min_local_deletion_time_s: stats.min_local_deletion_time,
+                may_have_dropped: self.drops.may_cover(stats.min_timestamp),
+                is_intermediate: pass.earlier.is_intermediate(&path),
+                trace: observer.trace(&path).map(Mutex::new),
             });
         }
-        drop(inputs);
-        let mut merger = PartitionMerger::new(
-            merge_inputs,
-            partitions,
-            layout,
-            self.options.now_s,
-            self.options.gc_before_s.unwrap_or(i64::MIN),
-        )
-        .with_drops(std::mem::take(&mut self.drops))
-        .with_scanner_order(scanner_order)
-        .with_inputs_of_whole(pass.earlier.inputs)
-        .with_origin_output(origin_output)
-        .with_shadow(self.shadow.take().map(|shadow| {
-            shadow.start(
-                self.io.clone(),
-                self.budget.decode,
-                workers.queue(),
-                Arc::clone(cancelled),
-                limiter.clone(),
-            )
-        }));
-        let limit = self.options.max_sstable_size.unwrap_or(u64::MAX);
-        let is_full = |writer: &mut FilePartitionWriter| writer.exceeds_on_disk(limit);
-        while merger.run_until(is_full, &self.surroundings, observer)? {
-            (outputs, merger) = merger.change_writer(|full| outputs.next(full))?;
-        }
-        let Merged {
-            inputs,
-            writer: partitions,
-            counts,
-        } = merger.end();
-        let read = inputs
-            .iter()
-            .map(|input| InputRead {
-                data_path: input.cursor().path().clone(),
-                places: input.cursor().places(),
-                rows: input.cursor().rows(),
-                digest: input.cursor().source().digest(),
-            })
-            .collect();
-        // Windows and readahead are not needed any more.
-        drop(inputs);
-        Ok(AllRead {
-            outputs,
-            partitions,
-            counts,
-            read,
-        })
-    }
-
-    /// Merges ranges of partitions at the same time.
-    fn merge_ranges(
-        &mut self,
-        observer: &mut dyn Observer,
-        outputs: Outputs,
-        partitions: FilePartitionWriter,
-        plan: &RangePlan,
-        work: Work<'_>,
-    ) -> Result<AllRead> {
-        let layout = Arc::clone(outputs.current().layout());
-        let mut inputs = Vec::with_capacity(self.inputs.len());
-        let mut traces = Vec::with_capacity(self.inputs.len());
-        for input in &mut self.inputs {
-            inputs.push(RangeInput::open(&self.io, input, &layout, &self.drops)?);
-            traces.push(observer.trace(&input.data_path()));
-        }
-        let ranges = Ranges {
+        let budget = plan.budget;
+        let limits = TurnLimits {
+            ranges: plan.len(),
+            at_once: budget.ranges_at_once,
+            under_way: budget.ranges_under_way,
+            waiting_bytes: budget.waiting_bytes.max(budget.block_len * 2),
+        };
+        let limit = self.options.max_sstable_size;
+        let splicer = Splicer::new(Arc::clone(&layout), current, inputs.len(), limit);
+        Ok(Arc::new(RangeMerge {
             plan,
             inputs,
-            options: &self.options,
-            settings: &self.settings,
-            surroundings: &self.surroundings,
+            shadow: self.shadow.take(),
+            io: self.io.clone(),
+            options: self.options.clone(),
+            settings: self.settings.clone(),
+            surroundings: std::mem::replace(&mut self.surroundings, Surroundings::Unknown),
             layout,
-            drops: self.drops.clone(),
-            workers: work.workers.queue(),
-            cancelled: Arc::clone(work.cancelled),
-            limiter: work.limiter,
-        };
-        let wanted = self.outputs_asked().min(plan.len());
-        // Given back by the closure, which needs it by value.
-        let mut slot = Some(outputs);
-        let next_output = |range: usize, full: FilePartitionWriter| {
-            let begins = range * wanted / plan.len() > (range - 1) * wanted / plan.len();
-            match slot.take() {
-                Some(outputs) if begins && full.partitions() > 0 => {
-                    let (outputs, writer) = outputs.next(full)?;
-                    slot = Some(outputs);
-                    Ok(writer)
-                }
-                kept => {
-                    slot = kept;
-                    Ok(full)
-                }
-            }
-        };
-        let (partitions, RangesRead { counts, reads }) =
-            ranges.run(partitions, traces, observer, next_output)?;
-        let outputs = slot.ok_or_else(|| Error::Internal("no output is left".to_owned()))?;
-        Ok(AllRead {
-            outputs,
-            partitions,
-            counts,
-            read: reads,
-        })
+            drops: std::mem::take(&mut self.drops),
+            scanner_order,
+            reading: Reading {
+                decode: budget.decode,
+                queue: queue.clone(),
+                cancelled,
+                limiter: self.options.rate_limiter.clone(),
+            },
+            blocks,
+            prepared: Mutex::default(),
+            turns: Turns::new(limits, queue),
+            splicer: Mutex::new(Some(splicer)),
+            progress: Default::default(),
+        }))
     }
 
-    /// Somebody asked for more than one range.
-    fn wants_ranges(&self) -> bool {
-        self.options.output_per_range || self.options.sub_compactions.is_some()
-    }
-
-    fn outputs_asked(&self) -> usize {
-        match (self.options.output_per_range, self.options.sub_compactions) {
-            (true, Some(wanted)) => wanted.get(),
-            _ => 1,
+    /// Looks at what was read, and completes the outputs.
+    fn complete(
+        &self,
+        merge: &RangeMerge,
+        mut splicer: Splicer,
+        observer: &mut dyn Observer,
+        pass: &Pass<'_>,
+    ) -> Result<(Vec<StagedSstable>, MergeCounts, Vec<InputRead>, Duration)> {
+        merge.tell_progress(observer);
+        let mut reads = splicer.whole.reads(&merge.inputs)?;
+        merge.end_traces();
+        let mut counts = std::mem::take(&mut splicer.whole.counts);
+        if pass.is_last {
+            pass.earlier.complete_reads(&mut reads);
+            pass.earlier.complete_counts(&mut counts);
+            counts.partitions_read = reads.iter().map(|read| read.places.partitions()).sum();
+            observer.inputs_read(&reads)?;
         }
+        if observer.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let started = Instant::now();
+        let outputs = splicer.end()?;
+        for output in outputs.iter().filter(|_| pass.is_last) {
+            observer.before_publish(&output.data_path())?;
+        }
+        Ok((outputs, counts, reads, started.elapsed()))
     }
 
     fn output_settings(&self, stored_bytes_read: u64) -> OutputSettings {
@@ -530,20 +427,13 @@ impl MergeJob {
                 .inputs
                 .first()
                 .map_or(Partitioner::Murmur3, |input| input.partitioner),
-            write: self.write_settings(
-                &self.budget,
-                Some(max_len.map_or(expected_len, |max| expected_len.min(max))),
-            ),
-        }
-    }
-
-    fn write_settings(&self, budget: &Budget, expected_len: Option<u64>) -> WriteSettings {
-        WriteSettings {
-            mode: self.options.write_mode,
-            buffer_bytes: budget.write_buffer_bytes,
-            in_flight: budget.write_buffers,
-            max_blocks: budget.output_blocks,
-            expected_len,
+            write: WriteSettings {
+                mode: self.options.write_mode,
+                buffer_bytes: self.budget.write_buffer_bytes,
+                in_flight: self.budget.write_buffers,
+                blocks: Arc::new(OutputBlocks::new(self.budget.output_blocks)),
+                expected_len: Some(max_len.map_or(expected_len, |max| expected_len.min(max))),
+            },
         }
     }
 
@@ -552,11 +442,48 @@ impl MergeJob {
         let inputs_are_compressed = self
             .inputs
             .iter()
-            .any(|i| matches!(i.encoding, Some(Encoding::Compressed { .. })));
+            .any(|i| matches!(&*i.encoding, Encoding::Compressed { .. }));
         if inputs_are_compressed && self.settings.compression.is_none() {
             self.uncompressed_bytes()
         } else {
             stored
+        }
+    }
+}
+
+/// Lets the threads of a merge go.
+struct Closes<'a>(&'a RangeMerge);
+
+impl Drop for Closes<'_> {
+    fn drop(&mut self) {
+        self.0.turns.close();
+    }
+}
+
+/// Passes on how far the merge is until all ranges have been added to the outputs.
+fn await_end(merge: &RangeMerge, observer: &mut dyn Observer) -> Result<Splicer> {
+    loop {
+        if let Some(end) = merge.turns.take_end() {
+            end?;
+            return merge
+                .take_splicer()
+                .ok_or_else(|| Error::Internal("no output is left".to_owned()));
+        }
+        if observer.is_cancelled() {
+            merge.fail(Error::Cancelled);
+            return Err(Error::Cancelled);
+        }
+        merge.tell_progress(observer);
+        std::thread::park_timeout(PATIENCE);
+    }
+}
+
+impl SerialTimes {
+    fn behind(self, before: SerialTimes) -> SerialTimes {
+        SerialTimes {
+            planning: self.planning + before.planning,
+            order: self.order + before.order,
+            publication: self.publication + before.publication,
         }
     }
 }

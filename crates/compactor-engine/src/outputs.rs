@@ -11,7 +11,7 @@ use compactor_sstable::partitioner::Partitioner;
 use crate::error::{Error, Result};
 use crate::output_id::OutputIds;
 use crate::sstable_writer::{
-    FilePartitionWriter, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
+    OutputParts, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
 };
 use crate::staging::Staging;
 use crate::workers::WorkerQueue;
@@ -64,18 +64,18 @@ impl Outputs {
         mut settings: OutputSettings,
         queue: WorkerQueue,
         cancelled: Arc<AtomicBool>,
-    ) -> Result<(Outputs, FilePartitionWriter)> {
+    ) -> Result<(Outputs, OutputParts)> {
         let staging = Arc::new(staging);
         settings.sstable.expected_keys = settings.keys_per_sstable;
-        let (current, writer) = SstableWriter::create(
+        let (current, parts) = SstableWriter::begin(
             &io,
             Arc::clone(&staging),
             settings.sstable.clone(),
+            settings.partitioner,
             &settings.write,
             queue.clone(),
             Arc::clone(&cancelled),
         )?;
-        let current = current.with_partitioner(settings.partitioner);
         let outputs = Outputs {
             io,
             staging,
@@ -85,7 +85,7 @@ impl Outputs {
             complete: Vec::new(),
             current,
         };
-        Ok((outputs, writer))
+        Ok((outputs, parts))
     }
 
     /// The one being written.
@@ -97,34 +97,32 @@ impl Outputs {
     ///
     /// # Errors
     /// A failed write or sync, or no id is left.
-    pub fn next(
-        mut self,
-        partitions: FilePartitionWriter,
-    ) -> Result<(Outputs, FilePartitionWriter)> {
+    pub fn next(mut self, partitions: OutputParts) -> Result<(Outputs, OutputParts)> {
         let staged = self.current.stage(partitions)?;
         let staged = staged.ok_or_else(|| Error::Internal("an output of nothing".to_owned()))?;
         let sstable = &mut self.settings.sstable;
         // More of them went into this one than the inputs let expect: so they may again.
         sstable.expected_keys = sstable.expected_keys.max(staged.partitions());
         sstable.descriptor.id = self.settings.ids.take()?;
-        let (current, writer) = SstableWriter::create(
+        let (current, parts) = SstableWriter::begin(
             &self.io,
             Arc::clone(&self.staging),
             sstable.clone(),
+            self.settings.partitioner,
             &self.settings.write,
             self.queue.clone(),
             Arc::clone(&self.cancelled),
         )?;
         self.complete.push(staged);
-        self.current = current.with_partitioner(self.settings.partitioner);
-        Ok((self, writer))
+        self.current = current;
+        Ok((self, parts))
     }
 
     /// Completes the last one. There is none without a partition.
     ///
     /// # Errors
     /// A failed write or sync.
-    pub fn end(mut self, partitions: FilePartitionWriter) -> Result<Vec<StagedSstable>> {
+    pub fn end(mut self, partitions: OutputParts) -> Result<Vec<StagedSstable>> {
         self.complete.extend(self.current.stage(partitions)?);
         Ok(self.complete)
     }

@@ -24,7 +24,6 @@ use crate::marker::{Turn, effective, write_marker};
 use crate::merge_counts::MergeCounts;
 use crate::merge_input::{MergeInput, compare_unfiltereds, has_unfiltered};
 use crate::observer::Observer;
-use crate::origin_counts::OriginCountsWriter;
 use crate::partition_writer::{BlockOutput, PartitionWriter};
 use crate::purge::{PurgeLimit, PurgeLimits, Purger};
 use crate::row_merge::{RowMerger, Visits};
@@ -64,8 +63,6 @@ pub struct PartitionMerger<S, B, I> {
     purger: Purger,
     rows: RowMerger,
     counts: MergeCounts,
-    /// Of an earlier pass: where it is told how many inputs a partition came from.
-    origin_output: Option<OriginCountsWriter>,
     /// Since the observer was called last.
     steps: u32,
     /// Rows and partitions that writers before this one were given.
@@ -115,7 +112,6 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             rows: RowMerger::new(Arc::clone(&output), &DropTimes::default()),
             output,
             counts,
-            origin_output: None,
             steps: 0,
             written_before: (0, 0),
             partitions: None,
@@ -148,24 +144,6 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         if self.as_compaction {
             self.clusterings = Contest::Heap(SourceHeap::default());
         }
-        self
-    }
-
-    /// Counts for a merge of so many inputs as a whole, some of which were merged before.
-    #[must_use]
-    pub fn with_inputs_of_whole(mut self, inputs: usize) -> Self {
-        self.counts.partitions_by_inputs.resize(inputs, 0);
-        self
-    }
-
-    /// Tells how many inputs each partition came from, instead of counting them. Those of which nothing is
-    /// left are written too, so that whoever merges on counts each once.
-    #[must_use]
-    pub fn with_origin_output(mut self, output: Option<OriginCountsWriter>) -> Self {
-        if output.is_some() {
-            self.writer.keep_empty_partitions();
-        }
-        self.origin_output = output;
         self
     }
 
@@ -257,9 +235,6 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             self.step(observer)?;
         }
         self.report(observer)?;
-        if let Some(output) = self.origin_output.take() {
-            output.finish()?;
-        }
         Ok(false)
     }
 
@@ -319,7 +294,6 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     }
 
     fn merge_partition(&mut self, group: &[u32], observer: &mut dyn Observer) -> Result<()> {
-        let origins = self.origins(group)?;
         let mut deletion = DeletionTime::LIVE;
         for &member in group {
             let input = &mut self.inputs[member as usize];
@@ -352,32 +326,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             self.merge_unfiltereds(group, deletion, observer)?;
         }
         self.writer.end_partition()?;
-        match &mut self.origin_output {
-            Some(output) => output.push(origins),
-            None => self.count_partition(origins),
-        }
-    }
-
-    /// Inputs of the whole merge that the partition of this group comes from.
-    fn origins(&mut self, group: &[u32]) -> Result<u64> {
-        let mut count = 0;
-        for &member in group {
-            count += match &mut self.inputs[member as usize].origins {
-                None => 1,
-                Some(origins) => origins.next_count()?,
-            };
-        }
-        Ok(count)
-    }
-
-    fn count_partition(&mut self, origins: u64) -> Result<()> {
         let counts = &mut self.counts.partitions_by_inputs;
-        let index = usize::try_from(origins).ok().and_then(|n| n.checked_sub(1));
-        match index.and_then(|index| counts.get_mut(index)) {
-            Some(count) => *count += 1,
-            None => {
-                return Err(Error::Internal(format!("a partition of {origins} inputs")));
-            }
+        if let Some(count) = counts.get_mut(group.len() - 1) {
+            *count += 1;
         }
         Ok(())
     }
@@ -394,7 +345,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 // equal to its row's stays.
                 self.merge_rows(&[only as u32], Visits::ALONE, DeletionTime::LIVE)?;
             } else if let Some(marker) = input.cursor.marker() {
-                self.counts.markers_read += u64::from(input.origins.is_none());
+                self.counts.markers_read += u64::from(!input.is_intermediate);
                 // As it is, even if nothing changes there or the partition's deletion is newer.
                 let (close, open) = (marker.close, marker.open);
                 let side = self.note_bound(&[only as u32]);
@@ -468,7 +419,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 };
                 self.merge_rows(&step, visits, active)?;
             } else if cursor.marker().is_some() {
-                let is_read = |i: &&u32| self.inputs[**i as usize].origins.is_none();
+                let is_read = |i: &&u32| !self.inputs[**i as usize].is_intermediate;
                 self.counts.markers_read += step.iter().filter(is_read).count() as u64;
                 for &member in &step {
                     let input = &mut self.inputs[member as usize];

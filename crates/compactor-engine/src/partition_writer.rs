@@ -14,12 +14,10 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::statistics::collector::MetadataCollector;
 
-use crate::data_output::DataOutput;
 use crate::error::{Error, Result};
 use crate::sstable_index::{IndexedPartition, SstableIndex};
 
 mod rows;
-mod splice;
 
 /// Takes uncompressed blocks in file order.
 pub trait BlockOutput {
@@ -61,7 +59,6 @@ pub struct PartitionWriter<B, I> {
     previous: u64,
     unfiltered_count: u64,
     static_is_empty: bool,
-    keeps_empty: bool,
 
     open_marker: DeletionTime,
     /// Some range tombstone of the partition has a timestamp before 1970.
@@ -110,7 +107,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             previous: 0,
             unfiltered_count: 0,
             static_is_empty: true,
-            keeps_empty: false,
             open_marker: DeletionTime::LIVE,
             has_early_range: false,
             last: Vec::new(),
@@ -200,20 +196,14 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         )
     }
 
-    /// From here on partitions are written that have nothing in them but their keys.
-    pub fn keep_empty_partitions(&mut self) {
-        self.keeps_empty = true;
-    }
-
-    /// Ends the partition. Returns false, with nothing written, if there was nothing in it and such
-    /// partitions are not [kept](Self::keep_empty_partitions).
+    /// Ends the partition. Returns false, with nothing written, if there was nothing in it.
     ///
     /// # Errors
     /// Those of a full block or of the index; refused for what the version's index cannot hold.
     pub fn end_partition(&mut self) -> Result<bool> {
         let has_content =
             !self.deletion.is_live() || !self.static_is_empty || self.unfiltered_count > 0;
-        if !has_content && !self.keeps_empty {
+        if !has_content {
             // No block can have been handed over since the partition began.
             let len = (self.start - self.out_position) as usize;
             self.out.truncate(len);
@@ -239,6 +229,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             key: &self.key,
             hash: self.hash,
             position: self.start,
+            len: end + 1,
             header_len: self.header_len,
             deletion: self.deletion,
         })?;
@@ -305,8 +296,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         }
     }
 
-    /// Something is always left, so that a chunk goes out when something comes behind it, as in Cassandra
-    /// (see [`exceeds_on_disk`](PartitionWriter::exceeds_on_disk)).
     #[inline]
     fn flush_full_blocks(&mut self) -> Result<()> {
         if self.out.len() > self.blocks.block_len() {
@@ -371,35 +360,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             };
             self.collector.update_clustering(clustering, prefix);
         }
-    }
-}
-
-impl<I: SstableIndex> PartitionWriter<DataOutput, I> {
-    /// Between partitions: whether what was written comes to more than `limit` bytes on disk. Counted
-    /// are chunks that something came behind, or all bytes if there is no compression. The answer depends
-    /// on the data alone: where it hangs on blocks that are still being compressed, they are waited for.
-    ///
-    /// Source: `CompressedSequentialWriter.getEstimatedOnDiskBytesWritten`,
-    /// `BufferedDataOutputStreamPlus.write`, `MaxSSTableSizeWriter.shouldSwitchWriterInCurrentLocation`.
-    ///
-    /// # Errors
-    /// Those of a full block.
-    pub fn exceeds_on_disk(&mut self, limit: u64) -> Result<bool> {
-        let Some(chunk_len) = self.blocks.chunk_len() else {
-            return Ok(self.position() > limit);
-        };
-        let whole = self.out.len().saturating_sub(1) / chunk_len * chunk_len;
-        if self.blocks.max_stored_bytes(whole as u64) <= limit {
-            return Ok(false);
-        }
-        if self.blocks.stored_bytes() > limit {
-            return Ok(true);
-        }
-        if whole > 0 {
-            self.hand_over(0, whole)?;
-        }
-        self.blocks.wait()?;
-        Ok(self.blocks.stored_bytes() > limit)
     }
 }
 

@@ -4,8 +4,7 @@
 //! What one pass would have done is done at the end, and only there: an intermediate SSTable holds what
 //! its inputs hold. Nothing in it is purged, no cell counts as expired (of two cells of one timestamp the
 //! later to expire wins, and a tombstone before both), and its version holds whatever its inputs may. What
-//! was dropped with its column goes at once, as it goes before anything is reconciled in one pass; a
-//! partition of which that leaves nothing is written all the same, so that the last pass counts it.
+//! was dropped with its column goes at once, as it goes before anything is reconciled in one pass.
 //! Reconciliation asks for the greatest or least of several versions, so that it does not matter in which
 //! order they meet. The header, id, key estimate and inherited statistics of the output are decided from
 //! the inputs of the whole, before the first pass.
@@ -21,6 +20,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use compactor_io::{give_back_free_memory, open_files_limit};
@@ -34,9 +34,8 @@ use crate::error::{Error, Result};
 use crate::input::InputSstable;
 use crate::merge_counts::MergeCounts;
 use crate::merge_job::{MergeJob, MergeOptions, OutputCompression, Scope, block_unit};
-use crate::merge_run::StagedMerge;
+use crate::merge_run::{SerialTimes, StagedMerge};
 use crate::observer::{InputRead, Observer};
-use crate::origin_counts::OriginCounts;
 use crate::overlapping::OverlappingSet;
 use crate::shadow_plan::ShadowPlan;
 use crate::staging::Staging;
@@ -65,8 +64,7 @@ pub(crate) struct EarlierPasses {
     rows: u64,
     /// Passes that the inputs go through, the last included.
     pub(crate) passes: usize,
-    /// Inputs of the whole.
-    pub(crate) inputs: usize,
+    pub(crate) serial: SerialTimes,
     progress: Progress,
     /// Where the intermediate SSTables are. Goes after them, and with it directories that were made for
     /// an output that did not come.
@@ -77,7 +75,6 @@ pub(crate) struct EarlierPasses {
 struct Intermediate {
     /// Its files go with it.
     _staged: StagedMerge,
-    origins: PathBuf,
     rows: u64,
     /// Passes that made it.
     passes: usize,
@@ -146,7 +143,6 @@ impl MergeJob {
         let lens: Vec<u64> = self.inputs.iter().map(InputSstable::data_len).collect();
         let mut earlier = EarlierPasses {
             passes: 1,
-            inputs: self.inputs.len(),
             progress: Progress {
                 read: 0,
                 planned: planned_bytes(&lens, at_once),
@@ -168,8 +164,10 @@ impl MergeJob {
             let (place, some) = self.take_smallest(count);
             let intermediate = self.merge_some(some, &mut earlier, observer)?;
             give_back_free_memory();
-            self.inputs
-                .insert(place.min(self.inputs.len()), intermediate);
+            if let Some(intermediate) = intermediate {
+                let place = place.min(self.inputs.len());
+                self.inputs.insert(place, intermediate);
+            }
         }
         earlier.rows = earlier.intermediates.values().map(|i| i.rows).sum();
         self.divide_memory();
@@ -198,7 +196,7 @@ impl MergeJob {
         inputs: Vec<InputSstable>,
         earlier: &mut EarlierPasses,
         observer: &mut dyn Observer,
-    ) -> Result<InputSstable> {
+    ) -> Result<Option<InputSstable>> {
         let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
         let len: u64 = inputs.iter().map(InputSstable::data_len).sum();
         let job = MergeJob::decide(
@@ -209,16 +207,11 @@ impl MergeJob {
             self.buffer_bytes,
             &[],
         )?;
-        let (staged, origins, reads) = job.stage_intermediate(earlier, observer)?;
-        let Some(written) = staged.output() else {
-            return Err(Error::Internal(
-                "an intermediate SSTable without a row".to_owned(),
-            ));
-        };
-        let (data_path, rows) = (written.0, written.1);
+        let (staged, reads) = job.stage_intermediate(earlier, observer)?;
         earlier.progress.read += len;
         earlier.reads.extend(reads);
         earlier.counts.add(staged.counts());
+        earlier.serial = staged.serial();
         let mut passes = 1;
         for path in &paths {
             // What it was made of is removed with it.
@@ -228,15 +221,18 @@ impl MergeJob {
             }
         }
         earlier.passes = earlier.passes.max(passes + 1);
+        // Everything in them may have been dropped with its column.
+        let Some((data_path, rows)) = staged.output() else {
+            return Ok(None);
+        };
         let opened = InputSstable::open(&self.io, &data_path, self.options.read_mode)?;
         let intermediate = Intermediate {
             _staged: staged,
-            origins,
             rows,
             passes,
         };
         earlier.intermediates.insert(data_path, intermediate);
-        Ok(opened)
+        Ok(Some(opened))
     }
 
     /// Since `oa` there are times beyond 2038 and no deletions of partitions at negative timestamps,
@@ -265,6 +261,7 @@ impl MergeJob {
             id: Some(self.settings.descriptor.id),
             format: None,
             max_sstable_size: None,
+            outputs: NonZeroUsize::MIN,
             compression: OutputCompression::Params(CompressionParams::new(Codec::Lz4, CHUNK_LEN)),
             bloom_filter_fp_chance: Some(1.0),
             ..self.options.clone()
@@ -278,14 +275,8 @@ impl EarlierPasses {
         self.work.as_ref()
     }
 
-    /// Where the counts of an intermediate SSTable's partitions come from.
-    pub(crate) fn origins(&self, input: &InputSstable, job: &MergeJob) -> Option<OriginCounts> {
-        let intermediate = self.intermediates.get(&input.data_path())?;
-        Some(OriginCounts::new(
-            job.io.clone(),
-            intermediate.origins.clone(),
-            job.options.read_mode,
-        ))
+    pub(crate) fn is_intermediate(&self, data_path: &Path) -> bool {
+        self.intermediates.contains_key(data_path)
     }
 
     /// The caller's observer, to whom intermediate SSTables are nothing.
@@ -311,6 +302,9 @@ impl EarlierPasses {
     pub(crate) fn complete_counts(&self, counts: &mut MergeCounts) {
         counts.rows_read -= self.rows;
         counts.add(&self.counts);
+        if self.passes > 1 {
+            counts.partitions_by_inputs.clear();
+        }
     }
 }
 

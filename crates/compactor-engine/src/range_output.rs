@@ -1,11 +1,13 @@
 //! What the merge of a range of partitions comes to, on its way to an SSTable in which other partitions
 //! come before: bytes, index entries and statistics that do not depend on where they will be.
 //!
-//! Positions count from the range's first byte. [`splice`](crate::partition_writer) adds ranges to an
+//! Positions count from the range's first byte. A [`Splicer`](crate::splicer::Splicer) adds ranges to an
 //! output one behind the other; it is the same to the byte then as if one merge had written it.
 
+use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use compactor_sstable::Format;
 use compactor_sstable::big::index_info::PromotedIndexBuilder;
@@ -16,88 +18,132 @@ use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::statistics::{MetadataCollector, TimeRun};
 use compactor_sstable::types::CqlType;
 
-use crate::byte_queue::ByteQueue;
 use crate::cursor::DataTrace;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::partition_writer::BlockOutput;
+use crate::range_run::{RangeEnd, RangeMerge};
 use crate::sstable_index::{IndexSettings, IndexedPartition, SstableIndex};
 
-/// Bytes of index entries, or of what a trace is told, that are handed over at once.
+/// Bytes of what a trace is told that are handed over at once.
 const BATCH_BYTES: usize = 32 << 10;
 
 /// Some of what a range comes to.
 #[derive(Debug)]
-pub(crate) enum Piece<E> {
-    /// The next bytes of its partitions.
-    Data(Vec<u8>),
-    /// Its next index entries.
-    Index(IndexBatch),
-    /// Local deletion times in it, in their order.
-    Times(Vec<TimeRun>),
+pub(crate) enum Piece {
+    Block(RangeBlock),
     /// What the trace of an input is to be told next.
     Trace(usize, TraceBatch),
     /// There is no more.
-    End(E),
+    End(Result<Box<RangeEnd>>),
 }
 
-/// Memory of blocks that were taken, for the next.
-#[derive(Debug, Default)]
-pub(crate) struct SpareBlocks {
-    blocks: Mutex<Vec<Vec<u8>>>,
-}
-
-impl SpareBlocks {
-    pub(crate) fn put(&self, mut block: Vec<u8>, most: usize) {
-        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        if blocks.len() < most {
-            block.clear();
-            blocks.push(block);
-        }
-    }
-
-    fn take(&self) -> Vec<u8> {
-        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        blocks.pop().unwrap_or_default()
-    }
+/// The next bytes of a range.
+#[derive(Debug)]
+pub(crate) struct RangeBlock {
+    pub(crate) bytes: Vec<u8>,
+    /// Entries of the partitions that end in it.
+    pub(crate) index: IndexBatch,
+    /// Local deletion times in it, in their order.
+    pub(crate) times: Vec<TimeRun>,
 }
 
 /// Takes the bytes of a range.
 #[derive(Debug)]
-pub(crate) struct RangeBlocks<E> {
-    pub(crate) queue: Arc<ByteQueue<Piece<E>>>,
-    pub(crate) spare: Arc<SpareBlocks>,
+pub(crate) struct RangeBlocks {
+    pub(crate) merge: Arc<RangeMerge>,
+    pub(crate) range: usize,
     pub(crate) block_len: usize,
+    index: Rc<RefCell<IndexBatch>>,
+    times: Vec<TimeRun>,
 }
 
-impl<E> BlockOutput for RangeBlocks<E> {
+impl RangeBlocks {
+    pub(crate) fn new(
+        merge: Arc<RangeMerge>,
+        range: usize,
+        block_len: usize,
+        index: &RangeIndex,
+    ) -> RangeBlocks {
+        RangeBlocks {
+            merge,
+            range,
+            block_len,
+            index: Rc::clone(&index.batch),
+            times: Vec::new(),
+        }
+    }
+}
+
+impl BlockOutput for RangeBlocks {
     fn block_len(&self) -> usize {
         self.block_len
     }
 
     fn take_buffer(&mut self) -> Result<Vec<u8>> {
-        if self.queue.is_closed() {
-            return Err(Error::Cancelled);
-        }
-        let mut block = self.spare.take();
-        // A row longer than a block made it grow: that memory is not kept.
-        block.shrink_to(self.block_len + self.block_len / 4);
-        block.reserve(self.block_len + self.block_len / 8);
-        Ok(block)
+        self.merge.take_buffer(self.block_len)
     }
 
     fn put_block(&mut self, block: Vec<u8>) {
-        if !block.is_empty() {
-            let len = block.capacity();
-            self.queue.push(Piece::Data(block), len);
+        let index = self.index.borrow_mut().take();
+        let times = std::mem::take(&mut self.times);
+        if block.is_empty() && index.parts.is_empty() && times.is_empty() {
+            return;
         }
+        let len = block.capacity() + index.len() + size_of_val(&times[..]);
+        let block = RangeBlock {
+            bytes: block,
+            index,
+            times,
+        };
+        // If nobody wants it any more the merge is told so with the next buffer.
+        self.merge.push(self.range, Piece::Block(block), len);
     }
 
     fn before_block(&mut self, collector: &mut MetadataCollector) {
-        let times = collector.take_times();
-        if !times.is_empty() {
-            let len = std::mem::size_of_val(&times[..]);
-            self.queue.push(Piece::Times(times), len);
-        }
+        self.times = collector.take_times();
+    }
+}
+
+/// Takes bytes that nobody wants.
+#[derive(Debug)]
+pub(crate) struct NoBlocks {
+    pub(crate) block_len: usize,
+    pub(crate) spare: Vec<u8>,
+}
+
+impl BlockOutput for NoBlocks {
+    fn block_len(&self) -> usize {
+        self.block_len
+    }
+
+    fn take_buffer(&mut self) -> Result<Vec<u8>> {
+        Ok(std::mem::take(&mut self.spare))
+    }
+
+    fn put_block(&mut self, mut block: Vec<u8>) {
+        block.clear();
+        self.spare = block;
+    }
+}
+
+/// An index that nobody wants.
+#[derive(Debug)]
+pub(crate) struct NoIndex;
+
+impl SstableIndex for NoIndex {
+    fn add_unfiltered(
+        &mut self,
+        _start: u64,
+        _end: u64,
+        _kind: Kind,
+        _body: &[u8],
+        _open_marker: &DeletionTime,
+    ) -> Result<u64> {
+        Ok(u64::MAX)
+    }
+
+    fn add_partition(&mut self, _partition: &IndexedPartition<'_>) -> Result<bool> {
+        Ok(false)
     }
 }
 
@@ -117,6 +163,7 @@ pub(crate) enum IndexPart {
         hash: KeyHash,
         /// From the range's first byte.
         position: u64,
+        len: u64,
         deletion: DeletionTime,
         key_len: usize,
         /// Of its promoted index.
@@ -134,7 +181,16 @@ pub(crate) enum IndexPart {
 
 impl IndexBatch {
     fn len(&self) -> usize {
-        self.bytes.len() + self.parts.len() * std::mem::size_of::<IndexPart>()
+        self.bytes.len() + self.parts.len() * size_of::<IndexPart>()
+    }
+
+    /// Leaves room for as much again.
+    fn take(&mut self) -> IndexBatch {
+        let next = IndexBatch {
+            bytes: Vec::with_capacity(self.bytes.len()),
+            parts: Vec::with_capacity(self.parts.len()),
+        };
+        std::mem::replace(self, next)
     }
 
     fn add_block(&mut self, block: SeparatedBlock<'_>) {
@@ -149,10 +205,10 @@ impl IndexBatch {
 
 /// Builds what is inside the index entries of a range.
 #[derive(Debug)]
-pub(crate) struct RangeIndex<E> {
+pub(crate) struct RangeIndex {
     rows: RowsOf,
-    batch: IndexBatch,
-    queue: Arc<ByteQueue<Piece<E>>>,
+    /// What goes with the next block.
+    batch: Rc<RefCell<IndexBatch>>,
 }
 
 /// The rows of a partition, indexed in the format of the output.
@@ -162,15 +218,12 @@ enum RowsOf {
     Bti(Box<RowBlocks>),
 }
 
-impl<E> RangeIndex<E> {
+impl RangeIndex {
     /// For an output of these settings.
     ///
     /// # Errors
     /// Clustering types that the format cannot index.
-    pub(crate) fn new(
-        settings: &IndexSettings<'_>,
-        queue: Arc<ByteQueue<Piece<E>>>,
-    ) -> Result<RangeIndex<E>> {
+    pub(crate) fn new(settings: &IndexSettings<'_>) -> Result<RangeIndex> {
         let size = settings.column_index_size;
         let rows = match settings.version.format() {
             Format::Big => RowsOf::Big(PromotedIndexBuilder::new(settings.version, size)),
@@ -182,38 +235,12 @@ impl<E> RangeIndex<E> {
         };
         Ok(RangeIndex {
             rows,
-            batch: IndexBatch::default(),
-            queue,
+            batch: Rc::default(),
         })
-    }
-
-    fn hand_over(&mut self, at_least: usize) -> Result<()> {
-        let len = self.batch.len();
-        if len < at_least || len == 0 {
-            return Ok(());
-        }
-        // The next will be about as long.
-        let next = IndexBatch {
-            bytes: Vec::with_capacity(self.batch.bytes.len()),
-            parts: Vec::with_capacity(self.batch.parts.len()),
-        };
-        let batch = std::mem::replace(&mut self.batch, next);
-        match self.queue.push(Piece::Index(batch), len) {
-            true => Ok(()),
-            false => Err(Error::Cancelled),
-        }
-    }
-
-    /// Hands the last entries over.
-    ///
-    /// # Errors
-    /// Nobody wants them any more.
-    pub(crate) fn finish(mut self) -> Result<()> {
-        self.hand_over(0)
     }
 }
 
-impl<E> SstableIndex for RangeIndex<E> {
+impl SstableIndex for RangeIndex {
     #[inline]
     fn add_unfiltered(
         &mut self,
@@ -228,14 +255,12 @@ impl<E> SstableIndex for RangeIndex<E> {
                 Ok(promoted.add_unfiltered(start, end, kind, body, open_marker))
             }
             RowsOf::Bti(rows) => {
-                let batch = &mut self.batch;
+                let batch = &self.batch;
                 let tell = |block: SeparatedBlock<'_>| {
-                    batch.add_block(block);
+                    batch.borrow_mut().add_block(block);
                     Ok(())
                 };
-                let next = rows.add_unfiltered(start, end, kind, body, open_marker, tell)?;
-                self.hand_over(BATCH_BYTES)?;
-                Ok(next)
+                Ok(rows.add_unfiltered(start, end, kind, body, open_marker, tell)?)
             }
         }
     }
@@ -245,10 +270,11 @@ impl<E> SstableIndex for RangeIndex<E> {
             key,
             hash,
             position,
+            len,
             header_len,
             deletion,
         } = *partition;
-        let batch = &mut self.batch;
+        let batch = &mut *self.batch.borrow_mut();
         let (mut promoted_len, mut blocks) = (0, 0);
         match &mut self.rows {
             RowsOf::Big(builder) => {
@@ -267,12 +293,12 @@ impl<E> SstableIndex for RangeIndex<E> {
         batch.parts.push(IndexPart::Partition {
             hash,
             position,
+            len,
             deletion,
             key_len: key.len(),
             promoted_len,
             blocks,
         });
-        self.hand_over(BATCH_BYTES)?;
         Ok(promoted_len > 0 || blocks >= 2)
     }
 }
@@ -303,7 +329,7 @@ enum TraceEvent {
 
 impl TraceBatch {
     fn len(&self) -> usize {
-        self.bytes.len() + self.events.len() * std::mem::size_of::<TraceEvent>()
+        self.bytes.len() + self.events.len() * size_of::<TraceEvent>()
     }
 
     /// Tells `trace`; `is_traced` says whether it wants to be told of the current partition's rows, and
@@ -344,18 +370,20 @@ impl TraceBatch {
 /// Remembers what the trace of an input is to be told, whose turn comes when the ranges before have
 /// ended.
 #[derive(Debug)]
-pub(crate) struct RangeTrace<E> {
+pub(crate) struct RangeTrace {
     input: usize,
     batch: TraceBatch,
-    queue: Arc<ByteQueue<Piece<E>>>,
+    merge: Arc<RangeMerge>,
+    range: usize,
 }
 
-impl<E> RangeTrace<E> {
-    pub(crate) fn new(input: usize, queue: Arc<ByteQueue<Piece<E>>>) -> RangeTrace<E> {
+impl RangeTrace {
+    pub(crate) fn new(input: usize, merge: Arc<RangeMerge>, range: usize) -> RangeTrace {
         RangeTrace {
             input,
             batch: TraceBatch::default(),
-            queue,
+            merge,
+            range,
         }
     }
 
@@ -374,11 +402,12 @@ impl<E> RangeTrace<E> {
         };
         let batch = std::mem::replace(&mut self.batch, next);
         // If nobody wants it any more the merge is told so elsewhere.
-        self.queue.push(Piece::Trace(self.input, batch), len);
+        self.merge
+            .push(self.range, Piece::Trace(self.input, batch), len);
     }
 }
 
-impl<E: std::fmt::Debug> DataTrace for RangeTrace<E> {
+impl DataTrace for RangeTrace {
     fn partition(
         &mut self,
         key: &[u8],

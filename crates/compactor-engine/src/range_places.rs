@@ -9,6 +9,7 @@ use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::Format;
 use compactor_sstable::big::summary::Summary;
+use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{Partitioner, Position};
 
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use crate::input::InputSstable;
 use crate::trie_places::TriePlaces;
 
 /// Bytes of `Index.db` that are read at a time: for one place, and for all of them.
-const SEEK_STEP: usize = 8 << 10;
+const SEEK_STEP: usize = 32 << 10;
 const SCAN_STEP: usize = 256 << 10;
 
 /// A partition that an index was asked about.
@@ -43,15 +44,29 @@ pub(crate) enum RangePlaces {
 /// The places of an input of the BIG format.
 #[derive(Debug)]
 pub(crate) struct BigPlaces {
-    index: InputFile,
+    io: Io,
+    mode: ReadMode,
+    descriptor: Descriptor,
+    /// Open all the time if so many descriptors are to be had.
+    index: Option<InputFile>,
     partitioner: Partitioner,
     data_len: u64,
     samples: Vec<Sample>,
 }
 
 impl RangePlaces {
-    /// Takes samples of an input's index, about `sample_len` uncompressed bytes from one another. An
-    /// `Err` of the inner kind tells why it cannot be cut.
+    /// Why an input cannot be cut, if it cannot.
+    pub(crate) fn refusal(input: &InputSstable) -> Option<&'static str> {
+        match (input.descriptor.version.format(), input.partitioner) {
+            (_, Partitioner::ByteOrdered) => Some("ByteOrderedPartitioner has no tokens to cut at"),
+            (Format::Bti, Partitioner::Murmur3) => None,
+            (Format::Bti, _) => Some("an SSTable of the BTI format has RandomPartitioner"),
+            (Format::Big, _) if input.has(Component::Index) => None,
+            (Format::Big, _) => Some("an SSTable has no Index.db"),
+        }
+    }
+
+    /// Takes samples of an input's index, about `sample_len` uncompressed bytes from one another.
     ///
     /// # Errors
     /// Damage in the index, or a failed read.
@@ -60,43 +75,52 @@ impl RangePlaces {
         input: &InputSstable,
         mode: ReadMode,
         sample_len: u64,
-    ) -> Result<Result<RangePlaces, String>> {
-        let version = input.descriptor.version;
-        if input.partitioner == Partitioner::ByteOrdered {
-            return Ok(Err(
-                "ByteOrderedPartitioner has no tokens to cut at".to_owned()
-            ));
+    ) -> Result<RangePlaces> {
+        if input.descriptor.version.format() == Format::Bti {
+            let places = TriePlaces::open(io, input, mode, sample_len)?;
+            return Ok(RangePlaces::Bti(places));
         }
-        if version.format() == Format::Bti {
-            return match input.partitioner {
-                Partitioner::Murmur3 => {
-                    let places = TriePlaces::open(io, input, mode, sample_len)?;
-                    Ok(Ok(RangePlaces::Bti(places)))
-                }
-                _ => Ok(Err(
-                    "an input of the BTI format has RandomPartitioner".to_owned()
-                )),
-            };
-        }
-        if !input.has(Component::Index) {
-            return Ok(Err("an input has no Index.db".to_owned()));
-        }
-        let summary = input.summary(io, mode)?;
-        let index = io.open(&input.descriptor.path(Component::Index), mode)?;
         let mut places = BigPlaces {
-            index,
+            io: io.clone(),
+            mode,
+            descriptor: input.descriptor.clone(),
+            index: None,
             partitioner: input.partitioner,
             data_len: input.data_len(),
             samples: Vec::new(),
         };
-        let sample_len = sample_len.max(1);
-        let data_len = places.data_len;
-        match summary.filter(|s| data_len / (s.len() as u64).max(1) <= sample_len) {
-            Some(summary) => places.sample_summary(&summary, sample_len),
-            // Its partitions are long, or there is none.
-            None => places.sample_index(sample_len)?,
+        let summary = input.summary(io, mode)?;
+        places.samples = places.sample(summary.as_ref(), sample_len)?;
+        Ok(RangePlaces::Big(places))
+    }
+
+    /// As [`RangePlaces::open`], samples at another distance.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn other_samples(
+        &self,
+        input: &InputSstable,
+        sample_len: u64,
+    ) -> Result<Vec<Sample>> {
+        match self {
+            RangePlaces::Big(places) => {
+                let summary = input.summary(&places.io, places.mode)?;
+                places.sample(summary.as_ref(), sample_len)
+            }
+            RangePlaces::Bti(places) => places.sample(sample_len),
         }
-        Ok(Ok(RangePlaces::Big(places)))
+    }
+
+    /// Keeps a descriptor for itself.
+    ///
+    /// # Errors
+    /// A failed open.
+    pub(crate) fn keep_open(&mut self) -> Result<()> {
+        if let RangePlaces::Big(places) = self {
+            places.index = Some(places.index()?);
+        }
+        Ok(())
     }
 
     /// The samples, in their order.
@@ -136,48 +160,52 @@ impl Sample {
 }
 
 impl BigPlaces {
-    fn sample_summary(&mut self, summary: &Summary, sample_len: u64) {
-        let mut next = 0;
-        for (key, index_offset) in summary.entries() {
-            // Entries are alike, on the whole.
-            let before = u128::from(index_offset) * u128::from(self.data_len)
-                / u128::from(self.index.len().max(1));
-            let data_before = (before as u64).min(self.data_len);
-            if data_before >= next {
-                next = data_before.saturating_add(sample_len);
-                self.add_sample(self.partitioner.position(key), data_before, index_offset);
+    fn index(&self) -> Result<InputFile> {
+        match &self.index {
+            Some(index) => Ok(index.clone()),
+            None => {
+                let path = self.descriptor.path(Component::Index);
+                Ok(self.io.open(&path, self.mode)?)
             }
         }
     }
 
-    fn sample_index(&mut self, sample_len: u64) -> Result<()> {
-        let (index, partitioner) = (self.index.clone(), self.partitioner);
-        let mut heads = IndexHeads::at(&index, 0, SCAN_STEP);
+    fn sample(&self, summary: Option<&Summary>, sample_len: u64) -> Result<Vec<Sample>> {
+        let sample_len = sample_len.max(1);
+        let index = self.index()?;
+        let mut samples = Vec::new();
         let mut next = 0;
-        while let Some(head) = heads.next_head()? {
-            if head.position >= next {
-                next = head.position.saturating_add(sample_len);
-                self.add_sample(partitioner.position(head.key), head.position, head.offset);
+        match summary.filter(|s| self.data_len / (s.len() as u64).max(1) <= sample_len) {
+            Some(summary) => {
+                for (key, index_offset) in summary.entries() {
+                    // Entries are alike, on the whole.
+                    let before = u128::from(index_offset) * u128::from(self.data_len)
+                        / u128::from(index.len().max(1));
+                    let data_before = (before as u64).min(self.data_len);
+                    if data_before >= next {
+                        next = data_before.saturating_add(sample_len);
+                        let at = self.partitioner.position(key);
+                        add_sample(&mut samples, at, data_before, index_offset);
+                    }
+                }
+            }
+            // Its partitions are long, or there is none.
+            None => {
+                let mut heads = IndexHeads::at(&index, 0, SCAN_STEP);
+                while let Some(head) = heads.next_head()? {
+                    if head.position >= next {
+                        next = head.position.saturating_add(sample_len);
+                        let at = self.partitioner.position(head.key);
+                        add_sample(&mut samples, at, head.position, head.offset);
+                    }
+                }
             }
         }
-        Ok(())
-    }
-
-    /// Samples ascend. One that does not is damage that others will find.
-    fn add_sample(&mut self, at: Position, data_before: u64, index_offset: u64) {
-        let is_behind = |last: &Sample| last.at < at && last.index_offset < index_offset;
-        if self.samples.last().is_none_or(is_behind) {
-            self.samples.push(Sample {
-                at,
-                data_before,
-                index_offset,
-            });
-        }
+        Ok(samples)
     }
 
     /// The entry of the sampled key is where the sample says: a `Summary.db` may be damaged.
-    fn is_true(&self, sample: &Sample) -> Result<bool> {
-        let mut heads = IndexHeads::at(&self.index, sample.index_offset, SEEK_STEP);
+    fn is_true(&self, heads: &mut IndexHeads<'_>, sample: &Sample) -> Result<bool> {
         match heads.next_head() {
             Ok(head) => {
                 Ok(head.is_some_and(|head| self.partitioner.position(head.key) == sample.at))
@@ -191,16 +219,32 @@ impl BigPlaces {
     fn first_from(&self, border: Position) -> Result<u64> {
         let before = self.samples.partition_point(|sample| sample.at < border);
         let sample = before.checked_sub(1).and_then(|n| self.samples.get(n));
-        let offset = match sample {
-            Some(sample) if self.is_true(sample)? => sample.index_offset,
-            _ => 0,
-        };
-        let mut heads = IndexHeads::at(&self.index, offset, SEEK_STEP);
+        let index = self.index()?;
+        // The sampled partition stands before the border.
+        let offset = sample.map_or(0, |sample| sample.index_offset);
+        let mut heads = IndexHeads::at(&index, offset, SEEK_STEP);
+        if let Some(sample) = sample
+            && !self.is_true(&mut heads, sample)?
+        {
+            heads = IndexHeads::at(&index, 0, SEEK_STEP);
+        }
         while let Some(head) = heads.next_head()? {
             if self.partitioner.position(head.key) >= border {
                 return Ok(head.position.min(self.data_len));
             }
         }
         Ok(self.data_len)
+    }
+}
+
+/// Samples ascend. One that does not is damage that others will find.
+fn add_sample(samples: &mut Vec<Sample>, at: Position, data_before: u64, index_offset: u64) {
+    let is_behind = |last: &Sample| last.at < at && last.index_offset < index_offset;
+    if samples.last().is_none_or(is_behind) {
+        samples.push(Sample {
+            at,
+            data_before,
+            index_offset,
+        });
     }
 }

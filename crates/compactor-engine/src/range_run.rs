@@ -1,72 +1,110 @@
-//! A merge that several threads are at, each with a range of partitions.
+//! A merge: ranges of partitions, worked off by several threads.
 //!
-//! Ranges are merged ahead of one another, as far as memory allows, and added to the output in their
-//! order: it is the same to the byte as that of one thread. The range whose turn it is streams into the
-//! output; what the ones behind it come to waits, and who has too much waiting waits himself. Ranges are
-//! taken in their order, so the one whose turn it is never waits for another.
-//!
-//! What is told of the inputs is told in their order, too.
+//! Each thread does whatever is next: it compresses a block whose place is known, takes the next range and
+//! merges it, or decodes ahead for a range that is being merged. Ranges are added to the output in their
+//! order ([`Turns`]), so it is the same to the byte for any number of threads.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use compactor_io::InputFile;
-use compactor_sstable::Component;
-use compactor_sstable::Error as FormatError;
+use compactor_io::Io;
 use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::data::layout::Layout;
-use compactor_sstable::partitioner::{Partitioner, Position};
 use compactor_sstable::statistics::MetadataCollector;
 
-use crate::byte_queue::ByteQueue;
-use crate::cursor::{
-    Cursor, CursorRange, DataTrace, ExpectedPartitions, PlacesHash, RowCounts, hex,
-};
-use crate::decode::{DecodeOptions, DecodedBlocks, Encoding, Recycled};
+use crate::cursor::{Cursor, DataTrace, PlacesHash, RowCounts};
+use crate::decode::DecodedBlocks;
 use crate::dropped_columns::DropTimes;
 use crate::error::{Error, Result};
-use crate::header_union::{ColumnMap, column_map};
-use crate::input::InputSstable;
-use crate::key_estimate::partition_count;
+use crate::header_union::ColumnMap;
 use crate::merge_counts::MergeCounts;
 use crate::merge_input::MergeInput;
 use crate::merge_job::MergeOptions;
 use crate::observer::{InputRead, Observer};
+use crate::output_blocks::OutputBlocks;
 use crate::overlapping::Surroundings;
 use crate::partition_merge::{Merged, PartitionMerger};
-use crate::partition_writer::PartitionWriter;
-use crate::range_output::{Piece, RangeBlocks, RangeIndex, RangeTrace, SpareBlocks};
+use crate::partition_writer::{BlockOutput, PartitionWriter};
+use crate::range_input::{Part, RangeInput, Reading};
+use crate::range_output::{NoBlocks, NoIndex, Piece, RangeBlocks, RangeIndex, RangeTrace};
 use crate::range_plan::RangePlan;
-use crate::rate_limiter::RateLimiter;
-use crate::sstable_index::IndexSettings;
-use crate::sstable_writer::{FilePartitionWriter, SstableSettings};
+use crate::shadow_plan::ShadowPlan;
+use crate::splicer::Splicer;
+use crate::sstable_index::{IndexSettings, SstableIndex};
+use crate::sstable_writer::SstableSettings;
+use crate::turns::{Next, Pushed, Turns};
 use crate::workers::WorkerQueue;
 
-/// How long to wait for something before looking whether somebody wants to stop.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// Longest block of a range.
-const MAX_BLOCK_LEN: usize = 128 << 10;
-/// Blocks that what a range may have waiting is enough for, at least.
-const BLOCKS_WAITING: usize = 8;
-/// Shortest block of a range.
-const MIN_BLOCK_LEN: usize = 8 << 10;
-
-/// An input that is read in ranges.
+/// An input, and what the merge makes of it.
 #[derive(Debug)]
-pub(crate) struct RangeInput {
-    file: InputFile,
-    encoding: Arc<Encoding>,
-    recycled: Arc<Recycled>,
-    layout: Arc<Layout>,
-    path: PathBuf,
-    partitioner: Partitioner,
-    map: ColumnMap,
-    min_local_deletion_time_s: i64,
-    may_have_dropped: bool,
-    expected: ExpectedPartitions,
+pub(crate) struct MergedInput {
+    pub(crate) file: RangeInput,
+    pub(crate) map: ColumnMap,
+    pub(crate) min_local_deletion_time_s: i64,
+    pub(crate) may_have_dropped: bool,
+    /// An earlier pass made it.
+    pub(crate) is_intermediate: bool,
+    pub(crate) trace: Option<Mutex<Box<dyn DataTrace>>>,
+}
+
+/// What all ranges of a merge have in common.
+#[derive(Debug)]
+pub(crate) struct RangeMerge {
+    pub(crate) plan: RangePlan,
+    pub(crate) inputs: Vec<MergedInput>,
+    pub(crate) shadow: Option<Arc<ShadowPlan>>,
+    pub(crate) io: Io,
+    pub(crate) options: MergeOptions,
+    pub(crate) settings: SstableSettings,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) drops: DropTimes,
+    /// Of inputs in which the order of all partitions decides.
+    pub(crate) scanner_order: Option<Vec<Vec<u32>>>,
+    pub(crate) reading: Reading,
+    pub(crate) blocks: Arc<OutputBlocks>,
+    /// Ranges that are to come soon: their first blocks are read.
+    pub(crate) prepared: Mutex<BTreeMap<usize, RangeCursors>>,
+    pub(crate) turns: Turns,
+    /// Locked by whoever holds the order.
+    pub(crate) splicer: Mutex<Option<Splicer>>,
+    pub(crate) progress: MergeProgress,
+}
+
+/// The inputs that have partitions in a range.
+#[derive(Debug, Default)]
+pub(crate) struct RangeCursors {
+    /// With the number of the input, and the bytes that the range has of it.
+    cursors: Vec<(usize, Range<u64>, Cursor<DecodedBlocks>)>,
+}
+
+/// The merge of a range before its first partition.
+struct BegunRange<B, I> {
+    merger: PartitionMerger<DecodedBlocks, B, I>,
+    /// Of its inputs.
+    numbers: Vec<usize>,
+    /// Where they begin, added up.
+    before: u64,
+}
+
+/// What is told of a merge under way.
+#[derive(Debug, Default)]
+pub(crate) struct MergeProgress {
+    pub(crate) read_bytes: AtomicU64,
+    pub(crate) rows: AtomicU64,
+    pub(crate) partitions: AtomicU64,
+    /// For which somebody held the order.
+    ordered_ns: AtomicU64,
+}
+
+impl MergeProgress {
+    pub(crate) fn ordered(&self) -> Duration {
+        Duration::from_nanos(self.ordered_ns.load(Ordering::Relaxed))
+    }
 }
 
 /// What the merge of a range came to, beyond what was handed over on the way.
@@ -80,10 +118,9 @@ pub(crate) struct RangeEnd {
 
 /// What was counted of the partitions written.
 #[derive(Debug)]
-struct Collected {
-    rows: u64,
-    partitions: u64,
-    statistics: MetadataCollector,
+pub(crate) struct Collected {
+    pub(crate) rows: u64,
+    pub(crate) statistics: MetadataCollector,
 }
 
 /// What was read of an input in one range, or in all so far.
@@ -97,407 +134,212 @@ struct RangeRead {
     last_key: Vec<u8>,
 }
 
-type Queue = Arc<ByteQueue<Piece<Result<Box<RangeEnd>>>>>;
-
-/// What all ranges of a merge have in common.
-#[derive(Debug)]
-pub(crate) struct Ranges<'a> {
-    pub(crate) plan: &'a RangePlan,
-    pub(crate) inputs: Vec<RangeInput>,
-    pub(crate) options: &'a MergeOptions,
-    pub(crate) settings: &'a SstableSettings,
-    pub(crate) surroundings: &'a Surroundings,
-    pub(crate) layout: Arc<Layout>,
-    pub(crate) drops: DropTimes,
-    pub(crate) workers: WorkerQueue,
-    pub(crate) cancelled: Arc<AtomicBool>,
-    pub(crate) limiter: Option<Arc<RateLimiter>>,
-}
-
-/// What came out of all ranges.
-#[derive(Debug)]
-pub(crate) struct RangesRead {
-    pub(crate) counts: MergeCounts,
-    pub(crate) reads: Vec<InputRead>,
-}
-
-/// How far the ranges have come.
-#[derive(Debug)]
-struct Turn {
-    /// The range whose turn it is.
-    range: Mutex<usize>,
-    changed: Condvar,
-    next: AtomicUsize,
-    /// By the number of the range, in turns.
-    queues: Vec<Mutex<Queue>>,
-    waiting_bytes: usize,
-    spare: Arc<SpareBlocks>,
-    is_over: AtomicBool,
-    read_bytes: AtomicU64,
-}
-
-impl Turn {
-    fn new(plan: &RangePlan) -> Turn {
-        let waiting_bytes = plan.sizes.waiting_bytes;
-        let queue = |_| Mutex::new(Arc::new(ByteQueue::new(waiting_bytes)));
-        Turn {
-            range: Mutex::new(0),
-            changed: Condvar::new(),
-            next: AtomicUsize::new(0),
-            queues: (0..plan.sizes.under_way).map(queue).collect(),
-            waiting_bytes,
-            spare: Arc::default(),
-            is_over: AtomicBool::new(false),
-            read_bytes: AtomicU64::new(0),
-        }
-    }
-
-    /// The queue of a range that is under way.
-    fn queue(&self, range: usize) -> Queue {
-        let slot = &self.queues[range % self.queues.len()];
-        Arc::clone(&slot.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The next range to be merged, once it may begin.
-    fn take(&self, plan: &RangePlan) -> Option<usize> {
-        let range = self.next.fetch_add(1, Ordering::Relaxed);
-        if range >= plan.len() {
-            return None;
-        }
-        let mut turn = self.range.lock().unwrap_or_else(PoisonError::into_inner);
-        while range >= *turn + self.queues.len() && !self.is_over.load(Ordering::Relaxed) {
-            let waited = self.changed.wait(turn);
-            turn = waited.unwrap_or_else(PoisonError::into_inner);
-        }
-        (!self.is_over.load(Ordering::Relaxed)).then_some(range)
-    }
-
-    /// The range whose turn it was has been written.
-    fn pass_on(&self) {
-        let mut turn = self.range.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = &self.queues[*turn % self.queues.len()];
-        *slot.lock().unwrap_or_else(PoisonError::into_inner) =
-            Arc::new(ByteQueue::new(self.waiting_bytes));
-        *turn += 1;
-        drop(turn);
-        self.changed.notify_all();
-    }
-
-    /// Nobody waits any more.
-    fn end(&self) {
-        let turn = self.range.lock().unwrap_or_else(PoisonError::into_inner);
-        self.is_over.store(true, Ordering::Relaxed);
-        for queue in &self.queues {
-            queue.lock().unwrap_or_else(PoisonError::into_inner).close();
-        }
-        drop(turn);
-        self.changed.notify_all();
-    }
-}
-
-/// Lets nobody wait any more when the thread that adds ranges to the output leaves.
-struct EndTurns<'a> {
-    turn: &'a Turn,
-    cancelled: &'a AtomicBool,
-    is_complete: bool,
-}
-
-impl Drop for EndTurns<'_> {
-    fn drop(&mut self) {
-        if !self.is_complete {
-            // What is read and decoded is for nobody.
-            self.cancelled.store(true, Ordering::Relaxed);
-        }
-        self.turn.end();
-    }
-}
-
 /// Says that a range has ended, also if its thread panics.
-struct SayEnd {
-    queue: Queue,
+struct SayEnd<'a> {
+    merge: &'a Arc<RangeMerge>,
+    range: usize,
     end: Option<Result<Box<RangeEnd>>>,
 }
 
-impl Drop for SayEnd {
+impl Drop for SayEnd<'_> {
     fn drop(&mut self) {
         let lost = || Err(Error::Internal("the merge of a range ended".to_owned()));
         let end = self.end.take().unwrap_or_else(lost);
-        self.queue.push_at_once(Piece::End(end));
+        self.merge.push(self.range, Piece::End(end), 0);
+        self.merge.turns.merged();
     }
 }
 
-impl RangeInput {
-    /// Opens an input to be read in ranges; once.
-    ///
-    /// # Errors
-    /// If it is being read already; as [`DataFile::open`](crate::input::DataFile::open).
-    pub(crate) fn open(
-        io: &compactor_io::Io,
-        input: &mut InputSstable,
-        layout: &Layout,
-        drops: &DropTimes,
-    ) -> Result<RangeInput> {
-        let Some(encoding) = input.encoding.take() else {
-            return Err(Error::Internal("an SSTable was read twice".to_owned()));
-        };
-        let stats = &input.statistics.stats;
-        Ok(RangeInput {
-            file: input.data.open(io)?,
-            encoding: Arc::new(encoding),
-            recycled: Arc::default(),
-            layout: input.bounded_layout(),
-            path: input.data_path(),
-            partitioner: input.partitioner,
-            map: column_map(&input.layout, layout)?,
-            min_local_deletion_time_s: stats.min_local_deletion_time,
-            may_have_dropped: drops.may_cover(stats.min_timestamp),
-            expected: ExpectedPartitions {
-                count: partition_count(stats),
-                first_key: stats.first_key.clone(),
-                last_key: stats.last_key.clone(),
-            },
-        })
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere stops the merge.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl RangeMerge {
+    pub(crate) fn queue(&self) -> &WorkerQueue {
+        &self.reading.queue
     }
 
-    /// Whether all ranges together are what the statistics speak of.
-    fn check(&self, first_key: &[u8], last_key: &[u8], partitions: u64) -> Result<()> {
-        let corrupt = |structure, expected: String, found: String| {
-            let error = FormatError::corrupt(structure, 0, expected, found);
-            Err(Error::Format(error.with_file(&self.path, Component::Data)))
-        };
-        if self.expected.count != partitions {
-            let expected = format!("{} of them, as Statistics.db says", self.expected.count);
-            return corrupt("partitions", expected, partitions.to_string());
+    pub(crate) fn take_splicer(&self) -> Option<Splicer> {
+        lock(&self.splicer).take()
+    }
+
+    /// Tells the traces that there is no more.
+    pub(crate) fn end_traces(&self) {
+        for trace in self.inputs.iter().filter_map(|input| input.trace.as_ref()) {
+            lock(trace).end();
         }
-        let keys = [
-            ("first", &self.expected.first_key, first_key),
-            ("last", &self.expected.last_key, last_key),
-        ];
-        for (which, expected, found) in keys {
-            if let Some(expected) = expected.as_ref().filter(|expected| **expected != found) {
-                let expected = format!("{which} key {}, as Statistics.db says", hex(expected));
-                return corrupt("partition.key", expected, hex(found));
+    }
+
+    pub(crate) fn tell_progress(&self, observer: &mut dyn Observer) {
+        let now = |total: &AtomicU64| total.load(Ordering::Relaxed);
+        let MergeProgress {
+            read_bytes,
+            rows,
+            partitions,
+            ..
+        } = &self.progress;
+        observer.progress(now(read_bytes), now(rows), now(partitions));
+    }
+
+    /// Does whatever is next until there is nothing to do any more.
+    pub(crate) fn work(self: &Arc<Self>) {
+        loop {
+            let next = self.queue().wait_for(|| match self.queue().has_tasks() {
+                // Blocks whose place is known come first.
+                true => None,
+                false => self.turns.next(),
+            });
+            match next {
+                Next::Nothing => return,
+                Next::Merge(range) => {
+                    let mut say = SayEnd {
+                        merge: self,
+                        range,
+                        end: None,
+                    };
+                    let merged = catch_unwind(AssertUnwindSafe(|| self.merge(range)));
+                    // A panic has been reported by the panic hook.
+                    say.end = merged.ok().map(|end| end.map(Box::new));
+                }
+            }
+        }
+    }
+
+    /// Memory for the next block of a range.
+    pub(crate) fn take_buffer(&self, len: usize) -> Result<Vec<u8>> {
+        self.blocks.wait(self.queue());
+        match self.reading.cancelled.load(Ordering::Relaxed) {
+            true => Err(Error::Cancelled),
+            false => Ok(self.blocks.take(len)),
+        }
+    }
+
+    /// Hands over what a range came to, and adds to the output if it is its turn.
+    pub(crate) fn push(self: &Arc<Self>, range: usize, piece: Piece, len: usize) {
+        if self.turns.push(range, piece, len) == Pushed::TakeOrder {
+            let started = Instant::now();
+            let added = catch_unwind(AssertUnwindSafe(|| self.add_to_output()));
+            let ns = started.elapsed().as_nanos() as u64;
+            self.progress.ordered_ns.fetch_add(ns, Ordering::Relaxed);
+            let panicked = || Err(Error::Internal("panic while ranges were joined".to_owned()));
+            if let Err(error) = added.unwrap_or_else(|_| panicked()) {
+                self.fail(error);
+            }
+        }
+    }
+
+    /// Stops the merge.
+    pub(crate) fn fail(&self, error: Error) {
+        self.reading.cancelled.store(true, Ordering::Relaxed);
+        self.turns.fail(error);
+    }
+
+    fn add_to_output(self: &Arc<Self>) -> Result<()> {
+        let mut splicer = lock(&self.splicer);
+        let splicer = splicer
+            .as_mut()
+            .ok_or_else(|| Error::Internal("no output is left".to_owned()))?;
+        while let Some((range, piece)) = self.turns.pop() {
+            match piece {
+                Piece::Block(block) => splicer.add_block(self, range, block)?,
+                Piece::Trace(input, batch) => {
+                    if let Some(trace) = self.inputs.get(input).and_then(|i| i.trace.as_ref()) {
+                        splicer.tell(input, &batch, &mut **lock(trace));
+                    }
+                }
+                Piece::End(end) => {
+                    splicer.end_range(*end?, self.plan.begins_output(range + 1))?;
+                    self.plan.forget(range);
+                    self.turns.pass_on();
+                }
             }
         }
         Ok(())
     }
-}
 
-impl Ranges<'_> {
-    /// Merges all ranges into `writer`. `next_output` is asked after each range but the last whether the
-    /// one behind it begins another output.
-    ///
-    /// # Errors
-    /// Damage in an input, a failed read or write, or cancellation.
-    pub(crate) fn run(
-        &self,
-        mut writer: FilePartitionWriter,
-        mut traces: Vec<Option<Box<dyn DataTrace>>>,
-        observer: &mut dyn Observer,
-        mut next_output: impl FnMut(usize, FilePartitionWriter) -> Result<FilePartitionWriter>,
-    ) -> Result<(FilePartitionWriter, RangesRead)> {
-        let turn = Turn::new(self.plan);
-        let is_traced: Vec<bool> = traces.iter().map(Option::is_some).collect();
-        let mut whole = Whole::of(self.inputs.len());
-        let writer = std::thread::scope(|scope| {
-            let mut end = EndTurns {
-                turn: &turn,
-                cancelled: &self.cancelled,
-                is_complete: false,
-            };
-            for number in 0..self.plan.sizes.threads {
-                let (turn, is_traced) = (&turn, &is_traced);
-                let work = move || self.merge_ranges(turn, is_traced);
-                let started = std::thread::Builder::new()
-                    .name(format!("merge-{number}"))
-                    .spawn_scoped(scope, move || {
-                        // `SayEnd` tells of a panic; the scope would pass it on.
-                        let _ = catch_unwind(AssertUnwindSafe(work));
-                    });
-                match started {
-                    Ok(_) => {}
-                    // Ranges are taken in turn: any number of threads merges all of them.
-                    Err(_) if number > 0 => break,
-                    Err(error) => {
-                        return Err(Error::thread("a range of the merge")(error));
-                    }
-                }
-            }
-            let mut wants_rows = vec![false; self.inputs.len()];
-            for range in 0..self.plan.len() {
-                let base = writer.position();
-                let queue = turn.queue(range);
-                let range_end = loop {
-                    if observer.is_cancelled() {
-                        return Err(Error::Cancelled);
-                    }
-                    let read = turn.read_bytes.load(Ordering::Relaxed);
-                    observer.progress(read, whole.rows, whole.partitions);
-                    match queue.pop(PATIENCE) {
-                        None => {}
-                        Some(Piece::Data(block)) => {
-                            writer.splice_data(&block)?;
-                            turn.spare
-                                .put(block, BLOCKS_WAITING * self.plan.sizes.under_way);
-                        }
-                        Some(Piece::Index(batch)) => writer.splice_index(&batch, base)?,
-                        Some(Piece::Times(times)) => writer.splice_times(&times),
-                        Some(Piece::Trace(input, batch)) => {
-                            let trace = traces.get_mut(input).and_then(Option::as_mut);
-                            if let (Some(trace), Some(wants)) = (trace, wants_rows.get_mut(input)) {
-                                batch.tell(&mut **trace, wants);
-                            }
-                        }
-                        Some(Piece::End(range_end)) => break range_end?,
-                    }
-                };
-                let collected = whole.add(*range_end);
-                writer.splice_end(collected.rows, collected.partitions, collected.statistics);
-                turn.pass_on();
-                self.plan.forget(range);
-                if range + 1 < self.plan.len() {
-                    writer = next_output(range + 1, writer)?;
-                }
-            }
-            end.is_complete = true;
-            Ok(writer)
-        })?;
-        observer.progress(
-            turn.read_bytes.load(Ordering::Relaxed),
-            whole.rows,
-            whole.partitions,
-        );
-        let reads = whole.reads(&self.inputs)?;
-        for trace in traces.iter_mut().flatten() {
-            trace.end();
-        }
-        let counts = whole.counts;
-        Ok((writer, RangesRead { counts, reads }))
-    }
-
-    /// Merges one range after the other, until all have been taken.
-    fn merge_ranges(&self, turn: &Turn, is_traced: &[bool]) {
-        while let Some(range) = turn.take(self.plan) {
-            let queue = turn.queue(range);
-            let mut say = SayEnd {
-                queue: Arc::clone(&queue),
-                end: None,
-            };
-            say.end = Some(self.merge(range, &queue, turn, is_traced).map(Box::new));
-        }
-    }
-
-    /// Where the partition of an input at a position of its data stands in the ring.
-    fn key_at(&self, input: usize, position: u64) -> Result<Position> {
-        let Some(input) = self.inputs.get(input) else {
-            return Err(Error::Internal("an input too many".to_owned()));
+    /// Begins to read the inputs of a range.
+    fn cursors(&self, range: usize, reading: &Reading) -> Result<RangeCursors> {
+        let key_at = |input: usize, position: u64| match self.inputs.get(input) {
+            Some(input) => input.file.key_at(position, reading),
+            None => Err(Error::Internal("an input too many".to_owned())),
         };
-        let blocks = DecodedBlocks::start_range(
-            input.file.clone(),
-            Arc::clone(&input.encoding),
-            Arc::default(),
-            position..input.encoding.data_len(),
-            DecodeOptions {
-                block_len: 0,
-                depth: 1,
-                headroom: 0,
-            },
-            self.workers.clone(),
-            Arc::clone(&self.cancelled),
-        );
-        let lead_len = blocks.lead_len();
-        let bounds = CursorRange {
-            start: position,
-            from: None,
-            below: None,
-        };
-        let layout = Arc::clone(&input.layout);
-        let mut cursor = Cursor::over_range(blocks, lead_len, bounds, layout, input.path.clone())
-            .with_partitioner(input.partitioner);
-        cursor.next_partition()?;
-        Ok(cursor.position_in_ring())
-    }
-
-    /// Merges one range.
-    fn merge(
-        &self,
-        range: usize,
-        queue: &Queue,
-        turn: &Turn,
-        is_traced: &[bool],
-    ) -> Result<RangeEnd> {
-        let key_at = |input: usize, position: u64| self.key_at(input, position);
         let starts = self.plan.starts(range, key_at)?;
         let ends = self.plan.starts(range + 1, key_at)?;
         let (from, below) = self.plan.borders(range);
+        let mut cursors = Vec::new();
+        let bounds = starts.into_iter().zip(ends);
+        for ((number, input), (start, end)) in self.inputs.iter().enumerate().zip(bounds) {
+            if end < start {
+                return Err(input.file.out_of_order(start, end));
+            }
+            if start == end && self.plan.len() > 1 {
+                continue;
+            }
+            let part = Part {
+                start,
+                end,
+                from,
+                below,
+            };
+            cursors.push((number, start..end, input.file.cursor(&part, reading)));
+        }
+        Ok(RangeCursors { cursors })
+    }
+
+    /// Begins to read a range that is to come, if there is one.
+    fn prepare(&self, range: usize) -> Result<()> {
+        if range < self.plan.len() && !lock(&self.prepared).contains_key(&range) {
+            let cursors = self.cursors(range, &self.reading)?;
+            lock(&self.prepared).insert(range, cursors);
+        }
+        Ok(())
+    }
+
+    /// Merges a range into `writer`.
+    fn merger<B: BlockOutput, I: SstableIndex>(
+        self: &Arc<Self>,
+        range: usize,
+        cursors: RangeCursors,
+        reading: &Reading,
+        writer: PartitionWriter<B, I>,
+        is_traced: bool,
+    ) -> Result<BegunRange<B, I>> {
         let mut inputs = Vec::new();
         let mut numbers = Vec::new();
         let mut before = 0;
-        for (number, input) in self.inputs.iter().enumerate() {
-            let (start, end) = (starts[number], ends[number]);
-            if end < start {
-                let error = FormatError::corrupt(
-                    "index.position",
-                    end,
-                    format!("{start} or more, where the partitions before it end"),
-                    end.to_string(),
-                );
-                return Err(Error::Format(error.with_file(&input.path, Component::Data)));
-            }
-            if start == end {
+        for (number, bytes, mut cursor) in cursors.cursors {
+            let Some(input) = self.inputs.get(number) else {
                 continue;
+            };
+            before += bytes.start;
+            if let Some(trace) = input.trace.as_ref().filter(|_| is_traced) {
+                let part = lock(trace).of_part(bytes);
+                cursor.set_trace(
+                    part.unwrap_or_else(|| {
+                        Box::new(RangeTrace::new(number, Arc::clone(self), range))
+                    }),
+                );
             }
-            let blocks = DecodedBlocks::start_range(
-                input.file.clone(),
-                Arc::clone(&input.encoding),
-                Arc::clone(&input.recycled),
-                start..end,
-                self.plan.budget.decode,
-                self.workers.clone(),
-                Arc::clone(&self.cancelled),
-            )
-            .limited_by(self.limiter.clone());
-            let lead_len = blocks.lead_len();
-            let bounds = CursorRange { start, from, below };
-            let layout = Arc::clone(&input.layout);
-            let mut cursor =
-                Cursor::over_range(blocks, lead_len, bounds, layout, input.path.clone())
-                    .with_partitioner(input.partitioner);
-            if is_traced.get(number) == Some(&true) {
-                cursor.set_trace(Box::new(RangeTrace::new(number, Arc::clone(queue))));
-            }
-            let merge_input = MergeInput::new(
+            let mut merge_input = MergeInput::new(
                 cursor,
                 input.map.clone(),
                 &self.layout,
                 input.min_local_deletion_time_s,
                 self.options.now_s,
             );
-            inputs.push(match input.may_have_dropped {
-                true => merge_input.with_dropped_cells(),
-                false => merge_input,
-            });
+            if input.may_have_dropped {
+                merge_input = merge_input.with_dropped_cells();
+            }
+            if input.is_intermediate {
+                merge_input = merge_input.of_an_earlier_pass();
+            }
+            inputs.push(merge_input);
             numbers.push(number);
-            before += start;
         }
-        let block_len = self.plan.sizes.waiting_bytes / BLOCKS_WAITING;
-        let blocks = RangeBlocks {
-            queue: Arc::clone(queue),
-            spare: Arc::clone(&turn.spare),
-            block_len: block_len.clamp(MIN_BLOCK_LEN, MAX_BLOCK_LEN),
-        };
-        let index = RangeIndex::new(
-            &IndexSettings {
-                version: self.settings.descriptor.version,
-                header: &self.settings.header,
-                column_index_size: self.settings.column_index_size,
-                min_index_interval: self.settings.min_index_interval,
-            },
-            Arc::clone(queue),
-        )?;
-        let layout = Arc::clone(&self.layout);
-        let writer = PartitionWriter::new(layout, blocks, index, MetadataCollector::of_a_part())?;
-        let mut merger = PartitionMerger::new(
+        let bounds = self.plan.borders(range);
+        let shadow = self.shadow.as_ref();
+        let merger = PartitionMerger::new(
             inputs,
             writer,
             Arc::clone(&self.layout),
@@ -505,13 +347,45 @@ impl Ranges<'_> {
             self.options.gc_before_s.unwrap_or(i64::MIN),
         )
         .with_drops(self.drops.clone())
-        .with_inputs_of_whole(self.inputs.len());
-        let mut observer = RangeObserver {
-            cancelled: &self.cancelled,
-            read_bytes: &turn.read_bytes,
-            seen: before,
+        .with_scanner_order(self.scanner_order.clone())
+        .with_shadow(shadow.map(|shadow| {
+            let mode = self.options.read_mode;
+            shadow.start(&self.io, mode, reading.clone(), bounds)
+        }));
+        Ok(BegunRange {
+            merger,
+            numbers,
+            before,
+        })
+    }
+
+    /// Merges one range.
+    fn merge(self: &Arc<Self>, range: usize) -> Result<RangeEnd> {
+        let index = RangeIndex::new(&IndexSettings {
+            version: self.settings.descriptor.version,
+            header: &self.settings.header,
+            column_index_size: self.settings.column_index_size,
+            min_index_interval: self.settings.min_index_interval,
+        })?;
+        let blocks = RangeBlocks::new(Arc::clone(self), range, self.plan.budget.block_len, &index);
+        let layout = Arc::clone(&self.layout);
+        let writer = PartitionWriter::new(layout, blocks, index, MetadataCollector::of_a_part())?;
+        let prepared = lock(&self.prepared).remove(&range);
+        let cursors = match prepared {
+            Some(cursors) => cursors,
+            None => self.cursors(range, &self.reading)?,
         };
-        merger.run_until(|_| Ok(false), self.surroundings, &mut observer)?;
+        self.prepare(range + self.plan.budget.ranges_at_once)?;
+        let BegunRange {
+            mut merger,
+            numbers,
+            before,
+        } = self.merger(range, cursors, &self.reading, writer, true)?;
+        let mut observer = RangeObserver {
+            merge: self,
+            seen: Some([before, 0, 0]),
+        };
+        merger.run_until(|_| Ok(false), &self.surroundings, &mut observer)?;
         let Merged {
             mut inputs,
             writer,
@@ -520,7 +394,7 @@ impl Ranges<'_> {
         for input in &mut inputs {
             input.cursor.give_back();
         }
-        let (rows, partitions) = (writer.rows(), writer.partitions());
+        let rows = writer.rows();
         let reads = numbers.into_iter().zip(&inputs).map(|(number, input)| {
             let cursor = input.cursor();
             RangeRead {
@@ -534,45 +408,116 @@ impl Ranges<'_> {
         });
         let reads = reads.collect();
         drop(inputs);
-        let (_, index, statistics) = writer.finish();
-        index.finish()?;
+        let (_, _, statistics) = writer.finish();
         Ok(RangeEnd {
-            collected: Collected {
-                rows,
-                partitions,
-                statistics,
-            },
+            collected: Collected { rows, statistics },
             counts,
             reads,
         })
     }
 }
 
+/// A range merged again for its statistics alone, since an output ended in it.
+#[derive(Debug)]
+pub(crate) struct RangeStatistics {
+    merge: Arc<RangeMerge>,
+    /// `None` while the next output is begun.
+    merger: Option<PartitionMerger<DecodedBlocks, NoBlocks, NoIndex>>,
+    /// Bytes before what is being written.
+    position: u64,
+}
+
+impl RangeStatistics {
+    /// Begins with the range; `before` is told of its partitions.
+    pub(crate) fn start(
+        merge: &Arc<RangeMerge>,
+        range: usize,
+        before: MetadataCollector,
+    ) -> Result<RangeStatistics> {
+        let reading = Reading {
+            limiter: None,
+            ..merge.reading.clone()
+        };
+        let writer = no_writer(merge, before)?;
+        let cursors = merge.cursors(range, &reading)?;
+        let merger = merge
+            .merger(range, cursors, &reading, writer, false)?
+            .merger;
+        Ok(RangeStatistics {
+            merge: Arc::clone(merge),
+            merger: Some(merger),
+            position: 0,
+        })
+    }
+
+    /// Goes on with the partitions of another output.
+    pub(crate) fn begin(&mut self, collector: MetadataCollector) -> Result<()> {
+        let merger = self.merger.take().ok_or_else(lost)?;
+        let writer = no_writer(&self.merge, collector)?;
+        let ((), merger) = merger.change_writer(|_| Ok(((), writer)))?;
+        self.merger = Some(merger);
+        Ok(())
+    }
+
+    /// Goes on up to a position of the range. Returns the statistics, and rows.
+    pub(crate) fn up_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)> {
+        let merger = self.merger.as_mut().ok_or_else(lost)?;
+        let position = self.position;
+        let mut observer = RangeObserver {
+            merge: &self.merge,
+            seen: None,
+        };
+        merger.run_until(
+            |writer| Ok(position + writer.position() >= end),
+            &self.merge.surroundings,
+            &mut observer,
+        )?;
+        let taken = self.merger.take().ok_or_else(lost)?;
+        let spare = no_writer(&self.merge, MetadataCollector::of_a_part())?;
+        let (writer, merger) = taken.change_writer(|writer| Ok((writer, spare)))?;
+        self.merger = Some(merger);
+        self.position += writer.position();
+        let rows = writer.rows();
+        let (_, _, collector) = writer.finish();
+        Ok((collector, rows))
+    }
+}
+
+fn lost() -> Error {
+    Error::Internal("statistics without a merge".to_owned())
+}
+
+fn no_writer(
+    merge: &RangeMerge,
+    collector: MetadataCollector,
+) -> Result<PartitionWriter<NoBlocks, NoIndex>> {
+    let blocks = NoBlocks {
+        block_len: merge.plan.budget.block_len,
+        spare: Vec::new(),
+    };
+    PartitionWriter::new(Arc::clone(&merge.layout), blocks, NoIndex, collector)
+}
+
 /// What has been read of all ranges so far.
-struct Whole {
-    counts: MergeCounts,
-    rows: u64,
-    partitions: u64,
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) counts: MergeCounts,
     reads: Vec<RangeRead>,
 }
 
 impl Whole {
-    fn of(inputs: usize) -> Whole {
+    pub(crate) fn of(inputs: usize) -> Whole {
         Whole {
             counts: MergeCounts {
                 partitions_by_inputs: vec![0; inputs],
                 ..MergeCounts::default()
             },
-            rows: 0,
-            partitions: 0,
             reads: vec![RangeRead::default(); inputs],
         }
     }
 
-    fn add(&mut self, end: RangeEnd) -> Collected {
+    pub(crate) fn add(&mut self, end: RangeEnd) -> Collected {
         self.counts.add_range(&end.counts);
-        self.rows += end.collected.rows;
-        self.partitions += end.collected.partitions;
         for read in end.reads {
             let Some(whole) = self.reads.get_mut(read.input) else {
                 continue;
@@ -590,12 +535,13 @@ impl Whole {
     }
 
     /// What was read of each input, if it is what its statistics speak of.
-    fn reads(&mut self, inputs: &[RangeInput]) -> Result<Vec<InputRead>> {
+    pub(crate) fn reads(&mut self, inputs: &[MergedInput]) -> Result<Vec<InputRead>> {
         let mut reads = Vec::with_capacity(inputs.len());
         for (input, read) in inputs.iter().zip(std::mem::take(&mut self.reads)) {
-            input.check(&read.first_key, &read.last_key, read.places.partitions())?;
+            let file = &input.file;
+            file.check(&read.first_key, &read.last_key, read.places.partitions())?;
             reads.push(InputRead {
-                data_path: input.path.clone(),
+                data_path: file.path.clone(),
                 places: read.places,
                 rows: read.rows,
                 digest: read.digest.value(),
@@ -607,19 +553,23 @@ impl Whole {
 
 /// Counts what is read in a range, and tells it to stop.
 struct RangeObserver<'a> {
-    cancelled: &'a AtomicBool,
-    read_bytes: &'a AtomicU64,
-    seen: u64,
+    merge: &'a RangeMerge,
+    /// What was counted of the range; `None` if it is not.
+    seen: Option<[u64; 3]>,
 }
 
 impl Observer for RangeObserver<'_> {
     fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.merge.reading.cancelled.load(Ordering::Relaxed)
     }
 
-    fn progress(&mut self, read_bytes: u64, _rows: u64, _partitions: u64) {
-        let more = read_bytes.saturating_sub(self.seen);
-        self.seen += more;
-        self.read_bytes.fetch_add(more, Ordering::Relaxed);
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        let totals = &self.merge.progress;
+        let totals = [&totals.read_bytes, &totals.rows, &totals.partitions];
+        let now = [read_bytes, rows, partitions];
+        for ((total, seen), now) in totals.iter().zip(self.seen.iter_mut().flatten()).zip(now) {
+            total.fetch_add(now.saturating_sub(*seen), Ordering::Relaxed);
+            *seen = now.max(*seen);
+        }
     }
 }

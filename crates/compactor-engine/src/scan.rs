@@ -8,7 +8,7 @@ use compactor_io::{Io, ReadMode};
 
 use crate::cursor::Cursor;
 use crate::decode::{DecodeOptions, DecodedBlocks};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input::InputSstable;
 use crate::window::HEADROOM;
 use crate::workers::Workers;
@@ -34,15 +34,12 @@ impl Scan {
     /// Starts reading an opened SSTable ahead.
     ///
     /// # Errors
-    /// If it is being read already, cannot be opened, or the system refuses a thread.
-    pub fn start(io: &Io, mut sstable: InputSstable) -> Result<Scan> {
-        let Some(encoding) = sstable.encoding.take() else {
-            return Err(Error::Internal("an SSTable was read twice".to_owned()));
-        };
+    /// It cannot be opened, or the system refuses a thread.
+    pub fn start(io: &Io, sstable: InputSstable) -> Result<Scan> {
         let workers = Workers::start(1)?;
         let blocks = DecodedBlocks::start(
             sstable.data.open(io)?,
-            encoding,
+            Arc::clone(&sstable.encoding),
             DecodeOptions {
                 block_len: 256 << 10,
                 depth: 4,

@@ -3,19 +3,19 @@
 //! Source: `CompactionController.getShadowIterator`.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
+use compactor_sstable::partitioner::Position;
 use compactor_sstable::statistics::EncodingStats;
 use compactor_sstable::statistics::commit_log::IntervalSet;
 use compactor_sstable::statistics::stats::StatsMetadata;
 
-use crate::decode::{DecodeOptions, DecodedBlocks};
+use crate::decode::DecodedBlocks;
 use crate::dropped_columns::{DropTimes, GoneColumns};
 use crate::error::{Error, Result};
 use crate::header_union::{
@@ -24,19 +24,38 @@ use crate::header_union::{
 use crate::input::{InputSstable, read_small};
 use crate::key_range::{KeyRange, Place};
 use crate::merge_job::{MergeOptions, block_unit};
-use crate::rate_limiter::RateLimiter;
+use crate::range_input::{Part, RangeInput, Reading};
+use crate::range_places::RangePlaces;
 use crate::shadow_sources::{ShadowLayout, ShadowSources, SourceRange};
 use crate::sstable_writer::SstableSettings;
 use crate::tombstone_option::TombstoneOption;
-use crate::workers::WorkerQueue;
+
+/// Uncompressed bytes between places of them that are known.
+const PLACES_LEN: u64 = 1 << 20;
 
 /// What is read beside a merge.
 #[derive(Debug)]
 pub(crate) struct ShadowPlan {
     /// By their first keys.
-    sources: Vec<(SourceRange, InputSstable)>,
+    ranges: Arc<[SourceRange]>,
+    sstables: Vec<Shared>,
     layout: ShadowLayout,
     at_once: usize,
+}
+
+/// An SSTable that is read beside a merge, in ranges.
+#[derive(Debug)]
+struct Shared {
+    sstable: InputSstable,
+    /// While some range reads it.
+    opened: Mutex<Weak<Opened>>,
+}
+
+#[derive(Debug)]
+struct Opened {
+    input: RangeInput,
+    /// `None` where a merge is not cut.
+    places: Option<RangePlaces>,
 }
 
 /// An SSTable that may be read beside a merge.
@@ -71,16 +90,17 @@ impl ShadowPlan {
         providers.sort_by(|a, b| a.keys.first().cmp(&b.keys.first()));
         let at_once = most_at_once(&providers);
         let layout = layout(options, settings, &providers, by_cell)?;
-        let sources = providers
-            .into_iter()
-            .map(|provider| {
-                let Provider { keys, sstable } = provider;
-                let map = column_map(&sstable.layout, &layout.layout)?;
-                Ok((SourceRange { keys, map }, sstable))
-            })
-            .collect::<Result<_>>()?;
+        let mut ranges = Vec::with_capacity(providers.len());
+        let mut sstables = Vec::with_capacity(providers.len());
+        for Provider { keys, sstable } in providers {
+            let map = column_map(&sstable.layout, &layout.layout)?;
+            ranges.push(SourceRange { keys, map });
+            let opened = Mutex::default();
+            sstables.push(Shared { sstable, opened });
+        }
         Ok(Some(ShadowPlan {
-            sources,
+            ranges: ranges.into(),
+            sstables,
             layout,
             at_once,
         }))
@@ -88,7 +108,7 @@ impl ShadowPlan {
 
     /// How many SSTables are read.
     pub(crate) fn len(&self) -> usize {
-        self.sources.len()
+        self.sstables.len()
     }
 
     /// How many of them are open at a time, at most.
@@ -98,33 +118,76 @@ impl ShadowPlan {
 
     /// The most uncompressed bytes that one of them is decoded by at least.
     pub(crate) fn block_unit(&self) -> usize {
-        let units = self.sources.iter().map(|(_, sstable)| block_unit(sstable));
+        let units = self.sstables().map(block_unit);
         units.max().unwrap_or(0)
     }
 
-    /// Their bytes are decoded by the workers of `queue`.
+    pub(crate) fn sstables(&self) -> impl Iterator<Item = &InputSstable> {
+        self.sstables.iter().map(|shared| &shared.sstable)
+    }
+
+    /// Their partitions between two places of the ring.
     pub(crate) fn start(
-        self,
-        io: Io,
-        decode: DecodeOptions,
-        queue: WorkerQueue,
-        cancelled: Arc<AtomicBool>,
-        limiter: Option<Arc<RateLimiter>>,
+        self: &Arc<Self>,
+        io: &Io,
+        mode: ReadMode,
+        reading: Reading,
+        (from, below): (Option<Position>, Option<Position>),
     ) -> ShadowSources<DecodedBlocks> {
-        let (ranges, mut sstables): (Vec<_>, Vec<_>) = self.sources.into_iter().unzip();
-        let open = move |number: usize| match sstables.get_mut(number) {
-            Some(sstable) => sstable.start(
-                &io,
-                decode,
-                queue.clone(),
-                Arc::clone(&cancelled),
-                limiter.clone(),
-            ),
-            None => Err(Error::Internal(
-                "an overlapping SSTable too many".to_owned(),
-            )),
+        let plan = Arc::clone(self);
+        let io = io.clone();
+        // For ranges that read them meanwhile.
+        let mut kept = VecDeque::new();
+        let open = move |number: usize| {
+            let opened = plan.open(number, &io, mode, from.or(below).is_some())?;
+            let Opened { input, places } = &*opened;
+            let place = |border: Option<Position>, otherwise: u64| match (border, places) {
+                (Some(border), Some(places)) => {
+                    places.first_from(border, |at| input.key_at(at, &reading))
+                }
+                _ => Ok(otherwise),
+            };
+            let (start, end) = (place(from, 0)?, place(below, input.data_len())?);
+            if end < start {
+                return Err(input.out_of_order(start, end));
+            }
+            let part = Part {
+                start,
+                end,
+                from,
+                below,
+            };
+            let cursor = input.cursor(&part, &reading);
+            kept.push_back(opened);
+            if kept.len() > plan.at_once {
+                kept.pop_front();
+            }
+            Ok(cursor)
         };
-        ShadowSources::new(self.layout, ranges, Box::new(open))
+        let ranges = Arc::clone(&self.ranges);
+        ShadowSources::new(self.layout.clone(), ranges, Box::new(open))
+    }
+
+    fn open(&self, number: usize, io: &Io, mode: ReadMode, is_cut: bool) -> Result<Arc<Opened>> {
+        let Some(shared) = self.sstables.get(number) else {
+            return Err(Error::Internal(
+                "an overlapping SSTable too many".to_owned(),
+            ));
+        };
+        let mut known = shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = known.upgrade() {
+            return Ok(opened);
+        }
+        let sstable = &shared.sstable;
+        let opened = Arc::new(Opened {
+            input: RangeInput::open(io, sstable)?,
+            places: match is_cut {
+                true => Some(RangePlaces::open(io, sstable, mode, PLACES_LEN)?),
+                false => None,
+            },
+        });
+        *known = Arc::downgrade(&opened);
+        Ok(opened)
     }
 }
 

@@ -82,7 +82,7 @@ struct Source<S> {
 pub struct ShadowSources<S> {
     layout: ShadowLayout,
     /// By their first key.
-    ranges: Vec<SourceRange>,
+    ranges: Arc<[SourceRange]>,
     open_source: OpenSource<S>,
     /// The first that was not opened yet.
     next: usize,
@@ -118,13 +118,13 @@ impl<S: BlockSource> ShadowSources<S> {
     /// Sources in the order of their first keys, each opened by `open_source` when it is needed.
     pub fn new(
         layout: ShadowLayout,
-        ranges: Vec<SourceRange>,
+        ranges: impl Into<Arc<[SourceRange]>>,
         open_source: OpenSource<S>,
     ) -> ShadowSources<S> {
         let rows = RowMerger::new(Arc::clone(&layout.layout), &layout.drops);
         ShadowSources {
             layout,
-            ranges,
+            ranges: ranges.into(),
             open_source,
             next: 0,
             sources: Vec::new(),

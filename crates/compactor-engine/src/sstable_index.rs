@@ -39,6 +39,8 @@ pub struct IndexedPartition<'a> {
     pub hash: KeyHash,
     /// Where it begins in the uncompressed `Data.db`.
     pub position: u64,
+    /// All its bytes.
+    pub len: u64,
     /// Bytes of key, deletion and static row.
     pub header_len: u64,
     /// Its own deletion.

@@ -19,6 +19,7 @@ use compactor_sstable::{Component, Error as FormatError, Version, digest};
 use crate::data_output::DataOutput;
 use crate::error::Result;
 use crate::header_union::layout_of;
+use crate::output_blocks::OutputBlocks;
 use crate::partition_writer::PartitionWriter;
 use crate::sstable_index::{FormatIndex, IndexSettings};
 use crate::staging::{Staging, publish_all};
@@ -58,9 +59,24 @@ pub struct WriteSettings {
     /// Buffers of `Data.db`'s writer in flight.
     pub in_flight: usize,
     /// Blocks being compressed or waiting to be written.
-    pub max_blocks: usize,
+    pub blocks: Arc<OutputBlocks>,
     /// Length that `Data.db` will roughly have, for preallocation.
     pub expected_len: Option<u64>,
+}
+
+/// What goes into an output, under construction.
+#[derive(Debug)]
+pub struct OutputParts {
+    /// Its bytes.
+    pub data: DataOutput,
+    /// Its partitions and rows.
+    pub index: FormatIndex,
+    /// Its statistics.
+    pub collector: MetadataCollector,
+    /// Rows, non-empty static rows included.
+    pub rows: u64,
+    /// Partitions.
+    pub partitions: u64,
 }
 
 /// An output under construction, in a staging directory.
@@ -141,8 +157,8 @@ pub fn publish_together(staged: Vec<StagedSstable>) -> Result<Vec<WrittenSstable
 }
 
 impl SstableWriter {
-    /// Creates the files in `staging`. Returns the writer of partitions and what turns it into an
-    /// SSTable.
+    /// Creates the files in `staging`, of a table with this partitioner. Returns the writer of partitions
+    /// and what turns it into an SSTable.
     ///
     /// # Errors
     /// Something unsupported, or a failed file operation.
@@ -150,10 +166,28 @@ impl SstableWriter {
         io: &Io,
         staging: impl Into<Arc<Staging>>,
         settings: SstableSettings,
+        partitioner: Partitioner,
         write: &WriteSettings,
         queue: WorkerQueue,
         cancelled: Arc<AtomicBool>,
     ) -> Result<(SstableWriter, FilePartitionWriter)> {
+        let (writer, parts) =
+            SstableWriter::begin(io, staging, settings, partitioner, write, queue, cancelled)?;
+        let layout = Arc::clone(&writer.layout);
+        let partitions = PartitionWriter::new(layout, parts.data, parts.index, parts.collector)?;
+        Ok((writer, partitions))
+    }
+
+    /// As [`SstableWriter::create`], for partitions that are written elsewhere.
+    pub(crate) fn begin(
+        io: &Io,
+        staging: impl Into<Arc<Staging>>,
+        settings: SstableSettings,
+        partitioner: Partitioner,
+        write: &WriteSettings,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<(SstableWriter, OutputParts)> {
         let staging = staging.into();
         let layout = Arc::new(layout_of(&settings.header, settings.descriptor.version)?);
         let filter =
@@ -174,7 +208,7 @@ impl SstableWriter {
         let data = DataOutput::new(
             data,
             settings.compression.clone(),
-            write.max_blocks,
+            Arc::clone(&write.blocks),
             queue,
             cancelled,
         )?;
@@ -189,26 +223,22 @@ impl SstableWriter {
             |component| create(component, small_file()),
         )?;
         let collector = MetadataCollector::new(settings.collector.clone());
-        let partitions = PartitionWriter::new(Arc::clone(&layout), data, index, collector)?;
-        let mode = write.mode;
-        Ok((
-            SstableWriter {
-                io: io.clone(),
-                staging,
-                settings,
-                mode,
-                layout,
-                partitioner: Partitioner::Murmur3,
-            },
-            partitions,
-        ))
-    }
-
-    /// An SSTable of a table with another partitioner than Murmur3Partitioner.
-    #[must_use]
-    pub fn with_partitioner(mut self, partitioner: Partitioner) -> SstableWriter {
-        self.partitioner = partitioner;
-        self
+        let parts = OutputParts {
+            data,
+            index,
+            collector,
+            rows: 0,
+            partitions: 0,
+        };
+        let writer = SstableWriter {
+            io: io.clone(),
+            staging,
+            settings,
+            mode: write.mode,
+            layout,
+            partitioner,
+        };
+        Ok((writer, parts))
     }
 
     /// Layout of what is written.
@@ -227,7 +257,16 @@ impl SstableWriter {
         partitions: FilePartitionWriter,
         before_publish: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<Option<WrittenSstable>> {
-        let Some(staged) = self.stage(partitions)? else {
+        let (rows, partition_count) = (partitions.rows(), partitions.partitions());
+        let (data, index, collector) = partitions.finish();
+        let parts = OutputParts {
+            data,
+            index,
+            collector,
+            rows,
+            partitions: partition_count,
+        };
+        let Some(staged) = self.stage(parts)? else {
             return Ok(None);
         };
         before_publish(&staged.data_path())?;
@@ -239,10 +278,15 @@ impl SstableWriter {
     ///
     /// # Errors
     /// A failed write or sync. Nothing of the output stays then.
-    pub fn stage(self, partitions: FilePartitionWriter) -> Result<Option<StagedSstable>> {
-        let (rows, partition_count) = (partitions.rows(), partitions.partitions());
-        let data_len = partitions.position();
-        let (data, index, collector) = partitions.finish();
+    pub fn stage(self, parts: OutputParts) -> Result<Option<StagedSstable>> {
+        let OutputParts {
+            data,
+            index,
+            collector,
+            rows,
+            partitions: partition_count,
+        } = parts;
+        let data_len = data.position();
         if partition_count == 0 {
             // Cassandra refuses an SSTable without chunks: there is to be none.
             return Ok(None);

@@ -50,7 +50,7 @@ impl TriePlaces {
     }
 
     /// Tokens are spread evenly, so samples at even distances are.
-    fn sample(&self, sample_len: u64) -> Result<Vec<Sample>> {
+    pub(crate) fn sample(&self, sample_len: u64) -> Result<Vec<Sample>> {
         let index = self.index()?;
         let token = |key: &[u8]| i128::from(Partitioner::Murmur3.token(key));
         let (first, last) = (token(index.first_key), token(index.last_key));

@@ -18,6 +18,11 @@ pub fn give_back_free_memory() {
     }
 }
 
+/// What is as long is given back to the system as soon as it is freed. glibc raises that by itself, and then
+/// buffers leave holes in its arenas.
+#[cfg(target_env = "gnu")]
+const LONG_BYTES: i32 = 512 << 10;
+
 /// Has the threads that are started from now on share few arenas of glibc: what one thread frees another
 /// can use then, while otherwise each arena keeps its own. Does nothing with other C libraries, where
 /// other threads are running already, or where `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES` says otherwise.
@@ -38,6 +43,10 @@ pub fn share_arenas() {
         // many arenas as before.
         unsafe {
             libc::mallopt(libc::M_ARENA_MAX, arenas);
+        }
+        // SAFETY: as above.
+        unsafe {
+            libc::mallopt(libc::M_MMAP_THRESHOLD, LONG_BYTES);
         }
     }
 }

@@ -70,6 +70,16 @@ impl BloomFilter {
         }
     }
 
+    /// Bytes of a filter for `expected_keys`; 0 where there is to be none, or none can be made.
+    pub fn bytes_for_keys(expected_keys: u64, fp_chance: f64) -> u64 {
+        match BloomSpec::for_fp_chance(fp_chance) {
+            Ok(spec) if fp_chance < 1.0 => {
+                expected_keys.saturating_mul(u64::from(spec.bits_per_key)) / 8
+            }
+            _ => 0,
+        }
+    }
+
     /// Parses the file.
     ///
     /// # Errors

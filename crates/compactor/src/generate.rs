@@ -28,6 +28,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use compactor_engine::Error as EngineError;
 use compactor_engine::budget::Budget;
 use compactor_engine::observer::Observer;
+use compactor_engine::output_blocks::OutputBlocks;
 use compactor_engine::output_claim::{ExistingOutput, OutputClaim};
 use compactor_engine::partition_writer::BlockOutput;
 use compactor_engine::sstable_index::{SstableIndex, default_column_index_size};
@@ -40,6 +41,7 @@ use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{CollectorSettings, EncodingStats};
 
@@ -441,7 +443,9 @@ impl Job<'_> {
             mode: self.options.write_mode,
             buffer_bytes: 1 << 20,
             in_flight: 4,
-            max_blocks: Budget::most_output_blocks(self.options.threads),
+            blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
+                self.options.threads,
+            ))),
             // What compression will make of it is not known: files grow in steps anyhow.
             expected_len: None,
         };
@@ -449,6 +453,7 @@ impl Job<'_> {
             self.io,
             Arc::clone(self.staging),
             settings,
+            Partitioner::Murmur3,
             &write,
             self.workers.queue(),
             Arc::clone(&cancelled),

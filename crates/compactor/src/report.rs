@@ -52,8 +52,9 @@ pub struct MergeReport {
     pub rows_written: u64,
     /// Range tombstone markers of all inputs.
     pub range_tombstone_markers_read: u64,
-    /// How many partitions came from 1, 2, 3, ... inputs.
-    pub merge_counts: Vec<u64>,
+    /// How many partitions came from 1, 2, 3, ... inputs; left out where there are several passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merge_counts: Option<Vec<u64>>,
     /// What was left out since it is past its grace.
     pub purged: PurgedReport,
     /// Passes that the inputs went through: one, unless there were more than memory or descriptors
@@ -61,6 +62,8 @@ pub struct MergeReport {
     pub passes: usize,
     /// Ranges of partitions that it was cut into, some of which were merged at a time; one if it was not.
     pub ranges: usize,
+    /// What one thread did at a time.
+    pub serial: SerialReport,
     /// Seconds from the first read to the last sync.
     pub elapsed_s: f64,
     /// Uncompressed input bytes per second of elapsed time.
@@ -274,10 +277,11 @@ impl MergeReport {
             rows_read: 0,
             rows_written: 0,
             range_tombstone_markers_read: 0,
-            merge_counts: Vec::new(),
+            merge_counts: None,
             purged: PurgedReport::default(),
             passes: 1,
             ranges: 1,
+            serial: SerialReport::default(),
             elapsed_s: 0.0,
             input_uncompressed_bytes_per_s: 0.0,
             cpu_s: 0.0,
@@ -309,10 +313,10 @@ impl MergeReport {
         elapsed: Duration,
     ) {
         let counts = &outcome.counts;
-        self.partitions_read = counts.partitions_read();
+        self.partitions_read = counts.partitions_read;
         self.rows_read = counts.rows_read;
         self.range_tombstone_markers_read = counts.markers_read;
-        self.merge_counts = counts.partitions_by_inputs.clone();
+        self.merge_counts = (outcome.passes == 1).then(|| counts.partitions_by_inputs.clone());
         let purged = counts.purged;
         self.purged = PurgedReport {
             partition_deletions: purged.partition_deletions,
@@ -327,21 +331,19 @@ impl MergeReport {
         };
         self.passes = outcome.passes;
         self.ranges = outcome.ranges;
+        self.serial = SerialReport {
+            planning_s: outcome.serial.planning.as_secs_f64(),
+            order_s: outcome.serial.order.as_secs_f64(),
+            publication_s: outcome.serial.publication.as_secs_f64(),
+        };
         let uncut = outcome
             .uncut
-            .map(|why| format!("the merge was not cut into ranges: {why}"));
+            .map(|why| format!("the merge cannot be cut: {why}"));
         let (asked, written) = (outcome.outputs_asked, outcome.outputs.len());
         if (1..asked).contains(&written) {
-            let why = match (uncut, outcome.ranges) {
-                (Some(uncut), _) => uncut,
-                (None, 1) => "there is too little to be cut into ranges".to_owned(),
-                (None, ranges) if ranges == written => format!("there are {ranges} ranges"),
-                (None, ranges) => format!("nothing is left of some of the {ranges} ranges"),
-            };
+            let why = uncut.unwrap_or_else(|| "there is too little for more".to_owned());
             let note = format!("outputs asked for: {asked}, written: {written}; {why}");
             self.warnings.push(note);
-        } else {
-            self.warnings.extend(uncut);
         }
         self.elapsed_s = elapsed.as_secs_f64();
         self.input_uncompressed_bytes_per_s =
@@ -366,6 +368,17 @@ impl MergeReport {
         self.output_bytes = self.outputs.iter().map(|o| o.bytes).sum();
         self.output_uncompressed_bytes = self.outputs.iter().map(|o| o.uncompressed_bytes).sum();
     }
+}
+
+/// Seconds in which one thread did what others could not have helped it with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct SerialReport {
+    /// Where to cut was decided, inputs and outputs were opened.
+    pub planning_s: f64,
+    /// What ranges came to was added to the outputs, in their order.
+    pub order_s: f64,
+    /// Outputs were completed, synced and published.
+    pub publication_s: f64,
 }
 
 impl SstableReport {

@@ -65,7 +65,6 @@ fn counts(report: &MergeReport) -> String {
     format!(
         "{:?}",
         (
-            &report.merge_counts,
             report.partitions_read,
             report.partitions_written,
             report.rows_read,

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
@@ -43,7 +42,7 @@ fn request(inputs: &[PathBuf], output: &Path) -> MergeRequest {
 }
 
 fn in_ranges(mut request: MergeRequest, bytes: u64) -> MergeRequest {
-    request.sub_compactions = NonZeroUsize::new(3);
+    request.threads = 3;
     request.range_bytes = Some(bytes);
     request
 }
@@ -103,6 +102,7 @@ fn ranges_leave_what_one_merge_leaves() {
         let inputs = generated(shape, version, 700 << 10, &temp.path().join("data"));
         let mut request = request(&inputs, &temp.path().join("output"));
         request.version = Some(output);
+        request.threads = 1;
         let (whole, expected) = run(request.clone()).unwrap();
         assert_eq!(whole.ranges, 1, "{name}");
         let (cut, found) = run(in_ranges(request, 150_000)).unwrap();

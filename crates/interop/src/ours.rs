@@ -1,7 +1,6 @@
 //! The only place that knows how our own merge and dump are called: through the facade, or as the command that
 //! `COMPACTOR_BIN` names.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -159,8 +158,9 @@ pub fn options(
             OutputCompression::Params(CompressionParams::new(Codec::Lz4, chunk_kib * 1024))
         }
     };
-    if is_cut(inputs)? {
-        options.sub_compactions = NonZeroUsize::new(3);
+    let len = data_len(inputs)?;
+    options.threads = [1, 2, 3, 8][(len / 2 % 4) as usize];
+    if len % 2 == 1 {
         options.range_bytes = Some(1);
     }
     Ok(options)
@@ -181,14 +181,14 @@ pub(crate) fn in_passes(mut options: compactor::MergeRequest) -> compactor::Merg
     options
 }
 
-/// Every other merge is cut into as many ranges as there can be: by the length of its inputs, so that one
-/// that is repeated is the same.
-fn is_cut(inputs: &[PathBuf]) -> Result<bool> {
+/// Which of the merges is cut into as many ranges as there can be, and into how many threads: by the length
+/// of its inputs, so that one that is repeated is the same.
+fn data_len(inputs: &[PathBuf]) -> Result<u64> {
     let mut len = 0;
     for input in inputs {
         len += std::fs::metadata(input)?.len();
     }
-    Ok(len % 2 == 1)
+    Ok(len)
 }
 
 fn by_command(

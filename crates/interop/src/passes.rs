@@ -94,7 +94,6 @@ fn counts(report: &MergeReport) -> String {
     format!(
         "{:?}",
         (
-            &report.merge_counts,
             report.rows_read,
             report.rows_written,
             report.range_tombstone_markers_read,

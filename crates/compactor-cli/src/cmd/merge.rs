@@ -15,7 +15,7 @@ use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope, Tomb
 use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::numbers::{SSTABLE_SIZE, SUB_COMPACTIONS, rate_limiter, throughput, within};
+use crate::numbers::{OUTPUTS, SSTABLE_SIZE, rate_limiter, throughput, within};
 use crate::output::{print, print_of, say};
 use crate::output_args::{OutputArgs, WayBack};
 use crate::output_form::OutputForm;
@@ -52,7 +52,7 @@ use crate::verify_step;
         --write-io direct --verify
 
   On 16 processors, six ranges at a time, into one output:
-    compactor merge snapshot --output out --sub-compactions 6 --memory 256MiB")]
+    compactor merge snapshot --output out --threads 16 --memory 256MiB")]
 pub struct Args {
     /// A table or snapshot directory, or Data.db files.
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
@@ -91,24 +91,20 @@ pub struct Args {
         allow_hyphen_values = true)]
     max_sstable_size: Option<ByteSize>,
 
-    /// Write one output for each of the --sub-compactions, of similar size and consecutive in the ring;
-    /// they appear all or none.
+    /// Write so many outputs, of similar size and consecutive in the ring; they appear all or none.
+    /// Default: one.
     #[arg(
         long,
         help_heading = "Output",
-        requires = "sub_compactions",
+        value_name = "N",
+        value_parser = within(OUTPUTS),
+        allow_negative_numbers = true,
         conflicts_with = "max_sstable_size"
     )]
-    output_per_range: bool,
+    outputs: Option<usize>,
 
     #[command(flatten)]
     io: IoArgs,
-
-    /// Number of token ranges that are merged concurrently, each by a thread in addition to --threads; the
-    /// output is the same to the byte. Default: one.
-    #[arg(long, help_heading = "Input and output", value_name = "N",
-        value_parser = within(SUB_COMPACTIONS), allow_negative_numbers = true)]
-    sub_compactions: Option<usize>,
 
     /// Limit on stored bytes of Data.db that are read from the inputs per second, such as 64MiB/s or
     /// 50MB/s, 1MiB/s and more: Cassandra's compaction_throughput. Default: no limit.
@@ -186,8 +182,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     request.rate_limiter = args
         .throughput
         .and_then(|rate| rate_limiter(rate, &interrupted));
-    request.sub_compactions = args.sub_compactions.and_then(NonZeroUsize::new);
-    request.output_per_range = args.output_per_range;
+    if let Some(outputs) = args.outputs.and_then(NonZeroUsize::new) {
+        request.outputs = outputs;
+    }
     request.max_sstable_size = args.max_sstable_size.map(|size| size.0);
     request.overlapping_tombstones = overlapping_tombstones(&args, &request, &mut notes)?;
     let is_split = args.max_sstable_size.is_some();

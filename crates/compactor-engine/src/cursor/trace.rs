@@ -11,7 +11,7 @@ use crate::window::BlockSource;
 
 /// Is told of everything that a cursor comes to, to hold it against an index that can only be checked
 /// with the data at hand.
-pub trait DataTrace: std::fmt::Debug {
+pub trait DataTrace: std::fmt::Debug + Send {
     /// The next partition, where it begins in the uncompressed data, and its own deletion. False if
     /// what is in it need not be told.
     fn partition(
@@ -32,6 +32,13 @@ pub trait DataTrace: std::fmt::Debug {
 
     /// There are no more partitions.
     fn end(&mut self);
+
+    /// What is told of the partitions that begin at these positions, while others are told of those before
+    /// and behind them. `None` if it is to be told of all in their order.
+    fn of_part(&mut self, positions: Range<u64>) -> Option<Box<dyn DataTrace>> {
+        let _ = positions;
+        None
+    }
 }
 
 impl<S: BlockSource> Cursor<S> {

@@ -101,7 +101,7 @@ pub struct MergeOptions {
     pub read_mode: ReadMode,
     /// How the output is written.
     pub write_mode: WriteMode,
-    /// Threads that decode and compress.
+    /// Threads that merge; the output is the same to the byte for any number of them.
     pub threads: usize,
     /// Bytes for buffers, over all inputs and the output, and for what is known of the inputs.
     pub memory_bytes: usize,
@@ -117,15 +117,11 @@ pub struct MergeOptions {
     /// Bytes of `Data.db` on disk after which the next partition begins another output: they are
     /// exceeded by at most one partition and a chunk (`MaxSSTableSizeWriter`). `None` for one output.
     pub max_sstable_size: Option<u64>,
-    /// Ranges of partitions that are merged at the same time, each by a thread besides `threads`; the
-    /// output is that of one, to the byte. `None` for one. Where a merge cannot be cut there is one, and
-    /// [`MergeOutcome`](crate::merge_run::MergeOutcome) says why.
-    pub sub_compactions: Option<NonZeroUsize>,
     /// Uncompressed bytes of all inputs in a range, roughly; `None` for what the memory allows.
     pub range_bytes: Option<u64>,
-    /// As many outputs as there are `sub_compactions`, of about as much data each, one behind the other
-    /// in the ring.
-    pub output_per_range: bool,
+    /// As many outputs, of about as much data each, one behind the other in the ring. Where they end depends
+    /// on nothing but the inputs.
+    pub outputs: NonZeroUsize,
 }
 
 impl MergeOptions {
@@ -165,9 +161,8 @@ impl MergeOptions {
             readahead_bytes: None,
             rate_limiter: None,
             max_sstable_size: None,
-            sub_compactions: None,
             range_bytes: None,
-            output_per_range: false,
+            outputs: NonZeroUsize::MIN,
         }
     }
 }

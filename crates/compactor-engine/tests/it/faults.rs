@@ -2,7 +2,6 @@
 //! full disks.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -139,7 +138,7 @@ fn any_operation_may_fail() {
                         let message = error.to_string();
                         let root = directory.path().to_str().unwrap();
                         assert!(message.contains(root), "{what}: {message}");
-                        let names = message.contains("-big-") || message.contains("/origins");
+                        let names = message.contains("-big-");
                         assert!(names, "{what}: {message}");
                         assert_nothing_happened(directory.path(), &before, &what);
                         // A file that ends early is an error; one transfer that does is not.
@@ -200,8 +199,9 @@ fn cancellation_leaves_nothing() {
     let (result, questions) = run(usize::MAX, false);
     result.unwrap();
     std::fs::remove_dir_all(&output).unwrap();
-    assert!(questions > 10, "{questions}");
-    for stop_at in 0..questions {
+    // How often is a matter of time, but at the beginning, and before an output is completed.
+    assert!(questions > 1, "{questions}");
+    for stop_at in [0, 1, 0, 1] {
         let (result, _) = run(stop_at, false);
         assert!(
             matches!(result, Err(Error::Cancelled)),
@@ -231,10 +231,9 @@ fn failures_at_random_with_many_threads() {
     for case in 0..scaled(30) {
         // Every other time in ranges, which read more.
         if case % 2 == 1 {
-            options.sub_compactions = NonZeroUsize::new(3);
             options.range_bytes = Some(60_000);
         } else {
-            options.sub_compactions = None;
+            options.range_bytes = None;
         }
         let number = choices.below(total);
         let (result, _, kind) = merge_with_fault(&options, number, Fault::Errno(EIO));

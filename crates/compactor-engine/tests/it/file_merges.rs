@@ -260,8 +260,8 @@ fn many_inputs_in_little_memory() {
     let mut options = options(&paths, &output);
     options.memory_bytes = 1 << 20;
     let outcome = merge_files(&io(), options).unwrap();
-    let counts = &outcome.counts.partitions_by_inputs;
-    assert_eq!(counts[..3], [20, 20, 680]);
+    assert!(outcome.passes > 1);
+    assert_eq!(outcome.counts.partitions_read, 70 * 30);
     assert_eq!(scan(&sstables(&output)[0]).unwrap(), 720);
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use compactor_engine::merge_job::{MergeJob, MergeOptions};
 use compactor_engine::merge_run::MergeOutcome;
+use compactor_engine::output_blocks::OutputBlocks;
 use compactor_engine::output_claim::{ExistingOutput, OutputClaim};
 use compactor_engine::scan::Scan;
 use compactor_engine::sstable_writer::{SstableSettings, SstableWriter, WriteSettings};
@@ -70,7 +71,7 @@ pub fn write_sstable(
         mode: WriteMode::Buffered,
         buffer_bytes: 64 << 10,
         in_flight: 2,
-        max_blocks: 3,
+        blocks: Arc::new(OutputBlocks::new(3)),
         expected_len: None,
     };
     let workers = Workers::start(1).unwrap();
@@ -79,6 +80,7 @@ pub fn write_sstable(
         Staging::create(&OutputClaim::take(directory, ExistingOutput::Keep, None).unwrap())
             .unwrap(),
         settings,
+        Partitioner::Murmur3,
         &write,
         workers.queue(),
         Arc::new(AtomicBool::new(false)),

@@ -50,11 +50,11 @@ fn testdata() -> Vec<PathBuf> {
 }
 
 fn sample_of(path: &Path) -> Sample {
-    let mut input = InputSstable::open(&io(), path, ReadMode::Buffered).unwrap();
+    let input = InputSstable::open(&io(), path, ReadMode::Buffered).unwrap();
     let workers = Workers::start(1).unwrap();
     let mut blocks = DecodedBlocks::start(
         input.data.open(&io()).unwrap(),
-        input.encoding.take().unwrap(),
+        Arc::clone(&input.encoding),
         DecodeOptions {
             block_len: 1 << 20,
             depth: 1,

@@ -73,9 +73,8 @@ fn merge_of(directory: &Path, outputs: Outputs) -> MergeOptions {
         Outputs::One => {}
         Outputs::OfSize(limit) => options.max_sstable_size = Some(limit),
         Outputs::PerRange(ranges) => {
-            options.sub_compactions = Some(ranges);
+            options.outputs = ranges;
             options.range_bytes = Some(256 << 10);
-            options.output_per_range = true;
         }
     }
     options

@@ -134,14 +134,12 @@ fn same_if_cut(
     options: &MergeOptions,
     threads: usize,
     bytes: u64,
-) -> Result<(usize, Option<String>), String> {
+) -> Result<(usize, Option<&'static str>), String> {
     let text = |e: Error| e.to_string();
-    let (whole, whole_notes, expected) = run(options).map_err(text)?;
-    if whole.ranges != 1 {
-        return Err(format!("{} ranges, and nobody asked", whole.ranges));
-    }
     let mut options = options.clone();
-    options.sub_compactions = NonZeroUsize::new(threads);
+    options.threads = 1;
+    let (whole, whole_notes, expected) = run(&options).map_err(text)?;
+    options.threads = threads;
     options.range_bytes = Some(bytes);
     let (outcome, notes, files) = run(&options).map_err(text)?;
     let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
@@ -253,23 +251,14 @@ fn ranges_of_many_partitions_do_not_change_a_byte() {
         (2, 1_000_000, 4 << 20),
         (3, 10_000, 8 << 20),
         (8, 200_000, 16 << 20),
-        (1, 50_000, 64 << 20),
     ] {
         options.memory_bytes = memory_bytes;
         options.compression = match threads {
             2 => OutputCompression::None,
             _ => OutputCompression::AsNewestInput,
         };
-        match threads {
-            1 => {
-                let (outcome, _, _) = run(&options).unwrap();
-                assert_eq!((outcome.ranges, outcome.uncut), (1, None));
-            }
-            _ => {
-                let ranges = same_in_ranges(&options, threads, bytes).unwrap();
-                assert!(ranges > 1, "{ranges}");
-            }
-        }
+        let ranges = same_in_ranges(&options, threads, bytes).unwrap();
+        assert!(ranges > 1, "{ranges}");
     }
     // Where there is no summary, the whole of an index tells where to cut.
     let summary = contents(&inputs)
@@ -310,46 +299,101 @@ fn what_cannot_be_cut_is_merged_whole() {
     let output = directory.path().join("output");
     let paths = key_value_sstables(&directory.path().join("inputs"), 600, 300);
     let mut options = options(&paths, &output);
-    options.sub_compactions = NonZeroUsize::new(4);
-    let uncut = |options: &MergeOptions| {
+    options.threads = 4;
+    let ranges = |options: &MergeOptions| {
         let (outcome, _, _) = run(options).unwrap();
-        assert_eq!(outcome.ranges, 1);
-        outcome.uncut
+        assert_eq!(outcome.uncut, None);
+        outcome.ranges
     };
     options.range_bytes = Some(1 << 30);
-    assert_eq!(uncut(&options), None);
+    assert_eq!(ranges(&options), 1);
     options.range_bytes = Some(10_000);
-    options.memory_bytes = 2 << 20;
-    let because = uncut(&options).unwrap();
-    assert!(because.contains("memory"), "{because}");
+    options.memory_bytes = 100 << 10;
+    assert_eq!(ranges(&options), 1);
     options.memory_bytes = 16 << 20;
-    let limited = MergeOptions {
-        max_sstable_size: Some(1 << 30),
-        ..options.clone()
-    };
-    let because = uncut(&limited).unwrap();
-    assert!(because.contains("greatest size"), "{because}");
-    let in_passes = MergeOptions {
-        open_files: Some(0),
-        ..options.clone()
-    };
-    let because = uncut(&in_passes).unwrap();
-    assert!(because.contains("passes"), "{because}");
-    let few_files = MergeOptions {
-        open_files: Some(4 * 3),
-        ..options.clone()
-    };
-    let because = uncut(&few_files).unwrap();
-    assert!(because.contains("files"), "{because}");
-    // Nobody is told what nobody asked for.
-    options.sub_compactions = None;
-    options.threads = 8;
-    options.open_files = Some(0);
-    assert_eq!(uncut(&options), None);
-    options.output_per_range = true;
+    options.threads = 1;
+    assert_eq!(ranges(&options), 1);
+    options.threads = 2;
+    assert!(ranges(&options) > 4);
+    options.outputs = NonZeroUsize::new(2).unwrap();
     options.max_sstable_size = Some(1);
     let refused = MergeJob::open(io(), options).unwrap_err().to_string();
     assert!(refused.contains("ask for one of them"), "{refused}");
+}
+
+/// Any number of threads, and any memory, also where the inputs go through passes.
+#[test]
+fn outputs_do_not_depend_on_threads_or_memory() {
+    let directory = disk_directory();
+    let output = directory.path().join("output");
+    let paths = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
+    let plain = options(&paths, &output);
+    let outputs = |count| NonZeroUsize::new(count).unwrap();
+    let cases: [(&str, MergeOptions); 6] = [
+        ("one output", plain.clone()),
+        (
+            "three outputs",
+            MergeOptions {
+                outputs: outputs(3),
+                ..plain.clone()
+            },
+        ),
+        (
+            "a greatest size",
+            MergeOptions {
+                max_sstable_size: Some(150_000),
+                ..plain.clone()
+            },
+        ),
+        (
+            "a small one",
+            MergeOptions {
+                max_sstable_size: Some(9_000),
+                ..plain.clone()
+            },
+        ),
+        (
+            "a greatest size, not compressed",
+            MergeOptions {
+                max_sstable_size: Some(333_333),
+                compression: OutputCompression::None,
+                ..plain.clone()
+            },
+        ),
+        (
+            "passes",
+            MergeOptions {
+                open_files: Some(0),
+                outputs: outputs(2),
+                ..plain.clone()
+            },
+        ),
+    ];
+    for (name, mut options) in cases {
+        options.threads = 1;
+        let (whole, _, expected) = run(&options).unwrap();
+        assert_eq!(whole.passes > 1, name == "passes");
+        assert_eq!(whole.outputs.len() > 1, name != "one output", "{name}");
+        for (threads, memory_bytes, bytes) in [
+            (1, 16 << 20, 50_000),
+            (2, 64 << 20, 20_000),
+            (3, 1 << 20, 1000),
+            (8, 16 << 20, 3000),
+            (2, 200 << 10, 70_000),
+        ] {
+            (options.threads, options.memory_bytes) = (threads, memory_bytes);
+            options.range_bytes = Some(bytes);
+            let (outcome, _, found) = run(&options).unwrap();
+            let is_same = found == expected;
+            assert!(
+                is_same,
+                "{name}, {threads} threads, {} ranges",
+                outcome.ranges
+            );
+            let counts = |outcome: &MergeOutcome| format!("{:?}", outcome.counts);
+            assert_eq!(counts(&outcome), counts(&whole), "{name}");
+        }
+    }
 }
 
 fn table(data: &Path) -> Table {
@@ -360,7 +404,7 @@ fn table(data: &Path) -> Table {
 /// As many outputs as asked for, behind one another in the ring and about as long as one another; their
 /// rows are those of one output.
 #[test]
-fn an_output_per_range() {
+fn as_many_outputs_as_asked_for() {
     let directory = disk_directory();
     let output = directory.path().join("output");
     let paths = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
@@ -374,14 +418,13 @@ fn an_output_per_range() {
     let whole = merge_files(&io(), options.clone()).unwrap();
     let expected = table(&data(&whole)[0]);
     std::fs::remove_dir_all(&output).unwrap();
-    options.output_per_range = true;
     options.range_bytes = Some(40_000);
     options.memory_bytes = 16 << 20;
     for outputs in [2usize, 3, 5] {
-        options.sub_compactions = NonZeroUsize::new(outputs);
+        options.outputs = NonZeroUsize::new(outputs).unwrap();
         let outcome = merge_files(&io(), options.clone()).unwrap();
         assert_eq!(outcome.outputs.len(), outputs);
-        assert!(outcome.ranges > 2 * outputs, "{}", outcome.ranges);
+        assert!(outcome.ranges >= outputs, "{}", outcome.ranges);
         let mut together = Table::new();
         for (number, path) in data(&outcome).iter().enumerate() {
             let part = table(path);
@@ -407,51 +450,6 @@ fn an_output_per_range() {
     }
 }
 
-/// Where fewer outputs come out than were asked for, each has a filter for what is in it.
-#[test]
-fn filters_are_as_long_as_the_outputs_that_there_are() {
-    let directory = disk_directory();
-    let output = directory.path().join("output");
-    let paths = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
-    let options = options(&paths, &output);
-    let filters = |options: &MergeOptions| -> Vec<Vec<u8>> {
-        let outcome = merge_files(&io(), options.clone()).unwrap();
-        let outputs = outcome.outputs.iter();
-        let filters = outputs.map(|o| std::fs::read(o.descriptor.path(Component::Filter)).unwrap());
-        let filters = filters.collect();
-        std::fs::remove_dir_all(&output).unwrap();
-        filters
-    };
-    let whole = filters(&options);
-    let wanted = MergeOptions {
-        output_per_range: true,
-        sub_compactions: NonZeroUsize::new(8),
-        memory_bytes: 32 << 20,
-        ..options
-    };
-    let too_short = MergeOptions {
-        range_bytes: Some(1 << 30),
-        ..wanted.clone()
-    };
-    assert!(filters(&too_short) == whole);
-    let in_passes = MergeOptions {
-        open_files: Some(0),
-        ..wanted.clone()
-    };
-    assert!(filters(&in_passes) == whole);
-    let few = MergeOptions {
-        range_bytes: Some(700_000),
-        ..wanted
-    };
-    let filters = filters(&few);
-    assert!((2..5).contains(&filters.len()), "{}", filters.len());
-    let bytes: usize = filters.iter().map(Vec::len).sum();
-    assert!(bytes > whole[0].len() * 9 / 10, "{bytes}");
-    for filter in &filters {
-        assert!(filter.len() > bytes / filters.len() / 2);
-    }
-}
-
 /// Stops after so many questions.
 struct Impatient(std::cell::Cell<usize>);
 
@@ -470,10 +468,10 @@ fn an_interrupted_merge_leaves_nothing() {
     let output = directory.path().join("output");
     let paths = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
     let mut options = options(&paths, &output);
-    options.sub_compactions = NonZeroUsize::new(3);
+    options.threads = 3;
     options.range_bytes = Some(20_000);
     options.memory_bytes = 8 << 20;
-    for questions in [1, 2, 5, 12] {
+    for questions in [1, 2] {
         let job = MergeJob::open(io(), options.clone()).unwrap();
         let result = job.run(&mut Impatient(std::cell::Cell::new(questions)));
         assert!(matches!(result, Err(Error::Cancelled)), "{result:?}");
@@ -497,7 +495,7 @@ fn a_damaged_index_is_found_or_does_not_matter() {
     }
     let mut options = options(&paths, &output);
     let (_, _, expected) = run(&options).unwrap();
-    options.sub_compactions = NonZeroUsize::new(2);
+    options.threads = 2;
     options.range_bytes = Some(300);
     options.memory_bytes = 8 << 20;
     let descriptor = Descriptor::parse(&paths[0]).unwrap().descriptor;
@@ -537,7 +535,7 @@ fn damaged_data_is_found_in_any_range() {
     let output = directory.path().join("output");
     let paths = key_value_sstables(&directory.path().join("inputs"), 900, 300);
     let mut options = options(&paths, &output);
-    options.sub_compactions = NonZeroUsize::new(3);
+    options.threads = 3;
     options.range_bytes = Some(20_000);
     options.memory_bytes = 8 << 20;
     let intact = std::fs::read(&paths[0]).unwrap();

@@ -155,7 +155,7 @@ impl Stored {
             statistics: self.statistics.clone(),
             layout: Arc::clone(&self.layout),
             data: DataFile::of(&self.file),
-            encoding: Some(encoding),
+            encoding: Arc::new(encoding),
             components: Vec::new(),
             foreign_components: Vec::new(),
             notes: Vec::new(),

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use compactor_engine::Result as EngineResult;
-use compactor_engine::budget::Budget;
+use compactor_engine::budget::{Budget, Demands};
 use compactor_engine::cursor::Cursor;
 use compactor_engine::header_union::column_map;
 use compactor_engine::merge_input::MergeInput;
 use compactor_engine::merge_job::decide_settings;
 use compactor_engine::observer::Observer;
+use compactor_engine::output_blocks::OutputBlocks;
 use compactor_engine::output_claim::OutputClaim;
 use compactor_engine::overlapping::Surroundings;
 use compactor_engine::partition_merge::PartitionMerger;
@@ -97,19 +98,22 @@ impl Writing<'_> {
     ) -> EngineResult<Option<WrittenSstable>> {
         let output = &self.options.output;
         let unit = |info: Option<u32>| info.map_or(0, |len| len as usize);
-        let budget = Budget::divide(
-            output.memory_bytes,
-            runs.len(),
-            output.threads,
-            output.readahead_bytes,
-            unit(self.stored.chunks().map(|i| i.params.chunk_len)),
-            unit(settings.compression.as_ref().map(|c| c.chunk_len)),
-        );
+        let budget = Budget::divide(&Demands {
+            memory_bytes: output.memory_bytes,
+            inputs: runs.len(),
+            threads: 1,
+            readahead_bytes: output.readahead_bytes,
+            input_unit: unit(self.stored.chunks().map(|i| i.params.chunk_len)),
+            output_unit: unit(settings.compression.as_ref().map(|c| c.chunk_len)),
+            ..Demands::default()
+        });
         let write = WriteSettings {
             mode: output.write_mode,
             buffer_bytes: budget.write_buffer_bytes,
             in_flight: budget.write_buffers,
-            max_blocks: budget.output_blocks,
+            blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
+                output.threads,
+            ))),
             expected_len: Some(self.stored.file.len()),
         };
         let claim = match &output.claim {
@@ -128,6 +132,7 @@ impl Writing<'_> {
             self.io,
             staging,
             settings,
+            compactor_sstable::partitioner::Partitioner::Murmur3,
             &write,
             self.workers.queue(),
             Arc::clone(self.cancelled),

@@ -25,6 +25,13 @@ pub(crate) struct Entry {
     hash: KeyHash,
 }
 
+impl Entry {
+    /// Memory that it takes, about.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.promoted.len() + self.key.len()
+    }
+}
+
 /// What the file has been found to be so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {

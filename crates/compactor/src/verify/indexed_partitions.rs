@@ -8,7 +8,7 @@
 //! Neither side waits for the other at once: the thread waits only while every input has as much
 //! ahead as it may have, and the merge only for an input that has nothing ahead.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,6 +85,38 @@ struct Waiting {
     /// Partitions that begin before this have been handed over if they have a promoted index.
     known_below: u64,
     merge: MergeState,
+    /// What begins before this has been merged, and parts behind it: their ends by their starts.
+    merged_below: u64,
+    merged: BTreeMap<u64, u64>,
+}
+
+impl Waiting {
+    /// Takes the entries of a part of the data out.
+    fn take(&mut self, part: &Range<u64>) -> VecDeque<Entry> {
+        let first = self
+            .entries
+            .partition_point(|entry| entry.position < part.start);
+        let end = self
+            .entries
+            .partition_point(|entry| entry.position < part.end);
+        let taken: VecDeque<Entry> = self.entries.drain(first..end.max(first)).collect();
+        self.bytes -= taken
+            .iter()
+            .map(Entry::held_bytes)
+            .sum::<usize>()
+            .min(self.bytes);
+        taken
+    }
+
+    /// A part has been merged: entries that lead into it lead nowhere, which their hash tells.
+    fn end_part(&mut self, part: &Range<u64>) {
+        self.merged.insert(part.start, part.end);
+        while let Some(end) = self.merged.remove(&self.merged_below) {
+            self.merged_below = end;
+        }
+        let merged = 0..self.merged_below;
+        drop(self.take(&merged));
+    }
 }
 
 /// How far the merge is with an input.
@@ -161,6 +193,7 @@ impl IndexedFeed {
             entries: VecDeque::new(),
             known_below: 0,
             current: None,
+            part: None,
         }))
     }
 }
@@ -186,6 +219,8 @@ struct IndexedTrace {
     entries: VecDeque<Entry>,
     known_below: u64,
     current: Option<Current>,
+    /// `None` of all parts together.
+    part: Option<Range<u64>>,
 }
 
 /// The partition that the merge reads.
@@ -221,9 +256,10 @@ impl IndexedTrace {
             if is_reader_gone {
                 waiting.known_below = u64::MAX;
             }
-            if !waiting.entries.is_empty() || position < waiting.known_below {
-                std::mem::swap(&mut self.entries, &mut waiting.entries);
-                waiting.bytes = 0;
+            let part = self.part.clone().unwrap_or(0..u64::MAX);
+            let entries = waiting.take(&part);
+            if !entries.is_empty() || position < waiting.known_below {
+                self.entries = entries;
                 self.known_below = waiting.known_below;
                 drop(state);
                 return self.ahead.taken.notify_all();
@@ -321,13 +357,39 @@ impl DataTrace for IndexedTrace {
 
     fn end(&mut self) {
         // Entries of more partitions than there are make another hash over all of them.
-        self.ahead.set_merge(self.input, MergeState::AtEnd);
+        match self.part.take() {
+            None => self.ahead.set_merge(self.input, MergeState::AtEnd),
+            Some(part) => {
+                if let Some(waiting) = self.ahead.lock().inputs.get_mut(self.input) {
+                    waiting.end_part(&part);
+                }
+                self.ahead.taken.notify_all();
+                // It is told nothing any more.
+                self.part = Some(u64::MAX..u64::MAX);
+            }
+        }
+    }
+
+    fn of_part(&mut self, positions: Range<u64>) -> Option<Box<dyn DataTrace>> {
+        Some(Box::new(IndexedTrace {
+            ahead: Arc::clone(&self.ahead),
+            input: self.input,
+            layout: Arc::clone(&self.layout),
+            findings: Findings::new(self.descriptor.clone(), 100),
+            descriptor: self.descriptor.clone(),
+            entries: VecDeque::new(),
+            known_below: 0,
+            current: None,
+            part: Some(positions),
+        }))
     }
 }
 
 impl Drop for IndexedTrace {
     fn drop(&mut self) {
-        self.ahead.set_merge(self.input, MergeState::Gone);
+        if self.part.is_none() {
+            self.ahead.set_merge(self.input, MergeState::Gone);
+        }
     }
 }
 
@@ -450,7 +512,7 @@ impl IndexReader {
             let Some(entry) = scan.entry() else { break };
             known_below = entry.position.saturating_add(1);
             if !entry.promoted.is_empty() {
-                bytes += entry.promoted.len() + entry.key.len();
+                bytes += entry.held_bytes();
                 entries.push_back(scan.take_entry());
             }
         }
@@ -460,6 +522,8 @@ impl IndexReader {
             waiting.entries.append(&mut entries);
             waiting.bytes += bytes;
             waiting.known_below = known_below;
+            let merged = 0..waiting.merged_below;
+            drop(waiting.take(&merged));
         }
         self.ahead.read.notify_all();
         Ok(known_below == u64::MAX)

@@ -114,15 +114,16 @@ fn report(report: &MergeReport) -> anyhow::Result<String> {
             count(r.partitions_written)
         ),
     )?;
-    let merge_counts = r
-        .merge_counts
-        .iter()
-        .zip(1..)
-        .filter(|(partitions, _)| **partitions > 0)
-        .map(|(partitions, inputs): (&u64, u32)| format!("{inputs}:{}", count(*partitions)))
-        .collect::<Vec<_>>()
-        .join(", ");
-    line("", format!("merge counts {{{merge_counts}}}"))?;
+    if let Some(merge_counts) = &r.merge_counts {
+        let merge_counts = merge_counts
+            .iter()
+            .zip(1..)
+            .filter(|(partitions, _)| **partitions > 0)
+            .map(|(partitions, inputs): (&u64, u32)| format!("{inputs}:{}", count(*partitions)))
+            .collect::<Vec<_>>()
+            .join(", ");
+        line("", format!("merge counts {{{merge_counts}}}"))?;
+    }
     line(
         "rows",
         format!(
