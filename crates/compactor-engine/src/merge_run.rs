@@ -347,7 +347,7 @@ impl MergeJob {
                 min_local_deletion_time_s: stats.min_local_deletion_time,
                 may_have_dropped: self.drops.may_cover(stats.min_timestamp),
                 is_intermediate: pass.earlier.is_intermediate(&path),
-                trace: observer.trace(&path).map(Mutex::new),
+                trace: Mutex::new(observer.trace(&path)),
             });
         }
         let budget = plan.budget;

@@ -48,7 +48,8 @@ pub(crate) struct MergedInput {
     pub(crate) may_have_dropped: bool,
     /// An earlier pass made it.
     pub(crate) is_intermediate: bool,
-    pub(crate) trace: Option<Mutex<Box<dyn DataTrace>>>,
+    /// Until all has been told.
+    pub(crate) trace: Mutex<Option<Box<dyn DataTrace>>>,
 }
 
 /// What all ranges of a merge have in common.
@@ -166,8 +167,11 @@ impl RangeMerge {
 
     /// Tells the traces that there is no more.
     pub(crate) fn end_traces(&self) {
-        for trace in self.inputs.iter().filter_map(|input| input.trace.as_ref()) {
-            lock(trace).end();
+        for input in &self.inputs {
+            // Whoever listens hears that nobody tells any more.
+            if let Some(mut trace) = lock(&input.trace).take() {
+                trace.end();
+            }
         }
     }
 
@@ -244,8 +248,10 @@ impl RangeMerge {
             match piece {
                 Piece::Block(block) => splicer.add_block(self, range, block)?,
                 Piece::Trace(input, batch) => {
-                    if let Some(trace) = self.inputs.get(input).and_then(|i| i.trace.as_ref()) {
-                        splicer.tell(input, &batch, &mut **lock(trace));
+                    if let Some(traced) = self.inputs.get(input)
+                        && let Some(trace) = &mut *lock(&traced.trace)
+                    {
+                        splicer.tell(input, &batch, &mut **trace);
                     }
                 }
                 Piece::End(end) => {
@@ -313,8 +319,8 @@ impl RangeMerge {
                 continue;
             };
             before += bytes.start;
-            if let Some(trace) = input.trace.as_ref().filter(|_| is_traced) {
-                let part = lock(trace).of_part(bytes);
+            if let Some(trace) = lock(&input.trace).as_mut().filter(|_| is_traced) {
+                let part = trace.of_part(bytes);
                 cursor.set_trace(
                     part.unwrap_or_else(|| {
                         Box::new(RangeTrace::new(number, Arc::clone(self), range))
