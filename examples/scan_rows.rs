@@ -73,22 +73,19 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The cells of a row, which are decoded one after the other, in the order of the header's columns.
 fn cells(row: &RowRef<'_>, is_static: bool) -> Result<String, compactor::sstable::Error> {
     let mut out = Vec::new();
-    let mut body = row.body()?;
-    if !body.deletion.is_live() {
-        out.push(format!("deleted at {}", body.deletion.marked_for_delete_at));
+    let content = row.read()?;
+    let deletion = content.start.deletion;
+    if !deletion.is_live() {
+        out.push(format!("deleted at {}", deletion.marked_for_delete_at));
     }
     let columns = row.layout.columns(is_static);
-    while let Some(index) = body.next_column()? {
-        let column = &columns[index];
+    for found in content.columns() {
+        let column = &columns[found.index];
         let name = String::from_utf8_lossy(&column.name);
         if column.is_complex {
-            let (_, count) = body.complex_header()?;
-            for _ in 0..count {
-                body.complex_cell()?;
-            }
-            out.push(format!("{name}: {count} cells"));
-        } else if let Some(cell) = body.simple_cell(column)? {
-            let value = column.cql_type.describe(cell.value);
+            out.push(format!("{name}: {} cells", found.cells.len()));
+        } else if let [cell] = found.cells {
+            let value = column.cql_type.describe(cell.value.of(row.bytes));
             out.push(format!("{name} = {value:.32} @ {}", cell.timestamp));
         }
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use compactor_engine::row_merge::{MergedColumn, MergedRow};
+use compactor_engine::row_merge::MergedRow;
 use compactor_sstable::Version;
-use compactor_sstable::data::cell::{CellView, Liveness};
+use compactor_sstable::data::cell::{self, Liveness, Span};
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
@@ -235,36 +235,43 @@ pub struct Cell {
 }
 
 impl Row {
-    /// The row as the writer takes it.
-    pub fn view(&self) -> MergedRow<'_> {
-        let mut columns: Vec<MergedColumn> = Vec::new();
-        let mut cells = Vec::with_capacity(self.cells.len());
+    /// The row as the writer takes it, and the bytes that its cells are in.
+    pub fn written(&self) -> (MergedRow, Vec<u8>) {
+        let (mut row, mut bytes) = (MergedRow::default(), Vec::new());
+        row.reset(
+            self.cells
+                .iter()
+                .map(|c| c.column as usize + 1)
+                .max()
+                .unwrap_or(0),
+        );
+        row.liveness = self.liveness;
+        row.deletion = self.deletion;
+        let mut put = |value: &[u8]| {
+            let start = bytes.len() as u32;
+            bytes.extend_from_slice(value);
+            Span::new(start, value.len() as u32)
+        };
+        let mut complex = None;
         for cell in &self.cells {
-            match columns.last_mut() {
-                Some(last) if last.index == cell.column => last.cell_count += 1,
-                _ => columns.push(MergedColumn {
-                    index: cell.column,
-                    deletion: DeletionTime::LIVE,
-                    first_cell: cells.len(),
-                    cell_count: 1,
-                }),
-            }
-            cells.push(CellView {
+            let written = cell::Cell {
                 timestamp: cell.timestamp,
                 local_deletion_time: cell.local_deletion_time,
                 ttl: cell.ttl,
-                path: &cell.path,
-                value: &cell.value,
-            });
+                path: put(&cell.path),
+                value: put(&cell.value),
+                version: 0,
+            };
+            if cell.path.is_empty() {
+                row.put_cell(cell.column, written);
+                continue;
+            }
+            if complex != Some(cell.column) {
+                row.begin_complex(cell.column, DeletionTime::LIVE);
+                complex = Some(cell.column);
+            }
+            row.push_element(written);
         }
-        MergedRow {
-            liveness: self.liveness,
-            deletion: self.deletion,
-            is_shadowable: false,
-            columns,
-            cells,
-            made_counters: Vec::new(),
-            contexts: Default::default(),
-        }
+        (row, bytes)
     }
 }

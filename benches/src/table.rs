@@ -6,7 +6,6 @@ use std::sync::Arc;
 use compactor_engine::cursor::{Cursor, RowRef};
 use compactor_engine::partition_writer::PartitionWriter;
 use compactor_engine::window::{BlockSource, MemorySource};
-use compactor_sstable::data::cell::CellView;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
@@ -73,10 +72,10 @@ impl Totals {
             .wrapping_add(deletion as u64);
     }
 
-    fn add_cell(&mut self, cell: &CellView<'_>) {
+    fn add_cell(&mut self, len: usize, timestamp: i64) {
         self.cells += 1;
-        self.value_bytes += (cell.path.len() + cell.value.len()) as u64;
-        self.timestamps = self.timestamps.wrapping_add(cell.timestamp as u64);
+        self.value_bytes += len as u64;
+        self.timestamps = self.timestamps.wrapping_add(timestamp as u64);
     }
 
     /// Both together.
@@ -119,10 +118,9 @@ impl Rows {
                 .collect();
             for row in &rows {
                 totals.add_row(row.liveness.timestamp, row.deletion.marked_for_delete_at);
-                row.view()
-                    .cells
-                    .iter()
-                    .for_each(|cell| totals.add_cell(cell));
+                for cell in &row.cells {
+                    totals.add_cell(cell.path.len() + cell.value.len(), cell.timestamp);
+                }
             }
             partitions.push((key.clone(), rows));
         }
@@ -139,9 +137,15 @@ impl Rows {
         for (key, rows) in &self.partitions {
             writer.start_partition(&key.bytes, key.hash, DeletionTime::LIVE);
             for row in rows {
-                let body_len = 32 * row.cells.len();
+                let (written, bytes) = row.written();
                 writer
-                    .add_row(false, &row.clustering, &row.view(), body_len)
+                    .add_row(
+                        false,
+                        &row.clustering,
+                        &written,
+                        |_| &bytes[..],
+                        bytes.len(),
+                    )
                     .expect("memory");
             }
             writer.end_partition().expect("memory");
@@ -205,19 +209,13 @@ pub fn scan<S: BlockSource>(cursor: &mut Cursor<S>) -> Totals {
 }
 
 fn scan_row(row: &RowRef<'_>, totals: &mut Totals) {
-    let mut body = row.body().expect("no damage");
-    totals.add_row(body.liveness.timestamp, body.deletion.marked_for_delete_at);
-    while let Some(index) = body.next_column().expect("no damage") {
-        let column = body.column(index);
-        if column.is_complex {
-            let (_, count) = body.complex_header().expect("no damage");
-            for _ in 0..count {
-                if let Some(cell) = body.complex_cell().expect("no damage") {
-                    totals.add_cell(&cell);
-                }
-            }
-        } else if let Some(cell) = body.simple_cell(column).expect("no damage") {
-            totals.add_cell(&cell);
-        }
+    let content = row.read().expect("no damage");
+    let start = &content.start;
+    totals.add_row(
+        start.liveness.timestamp,
+        start.deletion.marked_for_delete_at,
+    );
+    for cell in content.columns().flat_map(|column| column.cells) {
+        totals.add_cell(cell.path.len() + cell.value.len(), cell.timestamp);
     }
 }

@@ -206,13 +206,12 @@ fn rows(path: &Path) -> Rows {
                 break;
             }
             let Some(row) = cursor.row() else { continue };
-            let mut body = row.body().unwrap();
-            let liveness = body.liveness;
-            let mut values = Vec::new();
-            while let Some(index) = body.next_column().unwrap() {
-                let column = body.column(index);
-                values.extend(body.simple_cell(column).unwrap().map(|c| c.value.to_vec()));
-            }
+            let content = row.read().unwrap();
+            let liveness = content.start.liveness;
+            let cells = content.columns().flat_map(|column| column.cells);
+            let values = cells
+                .map(|cell| cell.value.of(row.bytes).to_vec())
+                .collect();
             rows.insert(
                 (key.clone(), row.clustering_bytes().to_vec()),
                 (liveness, values),
@@ -294,12 +293,12 @@ fn rows_are_updated_and_deleted_as_often_as_asked_for() {
     while cursor.next_partition().unwrap() {
         cursor.next_unfiltered().unwrap();
         while let Some(row) = cursor.row() {
-            let mut body = row.body().unwrap();
+            let content = row.read().unwrap();
+            let start = &content.start;
             rows += 1.0;
-            deleted += f64::from(!body.deletion.is_live());
-            updated += f64::from(body.deletion.is_live() && body.liveness.is_empty());
-            while let Some(index) = body.next_column().unwrap() {
-                let cell = body.simple_cell(body.column(index)).unwrap().unwrap();
+            deleted += f64::from(!start.deletion.is_live());
+            updated += f64::from(start.deletion.is_live() && start.liveness.is_empty());
+            for cell in content.columns().flat_map(|column| column.cells) {
                 cells += 1.0;
                 tombstones += f64::from(cell.is_tombstone());
             }

@@ -37,24 +37,21 @@ struct Item {
 }
 
 fn row_text(row: &cursor::RowRef<'_>) -> String {
-    let mut body = row.body().unwrap();
+    let content = row.read().unwrap();
     let mut text = format!(
         "{} {:?} {:?}",
         cursor::hex(row.clustering_bytes()),
-        body.liveness,
-        body.deletion
+        content.start.liveness,
+        content.start.deletion
     );
-    while let Some(index) = body.next_column().unwrap() {
-        let column = body.column(index);
+    for found in content.columns() {
+        let column = &row.layout.columns(row.head.is_static())[found.index];
         text += &format!(" {}", String::from_utf8_lossy(&column.name));
-        if column.is_complex {
-            let (deletion, count) = body.complex_header().unwrap();
-            text += &format!(" {deletion:?}");
-            for _ in 0..count {
-                text += &format!(" {:?}", body.complex_cell().unwrap());
-            }
-        } else {
-            text += &format!(" {:?}", body.simple_cell(column).unwrap());
+        text += &format!(" {:?}", found.deletion);
+        for cell in found.cells {
+            let times = (cell.timestamp, cell.local_deletion_time, cell.ttl);
+            let (path, value) = (cell.path.of(row.bytes), cell.value.of(row.bytes));
+            text += &format!(" {times:?} {path:?} {value:?}");
         }
     }
     text
@@ -89,7 +86,7 @@ fn items(data: &Path) -> BTreeMap<String, Item> {
             );
         }
         if let Some(row) = cursor.static_row()
-            && !row.body().unwrap().is_empty()
+            && !row.read().unwrap().start.is_empty()
         {
             let (at, len) = (cursor.position(), row.head.len as u64);
             let text = row_text(&row);

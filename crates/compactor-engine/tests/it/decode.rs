@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use compactor_engine::cursor::{Cursor, RowRef};
 use compactor_engine::window::BlockSource;
 use compactor_engine::{Error, Result};
-use compactor_sstable::data::cell::CellView;
 use compactor_sstable::data::deletion_time::DeletionTime;
 
 use crate::table::{Cell, ColumnData, Partition, Row, Schema, Table, Unfiltered};
@@ -59,31 +58,22 @@ fn decode_row(
     schema: &Schema,
     row: &RowRef<'_>,
 ) -> std::result::Result<Row, compactor_sstable::Error> {
-    let mut body = row.body()?;
+    let content = row.read()?;
+    let start = &content.start;
     let mut decoded = Row {
-        liveness: body.liveness,
-        deletion: body.deletion,
-        is_shadowable: body.is_shadowable,
+        liveness: start.liveness,
+        deletion: start.deletion,
+        is_shadowable: start.is_shadowable,
         columns: BTreeMap::new(),
     };
-    while let Some(index) = body.next_column()? {
-        let column = body.column(index);
-        let mut data = ColumnData {
-            deletion: DeletionTime::LIVE,
-            cells: Vec::new(),
+    let is_static = row.head.is_static();
+    for found in content.columns() {
+        let column = &row.layout.columns(is_static)[found.index];
+        let data = ColumnData {
+            deletion: found.deletion,
+            cells: found.cells.iter().map(|c| owned(c, row.bytes)).collect(),
         };
-        if column.is_complex {
-            let (deletion, count) = body.complex_header()?;
-            data.deletion = deletion;
-            for _ in 0..count {
-                data.cells.extend(body.complex_cell()?.as_ref().map(owned));
-            }
-        } else {
-            data.cells
-                .extend(body.simple_cell(column)?.as_ref().map(owned));
-        }
-        let is_this =
-            |c: &crate::table::Column| c.name == column.name && c.is_static == row.head.is_static();
+        let is_this = |c: &crate::table::Column| c.name == column.name && c.is_static == is_static;
         let index = schema.columns.iter().position(is_this);
         if let Some(index) = index
             && !(data.deletion.is_live() && data.cells.is_empty())
@@ -94,12 +84,12 @@ fn decode_row(
     Ok(decoded)
 }
 
-fn owned(cell: &CellView<'_>) -> Cell {
+fn owned(cell: &compactor_sstable::data::cell::Cell, row: &[u8]) -> Cell {
     Cell {
         timestamp: cell.timestamp,
         local_deletion_time: cell.local_deletion_time,
         ttl: cell.ttl,
-        path: cell.path.to_vec(),
-        value: cell.value.to_vec(),
+        path: cell.path.of(row).to_vec(),
+        value: cell.value.of(row).to_vec(),
     }
 }

@@ -144,7 +144,7 @@ pub fn scan(path: &Path) -> Result<u64> {
     while cursor.next_partition()? {
         partitions += 1;
         if let Some(row) = cursor.static_row() {
-            read_row(&row).map_err(|e| cursor.place_error(e))?;
+            row.read().map_err(|e| cursor.place_error(e))?;
         }
         loop {
             cursor.next_unfiltered()?;
@@ -152,29 +152,11 @@ pub fn scan(path: &Path) -> Result<u64> {
                 break;
             }
             if let Some(row) = cursor.row() {
-                read_row(&row).map_err(|e| cursor.place_error(e))?;
+                row.read().map_err(|e| cursor.place_error(e))?;
             }
         }
     }
     Ok(partitions)
-}
-
-fn read_row(
-    row: &compactor_engine::cursor::RowRef<'_>,
-) -> std::result::Result<(), compactor_sstable::Error> {
-    let mut body = row.body()?;
-    while let Some(index) = body.next_column()? {
-        let column = body.column(index);
-        if column.is_complex {
-            let (_, count) = body.complex_header()?;
-            for _ in 0..count {
-                body.complex_cell()?;
-            }
-        } else {
-            body.simple_cell(column)?;
-        }
-    }
-    Ok(())
 }
 
 /// Merges, watched by nobody.

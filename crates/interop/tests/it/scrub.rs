@@ -224,7 +224,7 @@ fn not_lost(io: &Io, intact: &Path, dump: &str, report: &ScrubReport) -> Result<
     let cursor = scan.cursor();
     while cursor.next_partition()? {
         if let Some(row) = cursor.static_row()
-            && !row.body().map_err(compactor::Error::from)?.is_empty()
+            && !row.read().map_err(compactor::Error::from)?.start.is_empty()
         {
             places.push((cursor.position(), row.head.len as u64));
         }
