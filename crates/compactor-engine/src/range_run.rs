@@ -69,7 +69,7 @@ pub(crate) struct RangeMerge {
     pub(crate) reading: Reading,
     pub(crate) blocks: Arc<OutputBlocks>,
     /// Ranges that are to come soon: their first blocks are read.
-    pub(crate) prepared: Mutex<BTreeMap<usize, RangeCursors>>,
+    pub(crate) prepared: Mutex<PreparedRanges>,
     pub(crate) turns: Turns,
     /// Locked by whoever holds the order.
     pub(crate) splicer: Mutex<Option<Splicer>>,
@@ -81,6 +81,14 @@ pub(crate) struct RangeMerge {
 pub(crate) struct RangeCursors {
     /// With the number of the input, and the bytes that the range has of it.
     cursors: Vec<(usize, Range<u64>, Cursor<DecodedBlocks>)>,
+}
+
+/// Ranges that are read before somebody merges them.
+#[derive(Debug, Default)]
+pub(crate) struct PreparedRanges {
+    cursors: BTreeMap<usize, RangeCursors>,
+    /// Ranges before this are being merged, or have been: nobody would take what is read for them.
+    taken: usize,
 }
 
 /// The merge of a range before its first partition.
@@ -295,9 +303,12 @@ impl RangeMerge {
 
     /// Begins to read a range that is to come, if there is one.
     fn prepare(&self, range: usize) -> Result<()> {
-        if range < self.plan.len() && !lock(&self.prepared).contains_key(&range) {
+        // Under the lock, so that nobody begins to read the same meanwhile.
+        let mut prepared = lock(&self.prepared);
+        let is_to_come = prepared.taken <= range && range < self.plan.len();
+        if is_to_come && !prepared.cursors.contains_key(&range) {
             let cursors = self.cursors(range, &self.reading)?;
-            lock(&self.prepared).insert(range, cursors);
+            prepared.cursors.insert(range, cursors);
         }
         Ok(())
     }
@@ -376,7 +387,11 @@ impl RangeMerge {
         let blocks = RangeBlocks::new(Arc::clone(self), range, self.plan.budget.block_len, &index);
         let layout = Arc::clone(&self.layout);
         let writer = PartitionWriter::new(layout, blocks, index, MetadataCollector::of_a_part())?;
-        let prepared = lock(&self.prepared).remove(&range);
+        let prepared = {
+            let mut prepared = lock(&self.prepared);
+            prepared.taken = prepared.taken.max(range + 1);
+            prepared.cursors.remove(&range)
+        };
         let cursors = match prepared {
             Some(cursors) => cursors,
             None => self.cursors(range, &self.reading)?,

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use compactor_engine::cursor::{Cursor, RowRef};
 use compactor_engine::window::BlockSource;
 use compactor_engine::{Error, Result};
-use compactor_sstable::data::deletion_time::DeletionTime;
 
 use crate::table::{Cell, ColumnData, Partition, Row, Schema, Table, Unfiltered};
 
