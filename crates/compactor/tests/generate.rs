@@ -330,12 +330,14 @@ fn counters(path: &Path) -> Counters {
         let key = cursor.key().to_vec();
         cursor.next_unfiltered().unwrap();
         while let Some(row) = cursor.row() {
-            let mut body = row.body().unwrap();
-            assert!(body.liveness.is_empty(), "nothing but UPDATE counts");
-            while let Some(index) = body.next_column().unwrap() {
-                let cell = body.simple_cell(body.column(index)).unwrap().unwrap();
-                let place = (key.clone(), row.clustering_bytes().to_vec(), index);
-                counters.insert(place, shards(cell.value));
+            let content = row.read().unwrap();
+            assert!(
+                content.start.liveness.is_empty(),
+                "nothing but UPDATE counts"
+            );
+            for column in content.columns() {
+                let place = (key.clone(), row.clustering_bytes().to_vec(), column.index);
+                counters.insert(place, shards(column.cells[0].value.of(row.bytes)));
             }
             cursor.next_unfiltered().unwrap();
         }
@@ -416,25 +418,20 @@ fn lists(path: &Path) -> Lists {
                 break;
             }
             let Some(row) = cursor.row() else { continue };
-            let mut body = row.body().unwrap();
-            while let Some(index) = body.next_column().unwrap() {
-                let column = body.column(index);
-                if !column.is_complex {
-                    body.simple_cell(column).unwrap();
+            let content = row.read().unwrap();
+            for found in content.columns() {
+                if !found.deletion.is_live() {
+                    let before = found.deletion.marked_for_delete_at + 1;
+                    let liveness = content.start.liveness;
+                    assert_eq!(before, liveness.timestamp, "a microsecond before");
+                }
+                if row.layout.regular_columns[found.index].name != b"events" {
                     continue;
                 }
-                let (deletion, count) = body.complex_header().unwrap();
-                if !deletion.is_live() {
-                    let before = deletion.marked_for_delete_at + 1;
-                    assert_eq!(before, body.liveness.timestamp, "a microsecond before");
-                }
-                for _ in 0..count {
-                    let cell = body.complex_cell().unwrap().unwrap();
-                    if column.name == b"events" {
-                        let clustering = row.clustering_bytes().to_vec();
-                        let place = (key.clone(), clustering, cell.path.to_vec());
-                        lists.insert(place, cell.is_tombstone());
-                    }
+                for cell in found.cells {
+                    let clustering = row.clustering_bytes().to_vec();
+                    let path = cell.path.of(row.bytes).to_vec();
+                    lists.insert((key.clone(), clustering, path), cell.is_tombstone());
                 }
             }
         }
