@@ -26,6 +26,8 @@ pub mod partition;
 pub mod plain_row;
 pub mod row;
 pub mod row_fault;
+#[cfg(test)]
+mod row_samples;
 pub mod stated_extremes;
 pub mod unfiltered;
 

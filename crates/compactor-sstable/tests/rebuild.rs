@@ -20,7 +20,7 @@ use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use compactor_sstable::data::partition::PartitionHead;
-use compactor_sstable::data::row::RowBody;
+use compactor_sstable::data::row::RowRef;
 use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::data::unfiltered::{RowHead, UnfilteredHead, parse_head, parse_static_head};
 use compactor_sstable::descriptor::Descriptor;
@@ -177,9 +177,13 @@ struct Rebuilt {
 }
 
 fn collect_row(collector: &mut MetadataCollector, bytes: &[u8], head: &RowHead, layout: &Layout) {
-    let mut body = RowBody::open(bytes, head, layout).unwrap();
-    let liveness = body.liveness;
-    let mut is_empty = liveness.is_empty() && body.deletion.is_live();
+    let row = RowRef {
+        bytes,
+        head,
+        layout,
+    };
+    let content = row.read().unwrap();
+    let liveness = content.start.liveness;
     if !liveness.is_empty() {
         collector.update_liveness(
             liveness.timestamp,
@@ -187,25 +191,16 @@ fn collect_row(collector: &mut MetadataCollector, bytes: &[u8], head: &RowHead, 
             liveness.local_expiration_time,
         );
     }
-    collector.update_deletion_time(&body.deletion);
+    collector.update_deletion_time(&content.start.deletion);
     let mut columns_set = 0;
-    while let Some(index) = body.next_column().unwrap() {
-        is_empty = false;
-        let column = body.column(index);
-        let mut cells = Vec::new();
-        if column.is_complex {
-            let (deletion, count) = body.complex_header().unwrap();
-            collector.update_deletion_time(&deletion);
-            (0..count).for_each(|_| cells.push(body.complex_cell().unwrap().unwrap()));
-        } else {
-            cells.push(body.simple_cell(column).unwrap().unwrap());
-        }
-        for cell in &cells {
+    for column in content.columns() {
+        collector.update_deletion_time(&column.deletion);
+        for cell in column.cells {
             collector.update_cell(cell.timestamp, cell.ttl, cell.local_deletion_time);
         }
-        columns_set += u64::from(!cells.is_empty());
+        columns_set += u64::from(!column.cells.is_empty());
     }
-    if !is_empty {
+    if !content.start.is_empty() {
         collector.add_row(columns_set);
     }
 }
@@ -223,7 +218,8 @@ fn rebuild(table: &Table, settings: CollectorSettings) -> Rebuilt {
         collector.update_partition_deletion(&head.deletion);
         let mut pos = head.len;
         if layout.has_static() {
-            let row = parse_static_head(&bytes[pos..], (bytes.len() - pos) as u64).unwrap();
+            let row =
+                parse_static_head(&bytes[pos..], &layout, (bytes.len() - pos) as u64).unwrap();
             collect_row(&mut collector, &bytes[pos..], &row, &layout);
             pos += row.len;
         }

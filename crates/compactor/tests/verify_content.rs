@@ -69,7 +69,7 @@ fn paths_of_a_collection_that_do_not_ascend() {
         let at = find(content, &[4, 0, 0, 0, 2, 4, 0, 0, 0, 5]);
         content[at + 4] = 1;
     });
-    assert_eq!(finding.structure, "cell.path");
+    assert_eq!(finding.structure, "row.cell.path");
     assert!(finding.expected.contains("00000001"), "{finding}");
     assert!(finding.found.contains("column m"), "{finding}");
 }

@@ -4,7 +4,7 @@ use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix, Va
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas, check_column_order};
 use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::data::partition::PartitionHead;
-use compactor_sstable::data::row::RowBody;
+use compactor_sstable::data::row::RowRef;
 use compactor_sstable::data::unfiltered::{RowHead, UnfilteredHead, parse_head, parse_static_head};
 use compactor_sstable::statistics::{HeaderColumn, SerializationHeader, Statistics};
 use compactor_sstable::{Result, Version};
@@ -58,7 +58,7 @@ fn partition(bytes: &[u8], layout: &Layout, header: &SerializationHeader) -> Opt
     let mut pos = head.len;
     if layout.has_static() {
         let rest = &bytes[pos..];
-        let head = parse_static_head(rest, rest.len() as u64).ok()?;
+        let head = parse_static_head(rest, layout, rest.len() as u64).ok()?;
         row(rest, &head, layout)?;
         pos += head.len;
     }
@@ -106,29 +106,29 @@ fn partition(bytes: &[u8], layout: &Layout, header: &SerializationHeader) -> Opt
 /// All cells of a row; `None` where it is damaged.
 fn row(bytes: &[u8], head: &RowHead, layout: &Layout) -> Option<()> {
     assert!(head.len <= bytes.len() && head.body_start <= head.len);
-    let mut body = RowBody::open(bytes, head, layout).ok()?;
-    while let Some(index) = body.next_column().ok()? {
-        let column = body.column(index);
-        if column.is_complex {
-            let (_, count) = body.complex_header().ok()?;
-            assert!(
-                count <= bytes.len(),
-                "{count} cells in {} bytes",
-                bytes.len()
-            );
-            for _ in 0..count {
-                let Some(cell) = body.complex_cell().ok()? else {
-                    continue;
-                };
-                if let Some(path_type) = column.cql_type.path_type() {
-                    value(path_type, cell.path);
-                }
-                if let Some(cell_type) = column.cql_type.cell_type(cell.path) {
-                    value(cell_type, cell.value);
-                }
+    let row = RowRef {
+        bytes,
+        head,
+        layout,
+    };
+    let content = row.read().ok()?;
+    for part in content.columns() {
+        let column = layout.columns(head.is_static()).get(part.index)?;
+        assert!(part.cells.len() <= bytes.len());
+        assert!(column.is_complex || part.cells.len() == 1);
+        for cell in part.cells {
+            let (path, bytes) = (cell.path.of(bytes), cell.value.of(bytes));
+            assert!(path.len() == cell.path.len() && bytes.len() == cell.value.len());
+            if !column.is_complex {
+                value(&column.cql_type, bytes);
+                continue;
             }
-        } else if let Some(cell) = body.simple_cell(column).ok()? {
-            value(&column.cql_type, cell.value);
+            if let Some(path_type) = column.cql_type.path_type() {
+                value(path_type, path);
+            }
+            if let Some(cell_type) = column.cql_type.cell_type(path) {
+                value(cell_type, bytes);
+            }
         }
     }
     Some(())

@@ -367,7 +367,7 @@ mod tests {
 
     fn written(count: usize, present: &[usize]) -> Vec<u8> {
         let mut out = Vec::new();
-        write_subset(&mut out, count, present.iter().copied());
+        write_subset(&mut out, count, &present.iter().copied().collect());
         out
     }
 
@@ -400,6 +400,26 @@ mod tests {
     }
 
     proptest::proptest! {
+        /// A set of columns is what a set of numbers is.
+        #[test]
+        fn sets(
+            columns in proptest::collection::btree_set(0usize..300, 0..40),
+            other in 0usize..300,
+            bound in 0usize..300,
+        ) {
+            let mut set: ColumnSet = columns.iter().copied().collect();
+            let listed: Vec<usize> = columns.iter().copied().collect();
+            proptest::prop_assert_eq!(set.iter().collect::<Vec<_>>(), listed);
+            proptest::prop_assert_eq!(set.len(), columns.len());
+            proptest::prop_assert_eq!(set.is_empty(), columns.is_empty());
+            proptest::prop_assert_eq!(set.contains(other), columns.contains(&other));
+            set.retain(|column| column < bound);
+            let kept: Vec<usize> = columns.range(..bound).copied().collect();
+            proptest::prop_assert_eq!(set.iter().collect::<Vec<_>>(), kept);
+            set.clear();
+            proptest::prop_assert_eq!(set, ColumnSet::default());
+        }
+
         #[test]
         fn round_trip(count in 1usize..200, seed: u64, density in 0u64..101) {
             let mut state = seed;

@@ -216,37 +216,17 @@ impl CellCounts {
 mod tests {
     use super::*;
     use crate::Version;
-    use crate::data::cell::CellView;
-    use crate::data::clustering::ClusteringComparator;
     use crate::data::columns::write_subset;
     use crate::data::deletion_time::DeletionTime;
-    use crate::data::encode::{RowFrame, RowShape};
-    use crate::data::layout::{ColumnLayout, TimestampDeltas};
-    use crate::data::row::RowBody;
-    use crate::data::stated_extremes::StatedExtremes;
-    use crate::data::unfiltered::{UnfilteredHead, parse_head};
+    use crate::data::row::{RowContent, RowRef};
+    use crate::data::row_samples::{
+        SampleCell, SampleColumn, SampleRow, fitted, head, layout, values,
+    };
     use crate::types::CqlType;
     use proptest::prelude::*;
 
-    fn layout(column_types: &[CqlType], min: i64) -> Layout {
-        let columns = column_types.iter().enumerate();
-        Layout {
-            version: Version::Oa,
-            min_timestamp: min,
-            timestamp_deltas: TimestampDeltas::ANY,
-            stated: StatedExtremes::ANY,
-            min_local_deletion_time: min,
-            min_ttl: min as i32,
-            clustering: ClusteringComparator::new(&[]).unwrap(),
-            static_columns: Vec::new(),
-            regular_columns: columns
-                .map(|(i, t)| ColumnLayout::new(vec![i as u8], t.clone()).unwrap())
-                .collect(),
-        }
-    }
-
     #[derive(Clone, Debug)]
-    struct Cell {
+    struct Draft {
         value: Vec<u8>,
         /// Own times instead of the row's, which a plain row has not.
         own_timestamp: Option<i64>,
@@ -254,65 +234,38 @@ mod tests {
         is_missing: bool,
     }
 
-    fn write(layout: &Layout, liveness: Liveness, cells: &[Cell]) -> Vec<u8> {
-        let count = layout.regular_columns.len();
-        let present = (0..count).filter(|i| !cells[*i].is_missing);
-        let present: Vec<usize> = present.collect();
-        let shape = RowShape {
-            is_static: false,
-            liveness,
-            deletion: DeletionTime::LIVE,
-            is_shadowable: false,
-            has_complex_deletion: false,
-            has_all_columns: present.len() == count,
-        };
-        let mut out = Vec::new();
-        let frame = RowFrame::begin(&mut out, &shape, &[], 77, 30);
-        layout.put_body_start(&mut out, &shape);
-        if !shape.has_all_columns {
-            write_subset(&mut out, count, present.iter().copied());
-        }
-        for index in present {
-            let cell = &cells[index];
-            let column = &layout.regular_columns[index];
-            let value = match column.fixed_len {
-                Some(_) if cell.value.is_empty() => &[][..],
-                Some(len) => &[9; 16][..len as usize],
-                None => &cell.value,
-            };
-            let expires = cell.expires && liveness.is_expiring();
-            let view = CellView {
-                timestamp: cell.own_timestamp.unwrap_or(liveness.timestamp),
+    fn row(layout: &Layout, liveness: Liveness, cells: &[Draft]) -> SampleRow {
+        let present = cells.iter().enumerate().filter(|(_, c)| !c.is_missing);
+        let columns = present.map(|(index, draft)| {
+            let expires = draft.expires && liveness.is_expiring();
+            let cell = SampleCell {
+                timestamp: draft.own_timestamp.unwrap_or(liveness.timestamp),
                 local_deletion_time: match expires {
                     true => liveness.local_expiration_time,
                     false => NO_DELETION_TIME,
                 },
                 ttl: if expires { liveness.ttl } else { NO_TTL },
-                path: &[],
-                value,
+                path: Vec::new(),
+                value: fitted(&layout.regular_columns[index], draft.value.clone()),
             };
-            layout.put_cell(&mut out, column, &liveness, &view);
+            SampleColumn {
+                index,
+                deletion: DeletionTime::LIVE,
+                cells: vec![cell],
+            }
+        });
+        SampleRow {
+            liveness,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            columns: columns.collect(),
         }
-        frame.end(&mut out);
-        out
     }
 
-    fn head(bytes: &[u8], layout: &Layout) -> RowHead {
-        match parse_head(bytes, layout, bytes.len() as u64, &mut Vec::new()) {
-            Ok(UnfilteredHead::Row(head)) => head,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn cell() -> impl Strategy<Value = Cell> {
-        let value = prop_oneof![
-            Just(Vec::new()),
-            prop::collection::vec(0u8.., 1..5),
-            prop::collection::vec(0u8.., 120..300),
-        ];
+    fn draft() -> impl Strategy<Value = Draft> {
         let own = prop_oneof![9 => Just(None), 1 => (1000..1009i64).prop_map(Some)];
-        (value, own, any::<bool>(), prop::bool::weighted(0.1)).prop_map(
-            |(value, own_timestamp, expires, is_missing)| Cell {
+        (values(), own, any::<bool>(), prop::bool::weighted(0.1)).prop_map(
+            |(value, own_timestamp, expires, is_missing)| Draft {
                 value,
                 own_timestamp,
                 expires,
@@ -334,68 +287,73 @@ mod tests {
         /// What is read of a row in one SSTable is what writing it for another one makes.
         #[test]
         fn columns_are_the_same_bytes_in_another_sstable(
-            columns in prop::collection::vec((column_type(), cell()), 0..9),
+            columns in prop::collection::vec((column_type(), draft()), 0..9),
             ttl in prop_oneof![Just(NO_TTL), 1..500i32],
         ) {
             let (types, cells): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-            let (from, to) = (layout(&types, 10), layout(&types, 3));
+            let (from, to) = (layout(&types, Version::Oa, 10), layout(&types, Version::Oa, 3));
             let liveness = Liveness::new(1000, ttl, 5000);
-            let bytes = write(&from, liveness, &cells);
-            let row = PlainRow::read(&bytes, &head(&bytes, &from), &from);
+            let sample = row(&from, liveness, &cells);
+            let bytes = sample.write(&from, [0, 0]);
+            let plain = PlainRow::read(&bytes, &head(&bytes, &from), &from);
             let present = || cells.iter().filter(|c| !c.is_missing);
             let is_plain = present().all(|c| c.own_timestamp.is_none_or(|t| t == 1000));
-            prop_assert_eq!(row.is_some(), is_plain);
-            if let Some(row) = row {
+            prop_assert_eq!(plain.is_some(), is_plain);
+            if let Some(plain) = plain {
                 let expiring = present().filter(|c| c.expires && ttl != NO_TTL).count();
-                prop_assert_eq!(row.liveness, liveness);
-                prop_assert_eq!(row.expiring_cells as usize, expiring);
-                prop_assert_eq!(row.live_cells as usize, present().count() - expiring);
-                let again = write(&to, liveness, &cells);
-                prop_assert!(again.ends_with(row.columns()));
+                prop_assert_eq!(plain.liveness, liveness);
+                prop_assert_eq!(plain.expiring_cells as usize, expiring);
+                prop_assert_eq!(plain.live_cells as usize, present().count() - expiring);
+                let again = sample.write(&to, [0, 0]);
+                prop_assert!(again.ends_with(plain.columns()));
                 let body_start = head(&again, &to).body_start;
-                let times = again.len() - body_start - row.columns().len();
+                let times = again.len() - body_start - plain.columns().len();
                 let most = if ttl == NO_TTL { 9 } else { 27 };
                 prop_assert!(times <= most);
             }
         }
 
-        /// Of any bytes at all: a row that is taken for a plain one is one that `RowBody` reads the
+        /// Of any bytes at all: a row that is taken for a plain one is one that the general reader reads the
         /// same, and that is written with the same bytes.
         #[test]
         fn never_takes_more_than_the_general_reader(
-            columns in prop::collection::vec((column_type(), cell()), 1..6),
+            columns in prop::collection::vec((column_type(), draft()), 1..6),
             ttl in prop_oneof![Just(NO_TTL), 1..500i32],
             at: prop::sample::Index,
             byte: u8,
             flags: Option<u8>,
         ) {
             let (types, cells): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-            let layout = layout(&types, 10);
-            let mut bytes = write(&layout, Liveness::new(1000, ttl, 5000), &cells);
+            let layout = layout(&types, Version::Oa, 10);
+            let mut bytes = row(&layout, Liveness::new(1000, ttl, 5000), &cells).write(&layout, [0, 0]);
             let mut head = head(&bytes, &layout);
             let at = head.body_start + at.index(bytes.len() - head.body_start);
             bytes[at] = byte;
             head.flags = flags.unwrap_or(head.flags);
-            if let Some(row) = PlainRow::read(&bytes, &head, &layout) {
-                let mut body = RowBody::open(&bytes, &head, &layout).unwrap();
-                prop_assert_eq!(body.liveness, row.liveness);
-                prop_assert!(body.deletion.is_live());
+            if let Some(plain) = PlainRow::read(&bytes, &head, &layout) {
+                let general = RowRef { bytes: &bytes, head: &head, layout: &layout };
+                let read: RowContent = general.read().unwrap();
+                prop_assert_eq!(read.start.liveness, plain.liveness);
+                prop_assert!(read.start.deletion.is_live());
                 let mut written = Vec::new();
                 let count = layout.regular_columns.len();
-                prop_assert_eq!(row.has_all_columns(), body.present().remaining() == count);
-                if !row.has_all_columns() {
-                    write_subset(&mut written, count, body.present().clone().collect::<Vec<_>>().into_iter());
+                let present = read.columns().map(|column| column.index).collect();
+                prop_assert_eq!(plain.has_all_columns(), read.columns().count() == count);
+                if !plain.has_all_columns() {
+                    write_subset(&mut written, count, &present);
                 }
                 let mut cells = 0;
-                while let Some(index) = body.next_column().unwrap() {
-                    let column = body.column(index);
-                    let cell = body.simple_cell(column).unwrap().unwrap();
-                    layout.put_cell(&mut written, column, &row.liveness, &cell);
+                for column in read.columns() {
+                    let [cell] = column.cells else {
+                        return Err(TestCaseError::fail("not one cell"));
+                    };
+                    let of_layout = &layout.regular_columns[column.index];
+                    layout.put_cell(&mut written, of_layout, &plain.liveness, cell, &bytes);
                     prop_assert!(!cell.is_tombstone());
                     cells += 1;
                 }
-                prop_assert_eq!(cells, row.live_cells + row.expiring_cells);
-                prop_assert_eq!(&written[..], row.columns());
+                prop_assert_eq!(cells, plain.live_cells + plain.expiring_cells);
+                prop_assert_eq!(&written[..], plain.columns());
             }
         }
     }

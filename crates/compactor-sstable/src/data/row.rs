@@ -448,6 +448,8 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let (path, bytes) = (cell.path, self.bytes);
+            // Before it is looked at, so that whoever explains an error knows it.
+            sink.element(cell);
             if previous.is_some_and(|p| {
                 let order = column.cql_type.compare_paths(p.of(bytes), path.of(bytes));
                 !order.is_lt()
@@ -455,7 +457,6 @@ impl<'a> Reader<'a> {
                 return Err(self.fault(Problem::Order, Field::CellPath, path.start()));
             }
             previous = Some(path);
-            sink.element(cell);
         }
         Ok(())
     }
@@ -567,10 +568,18 @@ impl<'a> Reader<'a> {
     /// A deletion that began at `at`: its seconds come second.
     #[cold]
     fn deletion_fault(&self, problem: Problem, field: Field, at: usize) -> RowFault {
-        let mut seconds_at = at;
-        if matches!(problem, Problem::Delta | Problem::DeletionTime) {
-            let _ = vint::read_unsigned(self.bytes, &mut seconds_at);
+        let mut at = at;
+        match problem {
+            // Nothing is taken of what is cut off.
+            Problem::Short => at = self.pos,
+            Problem::Delta | Problem::DeletionTime => {
+                let _ = vint::read_unsigned(self.bytes, &mut at);
+            }
+            _ => {}
         }
-        self.fault(problem, field, seconds_at)
+        self.fault(problem, field, at)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,12 @@
 //! What is wrong with a row, as a small code: an error with its text would have to be copied through every
 //! reading of a cell. The text is made when somebody asks.
 
+use crate::data::cell::{Cell, Span};
 use crate::data::columns::PresentColumns;
+use crate::data::deletion_time::DeletionTime;
 use crate::data::deltas::delta_seconds;
 use crate::data::parse::MAX_VALUE_LEN;
-use crate::data::row::RowRef;
+use crate::data::row::{CellSink, RowRef};
 use crate::error::Error;
 use crate::vint;
 
@@ -146,13 +148,49 @@ impl RowFault {
                 }
                 ("a subset of the columns".to_owned(), raw.to_string())
             }
-            Problem::Order => (
-                "paths of a complex column in ascending order".to_owned(),
-                "one that does not sort after the one before it".to_owned(),
-            ),
+            Problem::Order => {
+                let mut last = LastPaths::default();
+                let _ = row
+                    .start()
+                    .and_then(|start| row.read_cells(&start, 0, &mut last));
+                let columns = layout.columns(row.head.is_static());
+                let name = columns.get(last.column).map(|column| &column.name[..]);
+                let name = String::from_utf8_lossy(name.unwrap_or_default());
+                (
+                    format!("a path that sorts after {}", hex(last.previous.of(bytes))),
+                    format!("{} in column {name}", hex(last.last.of(bytes))),
+                )
+            }
         };
         Error::corrupt(self.field.name(), at as u64, expected, found)
     }
+}
+
+/// The paths of a complex column that were read last.
+#[derive(Debug, Default)]
+struct LastPaths {
+    column: usize,
+    previous: Span,
+    last: Span,
+}
+
+impl CellSink for LastPaths {
+    fn simple(&mut self, _column: usize, _cell: Cell) {}
+
+    fn complex(&mut self, column: usize, _deletion: DeletionTime) {
+        *self = LastPaths {
+            column,
+            ..LastPaths::default()
+        };
+    }
+
+    fn element(&mut self, cell: Cell) {
+        self.previous = std::mem::replace(&mut self.last, cell.path);
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Bytes of a cell of a complex column, at least: flags and the length of its path.

@@ -1,6 +1,6 @@
 //! Bytes that Cassandra wrote, and bytes that must be refused.
 
-use crate::data::cell::{CellView, Liveness};
+use crate::data::cell::Liveness;
 use crate::data::clustering::{ClusteringComparator, Kind, Prefix};
 use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use crate::data::encode::{RowFrame, RowShape};
@@ -8,7 +8,7 @@ use crate::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use crate::data::parse::Stop;
 use crate::data::partition::PartitionHead;
 use crate::data::plain_row::PlainRow;
-use crate::data::row::RowBody;
+use crate::data::row_samples::{SampleCell, SampleRow};
 use crate::data::stated_extremes::StatedExtremes;
 use crate::data::unfiltered::{UnfilteredHead, parse_head, parse_static_head, whole_row};
 use crate::types::CqlType;
@@ -79,17 +79,15 @@ fn partition_heads() {
 fn static_row_of_cassandra() {
     let bytes = hex("A0 01 0C 00 00 FCE9D96A43C000 02 7374");
     let layout = layout(vec![column("s", CqlType::Utf8)], vec![]);
-    let head = parse_static_head(&bytes, bytes.len() as u64).unwrap();
+    let head = parse_static_head(&bytes, &layout, bytes.len() as u64).unwrap();
     assert_eq!(head.len, bytes.len());
-    let mut body = RowBody::open(&bytes, &head, &layout).unwrap();
-    assert!(body.liveness.is_empty());
-    assert_eq!(body.next_column().unwrap(), Some(0));
-    let cell = body.simple_cell(body.column(0)).unwrap().unwrap();
-    assert_eq!(
-        (cell.timestamp, cell.value),
-        (1_700_000_000_000_000, &b"st"[..])
-    );
-    assert_eq!(body.next_column().unwrap(), None);
+    let row = SampleRow::read(&bytes, &head, &layout).unwrap();
+    assert!(row.liveness.is_empty());
+    let [column] = &row.columns[..] else {
+        panic!("{row:?}")
+    };
+    let cell = SampleCell::live(1_700_000_000_000_000, &[], b"st");
+    assert_eq!((column.index, &column.cells[..]), (0, &[cell][..]));
 }
 
 #[test]
@@ -102,18 +100,8 @@ fn update_of_map_and_tinyint_of_cassandra() {
     );
     // The row of the fact sheet has no clustering column value; here one is put in, so sizes are
     // taken from a re-encoding instead of the quoted bytes.
-    let cell_z = CellView {
-        timestamp: EPOCH_US + 1,
-        local_deletion_time: NO_DELETION_TIME,
-        ttl: 0,
-        path: &[],
-        value: &[5],
-    };
-    let cell_m = CellView {
-        path: &[0, 0, 0, 7],
-        value: &[0, 0, 0, 9],
-        ..cell_z
-    };
+    let cell_z = SampleCell::live(EPOCH_US + 1, &[], &[5]);
+    let cell_m = SampleCell::live(EPOCH_US + 1, &[0, 0, 0, 7], &[0, 0, 0, 9]);
     let shape = RowShape {
         is_static: false,
         liveness: Liveness::EMPTY,
@@ -125,19 +113,11 @@ fn update_of_map_and_tinyint_of_cassandra() {
     let mut out = Vec::new();
     let frame = RowFrame::begin(&mut out, &shape, &hex("00 00000000"), 7, 300);
     layout.put_body_start(&mut out, &shape);
-    layout.put_cell(
-        &mut out,
-        &layout.regular_columns[0],
-        &shape.liveness,
-        &cell_z,
-    );
+    let column = &layout.regular_columns[0];
+    cell_z.put(&mut out, &layout, column, &shape.liveness, [0, 0]);
     layout.put_complex_header(&mut out, false, &DeletionTime::LIVE, 1);
-    layout.put_cell(
-        &mut out,
-        &layout.regular_columns[1],
-        &shape.liveness,
-        &cell_m,
-    );
+    let column = &layout.regular_columns[1];
+    cell_m.put(&mut out, &layout, column, &shape.liveness, [0, 0]);
     frame.end(&mut out);
     let quoted_body = hex("12 07 00 01 01 05 01 00 01 04 00000007 04 00000009");
     assert_eq!(out[..6], bytes[..6]);
@@ -147,16 +127,14 @@ fn update_of_map_and_tinyint_of_cassandra() {
     let UnfilteredHead::Row(head) = parse_head(&out, &layout, 100, &mut spans).unwrap() else {
         panic!("not a row")
     };
-    let mut body = RowBody::open(&out, &head, &layout).unwrap();
-    assert_eq!(body.next_column().unwrap(), Some(0));
-    assert_eq!(
-        body.simple_cell(&layout.regular_columns[0]).unwrap(),
-        Some(cell_z)
-    );
-    assert_eq!(body.next_column().unwrap(), Some(1));
-    assert_eq!(body.complex_header().unwrap(), (DeletionTime::LIVE, 1));
-    assert_eq!(body.complex_cell().unwrap(), Some(cell_m));
-    assert_eq!(body.next_column().unwrap(), None);
+    let row = SampleRow::read(&out, &head, &layout).unwrap();
+    let columns: Vec<_> = row
+        .columns
+        .iter()
+        .map(|c| (c.index, c.deletion, &c.cells[..]))
+        .collect();
+    let live = DeletionTime::LIVE;
+    assert_eq!(columns, [(0, live, &[cell_z][..]), (1, live, &[cell_m])]);
     for cut in 0..out.len() {
         assert!(matches!(
             parse_head(&out[..cut], &layout, 100, &mut spans),
@@ -194,19 +172,14 @@ fn size_guesses_do_not_matter() {
     };
     for len in [0usize, 1, 100, 127, 128, 16_000, 17_000, 3_000_000] {
         let value = vec![0x5a; len];
-        let cell = CellView {
-            timestamp: EPOCH_US,
-            local_deletion_time: NO_DELETION_TIME,
-            ttl: 0,
-            path: &[],
-            value: &value,
-        };
+        let cell = SampleCell::live(EPOCH_US, &[], &value);
         let written: Vec<Vec<u8>> = [0, 100, 20_000, 1 << 30]
             .map(|guess| {
                 let mut out = vec![9];
                 let frame = RowFrame::begin(&mut out, &shape, &[0, 0, 0, 0, 1], 200, guess);
                 layout.put_body_start(&mut out, &shape);
-                layout.put_cell(&mut out, &layout.regular_columns[0], &shape.liveness, &cell);
+                let column = &layout.regular_columns[0];
+                cell.put(&mut out, &layout, column, &shape.liveness, [0, 0]);
                 frame.end(&mut out);
                 out
             })
@@ -254,6 +227,7 @@ fn marker_round_trip() {
             (kind, close, open, out.len())
         );
         assert_eq!(spans[0].of(&out), Some(&[0u8, 0, 0, 9][..]));
+        assert_eq!(out[head.bound_start - 1..head.bound_end], bound);
         for cut in 0..out.len() {
             let result = parse_head(&out[..cut], &layout, 1000, &mut spans);
             assert!(matches!(result, Err(Stop::Incomplete)), "{cut}: {result:?}");
@@ -450,7 +424,7 @@ proptest! {
             let found = whole_row(bytes, &layout, &mut spans);
             let general = parse_head(bytes, &layout, bytes.len() as u64, &mut general_spans);
             match general {
-                Ok(UnfilteredHead::Row(head)) if head.extended_flags == 0 && head.clustering_start == 1 => {
+                Ok(UnfilteredHead::Row(head)) => {
                     prop_assert_eq!(found, Some(head));
                     prop_assert_eq!(&spans, &general_spans);
                 }

@@ -122,7 +122,9 @@ fn partitions(data: &[u8], layout: &Layout) -> Vec<Partition> {
         position += head.len;
         if layout.has_static() {
             let rest = &data[position..];
-            position += parse_static_head(rest, rest.len() as u64).unwrap().len;
+            position += parse_static_head(rest, layout, rest.len() as u64)
+                .unwrap()
+                .len;
         }
         let mut partition = Partition {
             hash: Partitioner::Murmur3.hash_key(&key),
