@@ -87,7 +87,7 @@ fn row(types: Vec<CqlType>) -> impl Strategy<Value = SampleRow> {
             Liveness::new(timestamp, ttl, seconds)
         })
     });
-    let density = prop_oneof![Just(0.02), Just(0.7), Just(0.98), Just(1.0)];
+    let density = prop_oneof![Just(0.02), Just(0.7), Just(0.98), Just(0.9999)];
     (liveness, density).prop_flat_map(move |(liveness, density)| {
         let types = types.clone();
         let cells = prop::collection::vec(cell(liveness), 1..4);
@@ -446,7 +446,7 @@ fn faults_are_described() {
         (&int, few, ALL | STAMP, vec![5], ("row.timestamp", 1, EXPIRING, "data without a TTL")),
         (&int, anything, ALL | STAMP | TTL, vec![5], ("row.ttl", 1, MORE, END)),
         (&int, few, ALL | STAMP | TTL, vec![5, 2], ("row.ttl", 1, TTLS, "5")),
-        (&int, anything, ALL | STAMP | TTL, with(&[5], &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), ("row.ttl", 1, MORE, END)),
+        (&int, anything, ALL | STAMP | TTL, with(&[5], &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), ("row.ttl", 1, MORE, END)),
         (&int, anything, ALL | STAMP | TTL, with(&[5], &long), ("row.ttl", 1, "a delta of 32 bits", &long_found)),
         (&int, anything, ALL | STAMP | TTL, vec![5, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfc], ("row.ttl", 1, "0 or more", "-1")),
         (&int, anything, ALL | STAMP | TTL, vec![5, 10], ("row.local_deletion_time", 2, MORE, END)),
@@ -457,7 +457,7 @@ fn faults_are_described() {
         (&int, anything, ALL | DELETION, vec![0x80, 5], ("row.deletion", 2, MORE, END)),
         (&int, few, ALL | DELETION, vec![0x80, 5, 4], ("row.deletion", 2, TIMES, "54")),
         (&int, anything, ALL | DELETION, with(&[0x80, 5], &long), ("row.deletion", 2, "a delta of 32 bits", &long_found)),
-        (&int, anything, 0, vec![], ("row.columns_subset", 0, "a vint", END)),
+        (&int, anything, 0, vec![], ("row.columns_subset", 0, MORE, END)),
         (&int, anything, 0, vec![2], ("row.columns_subset", 0, "a bitmap of 1 columns", "0x2")),
         (&many, anything, 0, vec![], ("row.columns_subset", 0, "a vint", END)),
         (&many, anything, 0, vec![65], ("row.columns_subset.missing_count", 0, "at most 64 columns", "65")),
@@ -488,7 +488,7 @@ fn faults_are_described() {
         (&map, anything, ALL, vec![1, EMPTY, 5], ("row.cell.path_length", 3, MORE, END)),
         (&map, anything, ALL, vec![1, EMPTY, 5, 4, 0, 0, 0], ("row.cell.path_length", 3, "at most 3 bytes", "4")),
         (&map, anything, ALL, vec![1, 0, 5, 1, 9], ("row.cell.value_length", 5, MORE, END)),
-        (&map, anything, ALL, vec![2, EMPTY, 5, 1, 9, EMPTY, 5, 1, 9], ("row.cell.path", 8, "paths of a complex column in ascending order", "one that does not sort after the one before it")),
+        (&map, anything, ALL, vec![2, EMPTY, 5, 1, 9, EMPTY, 5, 1, 9], ("row.cell.path", 8, "a path that sorts after 09", "09 in column \0")),
         // The end.
         (&int, anything, ALL, vec![EMPTY, 5, 1, 2], ("row.body", 2, END, "2 bytes left")),
         (&[], anything, ALL, vec![7], ("row.body", 0, END, "1 bytes left")),
