@@ -106,11 +106,14 @@ struct Slots {
 #[derive(Debug)]
 enum Slot {
     Reading,
-    /// It can be decoded by anybody.
-    Stored(Extent),
+    /// It can be decoded by anybody. Blocks that were read together share the bytes.
+    Stored(Arc<Extent>),
     Decoding,
     Decoded(Result<Decoded>),
 }
+
+/// Blocks that are read with one request, at most.
+const BLOCKS_PER_REQUEST: u64 = 4;
 
 /// What was used before and is used again, by all who read a file.
 #[derive(Debug, Default)]
@@ -254,58 +257,67 @@ impl DecodedBlocks {
             return;
         }
         while self.next_request < end {
-            let index = self.next_request;
-            self.next_request += 1;
-            self.request(index);
+            let blocks = self.next_request..end.min(self.next_request + BLOCKS_PER_REQUEST);
+            self.next_request = blocks.end;
+            self.request(blocks);
         }
     }
 
-    fn request(&self, index: u64) {
-        self.shared.lock().slots.push_back(Slot::Reading);
+    /// Blocks lie side by side, so that one request reads several: a disk is the faster the longer they are.
+    fn request(&self, blocks: Range<u64>) {
+        let slots = blocks.clone().map(|_| Slot::Reading);
+        self.shared.lock().slots.extend(slots);
         let answer = Answer {
             shared: Arc::clone(&self.shared),
-            index,
-            is_given: false,
+            blocks: blocks.clone(),
         };
         let queue = self.queue.clone();
-        match self.shared.stored_range(index) {
-            Ok((offset, len)) => self.shared.file.submit_read(
+        let (first, last) = (blocks.start, blocks.end - 1);
+        let ranges = self.shared.stored_range(first);
+        let ranges = ranges.and_then(|first| Ok((first, self.shared.stored_range(last)?)));
+        match ranges {
+            Ok(((offset, _), (last_offset, last_len))) => self.shared.file.submit_read(
                 offset,
-                len,
-                Box::new(move |read: Result<Extent, IoError>| {
-                    answer.give(
-                        match read {
-                            Ok(extent) => Slot::Stored(extent),
-                            Err(error) => Slot::Decoded(Err(error.into())),
-                        },
-                        Some(&queue),
-                    );
+                (last_offset - offset) as usize + last_len,
+                Box::new(move |read: Result<Extent, IoError>| match read {
+                    Ok(extent) => answer.stored(extent, &queue),
+                    Err(error) => answer.decoded(Err(error.into())),
                 }),
             ),
-            Err(error) => answer.give(Slot::Decoded(Err(error)), None),
+            Err(error) => answer.decoded(Err(error)),
         }
     }
 }
 
-/// Gives exactly one answer: if the request or the decoding is dropped, an error.
+/// Gives exactly one answer for each block: if the request or the decoding is dropped, an error.
 struct Answer {
     shared: Arc<Shared>,
-    index: u64,
-    is_given: bool,
+    blocks: Range<u64>,
 }
 
 impl Answer {
-    fn give(mut self, slot: Slot, queue: Option<&WorkerQueue>) {
-        self.is_given = true;
-        Shared::put(&self.shared, self.index, slot, queue);
+    fn stored(mut self, extent: Extent, queue: &WorkerQueue) {
+        let extent = Arc::new(extent);
+        for block in std::mem::take(&mut self.blocks) {
+            let slot = Slot::Stored(Arc::clone(&extent));
+            Shared::put(&self.shared, block, slot, Some(queue));
+        }
+    }
+
+    /// For the first of the blocks. Nobody comes to one behind an error.
+    fn decoded(mut self, decoded: Result<Decoded>) {
+        let first = self.blocks.next();
+        if let Some(block) = first {
+            Shared::put(&self.shared, block, Slot::Decoded(decoded), None);
+        }
     }
 }
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        if !self.is_given {
+        for block in std::mem::take(&mut self.blocks) {
             let lost = Error::Internal("a read or decode task was dropped".to_owned());
-            Shared::put(&self.shared, self.index, Slot::Decoded(Err(lost)), None);
+            Shared::put(&self.shared, block, Slot::Decoded(Err(lost)), None);
         }
     }
 }
@@ -329,11 +341,9 @@ impl DecodeAhead for Shared {
         drop(slots);
         let answer = Answer {
             shared: Arc::clone(&self),
-            index,
-            is_given: false,
+            blocks: index..index + 1,
         };
-        let decoded = self.decode(index, extent);
-        answer.give(Slot::Decoded(decoded), None);
+        answer.decoded(self.decode(index, &extent));
     }
 }
 
@@ -423,12 +433,16 @@ impl Shared {
             .ok_or_else(|| Error::Internal(format!("chunk {index} beyond the last")))
     }
 
-    fn decode(&self, index: u64, extent: Extent) -> Result<Decoded> {
+    /// Decodes a block, which is among the bytes of `extent`.
+    fn decode(&self, index: u64, extent: &Extent) -> Result<Decoded> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
-        let stored: &[u8] = &extent;
         let (offset, len) = self.stored_range(index)?;
+        let start = offset.checked_sub(extent.offset()).map(|at| at as usize);
+        let stored = start.and_then(|at| extent.get(at..at + len));
+        let stored =
+            stored.ok_or_else(|| Error::Internal("a block beyond what was read".to_owned()))?;
         self.stored_bytes.fetch_add(len as u64, Ordering::Relaxed);
         let mut block = self.recycled.take_block();
         let path = self.file.path();
@@ -507,7 +521,7 @@ impl Shared {
 /// The next block.
 enum Front {
     /// Yet to be decoded.
-    Stored(Extent),
+    Stored(Arc<Extent>),
     Decoded(Decoded),
 }
 
@@ -564,7 +578,7 @@ impl BlockSource for DecodedBlocks {
         }
         let Decoded { block, stored } = match self.front()? {
             Front::Decoded(decoded) => decoded,
-            Front::Stored(extent) => self.shared.decode(self.next_out, extent)?,
+            Front::Stored(extent) => self.shared.decode(self.next_out, &extent)?,
         };
         if let Some(limiter) = &self.limiter {
             let (_, len) = self.shared.stored_range(self.next_out)?;

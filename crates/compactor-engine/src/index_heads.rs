@@ -45,6 +45,13 @@ impl<'a> IndexHeads<'a> {
         }
     }
 
+    /// These bytes have been read already.
+    #[must_use]
+    pub(crate) fn with_bytes(mut self, bytes: Vec<u8>) -> IndexHeads<'a> {
+        self.buffer = bytes;
+        self
+    }
+
     /// The next entry; `None` at the end of the file.
     ///
     /// # Errors

@@ -5,12 +5,16 @@
 //! partitions of the one end where those of the other begin, and on which side they belong
 //! ([`Cursor::over_range`](crate::cursor::Cursor::over_range)).
 
-use compactor_io::{InputFile, Io, ReadMode};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use compactor_io::{Extent, InputFile, Io, IoError, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::Format;
 use compactor_sstable::big::summary::Summary;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{Partitioner, Position};
+use crossbeam_channel::{Receiver, bounded};
 
 use crate::error::{Error, Result};
 use crate::index_heads::IndexHeads;
@@ -52,6 +56,8 @@ pub(crate) struct BigPlaces {
     partitioner: Partitioner,
     data_len: u64,
     samples: Vec<Sample>,
+    /// Reads of `index` under way, or done and not asked for yet, by their offset.
+    ahead: Mutex<BTreeMap<u64, Receiver<Result<Extent, IoError>>>>,
 }
 
 impl RangePlaces {
@@ -88,6 +94,7 @@ impl RangePlaces {
             partitioner: input.partitioner,
             data_len: input.data_len(),
             samples: Vec::new(),
+            ahead: Mutex::default(),
         };
         let summary = input.summary(io, mode)?;
         places.samples = places.sample(summary.as_ref(), sample_len)?;
@@ -128,6 +135,13 @@ impl RangePlaces {
         match self {
             RangePlaces::Big(places) => &places.samples,
             RangePlaces::Bti(places) => places.samples(),
+        }
+    }
+
+    /// Begins to read what [`RangePlaces::first_from`] needs of the index, which is to be called then.
+    pub(crate) fn read_ahead(&self, border: Position) {
+        if let RangePlaces::Big(places) = self {
+            places.read_ahead(border);
         }
     }
 
@@ -216,13 +230,51 @@ impl BigPlaces {
         }
     }
 
-    fn first_from(&self, border: Position) -> Result<u64> {
+    /// The sampled partition before a border.
+    fn sample_before(&self, border: Position) -> Option<&Sample> {
         let before = self.samples.partition_point(|sample| sample.at < border);
-        let sample = before.checked_sub(1).and_then(|n| self.samples.get(n));
+        before.checked_sub(1).and_then(|n| self.samples.get(n))
+    }
+
+    fn read_ahead(&self, border: Position) {
+        let Some(index) = &self.index else {
+            return;
+        };
+        let offset = self.sample_before(border).map_or(0, |s| s.index_offset);
+        let len = index.len().saturating_sub(offset).min(SEEK_STEP as u64);
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if len == 0 || ahead.contains_key(&offset) {
+            return;
+        }
+        let (sender, receiver) = bounded(1);
+        ahead.insert(offset, receiver);
+        drop(ahead);
+        // Fails only if the merge has ended.
+        let done = Box::new(move |read| drop(sender.send(read)));
+        index.submit_read(offset, len as usize, done);
+    }
+
+    /// What was read ahead there, or nothing.
+    fn take_ahead(&self, offset: u64) -> Result<Vec<u8>> {
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(receiver) = ahead.remove(&offset) else {
+            return Ok(Vec::new());
+        };
+        drop(ahead);
+        match receiver.recv() {
+            Ok(read) => Ok(read?.to_vec()),
+            // It was given up; what is read instead says why.
+            Err(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn first_from(&self, border: Position) -> Result<u64> {
+        let sample = self.sample_before(border);
         let index = self.index()?;
         // The sampled partition stands before the border.
         let offset = sample.map_or(0, |sample| sample.index_offset);
-        let mut heads = IndexHeads::at(&index, offset, SEEK_STEP);
+        let bytes = self.take_ahead(offset)?;
+        let mut heads = IndexHeads::at(&index, offset, SEEK_STEP).with_bytes(bytes);
         if let Some(sample) = sample
             && !self.is_true(&mut heads, sample)?
         {

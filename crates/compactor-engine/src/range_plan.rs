@@ -144,6 +144,21 @@ impl RangePlan {
         Ok(starts)
     }
 
+    /// Begins to read of the indexes where a range begins, unless that is known.
+    pub(crate) fn read_ahead(&self, range: usize) {
+        let number = range.checked_sub(1);
+        let border = number.and_then(|n| Some((self.borders.get(n)?, self.starts.get(n)?)));
+        let Some((border, known)) = border else {
+            return;
+        };
+        let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_none() {
+            self.inputs
+                .iter()
+                .for_each(|places| places.read_ahead(*border));
+        }
+    }
+
     /// Forgets where a range begins: nobody will ask again.
     pub(crate) fn forget(&self, range: usize) {
         if let Some(known) = range.checked_sub(1).and_then(|n| self.starts.get(n)) {

@@ -396,7 +396,10 @@ impl RangeMerge {
             Some(cursors) => cursors,
             None => self.cursors(range, &self.reading)?,
         };
-        self.prepare(range + self.plan.budget.ranges_at_once)?;
+        let at_once = self.plan.budget.ranges_at_once;
+        // Where the range behind the one that is read next begins, so that nobody waits for the indexes then.
+        self.plan.read_ahead(range + 2 * at_once + 1);
+        self.prepare(range + at_once)?;
         let BegunRange {
             mut merger,
             numbers,
