@@ -7,7 +7,7 @@ use crate::sstable_writer::SstableSettings;
 use crate::window::HEADROOM;
 
 /// Blocks that a readahead is cut into.
-const REQUESTS: usize = 6;
+const REQUESTS: usize = 4;
 /// Longest block that is decoded as one task, uncompressed bytes.
 const MAX_BLOCK_LEN: usize = 512 << 10;
 /// What is read ahead per input where memory allows and nothing is asked for.
@@ -143,7 +143,7 @@ impl Budget {
         // What is read ahead takes memory as it is stored or as it is decoded; one block is in use, another is being
         // decoded, and the next range is read meanwhile.
         let behind_headroom = per_input.saturating_sub(headroom * (REQUESTS + 1));
-        let affordable = behind_headroom / (2 * REQUESTS + 2) * REQUESTS;
+        let affordable = behind_headroom / (3 * REQUESTS + 1) * REQUESTS;
         let wanted = demands.readahead_bytes.unwrap_or(DEFAULT_READAHEAD);
         let readahead = wanted.min(affordable);
         let block_len = (readahead / REQUESTS).clamp(input_unit, MAX_BLOCK_LEN.max(input_unit));
