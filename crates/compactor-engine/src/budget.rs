@@ -7,7 +7,7 @@ use crate::sstable_writer::SstableSettings;
 use crate::window::HEADROOM;
 
 /// Blocks that a readahead is cut into.
-const REQUESTS: usize = 4;
+const REQUESTS: usize = 6;
 /// Longest block that is decoded as one task, uncompressed bytes.
 const MAX_BLOCK_LEN: usize = 512 << 10;
 /// What is read ahead per input where memory allows and nothing is asked for.
@@ -140,10 +140,10 @@ impl Budget {
         let input_unit = demands.input_unit.max(4096);
         let per_input = memory / 4 * 3 / readers.max(1);
         let headroom = (per_input / 32).clamp(MIN_HEADROOM, HEADROOM) / MIN_HEADROOM * MIN_HEADROOM;
-        // What is read ahead takes memory as it is stored or as it is decoded; one block is in use, another is being
-        // decoded, and the next range is read meanwhile.
+        // What is read ahead takes memory as it is stored and as it is decoded, and so may what is read of the next
+        // range. Blocks that were read together are held until the last of them is decoded.
         let behind_headroom = per_input.saturating_sub(headroom * (REQUESTS + 1));
-        let affordable = behind_headroom / (3 * REQUESTS + 1) * REQUESTS;
+        let affordable = behind_headroom / (4 * REQUESTS) * REQUESTS;
         let wanted = demands.readahead_bytes.unwrap_or(DEFAULT_READAHEAD);
         let readahead = wanted.min(affordable);
         let block_len = (readahead / REQUESTS).clamp(input_unit, MAX_BLOCK_LEN.max(input_unit));

@@ -219,12 +219,7 @@ impl PathMerge<'_> {
     }
 
     /// Reconciles the current cells of these parts, which have one path, and moves them on.
-    fn take(
-        &mut self,
-        equal: &[u32],
-        wins: impl Fn((&Cell, &[u8]), (&Cell, &[u8])) -> bool,
-        out: &mut Vec<Cell>,
-    ) {
+    fn take(&mut self, equal: &[u32], in_visit_order: bool, out: &mut Vec<Cell>) {
         let mut merged: Option<Cell> = None;
         for &number in equal {
             let Some(&cell) = self.cell(number) else {
@@ -238,8 +233,15 @@ impl PathMerge<'_> {
             }
             let bytes = |cell: &Cell| row_bytes(self.versions, cell.version);
             merged = Some(match merged {
-                Some(best) if wins((&best, bytes(&best)), (&cell, bytes(&cell))) => best,
-                _ => cell,
+                Some(best) => {
+                    let (first, next) = ((&best, bytes(&best)), (&cell, bytes(&cell)));
+                    let stays = match in_visit_order {
+                        true => first_wins(first, next),
+                        false => left_wins(first, next),
+                    };
+                    if stays { best } else { cell }
+                }
+                None => cell,
             });
         }
         out.extend(merged);
@@ -266,7 +268,7 @@ impl PathMerge<'_> {
             if equal.is_empty() {
                 return;
             }
-            self.take(equal, |a, b| left_wins(a, b), out);
+            self.take(equal, false, out);
         }
     }
 
@@ -285,7 +287,7 @@ impl PathMerge<'_> {
             if order.visited.is_empty() {
                 return;
             }
-            self.take(&order.visited, |a, b| first_wins(a, b), out);
+            self.take(&order.visited, true, out);
             order
                 .cells
                 .advance(|part| self.cell(part).is_some(), |a, b| self.compare(a, b));
