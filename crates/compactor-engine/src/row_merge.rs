@@ -10,7 +10,7 @@
 //! 5. Simple columns: of the cells not covered the newest is in the place of its column
 //!    ([`MergedRow`]), into which each version is read once from its start to its end.
 //! 6. Complex columns and counters: their cells are collected first, then those of one path reconciled
-//!    ([`column_parts`]).
+//!    (`column_parts.rs`).
 //! 7. What SSTables beside the merge shadow goes ([`row_shadow`](crate::row_shadow)).
 //! 8. Purging, item by item; a row with nothing left is not written.
 //!
