@@ -327,10 +327,12 @@ impl DecodeAhead for Shared {
         let mut slots = self.lock();
         slots.offered = None;
         let next_out = slots.next_out;
-        let mut places = (next_out..).zip(&mut slots.slots);
-        let Some((index, slot)) = places.find(|(_, slot)| matches!(slot, Slot::Stored(_))) else {
+        // There are none when the reader is gone.
+        let mut places = (0u64..).zip(&mut slots.slots);
+        let Some((place, slot)) = places.find(|(_, slot)| matches!(slot, Slot::Stored(_))) else {
             return;
         };
+        let index = next_out + place;
         let Slot::Stored(extent) = std::mem::replace(slot, Slot::Decoding) else {
             return;
         };
