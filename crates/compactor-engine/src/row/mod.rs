@@ -1,0 +1,15 @@
+//! Many versions of a row become one: reconciled, shadowed, purged.
+//!
+//! Nothing here knows of files, or of the order of rows and partitions.
+
+pub(crate) mod counter_merge;
+pub(crate) mod dropped_columns;
+pub(crate) mod purge;
+pub(crate) mod reconcile;
+pub(crate) mod row_merge;
+pub(crate) mod row_shadow;
+pub(crate) mod source_heap;
+
+pub use dropped_columns::DropTimes;
+pub use purge::{PurgeLimit, PurgeLimits};
+pub use row_merge::MergedRow;
