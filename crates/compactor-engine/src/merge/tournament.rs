@@ -25,18 +25,17 @@ pub struct Tournament {
     width: usize,
     /// Node 1 is the final; the children of node `i` are `2i` and `2i + 1`.
     matches: Vec<Match>,
-    /// Whether each contestant still takes part.
-    is_in: Vec<bool>,
+    /// Contestants.
+    len: usize,
     /// Reused list: nodes to play.
     nodes: Vec<usize>,
 }
 
 impl Tournament {
-    /// Sets up contestants `0..len`, all taking part, and plays every match.
+    /// Sets up contestants `0..len` and plays every match.
     pub fn start(&mut self, len: usize, mut compare: impl FnMut(u32, u32) -> Ordering) {
         self.width = len.next_power_of_two().max(1);
-        self.is_in.clear();
-        self.is_in.resize(len, true);
+        self.len = len;
         self.matches.clear();
         self.matches.resize(
             self.width,
@@ -48,11 +47,6 @@ impl Tournament {
         for node in (1..self.width).rev() {
             self.play(node, &mut compare);
         }
-    }
-
-    /// Takes a contestant out; takes effect at its next [`Tournament::replay`].
-    pub fn withdraw(&mut self, contestant: u32) {
-        self.is_in[contestant as usize] = false;
     }
 
     /// Plays the matches of these contestants, in ascending number, again, after their positions
@@ -106,12 +100,12 @@ impl Tournament {
         (winner != NONE).then_some(winner)
     }
 
-    /// Appends the least contestants, all equal to one another, in ascending number; nothing when
-    /// all have withdrawn.
+    /// Appends the least contestants, all equal to one another, in ascending number; nothing where there
+    /// are none.
     #[inline]
     pub fn winners(&self, out: &mut Vec<u32>) {
         if self.width == 1 {
-            if self.is_in.first() == Some(&true) {
+            if self.len > 0 {
                 out.push(0);
             }
             return;
@@ -137,11 +131,7 @@ impl Tournament {
             return self.matches[node].winner;
         }
         let leaf = node - self.width;
-        if self.is_in.get(leaf) == Some(&true) {
-            leaf as u32
-        } else {
-            NONE
-        }
+        if leaf < self.len { leaf as u32 } else { NONE }
     }
 
     #[inline]
@@ -151,11 +141,6 @@ impl Tournament {
         self.matches[node] = if right == NONE {
             Match {
                 winner: left,
-                is_tie: false,
-            }
-        } else if left == NONE {
-            Match {
-                winner: right,
                 is_tie: false,
             }
         } else {
@@ -203,40 +188,32 @@ mod tests {
     fn merge(inputs: &[Vec<u32>]) -> Vec<(u32, Vec<u32>)> {
         let mut at = vec![0usize; inputs.len()];
         let mut tree = Tournament::default();
+        // Those at their end come last.
+        let value = |at: &[usize], i: u32| inputs[i as usize].get(at[i as usize]).copied();
         let order = |at: &[usize], a: u32, b: u32| {
-            inputs[a as usize][at[a as usize]].cmp(&inputs[b as usize][at[b as usize]])
+            let key = |i| value(at, i).map_or((true, 0), |value| (false, value));
+            key(a).cmp(&key(b))
         };
-        // Empty inputs never enter: the tree compares only contestants with a position.
-        let with_data: Vec<usize> = (0..inputs.len())
-            .filter(|i| !inputs[*i].is_empty())
-            .collect();
-        if with_data.len() < inputs.len() {
-            let rest: Vec<Vec<u32>> = with_data.iter().map(|i| inputs[*i].clone()).collect();
-            return merge(&rest)
-                .into_iter()
-                .map(|(v, g)| (v, g.iter().map(|i| with_data[*i as usize] as u32).collect()))
-                .collect();
-        }
         tree.start(inputs.len(), |a, b| order(&at, a, b));
         let mut out = Vec::new();
         loop {
             let mut group = Vec::new();
             tree.winners(&mut group);
             let Some(first) = group.first() else { break };
+            let Some(least) = value(&at, *first) else {
+                break;
+            };
             let is_alone = group.len() == 1;
             assert_eq!(tree.only_winner(), is_alone.then_some(*first));
             if is_alone {
-                let value = |i: u32| inputs[i as usize].get(at[i as usize]);
+                let value = |i: u32| value(&at, i);
                 let others = (0..inputs.len() as u32).filter(|i| i != first);
                 let least = others.filter_map(value).min();
                 assert_eq!(tree.rivals(*first).filter_map(value).min(), least);
             }
-            out.push((inputs[*first as usize][at[*first as usize]], group.clone()));
+            out.push((least, group.clone()));
             for &member in &group {
                 at[member as usize] += 1;
-                if at[member as usize] == inputs[member as usize].len() {
-                    tree.withdraw(member);
-                }
             }
             let mut matches = 0;
             let play = |a, b| {
