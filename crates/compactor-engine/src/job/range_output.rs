@@ -21,8 +21,9 @@ use compactor_sstable::types::CqlType;
 use crate::error::Result;
 use crate::job::range_run::{RangeEnd, RangeMerge};
 use crate::read::cursor::DataTrace;
+use crate::write::format_index::IndexSettings;
 use crate::write::partition_writer::BlockOutput;
-use crate::write::sstable_index::{IndexSettings, IndexedPartition, SstableIndex};
+use crate::write::sstable_index::{IndexedPartition, SstableIndex};
 
 /// Bytes of what a trace is told that are handed over at once.
 const BATCH_BYTES: usize = 32 << 10;

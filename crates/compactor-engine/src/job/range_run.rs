@@ -34,9 +34,10 @@ use crate::read::cursor::{Cursor, DataTrace, PlacesHash, RowCounts};
 use crate::read::decode::DecodedBlocks;
 use crate::read::workers::WorkerQueue;
 use crate::row::dropped_columns::DropTimes;
+use crate::write::format_index::IndexSettings;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::{BlockOutput, PartitionWriter};
-use crate::write::sstable_index::{IndexSettings, SstableIndex};
+use crate::write::sstable_index::SstableIndex;
 use crate::write::sstable_writer::SstableSettings;
 
 /// An input, and what the merge makes of it.

@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::job::range_output::{IndexPart, RangeBlock, TraceBatch};
 use crate::job::range_run::{RangeEnd, RangeMerge, RangeStatistics, Whole};
 use crate::read::cursor::DataTrace;
+use crate::write::format_index::FormatIndex;
 use crate::write::outputs::Outputs;
-use crate::write::sstable_index::FormatIndex;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};
 
 /// The outputs of a merge, and what has been told of its inputs.

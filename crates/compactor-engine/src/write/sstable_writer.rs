@@ -21,9 +21,9 @@ use crate::input::header_union::layout_of;
 use crate::publish::staging::{Staging, publish_all};
 use crate::read::workers::WorkerQueue;
 use crate::write::data_output::DataOutput;
+use crate::write::format_index::{FormatIndex, IndexSettings};
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::PartitionWriter;
-use crate::write::sstable_index::{FormatIndex, IndexSettings};
 
 /// A writer of partitions that leads to files.
 pub type FilePartitionWriter = PartitionWriter<DataOutput, FormatIndex>;
