@@ -7,7 +7,7 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 
 use crate::error::Result;
 use crate::row::purge::Purger;
-use crate::row::row_merge::PurgeCounts;
+use crate::row::purge_counts::PurgeCounts;
 use crate::write::partition_writer::{BlockOutput, PartitionWriter};
 use crate::write::sstable_index::SstableIndex;
 

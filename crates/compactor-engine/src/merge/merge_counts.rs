@@ -1,6 +1,6 @@
 //! What a merge counts.
 
-use crate::row::row_merge::PurgeCounts;
+use crate::row::purge_counts::PurgeCounts;
 
 /// What a merge counted.
 #[derive(Clone, Debug, Default)]

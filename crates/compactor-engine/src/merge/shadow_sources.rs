@@ -24,8 +24,10 @@ use crate::read::cursor::Cursor;
 use crate::read::window::BlockSource;
 use crate::row::dropped_columns::{DropTimes, GoneColumns};
 use crate::row::purge::{PurgeLimit, Purger};
-use crate::row::row_merge::{PurgeCounts, RowContext, RowMerger, Version, VersionError};
+use crate::row::purge_counts::PurgeCounts;
+use crate::row::row_merge::{RowContext, RowMerger};
 use crate::row::row_shadow::{RowAbove, RowShadow};
+use crate::row::row_version::{Version, VersionError};
 
 /// Keeps everything as it was written: what shadows is not judged.
 const KEEP: Purger = Purger {

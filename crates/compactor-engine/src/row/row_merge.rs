@@ -20,53 +20,26 @@
 
 use std::sync::Arc;
 
-use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::columns::ColumnSet;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::data::layout::{ColumnLayout, Layout};
-use compactor_sstable::data::row::{CellSink, RowRef, RowStart};
+use compactor_sstable::data::row::{CellSink, RowStart};
 use compactor_sstable::data::row_fault::RowFault;
 
 use crate::row::dropped_columns::{ColumnDrop, DropTimes};
+use crate::row::merged_row::MergedRow;
 use crate::row::purge::Purger;
+use crate::row::purge_counts::PurgeCounts;
 use crate::row::reconcile::left_wins;
 use crate::row::row_shadow::RowShadow;
+use crate::row::row_version::{Version, VersionError, row_bytes};
 
 mod column_parts;
-mod merged_row;
-mod purge_counts;
 mod visits;
 
 use column_parts::ColumnParts;
-pub use merged_row::{ComplexColumn, MergedRow};
-pub use purge_counts::PurgeCounts;
 pub use visits::Visits;
-
-/// One version of a row.
-#[derive(Clone, Copy, Debug)]
-pub struct Version<'a> {
-    /// The row.
-    pub row: RowRef<'a>,
-    /// Index of each of its columns in the output header.
-    pub map: &'a [u32],
-}
-
-/// The bytes of a version's row, from its first one on.
-#[inline(always)]
-pub(crate) fn row_bytes<'a>(versions: &[Version<'a>], number: u32) -> &'a [u8] {
-    let version = versions.get(number as usize);
-    version.map_or(&[], |version| version.row.bytes)
-}
-
-/// What was wrong with which of the versions.
-#[derive(Debug)]
-pub struct VersionError {
-    /// Number of the version.
-    pub number: usize,
-    /// Offsets relative to that version's row.
-    pub error: FormatError,
-}
 
 /// What the versions of a row meet at their clustering.
 #[derive(Clone, Copy, Debug)]

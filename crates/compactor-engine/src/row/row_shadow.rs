@@ -10,8 +10,9 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::ColumnLayout;
 
 use crate::row::counter_merge::{Contexts, MADE};
+use crate::row::merged_row::{ComplexColumn, MergedRow};
 use crate::row::reconcile::{CellInRow, first_wins};
-use crate::row::row_merge::{ComplexColumn, MergedRow, Version, row_bytes};
+use crate::row::row_version::{Version, row_bytes};
 
 /// What lies over a row.
 #[derive(Clone, Copy, Debug)]

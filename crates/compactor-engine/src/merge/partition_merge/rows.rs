@@ -9,8 +9,9 @@ use crate::merge::merge_input::MergeInput;
 use crate::merge::newest_plain::newest_plain;
 use crate::merge::shadow_sources::ShadowSources;
 use crate::read::window::BlockSource;
-use crate::row::row_merge::{RowContext, Version, VersionError, Visits, row_bytes};
+use crate::row::row_merge::{RowContext, Visits};
 use crate::row::row_shadow::RowShadow;
+use crate::row::row_version::{Version, VersionError, row_bytes};
 use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::SstableIndex;
 

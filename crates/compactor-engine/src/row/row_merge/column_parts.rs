@@ -10,10 +10,10 @@ use compactor_sstable::data::cell::Cell;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::ColumnLayout;
 
-use super::merged_row::{ComplexColumn, MergedRow};
 use super::visits::{VisitOrder, Visits};
-use super::{Version, VersionError, row_bytes};
+use crate::row::merged_row::{ComplexColumn, MergedRow};
 use crate::row::reconcile::{first_wins, left_wins};
+use crate::row::row_version::{Version, VersionError, row_bytes};
 
 /// Parts of a row's columns. Reused.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 //!
 //! Source: `Row.Merger`, `ColumnDataReducer`, `CellReducer`, `Cells.reconcile`.
 
-use super::merged_row::ComplexColumn;
+use crate::row::merged_row::ComplexColumn;
 use crate::row::source_heap::SourceHeap;
 
 /// Where the inputs with a version of a row are among those of the partition, as Cassandra visits them.

@@ -11,8 +11,8 @@ use compactor_sstable::statistics::MetadataCollector;
 use super::{BlockOutput, Name, PartitionWriter};
 use crate::error::Result;
 use crate::row::counter_merge::MADE;
+use crate::row::merged_row::MergedRow;
 use crate::row::purge::{Purged, Purger};
-use crate::row::row_merge::MergedRow;
 use crate::write::sstable_index::SstableIndex;
 
 impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {

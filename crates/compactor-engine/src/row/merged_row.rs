@@ -4,9 +4,9 @@ use compactor_sstable::data::cell::{Cell, Liveness, NO_TTL, Span};
 use compactor_sstable::data::columns::ColumnSet;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 
-use super::PurgeCounts;
 use crate::row::counter_merge::Contexts;
 use crate::row::purge::{Purged, Purger};
+use crate::row::purge_counts::PurgeCounts;
 
 /// A row as it will be written. Paths and values of its cells are in the rows of its versions, or among the
 /// contexts that merges of counters made.
