@@ -9,6 +9,7 @@ pub(crate) mod key_range;
 pub(crate) mod range_input;
 pub(crate) mod range_places;
 pub(crate) mod repair_group;
+pub(crate) mod sample;
 pub(crate) mod scan;
 pub(crate) mod scanner_order;
 pub(crate) mod sstable;

@@ -18,23 +18,13 @@ use crossbeam_channel::{Receiver, bounded};
 
 use crate::error::{Error, Result};
 use crate::input::index_heads::IndexHeads;
+use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
 use crate::input::trie_places::TriePlaces;
 
 /// Bytes of `Index.db` that are read at a time: for one place, and for all of them.
 const SEEK_STEP: usize = 32 << 10;
 const SCAN_STEP: usize = 256 << 10;
-
-/// A partition that an index was asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sample {
-    /// Where it stands in the ring.
-    pub(crate) at: Position,
-    /// Uncompressed bytes before it, roughly.
-    pub(crate) data_before: u64,
-    /// Its entry in `Index.db`.
-    index_offset: u64,
-}
 
 /// The places of one input.
 #[derive(Debug)]
@@ -158,17 +148,6 @@ impl RangePlaces {
         match self {
             RangePlaces::Big(places) => places.first_from(border),
             RangePlaces::Bti(places) => places.first_from(border, key_at),
-        }
-    }
-}
-
-impl Sample {
-    /// A sample of a trie, which is known where it is in the data.
-    pub(crate) fn of_trie(at: Position, data_before: u64) -> Sample {
-        Sample {
-            at,
-            data_before,
-            index_offset: 0,
         }
     }
 }

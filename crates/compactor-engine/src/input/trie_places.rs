@@ -13,7 +13,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{Partitioner, Position};
 
 use crate::error::{Error, Result};
-use crate::input::range_places::Sample;
+use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
 
 /// The places of an input with Murmur3Partitioner.

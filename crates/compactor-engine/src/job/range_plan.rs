@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use compactor_sstable::partitioner::Position;
 
 use crate::error::Result;
-use crate::input::range_places::{RangePlaces, Sample};
+use crate::input::range_places::RangePlaces;
+use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
 use crate::job::budget::Budget;
 use crate::job::merge_job::MergeJob;
