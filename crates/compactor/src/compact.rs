@@ -154,8 +154,8 @@ impl Compaction {
             let report = self.table.report(&self.request.plan, started.elapsed());
             return Ok(Compacted { report, error });
         }
-        let work = Arc::new(Staging::create(&claim)?);
-        let inside = OutputClaim::inside(&work);
+        let work = Staging::create(&claim)?;
+        let inside = work.as_output_directory();
         let mut next = self.first_id()?;
         let known = match &self.request.merges.scope {
             Scope::Overlapping(known) => known.clone(),

@@ -5,27 +5,24 @@
 //! would bring them back to whoever loads the directory. So a directory that holds SSTables is refused, or
 //! they are replaced as a whole.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use compactor_io::{Ownership, is_root, sync_directory};
 use compactor_sstable::Component;
-use compactor_sstable::descriptor::{Descriptor, NameError, TableDirectory};
+use compactor_sstable::descriptor::{Descriptor, NameError};
 
 use crate::error::{Error, Result};
-use crate::publish::publication::{refuse_unfinished, undo_unfinished};
+use crate::publish::directory_lock::{is_still, lock_directory};
+use crate::publish::left_behind::clean_up;
+use crate::publish::node_directory::refuse_directory_of_node;
+use crate::publish::publication::refuse_unfinished;
 use crate::publish::replaceable::Replaceable;
-use crate::publish::replacement::{Replacement, finish_replacements};
-use crate::publish::run_directory::{Found, RunDirectory, find_in};
-use crate::publish::staging::{Staging, remove_orphans};
-
-/// File beside the outputs of a run that records what it read and wrote.
-pub const RUN_RECORD: &str = "compactor-run.json";
+use crate::publish::replacement::Replacement;
+use crate::publish::run_directory::RunDirectory;
 
 /// What is to become of SSTables that the output directory holds already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,10 +43,8 @@ pub struct OutputClaim {
     target: PathBuf,
     /// Where stagings are made.
     work: PathBuf,
-    /// Its lock tells other runs that this one is at work. `None` inside a staging directory.
+    /// Its lock tells other runs that this one is at work. `None` where another run's protects the directory.
     run: Option<RunDirectory>,
-    /// The staging directory that this is, if it is one.
-    _outer: Option<Arc<Staging>>,
     replacement: Option<Replacement>,
     /// Directories that did not exist, the innermost first; removed on drop if nothing is in them.
     made: Vec<PathBuf>,
@@ -95,7 +90,7 @@ impl OutputClaim {
         like: Option<&Path>,
         replaceable: Replaceable<'_>,
     ) -> Result<Arc<OutputClaim>> {
-        refuse_directory_of_node(directory, existing)?;
+        refuse_directory_of_node(directory, existing == ExistingOutput::Keep)?;
         let made = missing_directories(directory);
         let result = claim(directory, existing, replaceable);
         if result.is_err() {
@@ -111,7 +106,6 @@ impl OutputClaim {
             target,
             work,
             run: Some(run),
-            _outer: None,
             replacement,
             made,
             stays: AtomicBool::new(false),
@@ -126,14 +120,13 @@ impl OutputClaim {
         Ok(Arc::new(claim))
     }
 
-    /// A staging directory as an output directory: the lock of its run protects it.
-    pub fn inside(outer: &Arc<Staging>) -> Arc<OutputClaim> {
-        let directory = outer.directory().to_owned();
+    /// This directory as an output directory, which somebody else keeps other runs out of for as long as this
+    /// lives.
+    pub(crate) fn of_protected(directory: PathBuf) -> Arc<OutputClaim> {
         Arc::new(OutputClaim {
             target: directory.clone(),
             work: directory,
             run: None,
-            _outer: Some(Arc::clone(outer)),
             replacement: None,
             made: Vec::new(),
             stays: AtomicBool::new(false),
@@ -159,7 +152,7 @@ impl OutputClaim {
         existing: ExistingOutput,
         replaceable: Replaceable<'_>,
     ) -> Result<()> {
-        refuse_directory_of_node(directory, existing)?;
+        refuse_directory_of_node(directory, existing == ExistingOutput::Keep)?;
         match directory.is_dir() {
             false => Ok(()),
             true => refuse_existing(directory, existing, replaceable),
@@ -339,42 +332,6 @@ fn claim_existing(
     Ok(Some((run, replacement)))
 }
 
-/// Removes what killed runs left in the directory, and refuses one where a run is at work.
-fn clean_up(directory: &Path) -> Result<()> {
-    for found in find_in(directory, |_| true)? {
-        match found {
-            Found::AtWork(path) => {
-                return Err(Error::Refused(format!(
-                    "another run is writing into {} ({}): wait until it has ended, or choose another \
-                     directory",
-                    directory.display(),
-                    path.display()
-                )));
-            }
-            Found::Left(left) => {
-                for part in parts(left.path())? {
-                    undo_unfinished(&part, directory)?;
-                    remove_orphans(directory, &part)?;
-                }
-                left.remove()?;
-            }
-        }
-    }
-    finish_replacements(directory)
-}
-
-/// A run's directory and the staging directories in it.
-fn parts(run: &Path) -> Result<Vec<PathBuf>> {
-    let mut parts = vec![run.to_owned()];
-    for entry in compactor_io::read_dir(run).map_err(Error::file("list", run))? {
-        let entry = entry.map_err(Error::file("list", run))?;
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            parts.push(entry.path());
-        }
-    }
-    Ok(parts)
-}
-
 fn refuse_existing(
     directory: &Path,
     existing: ExistingOutput,
@@ -432,69 +389,6 @@ fn is_data(path: &Path) -> bool {
     }
 }
 
-/// Refuses a directory that is a node's by its name, whether there is anything in it yet: a table's own, its
-/// secondary indexes', and those of snapshots and backups, which a node lists, restores and clears. And a
-/// directory `TABLE` beside `TABLE-<id>` is what a node reads *instead* of that (`Directories`).
-fn refuse_directory_of_node(directory: &Path, existing: ExistingOutput) -> Result<()> {
-    let named = std::path::absolute(directory).map_err(Error::file("look up", directory))?;
-    let own = directory.canonicalize().unwrap_or(named);
-    for below in below_table_directories(&own) {
-        let is_named = |name: &str| below.starts_with(name);
-        if is_named("snapshots") || is_named("backups") {
-            return Err(Error::Refused(format!(
-                "{} is for a node's own snapshots and backups: choose another directory",
-                directory.display()
-            )));
-        }
-        let name = below.to_string_lossy();
-        let is_own = name.is_empty() || name.starts_with('.') && !name.contains('/');
-        // Who generates a table makes such a directory.
-        if is_own && existing != ExistingOutput::Keep {
-            return Err(Error::Refused(format!(
-                "{} has the name of a node's own directory (TABLE-ID), and a node would load what is written \
-                 there while it is incomplete, or together with other SSTables. Choose another directory, and \
-                 bring the output in with `compactor swap` or `nodetool import`",
-                directory.display()
-            )));
-        }
-    }
-    let Some(table) = TableDirectory::parse(&own) else {
-        return Ok(());
-    };
-    let Some(parent) = own.parent().filter(|_| table.table_id.is_none()) else {
-        return Ok(());
-    };
-    let of_node = compactor_io::read_dir(parent)
-        .into_iter()
-        .flatten()
-        .flatten();
-    let of_node = of_node.map(|entry| entry.path()).find(|path| {
-        TableDirectory::parse(path)
-            .is_some_and(|other| other.table_id.is_some() && other.table == table.table)
-    });
-    match of_node {
-        None => Ok(()),
-        Some(of_node) => Err(Error::Refused(format!(
-            "{} is next to {}: a node that has these in its data directory reads the one without an id \
-             instead of its own. Choose another directory",
-            directory.display(),
-            of_node.display()
-        ))),
-    }
-}
-
-/// The path to this directory from each that is named `TABLE-<id>` and contains it, or is it.
-fn below_table_directories(directory: &Path) -> impl Iterator<Item = &Path> {
-    let is_table = |path: &&Path| {
-        // Whatever the name of the directory above, which need not be a keyspace's.
-        let name = path.file_name().map(|name| Path::new("ks").join(name));
-        name.and_then(|name| TableDirectory::parse(&name))
-            .is_some_and(|table| table.table_id.is_some())
-    };
-    let tables = directory.ancestors().filter(is_table);
-    tables.filter_map(|table| directory.strip_prefix(table).ok())
-}
-
 /// The directory and those above it that do not exist, the innermost first.
 fn missing_directories(directory: &Path) -> Vec<PathBuf> {
     directory
@@ -514,50 +408,10 @@ fn remove_empty(directories: &[PathBuf]) {
     }
 }
 
-/// Waits until no other run claims or cleans up this directory, which none does for long. The lock goes
-/// with the file, or with the process. `None` if the directory has been removed or exchanged meanwhile.
-///
-/// # Errors
-/// A directory that cannot be opened, or that another program keeps locked.
-pub fn lock_directory(directory: &Path) -> Result<Option<File>> {
-    const PATIENCE: Duration = Duration::from_secs(30);
-    let file = match File::open(directory) {
-        Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::file("open directory", directory)(e)),
-    };
-    let started = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => break,
-            Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::InvalidInput(format!(
-                    "{}: another program has locked this directory (flock). End it, or choose another \
-                     directory",
-                    directory.display()
-                )));
-            }
-            Err(TryLockError::Error(e)) => return Err(Error::file("lock directory", directory)(e)),
-        }
-    }
-    Ok(is_still(directory, &file)?.then_some(file))
-}
-
-/// Whether the directory of this name is the one that was opened.
-fn is_still(directory: &Path, opened: &File) -> Result<bool> {
-    let own = opened
-        .metadata()
-        .map_err(Error::file("look up", directory))?;
-    let named = fs::metadata(directory);
-    Ok(named.is_ok_and(|named| (named.dev(), named.ino()) == (own.dev(), own.ino())))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::publish::staging::Staging;
 
     fn names(directory: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(directory)
@@ -711,7 +565,7 @@ mod tests {
             eprintln!("SKIPPED: only root gives files away");
             return;
         }
-        use std::os::unix::fs::{PermissionsExt, chown};
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
         let temp = tempfile::tempdir().unwrap();
         let input = temp.path().join("in/oa-1-big-Data.db");
         make(&temp.path().join("in"), &["oa-1-big-Data.db"]);

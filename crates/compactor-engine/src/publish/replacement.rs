@@ -23,8 +23,10 @@ use compactor_sstable::descriptor::{Descriptor, TableDirectory};
 use compactor_sstable::transaction_log;
 
 use crate::error::{Error, Result};
-use crate::publish::output_claim::RUN_RECORD;
 use crate::publish::run_directory::{Found, RunDirectory, find_in, has_only, is_of_run};
+
+/// File beside the outputs of a run that records what it read and wrote.
+pub const RUN_RECORD: &str = "compactor-run.json";
 
 /// Says what directory the new one is for.
 const NOTE: &str = "replaces";

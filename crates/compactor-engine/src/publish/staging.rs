@@ -20,7 +20,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -73,6 +72,11 @@ impl Staging {
     /// A failed file operation.
     pub(crate) fn inside(outer: &Staging) -> Result<Staging> {
         Staging::make(&outer.directory, outer.directory.clone(), None)
+    }
+
+    /// It as an output directory, which it must outlive: the lock of its run protects it.
+    pub fn as_output_directory(&self) -> Arc<OutputClaim> {
+        OutputClaim::of_protected(self.directory.clone())
     }
 
     fn make(inside: &Path, target: PathBuf, claim: Option<Arc<OutputClaim>>) -> Result<Staging> {
@@ -267,42 +271,6 @@ impl Drop for Staging {
         let _ = fs::remove_dir(&self.directory)
             .or_else(|_| compactor_io::remove_dir_all(&self.directory));
     }
-}
-
-/// A run that died while renaming left `Data.db` in its staging directory and other components
-/// beside the outputs: without their `Data.db` these are nothing.
-pub(crate) fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
-    let entries = match compactor_io::read_dir(staging) {
-        Ok(entries) => entries,
-        // Its own run was about to remove it.
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Error::file("list", staging)(e)),
-    };
-    for entry in entries {
-        let entry = entry.map_err(Error::file("list", staging))?;
-        let Ok(file) = Descriptor::parse(&entry.path()) else {
-            continue;
-        };
-        if file.component != Some(Component::Data) {
-            continue;
-        }
-        let mut descriptor = file.descriptor;
-        descriptor.directory = target.to_owned();
-        let data = descriptor.path(Component::Data);
-        // What cannot be looked up may be there.
-        if data.try_exists().map_err(Error::file("look up", &data))? {
-            continue;
-        }
-        for component in Component::ALL {
-            let path = descriptor.path(component);
-            match fs::remove_file(&path) {
-                Ok(()) => {}
-                Err(e) if e.kind() == ErrorKind::NotFound => {}
-                Err(e) => return Err(Error::file("remove orphan", path)(e)),
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
