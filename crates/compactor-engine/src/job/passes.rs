@@ -39,7 +39,7 @@ use crate::job::tombstone_option::TombstoneOption;
 use crate::merge::merge_counts::MergeCounts;
 use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
-use crate::read::cursor::DataTrace;
+use crate::read::data_trace::DataTrace;
 
 /// Descriptors that are left for everything but inputs: the output, components being checked, a ring
 /// for each I/O thread.

@@ -20,7 +20,7 @@ use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
 use crate::job::range_run::{RangeEnd, RangeMerge};
-use crate::read::cursor::DataTrace;
+use crate::read::data_trace::DataTrace;
 use crate::write::format_index::IndexSettings;
 use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::{IndexedPartition, SstableIndex};

@@ -11,7 +11,7 @@ use compactor_sstable::statistics::MetadataCollector;
 use crate::error::{Error, Result};
 use crate::job::range_output::{IndexPart, RangeBlock, TraceBatch};
 use crate::job::range_run::{RangeEnd, RangeMerge, RangeStatistics, Whole};
-use crate::read::cursor::DataTrace;
+use crate::read::data_trace::DataTrace;
 use crate::write::format_index::FormatIndex;
 use crate::write::outputs::Outputs;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};

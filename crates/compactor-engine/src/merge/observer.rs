@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
-use crate::read::cursor::{DataTrace, PlacesHash, RowCounts};
+use crate::read::cursor::RowCounts;
+use crate::read::data_trace::DataTrace;
+use crate::read::places_hash::PlacesHash;
 
 /// Watches a merge, and may stop it.
 pub trait Observer {

@@ -25,7 +25,8 @@ use compactor_sstable::data::unfiltered::{
 use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
 
 use crate::error::{Error, Result};
-pub use crate::read::places_hash::PlacesHash;
+use crate::read::data_trace::DataTrace;
+use crate::read::places_hash::PlacesHash;
 use crate::read::window::{BlockSource, Window};
 
 mod checks;
@@ -35,8 +36,6 @@ mod trace;
 
 use found_rows::{FoundRow, FoundRows, Wanted};
 use previous::PreviousClustering;
-
-pub use trace::DataTrace;
 
 /// What the cursor stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -412,6 +411,14 @@ impl<S: BlockSource> Cursor<S> {
             Some(first) if first & flags::END_OF_PARTITION != 0 => self.stand_on_end(),
             _ => self.stand_on_next(),
         }
+    }
+
+    /// Keeps the clustering of the current unfiltered, which ends there, before the cursor moves on.
+    #[inline(always)]
+    fn remember(&mut self, kind: Kind, end: usize) {
+        let bytes = self.window.bytes();
+        self.previous
+            .keep(kind, self.order_prefix, &mut self.spans, bytes, end);
     }
 
     /// Stands on the row that comes next. False if there is none, or it is not whole in the window.

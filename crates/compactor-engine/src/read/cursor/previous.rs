@@ -2,9 +2,6 @@
 
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
 
-use super::Cursor;
-use crate::read::window::BlockSource;
-
 /// The clustering before the current one, to check that they ascend.
 #[derive(Debug, Default)]
 pub(super) struct PreviousClustering {
@@ -26,23 +23,26 @@ impl PreviousClustering {
             spans: &self.spans,
         }
     }
-}
 
-impl<S: BlockSource> Cursor<S> {
-    /// Keeps the clustering of the current unfiltered, which ends there, before the cursor moves on.
+    /// Keeps the clustering of an unfiltered, whose `bytes` it ends in there. Gives its own spans in exchange.
     #[inline(always)]
-    pub(super) fn remember(&mut self, kind: Kind, end: usize) {
-        let previous = &mut self.previous;
-        previous.kind = Some(kind);
-        previous.order_prefix = self.order_prefix;
-        std::mem::swap(&mut previous.spans, &mut self.spans);
+    pub(super) fn keep(
+        &mut self,
+        kind: Kind,
+        order_prefix: Option<u64>,
+        spans: &mut Vec<ValueSpan>,
+        bytes: &[u8],
+        end: usize,
+    ) {
+        self.kind = Some(kind);
+        self.order_prefix = order_prefix;
+        std::mem::swap(&mut self.spans, spans);
         // Spans are relative to the unfiltered, so the few bytes before its clustering are kept too.
-        previous.bytes.clear();
-        let bytes = self.window.bytes();
+        self.bytes.clear();
         match bytes.first_chunk::<SHORT_CLUSTERING>() {
             // A copy of constant length is a few instructions.
-            Some(first) if end <= SHORT_CLUSTERING => previous.bytes.extend_from_slice(first),
-            _ => previous.bytes.extend_from_slice(&bytes[..end]),
+            Some(first) if end <= SHORT_CLUSTERING => self.bytes.extend_from_slice(first),
+            _ => self.bytes.extend_from_slice(&bytes[..end]),
         }
     }
 }
