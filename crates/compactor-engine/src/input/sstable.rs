@@ -250,6 +250,11 @@ impl InputSstable {
         self.encoding.data_len()
     }
 
+    /// Uncompressed bytes that it is decoded by at least.
+    pub(crate) fn block_unit(&self) -> usize {
+        self.encoding.unit() as usize
+    }
+
     /// Length of all components.
     pub fn disk_len(&self) -> u64 {
         self.components.iter().map(|(_, len)| len).sum()

@@ -21,20 +21,16 @@ use crate::input::repair_group::RepairGroup;
 use crate::input::scanner_order::scanner_order;
 use crate::input::sstable::{InputSstable, WRITABLE};
 use crate::job::budget::{Budget, Demands};
-use crate::job::overlapping::{OverlappingSstable, Surroundings};
-use crate::job::passes::inputs_at_once;
-use crate::job::shadow_plan::{Provider, ShadowPlan, is_copy};
+use crate::job::input_limit::inputs_at_once;
+use crate::job::options::{MergeOptions, OutputCompression, Scope};
+use crate::job::overlapping::{OverlappingSstable, Provider, Surroundings};
+use crate::job::shadow_plan::{ShadowPlan, is_copy};
 use crate::job::tombstone_option::TombstoneOption;
 use crate::publish::inputs_at_open::InputsAtOpen;
 use crate::publish::output_id::{OutputIds, next_id};
-use crate::read::decode::Encoding;
 use crate::row::dropped_columns::DropTimes;
 use crate::write::sstable_index::default_column_index_size;
 use crate::write::sstable_writer::SstableSettings;
-
-mod options;
-
-pub use options::{MergeOptions, OutputCompression, Scope};
 
 /// Inputs opened and checked, everything decided, nothing written.
 #[derive(Debug)]
@@ -406,7 +402,7 @@ fn divide_memory(
     shadow: Option<&Arc<ShadowPlan>>,
     settings: &SstableSettings,
 ) -> Budget {
-    let units = inputs.iter().map(block_unit);
+    let units = inputs.iter().map(InputSstable::block_unit);
     let input_unit = units.clone().max().unwrap_or(0);
     let output_unit = settings.compression.as_ref().map_or(0, |c| c.chunk_len);
     let data_len = inputs.iter().map(InputSstable::data_len).sum();
@@ -423,15 +419,6 @@ fn divide_memory(
         all_units: units.map(|unit| unit as u64).sum(),
         max_output_len: options.max_sstable_size,
     })
-}
-
-/// Uncompressed bytes that an input is decoded by at least.
-pub(crate) fn block_unit(input: &InputSstable) -> usize {
-    match &*input.encoding {
-        Encoding::Compressed { info, .. } => info.params.chunk_len as usize,
-        Encoding::Plain { crc: Some(crc), .. } => crc.chunk_len as usize,
-        Encoding::Plain { crc: None, .. } => 4096,
-    }
 }
 
 fn refuse_duplicates(inputs: &[PathBuf]) -> Result<()> {

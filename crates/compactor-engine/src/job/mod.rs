@@ -2,8 +2,10 @@
 //! are too many inputs, and what is published.
 
 pub(crate) mod budget;
+pub(crate) mod input_limit;
 pub(crate) mod merge_job;
 pub(crate) mod merge_run;
+pub(crate) mod options;
 pub(crate) mod overlapping;
 pub(crate) mod passes;
 pub(crate) mod range_output;
@@ -15,8 +17,9 @@ pub(crate) mod tombstone_option;
 pub(crate) mod turns;
 
 pub use budget::{Budget, Demands};
-pub use merge_job::{MergeJob, MergeOptions, OutputCompression, Scope, decide_settings};
+pub use input_limit::free_files;
+pub use merge_job::{MergeJob, decide_settings};
 pub use merge_run::{MergeOutcome, StagedMerge, publish};
+pub use options::{MergeOptions, OutputCompression, Scope};
 pub use overlapping::{OverlappingSet, OverlappingSstable, Surroundings};
-pub use passes::free_files;
 pub use tombstone_option::TombstoneOption;

@@ -23,7 +23,6 @@ use crate::input::component_list::ForeignNames;
 use crate::input::header_union::{HeaderSource, union};
 use crate::input::key_range::KeyRange;
 use crate::input::sstable::{InputSstable, read_small};
-use crate::job::shadow_plan::Provider;
 use crate::row::purge::{PurgeLimit, PurgeLimits};
 
 /// What is known of the table beyond the inputs.
@@ -50,6 +49,13 @@ pub struct OverlappingSstable {
     data_len: u64,
     is_checked: AtomicBool,
     checking: Mutex<()>,
+}
+
+/// An SSTable that may be read beside a merge.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    pub(crate) keys: KeyRange,
+    pub(crate) sstable: InputSstable,
 }
 
 /// SSTables that were opened as overlapping. Merges of one table share them: each is opened once, and

@@ -23,34 +23,23 @@ use std::collections::{BinaryHeap, HashMap};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use compactor_io::{give_back_free_memory, open_files_limit};
+use compactor_io::give_back_free_memory;
 use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input::sstable::InputSstable;
-use crate::job::budget::Budget;
-use crate::job::merge_job::{MergeJob, MergeOptions, OutputCompression, Scope, block_unit};
+use crate::job::input_limit::INTERMEDIATE_CHUNK_LEN;
+use crate::job::merge_job::MergeJob;
 use crate::job::merge_run::{SerialTimes, StagedMerge};
+use crate::job::options::{MergeOptions, OutputCompression, Scope};
 use crate::job::overlapping::OverlappingSet;
-use crate::job::shadow_plan::ShadowPlan;
 use crate::job::tombstone_option::TombstoneOption;
 use crate::merge::merge_counts::MergeCounts;
 use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
 use crate::read::data_trace::DataTrace;
-
-/// Descriptors that are left for everything but inputs: the output, components being checked, a ring
-/// for each I/O thread.
-const RESERVED_FILES: u64 = 96;
-/// Descriptors that an input being read takes, at most: `Data.db`, and `Index.db` where it is held
-/// against the rows; the uring backend has two of each.
-const FILES_PER_INPUT: u64 = 4;
-/// Inputs that are read at a time however little there is.
-const LEAST_AT_ONCE: usize = 2;
-/// Uncompressed bytes per chunk of an intermediate SSTable.
-const CHUNK_LEN: u32 = 16 << 10;
 
 /// What the passes before the last have come to. What they wrote lives as long as this.
 #[derive(Debug, Default)]
@@ -93,39 +82,6 @@ impl Progress {
         let read = u128::from(self.read + read) * u128::from(self.whole);
         (read / u128::from(self.planned.max(1))) as u64
     }
-}
-
-/// How many inputs can be read at a time with so much memory, beside what shadows them.
-///
-/// # Errors
-/// What shadows them leaves no room.
-pub(crate) fn inputs_at_once(
-    buffer_bytes: usize,
-    options: &MergeOptions,
-    inputs: &[InputSstable],
-    shadow: Option<&ShadowPlan>,
-) -> Result<usize> {
-    let unit = inputs.iter().map(block_unit).max().unwrap_or(0);
-    // Intermediate ones are among them then.
-    let unit = unit.max(CHUNK_LEN as usize);
-    let unit = unit.max(shadow.map_or(0, ShadowPlan::block_unit));
-    let by_memory = Budget::inputs_per_pass(buffer_bytes, unit);
-    let files = options.open_files.unwrap_or_else(free_files);
-    let by_files = usize::try_from(files / FILES_PER_INPUT).unwrap_or(usize::MAX);
-    let sources = shadow.map_or(0, ShadowPlan::at_once);
-    let room = by_memory.min(by_files);
-    if sources > LEAST_AT_ONCE && sources + LEAST_AT_ONCE > room {
-        let (what, remedy) = match by_memory <= by_files {
-            true => ("memory", "give it more memory"),
-            false => ("the number of files that may be open", "raise that limit"),
-        };
-        return Err(Error::InvalidInput(format!(
-            "{sources} overlapping SSTables are to be read at a time for the tombstones they provide, and \
-             {what} is enough for {} beside the inputs: {remedy}, or merge without them",
-            room.saturating_sub(LEAST_AT_ONCE)
-        )));
-    }
-    Ok(room.saturating_sub(sources).max(LEAST_AT_ONCE))
 }
 
 impl MergeJob {
@@ -262,7 +218,10 @@ impl MergeJob {
             format: None,
             max_sstable_size: None,
             outputs: NonZeroUsize::MIN,
-            compression: OutputCompression::Params(CompressionParams::new(Codec::Lz4, CHUNK_LEN)),
+            compression: OutputCompression::Params(CompressionParams::new(
+                Codec::Lz4,
+                INTERMEDIATE_CHUNK_LEN,
+            )),
             bloom_filter_fp_chance: Some(1.0),
             ..self.options.clone()
         }
@@ -338,15 +297,6 @@ impl Observer for PassObserver<'_> {
     fn before_publish(&mut self, data_path: &Path) -> Result<()> {
         self.inner.before_publish(data_path)
     }
-}
-
-/// Descriptors that this process may still open for inputs.
-pub fn free_files() -> u64 {
-    let Some(limit) = open_files_limit().soft else {
-        return u64::MAX;
-    };
-    let taken = compactor_io::read_dir("/proc/self/fd").map_or(0, |list| list.count() as u64);
-    limit.saturating_sub(taken + RESERVED_FILES)
 }
 
 /// So many that afterwards just enough are left; all that can be merged if that is not enough.

@@ -11,8 +11,8 @@ use crate::input::range_places::RangePlaces;
 use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
 use crate::job::budget::Budget;
+use crate::job::input_limit::free_files;
 use crate::job::merge_job::MergeJob;
-use crate::job::passes::free_files;
 
 /// Descriptors that an input being read takes, at most: as otherwise, and `Index.db` for
 /// the places.

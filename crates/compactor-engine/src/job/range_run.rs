@@ -19,7 +19,7 @@ use compactor_sstable::statistics::MetadataCollector;
 use crate::error::{Error, Result};
 use crate::input::header_union::ColumnMap;
 use crate::input::range_input::{Part, RangeInput, Reading};
-use crate::job::merge_job::MergeOptions;
+use crate::job::options::MergeOptions;
 use crate::job::overlapping::Surroundings;
 use crate::job::range_output::{NoBlocks, NoIndex, Piece, RangeBlocks, RangeIndex, RangeTrace};
 use crate::job::range_plan::RangePlan;

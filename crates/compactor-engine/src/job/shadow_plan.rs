@@ -19,11 +19,12 @@ use crate::error::{Error, Result};
 use crate::input::header_union::{
     HeaderSource, check_schema, column_map, layout_of, types_of_schema, union,
 };
-use crate::input::key_range::{KeyRange, Place};
+use crate::input::key_range::Place;
 use crate::input::range_input::{Part, RangeInput, Reading};
 use crate::input::range_places::RangePlaces;
 use crate::input::sstable::{InputSstable, read_small};
-use crate::job::merge_job::{MergeOptions, block_unit};
+use crate::job::options::MergeOptions;
+use crate::job::overlapping::Provider;
 use crate::job::tombstone_option::TombstoneOption;
 use crate::merge::shadow_sources::{ShadowLayout, ShadowSources, SourceRange};
 use crate::read::decode::DecodedBlocks;
@@ -56,13 +57,6 @@ struct Opened {
     input: RangeInput,
     /// `None` where a merge is not cut.
     places: Option<RangePlaces>,
-}
-
-/// An SSTable that may be read beside a merge.
-#[derive(Debug)]
-pub(crate) struct Provider {
-    pub(crate) keys: KeyRange,
-    pub(crate) sstable: InputSstable,
 }
 
 impl ShadowPlan {
@@ -118,7 +112,7 @@ impl ShadowPlan {
 
     /// The most uncompressed bytes that one of them is decoded by at least.
     pub(crate) fn block_unit(&self) -> usize {
-        let units = self.sstables().map(block_unit);
+        let units = self.sstables().map(InputSstable::block_unit);
         units.max().unwrap_or(0)
     }
 

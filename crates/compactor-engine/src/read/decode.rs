@@ -53,7 +53,7 @@ impl Encoding {
     }
 
     /// Uncompressed bytes that are checked and decoded together.
-    fn unit(&self) -> u64 {
+    pub(crate) fn unit(&self) -> u64 {
         match self {
             Encoding::Compressed { info, .. } => u64::from(info.params.chunk_len),
             Encoding::Plain { crc: Some(crc), .. } => u64::from(crc.chunk_len),
