@@ -6,12 +6,11 @@ use compactor::NoObserver;
 use compactor_benches::memory::{MemoryBlocks, MemoryIndex};
 use compactor_benches::shape::{NOW_S, Shape};
 use compactor_benches::table::{Key, Rows, Table, Totals, keys_for, scan, writer};
-use compactor_engine::header_union::column_map;
-use compactor_engine::merge_input::MergeInput;
-use compactor_engine::overlapping::Surroundings;
-use compactor_engine::partition_merge::PartitionMerger;
-use compactor_engine::partition_writer::PartitionWriter;
-use compactor_engine::window::MemorySource;
+use compactor_engine::input::column_map;
+use compactor_engine::job::Surroundings;
+use compactor_engine::merge::{MergeInput, PartitionMerger};
+use compactor_engine::read::MemorySource;
+use compactor_engine::write::PartitionWriter;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 

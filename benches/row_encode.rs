@@ -3,7 +3,7 @@
 use compactor_benches::memory::MemoryBlocks;
 use compactor_benches::shape::Shape;
 use compactor_benches::table::{Key, Rows, keys_for, scan, writer};
-use compactor_engine::row_merge::MergedRow;
+use compactor_engine::row::MergedRow;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 

@@ -7,8 +7,8 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use compactor::cursor::RowRef;
 use compactor::io::{Io, IoOptions, ReadMode};
+use compactor::read::RowRef;
 use compactor::{Scan, catalog};
 use compactor_examples::{directory_on_disk, sample_table};
 

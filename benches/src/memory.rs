@@ -1,8 +1,7 @@
 //! Ends of the pipeline in memory.
 
 use compactor_engine::Result;
-use compactor_engine::partition_writer::BlockOutput;
-use compactor_engine::sstable_index::{IndexedPartition, SstableIndex};
+use compactor_engine::write::{BlockOutput, IndexedPartition, SstableIndex};
 use compactor_sstable::Version;
 use compactor_sstable::big::index_info::{DEFAULT_COLUMN_INDEX_SIZE, PromotedIndexBuilder};
 use compactor_sstable::data::clustering::Kind;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use compactor_engine::row_merge::MergedRow;
+use compactor_engine::row::MergedRow;
 use compactor_sstable::Version;
 use compactor_sstable::data::cell::{self, Liveness, Span};
 use compactor_sstable::data::clustering::ClusteringComparator;

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use compactor_engine::cursor::{Cursor, RowRef};
-use compactor_engine::partition_writer::PartitionWriter;
-use compactor_engine::window::{BlockSource, MemorySource};
+use compactor_engine::read::{BlockSource, Cursor, MemorySource, RowRef};
+use compactor_engine::write::PartitionWriter;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};

@@ -1,86 +1,29 @@
 //! Cursors, k-way merge, reconciliation, purging, pipeline and publication.
 //!
-//! [`merge_job::MergeJob`] is the whole of it: it opens inputs and decides what is to be done, and
-//! [`merge_run`] merges them and publishes an output.
-//! The way of the data:
+//! [`job::MergeJob`] is the whole of it: it opens inputs and decides what is to be done, merges them and
+//! publishes an output. The folders, each of which imports from those before it only:
 //!
-//! 1. [`decode`]: extents are read ahead, and their chunks decompressed by whoever needs them next, or ahead
-//!    of it by threads that wait for something else ([`workers`]);
-//! 2. [`window`] and [`cursor`]: contiguous bytes, and rows as views over them;
-//! 3. [`partition_merge`], [`row_merge`], [`reconcile`], [`purge`]: many versions become one;
-//!    [`shadow_sources`] and [`row_shadow`]: what SSTables beside the merge remove of it;
-//! 4. [`partition_writer`]: bytes, index entries and statistics;
-//! 5. what ranges of partitions come to is joined in their order, and in [`data_output`] its blocks are
-//!    compressed by any thread and written in order;
-//! 6. [`sstable_writer`], [`staging`]: the other components, and publication.
+//! 1. [`read`]: `Data.db` is read ahead, its chunks decompressed, and rows are views over the bytes;
+//! 2. [`input`]: what an SSTable's other components say of it, and where they allow to begin reading;
+//! 3. [`row`]: versions of a row become one: reconciled, shadowed, purged;
+//! 4. [`publish`]: the directory in which outputs are made, and how they appear under their names;
+//! 5. [`write`]: an SSTable: bytes, index entries, statistics, compressed blocks, the other components;
+//! 6. [`merge`]: partitions of many inputs become one, which is written;
+//! 7. [`job`]: what is decided before, ranges of partitions worked off by equal threads and joined in their
+//!    order, passes.
+//!
+//! The files of a folder are private to the engine; its `mod.rs` names what other crates may use.
 //!
 //! This crate prints nothing, parses no options and chooses no SSTables.
 #![forbid(unsafe_code)]
 
-pub mod big_index_output;
-pub mod bti_index_output;
-pub mod budget;
-pub mod component_list;
-mod contest;
-pub mod counter_merge;
-pub mod cursor;
-pub mod data_output;
-pub mod decode;
-pub mod dropped_columns;
-pub mod each_of_many;
-pub mod error;
-pub mod header_union;
-mod index_heads;
+mod error;
 pub mod input;
-pub mod inputs_at_open;
-pub mod key_estimate;
-pub mod key_range;
-mod marker;
-pub mod merge_counts;
-pub mod merge_input;
-pub mod merge_job;
-pub mod merge_run;
-mod newest_plain;
-pub mod observer;
-pub mod output_blocks;
-pub mod output_claim;
-pub mod output_id;
-mod outputs;
-pub mod overlapping;
-pub mod partition_merge;
-pub mod partition_writer;
-pub mod passes;
-mod places_hash;
-pub mod publication;
-pub mod purge;
-mod range_input;
-mod range_output;
-mod range_places;
-mod range_plan;
-mod range_run;
-pub mod rate_limiter;
-pub mod reconcile;
-pub mod repair_group;
-pub mod replaceable;
-mod replacement;
-pub mod row_merge;
-pub mod row_shadow;
-pub mod run_directory;
-pub mod scan;
-mod scanner_order;
-mod shadow_plan;
-pub mod shadow_sources;
-pub mod source_heap;
-mod splicer;
-pub mod sstable_index;
-pub mod sstable_writer;
-pub mod staging;
-pub mod tombstone_option;
-pub mod tournament;
-pub mod transaction_file;
-mod trie_places;
-mod turns;
-pub mod window;
-pub mod workers;
+pub mod job;
+pub mod merge;
+pub mod publish;
+pub mod read;
+pub mod row;
+pub mod write;
 
 pub use error::{Error, Result};

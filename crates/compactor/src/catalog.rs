@@ -7,8 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::parse_data_name;
-use compactor_engine::publication::is_harmless_log;
-use compactor_engine::run_directory::is_run_directory;
+use compactor_engine::publish::{is_harmless_log, is_run_directory};
 use compactor_sstable::Component;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::{Descriptor, NameError, TableDirectory};

@@ -15,12 +15,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use compactor_engine::component_list::ComponentList;
-use compactor_engine::inputs_at_open::InputsAtOpen;
-use compactor_engine::merge_job::Scope;
-use compactor_engine::output_claim::OutputClaim;
-use compactor_engine::output_id::next_id;
-use compactor_engine::staging::{Staging, publish_all};
+use compactor_engine::input::ComponentList;
+use compactor_engine::job::Scope;
+use compactor_engine::publish::{InputsAtOpen, OutputClaim, Staging, next_id, publish_all};
 use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
@@ -157,8 +154,8 @@ impl Compaction {
             let report = self.table.report(&self.request.plan, started.elapsed());
             return Ok(Compacted { report, error });
         }
-        let work = Arc::new(Staging::create(&claim)?);
-        let inside = OutputClaim::inside(&work);
+        let work = Staging::create(&claim)?;
+        let inside = work.as_output_directory();
         let mut next = self.first_id()?;
         let known = match &self.request.merges.scope {
             Scope::Overlapping(known) => known.clone(),

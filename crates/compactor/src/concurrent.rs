@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use compactor_engine::Result as EngineResult;
-use compactor_engine::merge_job::MergeJob;
-use compactor_engine::observer::Observer;
-pub use compactor_engine::passes::free_files;
+use compactor_engine::job::MergeJob;
+pub use compactor_engine::job::free_files;
+use compactor_engine::merge::Observer;
 use compactor_io::Io;
 
 use crate::error::{Error, ErrorKind, Result};

@@ -14,10 +14,8 @@ mod row_deletion;
 use std::io::Write;
 use std::path::Path;
 
-use compactor_engine::cursor::{Cursor, hex};
-use compactor_engine::input::InputSstable;
-use compactor_engine::scan::Scan;
-use compactor_engine::window::BlockSource;
+use compactor_engine::input::{InputSstable, Scan};
+use compactor_engine::read::{BlockSource, Cursor, hex};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::TableDirectory;

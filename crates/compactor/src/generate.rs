@@ -26,15 +26,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::budget::Budget;
-use compactor_engine::observer::Observer;
-use compactor_engine::output_blocks::OutputBlocks;
-use compactor_engine::output_claim::{ExistingOutput, OutputClaim};
-use compactor_engine::partition_writer::BlockOutput;
-use compactor_engine::sstable_index::{SstableIndex, default_column_index_size};
-use compactor_engine::sstable_writer::{SstableSettings, SstableWriter, WriteSettings};
-use compactor_engine::staging::Staging;
-use compactor_engine::workers::Workers;
+use compactor_engine::job::Budget;
+use compactor_engine::merge::Observer;
+use compactor_engine::publish::{ExistingOutput, OutputClaim, Staging};
+use compactor_engine::read::Workers;
+use compactor_engine::write::{
+    BlockOutput, OutputBlocks, SstableIndex, SstableSettings, SstableWriter, WriteSettings,
+    default_column_index_size,
+};
 use compactor_io::{Io, IoOptions, WriteMode};
 use compactor_sstable::Version;
 use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
@@ -437,7 +436,7 @@ impl Job<'_> {
         settings: SstableSettings,
         report: &GenerateReport,
         observer: &mut dyn Observer,
-    ) -> Result<compactor_engine::sstable_writer::WrittenSstable> {
+    ) -> Result<compactor_engine::write::WrittenSstable> {
         let cancelled = Arc::new(AtomicBool::new(false));
         let write = WriteSettings {
             mode: self.options.write_mode,

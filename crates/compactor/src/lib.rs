@@ -39,13 +39,11 @@ pub mod scrub;
 pub mod swap;
 pub mod verify;
 
-pub use compactor_engine::merge_counts::MergeCounts;
-pub use compactor_engine::merge_job::{MergeJob, OutputCompression, Scope};
-pub use compactor_engine::observer::{InputRead, Observer};
-pub use compactor_engine::rate_limiter::RateLimiter;
-pub use compactor_engine::scan::Scan;
-pub use compactor_engine::tombstone_option::TombstoneOption;
-pub use compactor_engine::{Error as EngineError, Result as EngineResult, cursor, input};
+pub use compactor_engine::input::Scan;
+pub use compactor_engine::job::{MergeJob, OutputCompression, Scope, TombstoneOption};
+pub use compactor_engine::merge::{InputRead, MergeCounts, Observer};
+pub use compactor_engine::read::RateLimiter;
+pub use compactor_engine::{Error as EngineError, Result as EngineResult, input, read};
 pub use compactor_io as io;
 pub use compactor_sstable as sstable;
 pub use compactor_strategy as strategy;

@@ -7,14 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
-use compactor_engine::cursor::DataTrace;
-use compactor_engine::each_of_many::each_of_many;
 use compactor_engine::input::InputSstable;
-use compactor_engine::inputs_at_open::InputsAtOpen;
-use compactor_engine::merge_job::{MergeJob, MergeOptions};
-use compactor_engine::merge_run::{self, StagedMerge};
-use compactor_engine::observer::{InputRead, Observer};
-use compactor_engine::overlapping::OverlappingSstable;
+use compactor_engine::job::{self, MergeJob, MergeOptions, OverlappingSstable, StagedMerge};
+use compactor_engine::merge::{InputRead, Observer};
+use compactor_engine::publish::InputsAtOpen;
+use compactor_engine::read::{DataTrace, each_of_many};
 use compactor_engine::{Error as EngineError, Result as EngineResult};
 use compactor_io::{Io, IoOptions, ReadMode};
 use compactor_sstable::descriptor::Descriptor;
@@ -165,7 +162,7 @@ pub fn run_merges_recorded(
         }
         _ => None,
     };
-    let outcomes = match merge_run::publish(staged) {
+    let outcomes = match job::publish(staged) {
         Ok(outcomes) => outcomes,
         Err(error) => {
             if let Some(record) = record {

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-pub use compactor_engine::output_claim::{ExistingOutput, OutputClaim};
+pub use compactor_engine::publish::{ExistingOutput, OutputClaim};
 
 use crate::catalog::{self, Catalog};
 use crate::error::{Error, Result};

@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use compactor_engine::replaceable::Replaceable;
+use compactor_engine::publish::Replaceable;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::{DirectoryKind, TableDirectory};
 use serde::Serialize;

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use compactor_engine::input::InputSstable;
-use compactor_engine::merge_job::MergeJob;
-use compactor_engine::merge_run::MergeOutcome;
-use compactor_engine::sstable_writer::WrittenSstable;
+use compactor_engine::job::{MergeJob, MergeOutcome};
+use compactor_engine::write::WrittenSstable;
 use compactor_io::{Io, IoErrorKind, residency};
 use compactor_sstable::Component;
 use compactor_sstable::compression::info::CompressionParams;

@@ -9,9 +9,8 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use compactor_engine::component_list::ComponentList;
-use compactor_engine::inputs_at_open::{FileIdentity, InputAtOpen, InputsAtOpen};
-use compactor_engine::output_claim::{OutputClaim, RUN_RECORD};
+use compactor_engine::input::ComponentList;
+use compactor_engine::publish::{FileIdentity, InputAtOpen, InputsAtOpen, OutputClaim, RUN_RECORD};
 use compactor_io::{remove_if_exists, rename, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;

@@ -43,7 +43,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use compactor_engine::input::{READABLE, parse_data_name, refuse_lone_link};
-use compactor_engine::observer::Observer;
+use compactor_engine::merge::Observer;
 use compactor_io::Io;
 use compactor_sstable::statistics::StatsMetadata;
 use compactor_sstable::{Component, Error as FormatError, Version};

@@ -26,10 +26,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use compactor_engine::inputs_at_open::FileIdentity;
-use compactor_engine::output_claim::lock_directory;
-use compactor_engine::output_id::new_time_uuid;
-use compactor_engine::transaction_file::TransactionFile;
+use compactor_engine::publish::{FileIdentity, TransactionFile, lock_directory, new_time_uuid};
 use compactor_io::{Io, IoOptions, remove_if_exists, sync_directory};
 use compactor_sstable::transaction_log::{self, Record};
 use serde::Serialize;

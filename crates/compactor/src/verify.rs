@@ -45,10 +45,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use compactor_engine::cursor::hex;
-use compactor_engine::header_union::layout_of;
-use compactor_engine::input::{READABLE, parse_data_name, refuse_lone_link};
-use compactor_engine::observer::Observer;
+use compactor_engine::input::{READABLE, layout_of, parse_data_name, refuse_lone_link};
+use compactor_engine::merge::Observer;
+use compactor_engine::read::hex;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::big::Summary;
 use compactor_sstable::compression::chunk::ChunkDecompressor;

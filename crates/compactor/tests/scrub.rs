@@ -14,7 +14,7 @@ use compactor::sstable::compression::info::{CompressionInfo, CompressionParams};
 use compactor::sstable::data::deletion_time::DeletionTime;
 use compactor::sstable::{Component, Version};
 use compactor::verify::{VerifyOptions, verify};
-use compactor::{ErrorKind, NoObserver, Scan, cursor};
+use compactor::{ErrorKind, NoObserver, Scan, read};
 use support::damage::Copy;
 
 fn io() -> Io {
@@ -36,11 +36,11 @@ struct Item {
     len: u64,
 }
 
-fn row_text(row: &cursor::RowRef<'_>) -> String {
+fn row_text(row: &read::RowRef<'_>) -> String {
     let content = row.read().unwrap();
     let mut text = format!(
         "{} {:?} {:?}",
-        cursor::hex(row.clustering_bytes()),
+        read::hex(row.clustering_bytes()),
         content.start.liveness,
         content.start.deletion
     );
@@ -63,7 +63,7 @@ fn items(data: &Path) -> BTreeMap<String, Item> {
     let mut scan = Scan::open(&io(), data, ReadMode::Auto).unwrap();
     let cursor = scan.cursor();
     while cursor.next_partition().unwrap() {
-        let key = cursor::hex(cursor.key());
+        let key = read::hex(cursor.key());
         let deletion = cursor.partition_deletion();
         let mut add = |place: String, text: String, open, position, len| {
             let item = Item {
@@ -96,7 +96,7 @@ fn items(data: &Path) -> BTreeMap<String, Item> {
         loop {
             cursor.next_unfiltered().unwrap();
             if let Some(row) = cursor.row() {
-                let place = format!("{key} row {}", cursor::hex(row.clustering_bytes()));
+                let place = format!("{key} row {}", read::hex(row.clustering_bytes()));
                 add(
                     place,
                     row_text(&row),

@@ -20,8 +20,7 @@ use compactor::verify::{VerifyOptions, VerifyReport, verify};
 use compactor::{
     ErrorKind, InputCheck, MergeJob, MergeRequest, NoObserver, OutputCompression, Scope, run_merge,
 };
-use compactor_engine::input::InputSstable;
-use compactor_engine::key_range::KeyRange;
+use compactor_engine::input::{InputSstable, KeyRange};
 use support::damage::Copy;
 use support::sstable;
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use compactor_engine::header_union::layout_of;
-use compactor_engine::purge::PurgeLimit;
+use compactor_engine::input::layout_of;
+use compactor_engine::row::PurgeLimit;
 use compactor_sstable::Version;
 use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::deletion_time::DeletionTime;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use compactor_engine::cursor::{Cursor, RowRef};
-use compactor_engine::window::BlockSource;
+use compactor_engine::read::{BlockSource, Cursor, RowRef};
 use compactor_engine::{Error, Result};
 
 use crate::table::{Cell, ColumnData, Partition, Row, Schema, Table, Unfiltered};

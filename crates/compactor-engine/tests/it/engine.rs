@@ -3,16 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use compactor_engine::cursor::Cursor;
-use compactor_engine::header_union::{HeaderSource, column_map, layout_of, union};
-use compactor_engine::merge_counts::MergeCounts;
-use compactor_engine::merge_input::MergeInput;
-use compactor_engine::observer::Observer;
-use compactor_engine::partition_merge::PartitionMerger;
-use compactor_engine::partition_writer::{BlockOutput, PartitionWriter};
-use compactor_engine::purge::{PurgeLimit, PurgeLimits};
-use compactor_engine::sstable_index::{IndexedPartition, SstableIndex};
-use compactor_engine::window::{Block, BlockSource, HEADROOM};
+use compactor_engine::input::{HeaderSource, column_map, layout_of, union};
+use compactor_engine::merge::{MergeCounts, MergeInput, Observer, PartitionMerger};
+use compactor_engine::read::{Block, BlockSource, Cursor, HEADROOM};
+use compactor_engine::row::{PurgeLimit, PurgeLimits};
+use compactor_engine::write::{BlockOutput, IndexedPartition, PartitionWriter, SstableIndex};
 use compactor_sstable::Version;
 use compactor_sstable::big::index_info::PromotedIndexBuilder;
 use compactor_sstable::data::clustering::Kind;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use compactor_engine::scan::Scan;
+use compactor_engine::input::Scan;
 use compactor_io::ReadMode;
 use compactor_sstable::Component;
 

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use compactor_engine::merge_job::{MergeJob, MergeOptions, OutputCompression};
-use compactor_engine::observer::Observer;
+use compactor_engine::job::{MergeJob, MergeOptions, OutputCompression};
+use compactor_engine::merge::Observer;
 use compactor_engine::{Error, Result};
 use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor_sstable::compression::codec::Codec;

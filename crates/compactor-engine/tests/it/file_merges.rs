@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use compactor_engine::merge_job::{OutputCompression, Scope};
-use compactor_engine::scan::Scan;
-use compactor_engine::tombstone_option::TombstoneOption;
+use compactor_engine::input::Scan;
+use compactor_engine::job::{OutputCompression, Scope, TombstoneOption};
 use compactor_io::ReadMode;
 use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;

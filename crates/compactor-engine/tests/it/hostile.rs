@@ -7,12 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use compactor_engine::decode::{DecodeOptions, DecodedBlocks};
 use compactor_engine::input::InputSstable;
-use compactor_engine::merge_job::{OutputCompression, Scope};
-use compactor_engine::purge::PurgeLimit;
-use compactor_engine::window::BlockSource;
-use compactor_engine::workers::Workers;
+use compactor_engine::job::{OutputCompression, Scope};
+use compactor_engine::read::{BlockSource, DecodeOptions, DecodedBlocks, Workers};
+use compactor_engine::row::PurgeLimit;
 use compactor_io::ReadMode;
 use compactor_sstable::statistics::SerializationHeader;
 use compactor_sstable::{Component, Version};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use compactor_engine::merge_job::MergeOptions;
-use compactor_engine::output_claim::ExistingOutput;
+use compactor_engine::job::MergeOptions;
+use compactor_engine::publish::ExistingOutput;
 use compactor_sstable::transaction_log::{self, TransactionLog};
 
 use crate::choices::{Choices, first_seed, scaled};

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::Error;
-use compactor_engine::merge_job::{MergeJob, MergeOptions, Scope};
-use compactor_engine::scan::Scan;
-use compactor_engine::tombstone_option::TombstoneOption;
+use compactor_engine::input::Scan;
+use compactor_engine::job::{MergeJob, MergeOptions, Scope, TombstoneOption};
 use compactor_io::ReadMode;
 use compactor_sstable::Component;
 use compactor_sstable::data::cell::Liveness;

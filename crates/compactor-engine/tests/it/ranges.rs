@@ -7,11 +7,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use compactor_engine::cursor::DataTrace;
-use compactor_engine::merge_job::{MergeJob, MergeOptions, OutputCompression, Scope};
-use compactor_engine::merge_run::MergeOutcome;
-use compactor_engine::observer::{InputRead, Observer};
-use compactor_engine::scan::Scan;
+use compactor_engine::input::Scan;
+use compactor_engine::job::{MergeJob, MergeOptions, MergeOutcome, OutputCompression, Scope};
+use compactor_engine::merge::{InputRead, Observer};
+use compactor_engine::read::DataTrace;
 use compactor_engine::{Error, Result};
 use compactor_io::ReadMode;
 use compactor_sstable::Component;

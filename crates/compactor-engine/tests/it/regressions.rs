@@ -1,7 +1,7 @@
 //! Cases that random ones found, each with what was wrong, and those that they would come to too rarely.
 
-use compactor_engine::observer::Observer;
-use compactor_engine::purge::PurgeLimit;
+use compactor_engine::merge::Observer;
+use compactor_engine::row::PurgeLimit;
 use compactor_sstable::Version;
 use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::clustering::Kind;

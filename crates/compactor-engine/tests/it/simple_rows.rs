@@ -4,12 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use compactor_engine::dropped_columns::DropTimes;
-use compactor_engine::header_union::{column_map, layout_of};
-use compactor_engine::merge_input::MergeInput;
-use compactor_engine::partition_merge::PartitionMerger;
-use compactor_engine::partition_writer::PartitionWriter;
-use compactor_engine::purge::PurgeLimit;
+use compactor_engine::input::{column_map, layout_of};
+use compactor_engine::merge::{MergeInput, PartitionMerger};
+use compactor_engine::row::{DropTimes, PurgeLimit};
+use compactor_engine::write::PartitionWriter;
 use compactor_sstable::Version;
 use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::deletion_time::DeletionTime;

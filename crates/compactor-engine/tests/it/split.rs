@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use compactor_engine::merge_job::{MergeJob, MergeOptions, OutputCompression};
-use compactor_engine::observer::Observer;
-use compactor_engine::scan::Scan;
+use compactor_engine::input::Scan;
+use compactor_engine::job::{MergeJob, MergeOptions, OutputCompression};
+use compactor_engine::merge::Observer;
 use compactor_io::ReadMode;
 use compactor_sstable::Component;
 use compactor_sstable::compression::codec::Codec;

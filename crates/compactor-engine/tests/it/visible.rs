@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use compactor_engine::purge::PurgeLimit;
+use compactor_engine::row::PurgeLimit;
 use compactor_sstable::data::cell::EXPIRED_LIVENESS_TTL;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use compactor_engine::input::InputSstable;
-use compactor_engine::overlapping::OverlappingSet;
-use compactor_engine::repair_group::RepairGroup;
+use compactor_engine::input::{InputSstable, RepairGroup};
+use compactor_engine::job::OverlappingSet;
 use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;

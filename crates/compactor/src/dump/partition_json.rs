@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use compactor_engine::cursor::{Cursor, RowRef};
-use compactor_engine::window::BlockSource;
+use compactor_engine::read::{BlockSource, Cursor, RowRef};
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::clustering::{Kind, Prefix};

@@ -1,7 +1,6 @@
 //! Shape `kv`: one row per partition, no clustering, one blob.
 
-use compactor_engine::partition_writer::BlockOutput;
-use compactor_engine::sstable_index::SstableIndex;
+use compactor_engine::write::{BlockOutput, SstableIndex};
 use compactor_sstable::data::cell::{Liveness, NO_TTL};
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::statistics::EncodingStats;

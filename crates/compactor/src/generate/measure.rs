@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use compactor_engine::Result as EngineResult;
-use compactor_engine::header_union::layout_of;
-use compactor_engine::partition_writer::{BlockOutput, PartitionWriter};
-use compactor_engine::sstable_index::{IndexedPartition, SstableIndex};
+use compactor_engine::input::layout_of;
+use compactor_engine::write::{BlockOutput, IndexedPartition, PartitionWriter, SstableIndex};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::statistics::{CollectorSettings, MetadataCollector};

@@ -1,10 +1,9 @@
 //! Rows on their way into a partition writer.
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::observer::Observer;
-use compactor_engine::partition_writer::{BlockOutput, PartitionWriter};
-use compactor_engine::row_merge::MergedRow;
-use compactor_engine::sstable_index::SstableIndex;
+use compactor_engine::merge::Observer;
+use compactor_engine::row::MergedRow;
+use compactor_engine::write::{BlockOutput, PartitionWriter, SstableIndex};
 use compactor_sstable::data::cell::{Cell, Liveness, NO_TTL, Span};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use compactor_engine::sstable_writer::WrittenSstable;
+use compactor_engine::write::WrittenSstable;
 use compactor_io::Io;
 use compactor_sstable::Component;
 use serde::Serialize;

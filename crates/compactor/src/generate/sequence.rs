@@ -1,8 +1,7 @@
 //! Partitions of the shapes with `PRIMARY KEY (id, seq)`: where rows are, which of them are deleted, and range
 //! tombstones. What the other rows hold is each shape's own.
 
-use compactor_engine::partition_writer::BlockOutput;
-use compactor_engine::sstable_index::SstableIndex;
+use compactor_engine::write::{BlockOutput, SstableIndex};
 use compactor_sstable::data::cell::{Liveness, NO_TTL};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};

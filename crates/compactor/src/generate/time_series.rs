@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use compactor_engine::partition_writer::BlockOutput;
-use compactor_engine::sstable_index::SstableIndex;
+use compactor_engine::write::{BlockOutput, SstableIndex};
 use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::statistics::EncodingStats;
 use compactor_sstable::types::CqlType;

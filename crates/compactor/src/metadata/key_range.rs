@@ -33,7 +33,7 @@ impl KeyOfRange {
                 .map(|partitioner| partitioner.token(key)),
             token_text: partitioner.map(|partitioner| partitioner.token_text(key)),
             key: key_type.describe(key),
-            hex: compactor_engine::cursor::hex(key),
+            hex: compactor_engine::read::hex(key),
         }
     }
 }

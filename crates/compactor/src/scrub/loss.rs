@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use compactor_engine::cursor::hex;
+use compactor_engine::read::hex;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::types::CqlType;
 use serde::Serialize;

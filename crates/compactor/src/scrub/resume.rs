@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use compactor_engine::observer::Observer;
+use compactor_engine::merge::Observer;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::Partitioner;
 

@@ -10,8 +10,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use compactor_engine::cursor::{Cursor, RowRef};
-use compactor_engine::observer::Observer;
+use compactor_engine::merge::Observer;
+use compactor_engine::read::{Cursor, RowRef};
 use compactor_engine::{Error as EngineError, Result as EngineResult};
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;

@@ -9,8 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::cursor::Cursor;
-use compactor_engine::window::{BlockSource, MemorySource};
+use compactor_engine::read::{BlockSource, Cursor, MemorySource};
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;

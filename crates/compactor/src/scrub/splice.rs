@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use compactor_engine::Result as EngineResult;
-use compactor_engine::window::{Block, BlockSource, HEADROOM};
+use compactor_engine::read::{Block, BlockSource, HEADROOM};
 
 use crate::verify::chunks::CheckedData;
 

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use compactor_engine::decode::Encoding;
-use compactor_engine::header_union::layout_of;
-use compactor_engine::input::{DataFile, InputSstable};
+use compactor_engine::input::{DataFile, InputSstable, layout_of};
+use compactor_engine::read::Encoding;
 use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc_file::CrcFile;

@@ -4,21 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use compactor_engine::Result as EngineResult;
-use compactor_engine::budget::{Budget, Demands};
-use compactor_engine::cursor::Cursor;
-use compactor_engine::header_union::column_map;
-use compactor_engine::merge_input::MergeInput;
-use compactor_engine::merge_job::decide_settings;
-use compactor_engine::observer::Observer;
-use compactor_engine::output_blocks::OutputBlocks;
-use compactor_engine::output_claim::OutputClaim;
-use compactor_engine::overlapping::Surroundings;
-use compactor_engine::partition_merge::PartitionMerger;
-use compactor_engine::sstable_writer::{
-    SstableSettings, SstableWriter, WriteSettings, WrittenSstable,
+use compactor_engine::input::column_map;
+use compactor_engine::job::{Budget, Demands, Surroundings, decide_settings};
+use compactor_engine::merge::{MergeInput, Observer, PartitionMerger};
+use compactor_engine::publish::{OutputClaim, Staging};
+use compactor_engine::read::{Cursor, Workers};
+use compactor_engine::write::{
+    OutputBlocks, SstableSettings, SstableWriter, WriteSettings, WrittenSstable,
 };
-use compactor_engine::staging::Staging;
-use compactor_engine::workers::Workers;
 use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::statistics::CollectorSettings;

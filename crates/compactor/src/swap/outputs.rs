@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use compactor_engine::inputs_at_open::FileIdentity;
+use compactor_engine::publish::FileIdentity;
 use compactor_io::{Io, IoOptions};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX, TableDirectory};

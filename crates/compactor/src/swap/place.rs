@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
-use compactor_engine::inputs_at_open::FileIdentity;
+use compactor_engine::publish::FileIdentity;
 use compactor_io::{
     Io, ReadMode, ReadaheadOptions, SequentialReader, WriteMode, WriterOptions, remove_if_exists,
     rename_no_replace,

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use compactor_engine::inputs_at_open::FileIdentity;
-use compactor_engine::publication::refuse_unfinished;
+use compactor_engine::publish::{FileIdentity, refuse_unfinished};
 use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX, TableDirectory};
 use compactor_sstable::{Component, Version};
 

@@ -7,8 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use compactor_engine::inputs_at_open::FileIdentity;
-use compactor_engine::transaction_file::TransactionFile;
+use compactor_engine::publish::{FileIdentity, TransactionFile};
 use compactor_io::{remove_if_exists, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::cursor::DataTrace;
 use compactor_engine::input::parse_data_name;
+use compactor_engine::read::DataTrace;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind};
 use compactor_sstable::data::deletion_time::DeletionTime;

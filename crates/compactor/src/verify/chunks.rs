@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::window::{Block, BlockSource, HEADROOM};
+use compactor_engine::read::{Block, BlockSource, HEADROOM};
 use compactor_io::{InputFile, IoError, ReadMode};
 use compactor_sstable::compression::chunk::{ChunkDecompressor, check_crc};
 use compactor_sstable::compression::codec::Codec;

@@ -8,9 +8,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::cursor::PlacesHash;
-use compactor_engine::header_union::layout_of;
-use compactor_engine::input::parse_data_name;
+use compactor_engine::input::{layout_of, parse_data_name};
+use compactor_engine::read::PlacesHash;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::{EstimatedHistogram, Statistics};

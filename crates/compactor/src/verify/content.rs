@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::cursor::Cursor;
-use compactor_engine::observer::Observer;
+use compactor_engine::merge::Observer;
+use compactor_engine::read::Cursor;
 use compactor_io::IoError;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;

@@ -2,8 +2,7 @@
 
 use std::io;
 
-use compactor_engine::component_list::ComponentList;
-use compactor_engine::input::read_small;
+use compactor_engine::input::{ComponentList, read_small};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::big::Summary;
 use compactor_sstable::big::summary::BASE_SAMPLING_LEVEL;

@@ -2,7 +2,7 @@
 //! entry of the index must lead to its partition.
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::observer::Observer;
+use compactor_engine::merge::Observer;
 use compactor_io::IoError;
 use compactor_sstable::partitioner::KeyHash;
 

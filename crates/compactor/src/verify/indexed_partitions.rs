@@ -16,8 +16,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::cursor::DataTrace;
 use compactor_engine::input::parse_data_name;
+use compactor_engine::read::DataTrace;
 use compactor_io::{Io, ReadMode, ReadaheadOptions};
 use compactor_sstable::Component;
 use compactor_sstable::data::clustering::Kind;

@@ -2,7 +2,7 @@
 //!
 //! Source: `UnfilteredValidation`, `AbstractCell.hasInvalidDeletions`, `ColumnMetadata.validateCell`.
 
-use compactor_engine::cursor::RowRef;
+use compactor_engine::read::RowRef;
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::clustering::Prefix;

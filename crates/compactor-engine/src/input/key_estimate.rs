@@ -1,0 +1,47 @@
+//! How many partitions there are, before anything was read.
+
+use compactor_sstable::statistics::{HyperLogLogPlus, StatsMetadata};
+
+use crate::input::sstable::InputSstable;
+
+/// How many partitions the inputs have together, from the cardinality that each carries; where one
+/// does not, from its rows (`SSTableReader.getApproximateKeyCount`).
+pub fn estimate_keys(inputs: &[InputSstable]) -> u64 {
+    let mut merged: Option<HyperLogLogPlus> = None;
+    for input in inputs {
+        let cardinality = input
+            .statistics
+            .compaction
+            .as_ref()
+            .and_then(|c| c.cardinality().ok());
+        let Some(cardinality) = cardinality else {
+            return inputs
+                .iter()
+                .map(|i| partition_count(&i.statistics.stats))
+                .sum::<u64>()
+                .max(1);
+        };
+        match &mut merged {
+            None => merged = Some(cardinality),
+            Some(merged) => merged.merge(&cardinality),
+        }
+    }
+    merged.map_or(1, |m| m.cardinality().max(1).unsigned_abs())
+}
+
+/// How many of `keys`, the partitions that the inputs have together, go into each SSTable if none is to
+/// be longer on disk than `max_sstable_size` (`MaxSSTableSizeWriter.sstableKeyCount`).
+pub fn keys_per_sstable(inputs: &[InputSstable], keys: u64, max_sstable_size: u64) -> u64 {
+    let stats = inputs.iter().map(|i| &i.statistics.stats);
+    let keys_of_all: u64 = stats.map(partition_count).sum();
+    let bytes_of_all: u64 = inputs.iter().map(|i| i.data.len()).sum();
+    let kept = keys as f64 / keys_of_all.max(1) as f64;
+    let bytes = (kept * bytes_of_all as f64).round() as u64;
+    let sstables = (bytes / max_sstable_size.max(1)).max(1);
+    (keys / sstables).max(1)
+}
+
+/// How many partitions an SSTable has: each is in the histogram of sizes.
+pub fn partition_count(stats: &StatsMetadata) -> u64 {
+    stats.partition_sizes.count().max(0).unsigned_abs()
+}

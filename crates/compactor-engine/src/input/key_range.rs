@@ -1,0 +1,125 @@
+//! First and last partition of an SSTable, in the order of the ring.
+
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::Component;
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::partitioner::Position;
+
+use crate::error::{Error, Result};
+use crate::input::index_heads::IndexHeads;
+use crate::input::sstable::InputSstable;
+
+/// A place in the order of partitions.
+pub type Place<'a> = (Position, &'a [u8]);
+
+/// Bytes of `Index.db` that are read at a time.
+const INDEX_STEP: usize = 256 << 10;
+
+/// The partitions of an SSTable lie between these, both of which it has
+/// (`SSTableReader.getFirst`, `getLast`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    first: (Position, Vec<u8>),
+    last: (Position, Vec<u8>),
+}
+
+impl KeyRange {
+    /// The range of an SSTable: in `Statistics.db` since `oa`, in `Summary.db` before. Where that is
+    /// missing or damaged, `Index.db` is read to its end, of which Cassandra makes a `Summary.db` anew.
+    ///
+    /// # Errors
+    /// A component that cannot be read, or is damaged.
+    pub fn of(io: &Io, input: &InputSstable, mode: ReadMode) -> Result<KeyRange> {
+        let version = input.descriptor.version;
+        let stats = &input.statistics.stats;
+        let (first, last) = match (&stats.first_key, &stats.last_key) {
+            (Some(first), Some(last)) if version.has_key_range() => (first.clone(), last.clone()),
+            _ => match input.summary(io, mode)? {
+                Some(summary) => (summary.first_key, summary.last_key),
+                None => first_and_last_of_index(io, input, mode)?,
+            },
+        };
+        let with_position = |key: Vec<u8>| (input.partitioner.position(&key), key);
+        Ok(KeyRange {
+            first: with_position(first),
+            last: with_position(last),
+        })
+    }
+
+    /// Where its first partition lies.
+    #[must_use]
+    pub fn first(&self) -> Place<'_> {
+        (self.first.0, &self.first.1)
+    }
+
+    /// Where its last partition lies.
+    #[must_use]
+    pub fn last(&self) -> Place<'_> {
+        (self.last.0, &self.last.1)
+    }
+
+    /// Whether a partition that lies here may be in it.
+    #[must_use]
+    pub fn contains(&self, place: Place<'_>) -> bool {
+        self.first() <= place && place <= self.last()
+    }
+
+    /// Whether a partition may be in both of them.
+    #[must_use]
+    pub fn meets(&self, other: &KeyRange) -> bool {
+        self.first() <= other.last() && other.first() <= self.last()
+    }
+}
+
+fn first_and_last_of_index(
+    io: &Io,
+    input: &InputSstable,
+    mode: ReadMode,
+) -> Result<(Vec<u8>, Vec<u8>)> {
+    let index = io.open(&input.descriptor.path(Component::Index), mode)?;
+    let mut heads = IndexHeads::at(&index, 0, INDEX_STEP);
+    let Some(first) = heads.next_head()?.map(|head| head.key.to_owned()) else {
+        let error = FormatError::corrupt("index", 0, "an entry of a partition", "an empty file");
+        return Err(Error::Format(
+            error.with_file(index.path(), Component::Index),
+        ));
+    };
+    let mut last = first.clone();
+    while let Some(head) = heads.next_head()? {
+        last.clear();
+        last.extend_from_slice(head.key);
+    }
+    Ok((first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_sstable::partitioner::Partitioner;
+
+    use super::*;
+
+    #[test]
+    fn one_key_is_enough_to_meet() {
+        let range = |first: &[u8], last: &[u8]| {
+            let place = |key: &[u8]| (Partitioner::ByteOrdered.position(key), key.to_vec());
+            KeyRange {
+                first: place(first),
+                last: place(last),
+            }
+        };
+        let middle = range(b"c", b"e");
+        for (first, last, meets) in [
+            ("a", "b", false),
+            ("a", "c", true),
+            ("a", "f", true),
+            ("d", "d", true),
+            ("e", "f", true),
+            ("ea", "f", false),
+            ("f", "g", false),
+        ] {
+            let other = range(first.as_bytes(), last.as_bytes());
+            assert_eq!(middle.meets(&other), meets, "{first}..{last}");
+            assert_eq!(other.meets(&middle), meets, "{first}..{last}");
+        }
+    }
+}

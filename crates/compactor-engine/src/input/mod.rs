@@ -1,0 +1,25 @@
+//! An SSTable that is read: its components, what its metadata say, where its indexes allow to begin, and a
+//! cursor over all of it or a range.
+
+pub(crate) mod component_list;
+pub(crate) mod header_union;
+pub(crate) mod index_heads;
+pub(crate) mod key_estimate;
+pub(crate) mod key_range;
+pub(crate) mod range_input;
+pub(crate) mod range_places;
+pub(crate) mod repair_group;
+pub(crate) mod sample;
+pub(crate) mod scan;
+pub(crate) mod scanner_order;
+pub(crate) mod sstable;
+pub(crate) mod trie_places;
+
+pub use component_list::ComponentList;
+pub use header_union::{HeaderSource, column_map, layout_of, union};
+pub use key_range::KeyRange;
+pub use repair_group::RepairGroup;
+pub use scan::Scan;
+pub use sstable::{
+    DataFile, InputSstable, READABLE, WRITABLE, parse_data_name, read_small, refuse_lone_link,
+};

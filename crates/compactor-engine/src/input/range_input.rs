@@ -1,0 +1,166 @@
+//! An SSTable that is read in ranges, by several threads.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use compactor_io::{InputFile, Io};
+use compactor_sstable::Component;
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::partitioner::{Partitioner, Position};
+
+use crate::error::{Error, Result};
+use crate::input::key_estimate::partition_count;
+use crate::input::sstable::InputSstable;
+use crate::read::cursor::{Cursor, CursorRange, ExpectedPartitions, hex};
+use crate::read::decode::{DecodeOptions, DecodedBlocks, Encoding, Recycled};
+use crate::read::rate_limiter::RateLimiter;
+use crate::read::workers::WorkerQueue;
+
+/// How inputs are read.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    pub(crate) decode: DecodeOptions,
+    pub(crate) queue: WorkerQueue,
+    pub(crate) cancelled: Arc<AtomicBool>,
+    pub(crate) limiter: Option<Arc<RateLimiter>>,
+}
+
+/// A part of an SSTable: bytes of its content, and places in the ring that its partitions lie between.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// `None` for the first range.
+    pub(crate) from: Option<Position>,
+    /// `None` for the last range.
+    pub(crate) below: Option<Position>,
+}
+
+/// Its `Data.db`, opened once.
+#[derive(Debug)]
+pub(crate) struct RangeInput {
+    file: InputFile,
+    encoding: Arc<Encoding>,
+    recycled: Arc<Recycled>,
+    layout: Arc<Layout>,
+    pub(crate) path: PathBuf,
+    partitioner: Partitioner,
+    expected: ExpectedPartitions,
+}
+
+impl RangeInput {
+    /// Opens an SSTable.
+    ///
+    /// # Errors
+    /// As [`DataFile::open`](crate::input::sstable::DataFile::open).
+    pub(crate) fn open(io: &Io, input: &InputSstable) -> Result<RangeInput> {
+        let stats = &input.statistics.stats;
+        Ok(RangeInput {
+            file: input.data.open(io)?,
+            encoding: Arc::clone(&input.encoding),
+            recycled: Arc::default(),
+            layout: input.bounded_layout(),
+            path: input.data_path(),
+            partitioner: input.partitioner,
+            expected: ExpectedPartitions {
+                count: partition_count(stats),
+                first_key: stats.first_key.clone(),
+                last_key: stats.last_key.clone(),
+            },
+        })
+    }
+
+    /// Uncompressed bytes.
+    pub(crate) fn data_len(&self) -> u64 {
+        self.encoding.data_len()
+    }
+
+    /// A cursor over a part of it.
+    pub(crate) fn cursor(&self, part: &Part, reading: &Reading) -> Cursor<DecodedBlocks> {
+        let blocks = DecodedBlocks::start_range(
+            self.file.clone(),
+            Arc::clone(&self.encoding),
+            Arc::clone(&self.recycled),
+            part.start..part.end,
+            reading.decode,
+            reading.queue.clone(),
+            Arc::clone(&reading.cancelled),
+        )
+        .limited_by(reading.limiter.clone());
+        let lead_len = blocks.lead_len();
+        let bounds = CursorRange {
+            start: part.start,
+            from: part.from,
+            below: part.below,
+        };
+        let layout = Arc::clone(&self.layout);
+        let mut cursor = Cursor::over_range(blocks, lead_len, bounds, layout, self.path.clone())
+            .with_partitioner(self.partitioner);
+        if part.from.is_none() && part.below.is_none() {
+            cursor.expect(self.expected.clone());
+        }
+        cursor
+    }
+
+    /// Where the partition at a position of the content stands in the ring.
+    ///
+    /// # Errors
+    /// Damage there, or a failed read.
+    pub(crate) fn key_at(&self, position: u64, reading: &Reading) -> Result<Position> {
+        let part = Part {
+            start: position,
+            end: self.data_len(),
+            from: Some((i64::MIN, 0)),
+            below: None,
+        };
+        let reading = Reading {
+            decode: DecodeOptions {
+                block_len: 0,
+                depth: 1,
+                decoded: 1,
+                headroom: 0,
+            },
+            limiter: None,
+            ..reading.clone()
+        };
+        let mut cursor = self.cursor(&part, &reading);
+        cursor.next_partition()?;
+        Ok(cursor.position_in_ring())
+    }
+
+    /// A part begins behind its end: the index is damaged.
+    pub(crate) fn out_of_order(&self, start: u64, end: u64) -> Error {
+        let error = FormatError::corrupt(
+            "index.position",
+            end,
+            format!("{start} or more, where the partitions before it end"),
+            end.to_string(),
+        );
+        Error::Format(error.with_file(&self.path, Component::Data))
+    }
+
+    /// Whether all ranges together are what the statistics speak of.
+    pub(crate) fn check(&self, first_key: &[u8], last_key: &[u8], partitions: u64) -> Result<()> {
+        let corrupt = |structure, expected: String, found: String| {
+            let error = FormatError::corrupt(structure, 0, expected, found);
+            Err(Error::Format(error.with_file(&self.path, Component::Data)))
+        };
+        if self.expected.count != partitions {
+            let expected = format!("{} of them, as Statistics.db says", self.expected.count);
+            return corrupt("partitions", expected, partitions.to_string());
+        }
+        let keys = [
+            ("first", &self.expected.first_key, first_key),
+            ("last", &self.expected.last_key, last_key),
+        ];
+        for (which, expected, found) in keys {
+            if let Some(expected) = expected.as_ref().filter(|expected| **expected != found) {
+                let expected = format!("{which} key {}, as Statistics.db says", hex(expected));
+                return corrupt("partition.key", expected, hex(found));
+            }
+        }
+        Ok(())
+    }
+}

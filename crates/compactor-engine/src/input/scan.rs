@@ -1,0 +1,71 @@
+//! Reading one SSTable from its first partition to its last.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use compactor_io::{Io, ReadMode};
+
+use crate::error::Result;
+use crate::input::sstable::InputSstable;
+use crate::read::cursor::Cursor;
+use crate::read::decode::{DecodeOptions, DecodedBlocks};
+use crate::read::window::HEADROOM;
+use crate::read::workers::Workers;
+
+/// An SSTable with a cursor over its data and a thread that decodes ahead of it.
+#[derive(Debug)]
+pub struct Scan {
+    // Fields drop in order: the cursor before the thread that works for it.
+    cursor: Cursor<DecodedBlocks>,
+    sstable: InputSstable,
+    _workers: Workers,
+}
+
+impl Scan {
+    /// Opens the SSTable whose `Data.db` is `path` and starts reading ahead.
+    ///
+    /// # Errors
+    /// Damage or something unsupported in its metadata, or a failed read.
+    pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<Scan> {
+        Scan::start(io, InputSstable::open(io, path, mode)?)
+    }
+
+    /// Starts reading an opened SSTable ahead.
+    ///
+    /// # Errors
+    /// It cannot be opened, or the system refuses a thread.
+    pub fn start(io: &Io, sstable: InputSstable) -> Result<Scan> {
+        let workers = Workers::start(1)?;
+        let blocks = DecodedBlocks::start(
+            sstable.data.open(io)?,
+            Arc::clone(&sstable.encoding),
+            DecodeOptions {
+                block_len: 256 << 10,
+                depth: 4,
+                decoded: 2,
+                headroom: HEADROOM,
+            },
+            workers.queue(),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let cursor = Cursor::new(blocks, Arc::clone(&sstable.layout), sstable.data_path())
+            .with_partitioner(sstable.partitioner);
+        Ok(Scan {
+            cursor,
+            sstable,
+            _workers: workers,
+        })
+    }
+
+    /// The cursor: [`Cursor::next_partition`], [`Cursor::static_row`],
+    /// [`Cursor::next_unfiltered`].
+    pub fn cursor(&mut self) -> &mut Cursor<DecodedBlocks> {
+        &mut self.cursor
+    }
+
+    /// What is known of the SSTable besides its data.
+    pub fn sstable(&self) -> &InputSstable {
+        &self.sstable
+    }
+}

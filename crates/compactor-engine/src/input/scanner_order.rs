@@ -1,0 +1,169 @@
+//! The order in which Cassandra's compaction has its inputs' scanners.
+//!
+//! The inputs of a compaction are a `HashSet` of readers, whose order is that of the hashes of their
+//! descriptors: of version, id, keyspace and table, not of the directory. Those whose hashes lead to the
+//! same bucket are in the order in which they came, which is left to the compaction strategy and, after a
+//! restart, to threads that open SSTables: here the older one comes first. Above level 0 a level is one
+//! scanner.
+//!
+//! Source: 5.0 and 6.0-alpha2, `LifecycleTransaction.originals`, `Descriptor.hashCode`, `Version.hashCode`,
+//! `AbstractStrategyHolder.GroupedSSTableContainer`, `LeveledCompactionStrategy.getScanners`. In 4.1 the hash
+//! has the identity of an object in it, and in 3.11 that and the directory.
+
+use std::path::Path;
+
+use compactor_sstable::descriptor::{Descriptor, TableDirectory};
+use compactor_sstable::sstable_id::SstableId;
+
+use crate::input::sstable::InputSstable;
+
+/// Buckets of a `HashSet` that is made without a capacity.
+const LEAST_BUCKETS: usize = 16;
+
+/// A name of the table that an SSTable is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct TableName {
+    keyspace: String,
+    table: String,
+}
+
+/// Inputs of a merge, by number, in the order of their scanners: those of one scanner together.
+///
+/// `expired` are inputs of the compaction that are not read. The table's name is that of the directories
+/// if it is not known.
+pub(crate) fn scanner_order(
+    inputs: &[InputSstable],
+    expired: &[InputSstable],
+    table: Option<(&str, &str)>,
+) -> Vec<Vec<u32>> {
+    let known = table.map(|(keyspace, table)| TableName {
+        keyspace: keyspace.to_owned(),
+        table: table.to_owned(),
+    });
+    let all = inputs.iter().chain(expired);
+    let mut came: Vec<(usize, &Descriptor)> = all.map(|i| &i.descriptor).enumerate().collect();
+    came.sort_by_key(|(_, descriptor)| (descriptor.id, &descriptor.directory));
+    let hashed = came.into_iter().map(|(number, descriptor)| {
+        let name = known
+            .clone()
+            .unwrap_or_else(|| name_of(&descriptor.directory));
+        (descriptor_hash(descriptor, &name), number)
+    });
+    let read = hash_set_order(hashed.collect())
+        .into_iter()
+        .filter(|(_, number)| *number < inputs.len());
+    // They go through a set of those that are read, which may have fewer buckets.
+    let mut read = hash_set_order(read.collect());
+    let level = |number: usize| inputs[number].statistics.stats.level;
+    read.sort_by_key(|(_, number)| level(*number));
+    let mut scanners: Vec<Vec<u32>> = Vec::with_capacity(read.len());
+    for (_, number) in read {
+        match scanners.last_mut() {
+            Some(last) if level(number) > 0 && level(last[0] as usize) == level(number) => {
+                last.push(number as u32);
+            }
+            _ => scanners.push(vec![number as u32]),
+        }
+    }
+    scanners
+}
+
+/// As Cassandra takes it from a directory; of none if it is not a table's.
+fn name_of(directory: &Path) -> TableName {
+    let absolute = std::path::absolute(directory);
+    let parsed = TableDirectory::parse(absolute.as_deref().unwrap_or(directory));
+    match parsed {
+        None => TableName {
+            keyspace: String::new(),
+            table: String::new(),
+        },
+        Some(parsed) => TableName {
+            keyspace: parsed.keyspace,
+            table: match parsed.index {
+                None => parsed.table,
+                Some(index) => format!("{}.{index}", parsed.table),
+            },
+        },
+    }
+}
+
+/// Entries that were added one after the other to an empty `HashSet`, in its order.
+fn hash_set_order<T>(mut entries: Vec<(i32, T)>) -> Vec<(i32, T)> {
+    let mut buckets = LEAST_BUCKETS;
+    while entries.len() > buckets / 4 * 3 {
+        buckets *= 2;
+    }
+    entries.sort_by_key(|(hash, _)| {
+        let hash = *hash as u32;
+        (hash ^ (hash >> 16)) as usize & (buckets - 1)
+    });
+    entries
+}
+
+/// `Descriptor.hashCode`.
+fn descriptor_hash(descriptor: &Descriptor, name: &TableName) -> i32 {
+    let version = hash_of_list([
+        hash_of_string(&descriptor.version.to_string()),
+        hash_of_string(descriptor.format().name()),
+    ]);
+    hash_of_list([
+        version,
+        hash_of_id(descriptor.id),
+        hash_of_string(&name.keyspace),
+        hash_of_string(&name.table),
+    ])
+}
+
+/// `SequenceBasedSSTableId.hashCode`, `UUIDBasedSSTableId.hashCode`.
+fn hash_of_id(id: SstableId) -> i32 {
+    hash_of_list([match id {
+        SstableId::Sequence(number) => number as i32,
+        SstableId::Uuid { ticks, lsb } => {
+            let ticks = ticks ^ (ticks >> 32).wrapping_mul(31);
+            ticks.wrapping_add(lsb ^ (lsb >> 32)) as i32
+        }
+    }])
+}
+
+/// `Arrays.hashCode` of what has these hashes.
+fn hash_of_list(hashes: impl IntoIterator<Item = i32>) -> i32 {
+    hashes
+        .into_iter()
+        .fold(1, |all, hash| 31i32.wrapping_mul(all).wrapping_add(hash))
+}
+
+/// `String.hashCode`.
+fn hash_of_string(text: &str) -> i32 {
+    text.encode_utf16().fold(0, |all, unit| {
+        31i32.wrapping_mul(all).wrapping_add(i32::from(unit))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_of_java() {
+        assert_eq!(hash_of_string(""), 0);
+        assert_eq!(hash_of_string("big"), 97536);
+        assert_eq!(hash_of_list([1, 2]), 994);
+        // 31 + the number, as `Objects.hash` has it.
+        assert_eq!(hash_of_id(SstableId::Sequence(7)), 38);
+    }
+
+    #[test]
+    fn buckets_grow_when_three_quarters_are_used() {
+        let order = |hashes: &[i32]| {
+            let entries = hashes.iter().map(|hash| (*hash, ())).collect();
+            let order = hash_set_order(entries);
+            order.into_iter().map(|(hash, ())| hash).collect::<Vec<_>>()
+        };
+        // 16 and 0 are in one bucket of sixteen, in the order in which they came.
+        assert_eq!(order(&[16, 3, 0]), [16, 0, 3]);
+        let many: Vec<i32> = [16].into_iter().chain(0..12).collect();
+        assert_eq!(order(&many).last(), Some(&16));
+        // The upper half takes part.
+        assert_eq!(order(&[1, 1 << 16 | 2, 0]), [0, 1, 1 << 16 | 2]);
+    }
+}

@@ -1,0 +1,491 @@
+//! An SSTable opened for reading: its statistics, how its data is stored, and its file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use compactor_io::{InputFile, Io, ReadMode};
+use compactor_sstable::big::Summary;
+use compactor_sstable::compression::chunk::ChunkDecompressor;
+use compactor_sstable::compression::crc_file::CrcFile;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
+use compactor_sstable::data::stated_extremes::StatedExtremes;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::header::HeaderColumn;
+use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
+use compactor_sstable::statistics::tombstone_histogram::TombstoneHistogram;
+use compactor_sstable::statistics::{SerializationHeader, Statistics};
+use compactor_sstable::toc::Toc;
+use compactor_sstable::{Component, Error as FormatError, Version};
+
+use crate::error::{Error, Result};
+use crate::input::component_list::{ComponentList, ForeignNames, ListFinding};
+use crate::input::header_union::layout_of;
+use crate::read::decode::Encoding;
+use crate::read::each_of_many::each_of_many;
+
+/// Longest component that is read into memory whole: CompressionInfo of a 16 TiB table with 16 KiB
+/// chunks is 8 GiB, so this is generous without being endless.
+const SMALL_COMPONENT_LIMIT: u64 = 8 << 30;
+
+/// SSTables that are opened at a time: what takes long is to wait for five small reads of each, one after
+/// the other. Each has a descriptor and some pages meanwhile.
+const OPENED_AT_ONCE: usize = 8;
+
+/// Versions whose data this program reads: everything since Cassandra 3.0.
+pub const READABLE: [Version; 11] = Version::ALL;
+
+/// Versions that this program writes.
+pub const WRITABLE: [Version; 5] = [
+    Version::Nb,
+    Version::Oa,
+    Version::Pa,
+    Version::Da,
+    Version::Ea,
+];
+
+/// An SSTable opened for reading.
+#[derive(Debug)]
+pub struct InputSstable {
+    /// Directory, version and id.
+    pub descriptor: Descriptor,
+    /// Everything in `Statistics.db`.
+    pub statistics: Statistics,
+    /// The table's partitioner.
+    pub partitioner: Partitioner,
+    /// Its header, ready for decoding.
+    pub layout: Arc<Layout>,
+    /// `Data.db`.
+    pub data: DataFile,
+    /// How `Data.db` is stored.
+    pub encoding: Arc<Encoding>,
+    /// Components on disk, with their lengths.
+    pub components: Vec<(Component, u64)>,
+    /// Components that are not ours, such as those of secondary indexes.
+    pub foreign_components: Vec<String>,
+    /// What Cassandra makes anew or does without, and what of `TOC.txt` the files do not fit.
+    pub notes: Vec<ListFinding>,
+}
+
+/// A `Data.db` that was looked at, and is closed until it is read: there may be more inputs than
+/// descriptors.
+#[derive(Clone, Debug)]
+pub struct DataFile {
+    path: PathBuf,
+    len: u64,
+    /// As asked for, and as it came to.
+    asked_mode: ReadMode,
+    mode: ReadMode,
+}
+
+impl DataFile {
+    fn look(io: &Io, path: &Path, mode: ReadMode) -> Result<DataFile> {
+        Ok(DataFile {
+            asked_mode: mode,
+            ..DataFile::of(&io.open(path, mode)?)
+        })
+    }
+
+    /// One that is open already.
+    pub fn of(file: &InputFile) -> DataFile {
+        DataFile {
+            path: file.path().to_owned(),
+            len: file.len(),
+            asked_mode: file.mode(),
+            mode: file.mode(),
+        }
+    }
+
+    /// Bytes as stored.
+    #[expect(clippy::len_without_is_empty, reason = "an empty one is refused")]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// How it is read.
+    pub fn mode(&self) -> ReadMode {
+        self.mode
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// A failed open, or a file of another length than before.
+    pub fn open(&self, io: &Io) -> Result<InputFile> {
+        let file = io.open(&self.path, self.asked_mode)?;
+        if file.len() == self.len {
+            return Ok(file);
+        }
+        let expected = format!("{} bytes, as when it was looked at first", self.len);
+        let found = format!("{} bytes", file.len());
+        let error = FormatError::corrupt("data", 0, expected, found);
+        Err(Error::Format(error.with_file(&self.path, Component::Data)))
+    }
+}
+
+impl InputSstable {
+    /// Memory that what is known of it takes, about, bytes. What may be long is counted.
+    pub(crate) fn held_bytes(&self) -> usize {
+        /// Names, paths, and what the allocator adds.
+        const OTHERS: usize = 1536;
+        let stats = &self.statistics.stats;
+        let of_histograms: usize = [&stats.partition_sizes, &stats.cells_per_partition]
+            .iter()
+            .map(|histogram| size_of_val(histogram.offsets()) + size_of_val(histogram.counts()))
+            .sum();
+        let of_keys = self.statistics.compaction.as_ref();
+        let of_keys = of_keys.map_or(0, |compaction| compaction.cardinality_bytes.len());
+        let bins = stats.tombstone_drop_times.bins();
+        let distributions = of_histograms + size_of_val(bins) + of_keys;
+        let columns = self.layout.static_columns.len() + self.layout.regular_columns.len();
+        let stored = match &*self.encoding {
+            Encoding::Compressed { info, .. } => size_of_val(&info.chunk_offsets[..]),
+            Encoding::Plain { crc: Some(crc), .. } => size_of_val(&crc.crcs[..]),
+            Encoding::Plain { crc: None, .. } => 0,
+        };
+        let of_column = size_of::<ColumnLayout>() + size_of::<HeaderColumn>();
+        size_of::<InputSstable>() + columns * of_column + stored + distributions + OTHERS
+    }
+
+    /// Opens the SSTable whose `Data.db` is `path`: checks its name, the presence of what its TOC
+    /// lists, and its metadata.
+    ///
+    /// # Errors
+    /// Damage, something unsupported, or a failed read.
+    pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<InputSstable> {
+        InputSstable::open_listed(io, path, mode, &ForeignNames::default())
+    }
+
+    /// As [`InputSstable::open`], for one of many in a directory.
+    ///
+    /// # Errors
+    /// As [`InputSstable::open`].
+    pub fn open_listed(
+        io: &Io,
+        path: &Path,
+        mode: ReadMode,
+        names: &ForeignNames,
+    ) -> Result<InputSstable> {
+        let descriptor = parse_data_name(path)?;
+        if !READABLE.contains(&descriptor.version) {
+            return Err(Error::Format(
+                FormatError::unsupported(format!(
+                    "SSTable version {}; this release reads {}. Rewrite the file with nodetool \
+                     upgradesstables or sstableupgrade first",
+                    descriptor.version,
+                    READABLE.map(Version::name).join(", ")
+                ))
+                .with_file(path, Component::Data),
+            ));
+        }
+        let (list, toc) = list_components(io, mode, &descriptor, names)?;
+        let statistics = read_statistics(io, mode, &descriptor)?;
+        let fp_chance = statistics.validation.bloom_filter_fp_chance;
+        let mut notes = list.check(&descriptor, toc.as_ref(), Some(fp_chance));
+        let ComponentList {
+            present: components,
+            foreign: foreign_components,
+        } = list;
+        let at_statistics = |e: FormatError| {
+            e.with_file(
+                &descriptor.path(Component::Statistics),
+                Component::Statistics,
+            )
+        };
+        let partitioner = Partitioner::from_class_name(&statistics.validation.partitioner)
+            .map_err(at_statistics)?;
+        let layout = layout_of(&statistics.header, descriptor.version).map_err(at_statistics)?;
+        let data = DataFile::look(io, path, mode)?;
+        let encoding = read_encoding(io, mode, &descriptor, &components, data.len(), &mut notes)?;
+        Ok(InputSstable {
+            descriptor,
+            statistics,
+            partitioner,
+            layout: Arc::new(layout),
+            data,
+            encoding: Arc::new(encoding),
+            components,
+            foreign_components,
+            notes,
+        })
+    }
+
+    /// Opens several, which may be tens of thousands: some at a time, each directory listed
+    /// once. What became of each is in the order of the paths.
+    pub fn open_each(io: &Io, paths: &[PathBuf], mode: ReadMode) -> Vec<Result<InputSstable>> {
+        InputSstable::each_opened(io, paths, mode, |input| input)
+    }
+
+    /// As [`InputSstable::open_each`], and keeps what `made` makes of each.
+    pub fn each_opened<T: Send>(
+        io: &Io,
+        paths: &[PathBuf],
+        mode: ReadMode,
+        made: impl Fn(InputSstable) -> T + Sync,
+    ) -> Vec<Result<T>> {
+        let names = ForeignNames::default();
+        each_of_many(paths, OPENED_AT_ONCE, |path| {
+            InputSstable::open_listed(io, path, mode, &names).map(&made)
+        })
+    }
+
+    /// Lets go of what the statistics tell of distributions: of tens of thousands of inputs that would take
+    /// as much memory as a merge has. How many partitions there are stays.
+    pub fn forget_distributions(&mut self) {
+        let stats = &mut self.statistics.stats;
+        for histogram in [&mut stats.partition_sizes, &mut stats.cells_per_partition] {
+            *histogram = histogram.in_one_bucket();
+        }
+        stats.tombstone_drop_times = TombstoneHistogram::default();
+    }
+
+    /// Path of `Data.db`.
+    pub fn data_path(&self) -> PathBuf {
+        self.descriptor.path(Component::Data)
+    }
+
+    /// Uncompressed length of `Data.db`.
+    pub fn data_len(&self) -> u64 {
+        self.encoding.data_len()
+    }
+
+    /// Uncompressed bytes that it is decoded by at least.
+    pub(crate) fn block_unit(&self) -> usize {
+        self.encoding.unit() as usize
+    }
+
+    /// Length of all components.
+    pub fn disk_len(&self) -> u64 {
+        self.components.iter().map(|(_, len)| len).sum()
+    }
+
+    /// The chunks of a compressed `Data.db`.
+    pub fn compression_info(&self) -> Option<&CompressionInfo> {
+        match &*self.encoding {
+            Encoding::Compressed { info, .. } => Some(info),
+            Encoding::Plain { .. } => None,
+        }
+    }
+
+    /// A layout that accepts only times and clusterings that the statistics cover. Those of another
+    /// SSTable decode every time wrongly, some beyond their own extremes.
+    pub fn bounded_layout(&self) -> Arc<Layout> {
+        let stats = &self.statistics.stats;
+        let version = self.descriptor.version;
+        let base = self.layout.min_timestamp;
+        // Writers before 4.0 are not known well enough.
+        let timestamp_deltas = match version.has_metadata_checksum() {
+            true => TimestampDeltas::between(base, stats.min_timestamp, stats.max_timestamp),
+            false => TimestampDeltas::ANY,
+        };
+        Arc::new(Layout {
+            timestamp_deltas,
+            stated: StatedExtremes::of(stats, version),
+            ..Layout::clone(&self.layout)
+        })
+    }
+
+    /// The statistics tell the compression ratio that these chunks come to. Those of another SSTable
+    /// hardly do.
+    pub fn has_its_ratio(&self) -> bool {
+        let ratio = self
+            .compression_info()
+            .map_or(NO_COMPRESSION_RATIO, CompressionInfo::compression_ratio);
+        self.statistics.stats.compression_ratio.to_bits() == ratio.to_bits()
+    }
+
+    /// The header as found.
+    pub fn header(&self) -> &SerializationHeader {
+        &self.statistics.header
+    }
+
+    /// Reads another component whole.
+    ///
+    /// # Errors
+    /// A failed read.
+    pub fn read_component(&self, io: &Io, mode: ReadMode, component: Component) -> Result<Vec<u8>> {
+        read_small(io, mode, &self.descriptor.path(component))
+    }
+
+    /// `Summary.db`, if there is one that can be understood: Cassandra makes one anew otherwise
+    /// (`IndexSummaryComponent.loadOrDeleteCorrupted`).
+    ///
+    /// # Errors
+    /// A failed read.
+    pub fn summary(&self, io: &Io, mode: ReadMode) -> Result<Option<Summary>> {
+        if !self.has(Component::Summary) {
+            return Ok(None);
+        }
+        let bytes = self.read_component(io, mode, Component::Summary)?;
+        Ok(Summary::parse(&bytes, self.descriptor.version).ok())
+    }
+
+    /// True if the component is on disk.
+    pub fn has(&self, component: Component) -> bool {
+        self.components.iter().any(|(c, _)| *c == component)
+    }
+}
+
+/// The descriptor of a `Data.db`.
+///
+/// # Errors
+/// If the name is not one of a `Data.db`.
+pub fn parse_data_name(path: &Path) -> Result<Descriptor> {
+    let file = Descriptor::parse(path).map_err(|e| Error::Format(e.into()))?;
+    if file.component != Some(Component::Data) {
+        return Err(Error::InvalidInput(format!(
+            "{}: name an SSTable by its Data.db, not by its {}",
+            path.display(),
+            file.suffix
+        )));
+    }
+    Ok(file.descriptor)
+}
+
+/// Reads a whole component.
+///
+/// # Errors
+/// A failed read.
+pub fn read_small(io: &Io, mode: ReadMode, path: &Path) -> Result<Vec<u8>> {
+    let file = io.open(path, mode)?;
+    let bytes = file.read_all(SMALL_COMPONENT_LIMIT)?;
+    file.evict();
+    Ok(bytes)
+}
+
+/// The components there are, if none is missing that Cassandra cannot do without, and their list.
+fn list_components(
+    io: &Io,
+    mode: ReadMode,
+    descriptor: &Descriptor,
+    names: &ForeignNames,
+) -> Result<(ComponentList, Option<Toc>)> {
+    let list = ComponentList::read_listed(descriptor, names)?;
+    let toc = if list.has(Component::Toc) {
+        let path = descriptor.path(Component::Toc);
+        let parsed = Toc::parse(&read_small(io, mode, &path)?);
+        Some(parsed.map_err(|e| e.with_file(&path, Component::Toc))?)
+    } else {
+        None
+    };
+    let findings = list.check(descriptor, toc.as_ref(), None);
+    match findings.into_iter().find(|finding| finding.is_damage) {
+        None => Ok((list, toc)),
+        Some(damage) => {
+            refuse_lone_link(descriptor, damage.component)?;
+            let error = FormatError::corrupt(damage.structure, 0, damage.expected, damage.found);
+            let path = descriptor.path(damage.component);
+            Err(Error::Format(error.with_file(&path, damage.component)))
+        }
+    }
+}
+
+/// Refuses a `Data.db` that is a symbolic link where a component that is missing alongside it is alongside the file
+/// that it leads to: nothing is damaged there.
+///
+/// # Errors
+/// Invalid input, naming the file that the link leads to.
+pub fn refuse_lone_link(descriptor: &Descriptor, component: Component) -> Result<()> {
+    let data = descriptor.path(Component::Data);
+    let is_link = std::fs::symlink_metadata(&data).is_ok_and(|data| data.is_symlink());
+    if !is_link || descriptor.path(component).exists() {
+        return Ok(());
+    }
+    let Ok(target) = data.canonicalize() else {
+        return Ok(());
+    };
+    let there = Descriptor::parse(&target).map(|file| file.descriptor);
+    match there.is_ok_and(|there| there.path(component).exists()) {
+        false => Ok(()),
+        true => Err(Error::InvalidInput(format!(
+            "{} is a symbolic link to {}, and the other components of the SSTable are alongside that, not \
+             alongside the link: name that file",
+            data.display(),
+            target.display()
+        ))),
+    }
+}
+
+pub(crate) fn read_statistics(
+    io: &Io,
+    mode: ReadMode,
+    descriptor: &Descriptor,
+) -> Result<Statistics> {
+    let path = descriptor.path(Component::Statistics);
+    let bytes = read_small(io, mode, &path)?;
+    Statistics::parse(&bytes, descriptor.version)
+        .map_err(|e| Error::Format(e.with_file(&path, Component::Statistics)))
+}
+
+fn read_encoding(
+    io: &Io,
+    mode: ReadMode,
+    descriptor: &Descriptor,
+    components: &[(Component, u64)],
+    data_file_len: u64,
+    notes: &mut Vec<ListFinding>,
+) -> Result<Encoding> {
+    let has = |component| components.iter().any(|(c, _)| *c == component);
+    if has(Component::CompressionInfo) {
+        let path = descriptor.path(Component::CompressionInfo);
+        let at = |e: FormatError| Error::Format(e.with_file(&path, Component::CompressionInfo));
+        let bytes = read_small(io, mode, &path)?;
+        let info = CompressionInfo::parse(&bytes, descriptor.version, data_file_len).map_err(at)?;
+        let decompressor = ChunkDecompressor::for_file(&info).map_err(at)?;
+        if let Some(odd) = info.params.odd_max_compressed_len() {
+            notes.push(ListFinding {
+                is_damage: false,
+                component: Component::CompressionInfo,
+                structure: "compression_info.max_compressed_length",
+                expected: "a maximum compressed length of at most a chunk, or none".to_owned(),
+                found: odd.to_string(),
+            });
+        }
+        if info.unread_len > 0 {
+            notes.push(ListFinding {
+                is_damage: false,
+                component: Component::CompressionInfo,
+                structure: "compression_info.end",
+                expected: "the end of CompressionInfo.db after the offsets".to_owned(),
+                found: format!(
+                    "{} more bytes, which Cassandra does not read",
+                    info.unread_len
+                ),
+            });
+        }
+        return Ok(Encoding::Compressed { info, decompressor });
+    }
+    if data_file_len == 0 {
+        let path = descriptor.path(Component::Data);
+        return Err(Error::Format(
+            FormatError::corrupt("data", 0, "at least one partition", "an empty file")
+                .with_file(&path, Component::Data),
+        ));
+    }
+    let crc = if has(Component::Crc) {
+        let path = descriptor.path(Component::Crc);
+        let bytes = read_small(io, mode, &path)?;
+        match CrcFile::parse(&bytes, data_file_len) {
+            Ok(crc) => Some(crc),
+            // No read of a node looks at it, but streaming does.
+            Err(FormatError::Corrupt(error)) => {
+                notes.push(ListFinding {
+                    is_damage: false,
+                    component: Component::Crc,
+                    structure: error.structure,
+                    expected: format!("{} in CRC.db", error.expected),
+                    found: error.found,
+                });
+                CrcFile::parse_start(&bytes, data_file_len)
+            }
+            Err(error) => return Err(Error::Format(error.with_file(&path, Component::Crc))),
+        }
+    } else {
+        None
+    };
+    Ok(Encoding::Plain {
+        crc,
+        len: data_file_len,
+    })
+}

@@ -1,0 +1,122 @@
+//! Where an input of the BTI format can be cut: [`RangePlaces`](crate::input::range_places::RangePlaces) by
+//! `Partitions.db`.
+//!
+//! The trie has the shortest prefix of each key that tells it from its neighbours. Where such a prefix is
+//! one of the border too, the key decides, which is in the data.
+
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::Component;
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::bti::partitions::{PartitionEntry, PartitionIndex, PartitionPosition};
+use compactor_sstable::bti::rows::RowIndex;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::{Partitioner, Position};
+
+use crate::error::{Error, Result};
+use crate::input::sample::Sample;
+use crate::input::sstable::InputSstable;
+
+/// The places of an input with Murmur3Partitioner.
+#[derive(Debug)]
+pub(crate) struct TriePlaces {
+    descriptor: Descriptor,
+    /// The files.
+    partitions: Vec<u8>,
+    rows: Vec<u8>,
+    samples: Vec<Sample>,
+    data_len: u64,
+}
+
+impl TriePlaces {
+    /// Reads the files, and takes samples about `sample_len` uncompressed bytes from one another.
+    ///
+    /// # Errors
+    /// Damage in the index, or a failed read.
+    pub(crate) fn open(
+        io: &Io,
+        input: &InputSstable,
+        mode: ReadMode,
+        sample_len: u64,
+    ) -> Result<TriePlaces> {
+        let mut places = TriePlaces {
+            descriptor: input.descriptor.clone(),
+            partitions: input.read_component(io, mode, Component::Partitions)?,
+            rows: input.read_component(io, mode, Component::Rows)?,
+            samples: Vec::new(),
+            data_len: input.data_len(),
+        };
+        places.samples = places.sample(sample_len)?;
+        Ok(places)
+    }
+
+    /// Tokens are spread evenly, so samples at even distances are.
+    pub(crate) fn sample(&self, sample_len: u64) -> Result<Vec<Sample>> {
+        let index = self.index()?;
+        let token = |key: &[u8]| i128::from(Partitioner::Murmur3.token(key));
+        let (first, last) = (token(index.first_key), token(index.last_key));
+        let count = (self.data_len / sample_len.max(1)).min(index.key_count) + 1;
+        let mut samples: Vec<Sample> = Vec::new();
+        for number in 1..=count {
+            let token = first + (last - first) * i128::from(number) / i128::from(count);
+            let Ok(token) = i64::try_from(token) else {
+                continue;
+            };
+            let around = index.around(token).map_err(|e| self.at_partitions(e))?;
+            let data_before = match around.doubtful.or(around.next) {
+                Some(entry) => self.position(entry)?,
+                None => self.data_len,
+            };
+            let is_behind = |last: &Sample| {
+                last.at < (token, 0) && last.data_before.saturating_add(sample_len) <= data_before
+            };
+            if samples.last().is_none_or(is_behind) {
+                samples.push(Sample::of_trie((token, 0), data_before));
+            }
+        }
+        Ok(samples)
+    }
+
+    pub(crate) fn samples(&self) -> &[Sample] {
+        &self.samples
+    }
+
+    pub(crate) fn first_from(
+        &self,
+        border: Position,
+        key_at: impl FnOnce(u64) -> Result<Position>,
+    ) -> Result<u64> {
+        let around = self.index()?.around(border.0);
+        let around = around.map_err(|e| self.at_partitions(e))?;
+        if let Some(entry) = around.doubtful {
+            let position = self.position(entry)?.min(self.data_len);
+            if position == self.data_len || key_at(position)? >= border {
+                return Ok(position);
+            }
+        }
+        let next = around.next.map(|entry| self.position(entry)).transpose()?;
+        Ok(next.unwrap_or(self.data_len).min(self.data_len))
+    }
+
+    fn index(&self) -> Result<PartitionIndex<'_>> {
+        PartitionIndex::parse(&self.partitions).map_err(|e| self.at_partitions(e))
+    }
+
+    /// Where a partition is in the data.
+    fn position(&self, entry: PartitionEntry) -> Result<u64> {
+        match entry.position {
+            PartitionPosition::Data(position) => Ok(position),
+            PartitionPosition::Rows(entry) => {
+                let rows = RowIndex::parse(&self.rows, entry);
+                Ok(rows.map_err(|e| self.at(Component::Rows, e))?.data_position)
+            }
+        }
+    }
+
+    fn at_partitions(&self, error: FormatError) -> Error {
+        self.at(Component::Partitions, error)
+    }
+
+    fn at(&self, component: Component, error: FormatError) -> Error {
+        Error::Format(error.with_file(&self.descriptor.path(component), component))
+    }
+}

@@ -1,0 +1,273 @@
+//! SSTables of the table that are not inputs, and what they forbid to purge.
+//!
+//! A tombstone may still be needed by data in a file that this merge does not see. For each partition
+//! the files that may hold it, by key range and Bloom filter, limit purging to deletions older than
+//! everything in them.
+//!
+//! Source: `CompactionController.getPurgeEvaluator`.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::statistics::{EncodingStats, SerializationHeader};
+use compactor_sstable::{Component, Error as FormatError};
+
+use crate::error::{Error, Result};
+use crate::input::component_list::ForeignNames;
+use crate::input::header_union::{HeaderSource, union};
+use crate::input::key_range::KeyRange;
+use crate::input::sstable::{InputSstable, read_small};
+use crate::row::purge::{PurgeLimit, PurgeLimits};
+
+/// What is known of the table beyond the inputs.
+#[derive(Debug)]
+pub enum Surroundings {
+    /// Nothing: other SSTables may exist, so no tombstone goes.
+    Unknown,
+    /// The inputs are all that the table has.
+    Nothing,
+    /// These SSTables, and no others, are there besides the inputs.
+    Overlapping(Vec<Arc<OverlappingSstable>>),
+}
+
+/// An SSTable that is consulted but not merged.
+#[derive(Debug)]
+pub struct OverlappingSstable {
+    partitioner: Partitioner,
+    keys: KeyRange,
+    filter: Option<BloomFilter>,
+    min_timestamp: i64,
+    max_local_deletion_time_s: i64,
+    header: SerializationHeader,
+    descriptor: Descriptor,
+    data_len: u64,
+    is_checked: AtomicBool,
+    checking: Mutex<()>,
+}
+
+/// An SSTable that may be read beside a merge.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    pub(crate) keys: KeyRange,
+    pub(crate) sstable: InputSstable,
+}
+
+/// SSTables that were opened as overlapping. Merges of one table share them: each is opened once, and
+/// its components are checked once.
+#[derive(Clone, Debug, Default)]
+pub struct OverlappingSet {
+    opened: Arc<Opened>,
+}
+
+#[derive(Debug, Default)]
+struct Opened {
+    names: ForeignNames,
+    sstables: Mutex<HashMap<PathBuf, Arc<OverlappingSstable>>>,
+}
+
+impl OverlappingSet {
+    /// As [`OverlappingSstable::open`], if it was not opened before.
+    ///
+    /// # Errors
+    /// As [`OverlappingSstable::open`].
+    pub fn open(&self, io: &Io, path: &Path, mode: ReadMode) -> Result<Arc<OverlappingSstable>> {
+        let lock = || {
+            self.opened
+                .sstables
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some(known) = lock().get(path) {
+            return Ok(Arc::clone(known));
+        }
+        // Two that open the same at a time do it twice; only one is kept.
+        let opened = OverlappingSstable::open_listed(io, path, mode, &self.opened.names)?;
+        Ok(Arc::clone(
+            lock()
+                .entry(path.to_owned())
+                .or_insert_with(|| Arc::new(opened)),
+        ))
+    }
+
+    /// It is not there any more.
+    pub fn forget(&self, path: &Path) {
+        let mut sstables = self
+            .opened
+            .sstables
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        sstables.remove(path);
+    }
+}
+
+impl OverlappingSstable {
+    /// Reads key range, Bloom filter and least timestamp of the SSTable whose `Data.db` is `path`.
+    ///
+    /// # Errors
+    /// Damage, something unsupported, or a failed read.
+    pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<OverlappingSstable> {
+        OverlappingSstable::open_listed(io, path, mode, &ForeignNames::default())
+    }
+
+    fn open_listed(
+        io: &Io,
+        path: &Path,
+        mode: ReadMode,
+        names: &ForeignNames,
+    ) -> Result<OverlappingSstable> {
+        let input = InputSstable::open_listed(io, path, mode, names)?;
+        let descriptor = &input.descriptor;
+        let read = |component| read_small(io, mode, &descriptor.path(component));
+        let at = |component: Component| {
+            let path = descriptor.path(component);
+            move |e: FormatError| Error::Format(e.with_file(&path, component))
+        };
+        if descriptor.version.has_metadata_checksum() && !input.has_its_ratio() {
+            // Its times say what may be purged, and nothing else here would tell them from those of
+            // another SSTable.
+            let found = input.statistics.stats.compression_ratio.to_string();
+            let expected = "the ratio that CompressionInfo.db comes to";
+            let error = FormatError::corrupt("stats.compression_ratio", 0, expected, found);
+            return Err(at(Component::Statistics)(error));
+        }
+        let keys = KeyRange::of(io, &input, mode)?;
+        let filter = if input
+            .components
+            .iter()
+            .any(|(c, _)| *c == Component::Filter)
+        {
+            let bytes = read(Component::Filter)?;
+            Some(BloomFilter::parse(&bytes, descriptor.version).map_err(at(Component::Filter))?)
+        } else {
+            None
+        };
+        let data_len = input.data_len();
+        Ok(OverlappingSstable {
+            partitioner: input.partitioner,
+            keys,
+            filter,
+            min_timestamp: input.statistics.stats.min_timestamp,
+            max_local_deletion_time_s: input.statistics.stats.max_local_deletion_time,
+            header: input.statistics.header,
+            descriptor: input.descriptor,
+            data_len,
+            is_checked: AtomicBool::new(false),
+            checking: Mutex::new(()),
+        })
+    }
+
+    /// Checks its components, unless that was done before; another merge that is about it is waited
+    /// for.
+    ///
+    /// # Errors
+    /// Those of `check`; the next one checks again then.
+    pub fn check_once<E>(&self, check: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        let _checking = self.checking.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_checked() {
+            check()?;
+            self.is_checked.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Its components have been checked. Does not wait for a merge that is about it.
+    pub fn is_checked(&self) -> bool {
+        self.is_checked.load(Ordering::Acquire)
+    }
+
+    /// Directory, version and id.
+    pub fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    /// Uncompressed length of its `Data.db`.
+    pub fn data_len(&self) -> u64 {
+        self.data_len
+    }
+
+    /// The table's partitioner.
+    pub fn partitioner(&self) -> Partitioner {
+        self.partitioner
+    }
+
+    /// Timestamp of the oldest data in it.
+    pub fn min_timestamp(&self) -> i64 {
+        self.min_timestamp
+    }
+
+    /// Greatest local deletion time in it, seconds; that of live data is the greatest there is.
+    pub fn max_local_deletion_time_s(&self) -> i64 {
+        self.max_local_deletion_time_s
+    }
+
+    /// Its first and last partition.
+    pub fn keys(&self) -> &KeyRange {
+        &self.keys
+    }
+
+    fn may_hold(&self, key: &[u8], hash: KeyHash) -> bool {
+        self.keys.contains((hash.position(), key))
+            && self
+                .filter
+                .as_ref()
+                .is_none_or(|f| f.may_contain(hash.h1, hash.h2))
+    }
+
+    /// It, to be read beside a merge.
+    ///
+    /// # Errors
+    /// Those of [`InputSstable::open`].
+    pub(crate) fn provider(&self, io: &Io, mode: ReadMode) -> Result<Provider> {
+        Ok(Provider {
+            keys: self.keys.clone(),
+            sstable: InputSstable::open(io, &self.descriptor.path(Component::Data), mode)?,
+        })
+    }
+}
+
+impl Surroundings {
+    /// Refuses SSTables that cannot be of the inputs' table: what they do not hold says nothing about
+    /// what may be purged.
+    ///
+    /// # Errors
+    /// Those of [`union`].
+    pub fn refuse_other_table(&self, inputs: &[HeaderSource<'_>]) -> Result<()> {
+        let Surroundings::Overlapping(sstables) = self else {
+            return Ok(());
+        };
+        let paths: Vec<PathBuf> = sstables
+            .iter()
+            .map(|sstable| sstable.descriptor.path(Component::Statistics))
+            .collect();
+        let others = sstables
+            .iter()
+            .zip(&paths)
+            .map(|(sstable, path)| HeaderSource {
+                path,
+                header: &sstable.header,
+            });
+        let all: Vec<HeaderSource<'_>> = inputs.iter().copied().chain(others).collect();
+        union(&all, EncodingStats::default()).map(drop)
+    }
+}
+
+impl PurgeLimits for Surroundings {
+    fn limit(&self, key: &[u8], hash: KeyHash) -> PurgeLimit {
+        match self {
+            Surroundings::Unknown => PurgeLimit::Nothing,
+            Surroundings::Nothing => PurgeLimit::All,
+            Surroundings::Overlapping(sstables) => sstables
+                .iter()
+                .filter(|s| s.may_hold(key, hash))
+                .map(|s| s.min_timestamp)
+                .min()
+                .map_or(PurgeLimit::All, PurgeLimit::Before),
+        }
+    }
+}

@@ -1,0 +1,602 @@
+//! A merge: ranges of partitions, worked off by several threads.
+//!
+//! Each thread does whatever is next: it compresses a block whose place is known, takes the next range and
+//! merges it, or decodes ahead for a range that is being merged. Ranges are added to the output in their
+//! order ([`Turns`]), so it is the same to the byte for any number of threads.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use compactor_io::Io;
+use compactor_sstable::compression::crc32_run::Crc32Run;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::statistics::MetadataCollector;
+
+use crate::error::{Error, Result};
+use crate::input::header_union::ColumnMap;
+use crate::input::range_input::{Part, RangeInput, Reading};
+use crate::job::options::MergeOptions;
+use crate::job::overlapping::Surroundings;
+use crate::job::range_output::{NoBlocks, NoIndex, Piece, RangeBlocks, RangeIndex, RangeTrace};
+use crate::job::range_plan::RangePlan;
+use crate::job::shadow_plan::ShadowPlan;
+use crate::job::splicer::Splicer;
+use crate::job::turns::{Next, Pushed, Turns};
+use crate::merge::merge_counts::MergeCounts;
+use crate::merge::merge_input::MergeInput;
+use crate::merge::observer::{InputRead, Observer};
+use crate::merge::partition_merge::{Merged, PartitionMerger};
+use crate::read::cursor::{Cursor, RowCounts};
+use crate::read::data_trace::DataTrace;
+use crate::read::decode::DecodedBlocks;
+use crate::read::places_hash::PlacesHash;
+use crate::read::workers::WorkerQueue;
+use crate::row::dropped_columns::DropTimes;
+use crate::write::format_index::IndexSettings;
+use crate::write::output_blocks::OutputBlocks;
+use crate::write::partition_writer::{BlockOutput, PartitionWriter};
+use crate::write::sstable_index::SstableIndex;
+use crate::write::sstable_writer::SstableSettings;
+
+/// An input, and what the merge makes of it.
+#[derive(Debug)]
+pub(crate) struct MergedInput {
+    pub(crate) file: RangeInput,
+    pub(crate) map: ColumnMap,
+    pub(crate) min_local_deletion_time_s: i64,
+    pub(crate) may_have_dropped: bool,
+    /// An earlier pass made it.
+    pub(crate) is_intermediate: bool,
+    /// Until all has been told.
+    pub(crate) trace: Mutex<Option<Box<dyn DataTrace>>>,
+}
+
+/// What all ranges of a merge have in common.
+#[derive(Debug)]
+pub(crate) struct RangeMerge {
+    pub(crate) plan: RangePlan,
+    pub(crate) inputs: Vec<MergedInput>,
+    pub(crate) shadow: Option<Arc<ShadowPlan>>,
+    pub(crate) io: Io,
+    pub(crate) options: MergeOptions,
+    pub(crate) settings: SstableSettings,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) drops: DropTimes,
+    /// Of inputs in which the order of all partitions decides.
+    pub(crate) scanner_order: Option<Vec<Vec<u32>>>,
+    pub(crate) reading: Reading,
+    pub(crate) blocks: Arc<OutputBlocks>,
+    /// Ranges that are to come soon: their first blocks are read.
+    pub(crate) prepared: Mutex<PreparedRanges>,
+    pub(crate) turns: Turns,
+    /// Locked by whoever holds the order.
+    pub(crate) splicer: Mutex<Option<Splicer>>,
+    pub(crate) progress: MergeProgress,
+}
+
+/// The inputs that have partitions in a range.
+#[derive(Debug, Default)]
+pub(crate) struct RangeCursors {
+    /// With the number of the input, and the bytes that the range has of it.
+    cursors: Vec<(usize, Range<u64>, Cursor<DecodedBlocks>)>,
+}
+
+/// Ranges that are read before somebody merges them.
+#[derive(Debug, Default)]
+pub(crate) struct PreparedRanges {
+    cursors: BTreeMap<usize, RangeCursors>,
+    /// Ranges before this are being merged, or have been: nobody would take what is read for them.
+    taken: usize,
+}
+
+/// The merge of a range before its first partition.
+struct BegunRange<B, I> {
+    merger: PartitionMerger<DecodedBlocks, B, I>,
+    /// Of its inputs.
+    numbers: Vec<usize>,
+    /// Where they begin, added up.
+    before: u64,
+}
+
+/// What is told of a merge under way.
+#[derive(Debug, Default)]
+pub(crate) struct MergeProgress {
+    pub(crate) read_bytes: AtomicU64,
+    pub(crate) rows: AtomicU64,
+    pub(crate) partitions: AtomicU64,
+    /// For which somebody held the order.
+    ordered_ns: AtomicU64,
+}
+
+impl MergeProgress {
+    pub(crate) fn ordered(&self) -> Duration {
+        Duration::from_nanos(self.ordered_ns.load(Ordering::Relaxed))
+    }
+}
+
+/// What the merge of a range came to, beyond what was handed over on the way.
+#[derive(Debug)]
+pub(crate) struct RangeEnd {
+    collected: Collected,
+    counts: MergeCounts,
+    /// Of each input that has partitions in the range.
+    reads: Vec<RangeRead>,
+}
+
+/// What was counted of the partitions written.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub(crate) rows: u64,
+    pub(crate) statistics: MetadataCollector,
+}
+
+/// What was read of an input in one range, or in all so far.
+#[derive(Clone, Debug, Default)]
+struct RangeRead {
+    input: usize,
+    places: PlacesHash,
+    rows: RowCounts,
+    digest: Crc32Run,
+    first_key: Vec<u8>,
+    last_key: Vec<u8>,
+}
+
+/// Says that a range has ended, also if its thread panics.
+struct SayEnd<'a> {
+    merge: &'a Arc<RangeMerge>,
+    range: usize,
+    end: Option<Result<Box<RangeEnd>>>,
+}
+
+impl Drop for SayEnd<'_> {
+    fn drop(&mut self) {
+        let lost = || Err(Error::Internal("the merge of a range ended".to_owned()));
+        let end = self.end.take().unwrap_or_else(lost);
+        self.merge.push(self.range, Piece::End(end), 0);
+        self.merge.turns.merged();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere stops the merge.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl RangeMerge {
+    pub(crate) fn queue(&self) -> &WorkerQueue {
+        &self.reading.queue
+    }
+
+    pub(crate) fn take_splicer(&self) -> Option<Splicer> {
+        lock(&self.splicer).take()
+    }
+
+    /// Tells the traces that there is no more.
+    pub(crate) fn end_traces(&self) {
+        for input in &self.inputs {
+            // Whoever listens hears that nobody tells any more.
+            if let Some(mut trace) = lock(&input.trace).take() {
+                trace.end();
+            }
+        }
+    }
+
+    pub(crate) fn tell_progress(&self, observer: &mut dyn Observer) {
+        let now = |total: &AtomicU64| total.load(Ordering::Relaxed);
+        let MergeProgress {
+            read_bytes,
+            rows,
+            partitions,
+            ..
+        } = &self.progress;
+        observer.progress(now(read_bytes), now(rows), now(partitions));
+    }
+
+    /// Does whatever is next until there is nothing to do any more.
+    pub(crate) fn work(self: &Arc<Self>) {
+        loop {
+            let next = self.queue().wait_for(|| match self.queue().has_tasks() {
+                // Blocks whose place is known come first.
+                true => None,
+                false => self.turns.next(),
+            });
+            match next {
+                Next::Nothing => return,
+                Next::Merge(range) => {
+                    let mut say = SayEnd {
+                        merge: self,
+                        range,
+                        end: None,
+                    };
+                    let merged = catch_unwind(AssertUnwindSafe(|| self.merge(range)));
+                    // A panic has been reported by the panic hook.
+                    say.end = merged.ok().map(|end| end.map(Box::new));
+                }
+            }
+        }
+    }
+
+    /// Memory for the next block of a range.
+    pub(crate) fn take_buffer(&self, len: usize) -> Result<Vec<u8>> {
+        self.blocks.wait(self.queue());
+        match self.reading.cancelled.load(Ordering::Relaxed) {
+            true => Err(Error::Cancelled),
+            false => Ok(self.blocks.take(len)),
+        }
+    }
+
+    /// Hands over what a range came to, and adds to the output if it is its turn.
+    pub(crate) fn push(self: &Arc<Self>, range: usize, piece: Piece, len: usize) {
+        if self.turns.push(range, piece, len) == Pushed::TakeOrder {
+            let started = Instant::now();
+            let added = catch_unwind(AssertUnwindSafe(|| self.add_to_output()));
+            let ns = started.elapsed().as_nanos() as u64;
+            self.progress.ordered_ns.fetch_add(ns, Ordering::Relaxed);
+            let panicked = || Err(Error::Internal("panic while ranges were joined".to_owned()));
+            if let Err(error) = added.unwrap_or_else(|_| panicked()) {
+                self.fail(error);
+            }
+        }
+    }
+
+    /// Stops the merge.
+    pub(crate) fn fail(&self, error: Error) {
+        self.reading.cancelled.store(true, Ordering::Relaxed);
+        self.turns.fail(error);
+    }
+
+    fn add_to_output(self: &Arc<Self>) -> Result<()> {
+        let mut splicer = lock(&self.splicer);
+        let splicer = splicer
+            .as_mut()
+            .ok_or_else(|| Error::Internal("no output is left".to_owned()))?;
+        while let Some((range, piece)) = self.turns.pop() {
+            match piece {
+                Piece::Block(block) => splicer.add_block(self, range, block)?,
+                Piece::Trace(input, batch) => {
+                    if let Some(traced) = self.inputs.get(input)
+                        && let Some(trace) = &mut *lock(&traced.trace)
+                    {
+                        splicer.tell(input, &batch, &mut **trace);
+                    }
+                }
+                Piece::End(end) => {
+                    splicer.end_range(*end?, self.plan.begins_output(range + 1))?;
+                    self.plan.forget(range);
+                    self.turns.pass_on();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins to read the inputs of a range.
+    fn cursors(&self, range: usize, reading: &Reading) -> Result<RangeCursors> {
+        let key_at = |input: usize, position: u64| match self.inputs.get(input) {
+            Some(input) => input.file.key_at(position, reading),
+            None => Err(Error::Internal("an input too many".to_owned())),
+        };
+        let starts = self.plan.starts(range, key_at)?;
+        let ends = self.plan.starts(range + 1, key_at)?;
+        let (from, below) = self.plan.borders(range);
+        let mut cursors = Vec::new();
+        let bounds = starts.into_iter().zip(ends);
+        for ((number, input), (start, end)) in self.inputs.iter().enumerate().zip(bounds) {
+            if end < start {
+                return Err(input.file.out_of_order(start, end));
+            }
+            if start == end && self.plan.len() > 1 {
+                continue;
+            }
+            let part = Part {
+                start,
+                end,
+                from,
+                below,
+            };
+            cursors.push((number, start..end, input.file.cursor(&part, reading)));
+        }
+        Ok(RangeCursors { cursors })
+    }
+
+    /// Begins to read a range that is to come, if there is one.
+    fn prepare(&self, range: usize) -> Result<()> {
+        // Under the lock, so that nobody begins to read the same meanwhile.
+        let mut prepared = lock(&self.prepared);
+        let is_to_come = prepared.taken <= range && range < self.plan.len();
+        if is_to_come && !prepared.cursors.contains_key(&range) {
+            let cursors = self.cursors(range, &self.reading)?;
+            prepared.cursors.insert(range, cursors);
+        }
+        Ok(())
+    }
+
+    /// Merges a range into `writer`.
+    fn merger<B: BlockOutput, I: SstableIndex>(
+        self: &Arc<Self>,
+        range: usize,
+        cursors: RangeCursors,
+        reading: &Reading,
+        writer: PartitionWriter<B, I>,
+        is_traced: bool,
+    ) -> Result<BegunRange<B, I>> {
+        let mut inputs = Vec::new();
+        let mut numbers = Vec::new();
+        let mut before = 0;
+        for (number, bytes, mut cursor) in cursors.cursors {
+            let Some(input) = self.inputs.get(number) else {
+                continue;
+            };
+            before += bytes.start;
+            if let Some(trace) = lock(&input.trace).as_mut().filter(|_| is_traced) {
+                let part = trace.of_part(bytes);
+                cursor.set_trace(
+                    part.unwrap_or_else(|| {
+                        Box::new(RangeTrace::new(number, Arc::clone(self), range))
+                    }),
+                );
+            }
+            let mut merge_input = MergeInput::new(
+                cursor,
+                input.map.clone(),
+                &self.layout,
+                input.min_local_deletion_time_s,
+                self.options.now_s,
+            );
+            if input.may_have_dropped {
+                merge_input = merge_input.with_dropped_cells();
+            }
+            if input.is_intermediate {
+                merge_input = merge_input.of_an_earlier_pass();
+            }
+            inputs.push(merge_input);
+            numbers.push(number);
+        }
+        let bounds = self.plan.borders(range);
+        let shadow = self.shadow.as_ref();
+        let merger = PartitionMerger::new(
+            inputs,
+            writer,
+            Arc::clone(&self.layout),
+            self.options.now_s,
+            self.options.gc_before_s.unwrap_or(i64::MIN),
+        )
+        .with_drops(self.drops.clone())
+        .with_scanner_order(self.scanner_order.clone())
+        .with_shadow(shadow.map(|shadow| {
+            let mode = self.options.read_mode;
+            shadow.start(&self.io, mode, reading.clone(), bounds)
+        }));
+        Ok(BegunRange {
+            merger,
+            numbers,
+            before,
+        })
+    }
+
+    /// Merges one range.
+    fn merge(self: &Arc<Self>, range: usize) -> Result<RangeEnd> {
+        let index = RangeIndex::new(&IndexSettings {
+            version: self.settings.descriptor.version,
+            header: &self.settings.header,
+            column_index_size: self.settings.column_index_size,
+            min_index_interval: self.settings.min_index_interval,
+        })?;
+        let blocks = RangeBlocks::new(Arc::clone(self), range, self.plan.budget.block_len, &index);
+        let layout = Arc::clone(&self.layout);
+        let writer = PartitionWriter::new(layout, blocks, index, MetadataCollector::of_a_part())?;
+        let prepared = {
+            let mut prepared = lock(&self.prepared);
+            prepared.taken = prepared.taken.max(range + 1);
+            prepared.cursors.remove(&range)
+        };
+        let cursors = match prepared {
+            Some(cursors) => cursors,
+            None => self.cursors(range, &self.reading)?,
+        };
+        let at_once = self.plan.budget.ranges_at_once;
+        // Where the range behind the one that is read next begins, so that nobody waits for the indexes then.
+        self.plan.read_ahead(range + 2 * at_once + 1);
+        self.prepare(range + at_once)?;
+        let BegunRange {
+            mut merger,
+            numbers,
+            before,
+        } = self.merger(range, cursors, &self.reading, writer, true)?;
+        let mut observer = RangeObserver {
+            merge: self,
+            seen: Some([before, 0, 0]),
+        };
+        merger.run_until(|_| Ok(false), &self.surroundings, &mut observer)?;
+        let Merged {
+            mut inputs,
+            writer,
+            counts,
+        } = merger.end();
+        for input in &mut inputs {
+            input.cursor.give_back();
+        }
+        let rows = writer.rows();
+        let reads = numbers.into_iter().zip(&inputs).map(|(number, input)| {
+            let cursor = input.cursor();
+            RangeRead {
+                input: number,
+                places: cursor.places(),
+                rows: cursor.rows(),
+                digest: *cursor.source().digest_of_range(),
+                first_key: cursor.first_key().to_vec(),
+                last_key: cursor.key().to_vec(),
+            }
+        });
+        let reads = reads.collect();
+        drop(inputs);
+        let (_, _, statistics) = writer.finish();
+        Ok(RangeEnd {
+            collected: Collected { rows, statistics },
+            counts,
+            reads,
+        })
+    }
+}
+
+/// A range merged again for its statistics alone, since an output ended in it.
+#[derive(Debug)]
+pub(crate) struct RangeStatistics {
+    merge: Arc<RangeMerge>,
+    /// `None` while the next output is begun.
+    merger: Option<PartitionMerger<DecodedBlocks, NoBlocks, NoIndex>>,
+    /// Bytes before what is being written.
+    position: u64,
+}
+
+impl RangeStatistics {
+    /// Begins with the range; `before` is told of its partitions.
+    pub(crate) fn start(
+        merge: &Arc<RangeMerge>,
+        range: usize,
+        before: MetadataCollector,
+    ) -> Result<RangeStatistics> {
+        let reading = Reading {
+            limiter: None,
+            ..merge.reading.clone()
+        };
+        let writer = no_writer(merge, before)?;
+        let cursors = merge.cursors(range, &reading)?;
+        let merger = merge
+            .merger(range, cursors, &reading, writer, false)?
+            .merger;
+        Ok(RangeStatistics {
+            merge: Arc::clone(merge),
+            merger: Some(merger),
+            position: 0,
+        })
+    }
+
+    /// Goes on with the partitions of another output.
+    pub(crate) fn begin(&mut self, collector: MetadataCollector) -> Result<()> {
+        let merger = self.merger.take().ok_or_else(lost)?;
+        let writer = no_writer(&self.merge, collector)?;
+        let ((), merger) = merger.change_writer(|_| Ok(((), writer)))?;
+        self.merger = Some(merger);
+        Ok(())
+    }
+
+    /// Goes on up to a position of the range. Returns the statistics, and rows.
+    pub(crate) fn up_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)> {
+        let merger = self.merger.as_mut().ok_or_else(lost)?;
+        let position = self.position;
+        let mut observer = RangeObserver {
+            merge: &self.merge,
+            seen: None,
+        };
+        merger.run_until(
+            |writer| Ok(position + writer.position() >= end),
+            &self.merge.surroundings,
+            &mut observer,
+        )?;
+        let taken = self.merger.take().ok_or_else(lost)?;
+        let spare = no_writer(&self.merge, MetadataCollector::of_a_part())?;
+        let (writer, merger) = taken.change_writer(|writer| Ok((writer, spare)))?;
+        self.merger = Some(merger);
+        self.position += writer.position();
+        let rows = writer.rows();
+        let (_, _, collector) = writer.finish();
+        Ok((collector, rows))
+    }
+}
+
+fn lost() -> Error {
+    Error::Internal("statistics without a merge".to_owned())
+}
+
+fn no_writer(
+    merge: &RangeMerge,
+    collector: MetadataCollector,
+) -> Result<PartitionWriter<NoBlocks, NoIndex>> {
+    let blocks = NoBlocks {
+        block_len: merge.plan.budget.block_len,
+        spare: Vec::new(),
+    };
+    PartitionWriter::new(Arc::clone(&merge.layout), blocks, NoIndex, collector)
+}
+
+/// What has been read of all ranges so far.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) counts: MergeCounts,
+    reads: Vec<RangeRead>,
+}
+
+impl Whole {
+    pub(crate) fn of(inputs: usize) -> Whole {
+        Whole {
+            counts: MergeCounts {
+                partitions_by_inputs: vec![0; inputs],
+                ..MergeCounts::default()
+            },
+            reads: vec![RangeRead::default(); inputs],
+        }
+    }
+
+    pub(crate) fn add(&mut self, end: RangeEnd) -> Collected {
+        self.counts.add_range(&end.counts);
+        for read in end.reads {
+            let Some(whole) = self.reads.get_mut(read.input) else {
+                continue;
+            };
+            if whole.places.partitions() == 0 {
+                whole.first_key = read.first_key;
+            }
+            whole.places.append(read.places);
+            whole.rows.rows += read.rows.rows;
+            whole.rows.empty_static_rows += read.rows.empty_static_rows;
+            whole.digest.append_run(&read.digest);
+            whole.last_key = read.last_key;
+        }
+        end.collected
+    }
+
+    /// What was read of each input, if it is what its statistics speak of.
+    pub(crate) fn reads(&mut self, inputs: &[MergedInput]) -> Result<Vec<InputRead>> {
+        let mut reads = Vec::with_capacity(inputs.len());
+        for (input, read) in inputs.iter().zip(std::mem::take(&mut self.reads)) {
+            let file = &input.file;
+            file.check(&read.first_key, &read.last_key, read.places.partitions())?;
+            reads.push(InputRead {
+                data_path: file.path.clone(),
+                places: read.places,
+                rows: read.rows,
+                digest: read.digest.value(),
+            });
+        }
+        Ok(reads)
+    }
+}
+
+/// Counts what is read in a range, and tells it to stop.
+struct RangeObserver<'a> {
+    merge: &'a RangeMerge,
+    /// What was counted of the range; `None` if it is not.
+    seen: Option<[u64; 3]>,
+}
+
+impl Observer for RangeObserver<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.merge.reading.cancelled.load(Ordering::Relaxed)
+    }
+
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        let totals = &self.merge.progress;
+        let totals = [&totals.read_bytes, &totals.rows, &totals.partitions];
+        let now = [read_bytes, rows, partitions];
+        for ((total, seen), now) in totals.iter().zip(self.seen.iter_mut().flatten()).zip(now) {
+            total.fetch_add(now.saturating_sub(*seen), Ordering::Relaxed);
+            *seen = now.max(*seen);
+        }
+    }
+}

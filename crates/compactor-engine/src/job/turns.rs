@@ -1,0 +1,213 @@
+//! Whose turn it is among the ranges of a merge.
+//!
+//! Ranges are taken in their order. What the one whose turn it is comes to is added to the output at once,
+//! by whoever holds the order; what those behind it come to waits, up to a number of bytes each. Who has
+//! too much waiting does other work. Nobody waits for the order: who finds it held leaves what he has to
+//! the holder.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+
+use crate::error::{Error, Result};
+use crate::job::range_output::Piece;
+use crate::read::workers::WorkerQueue;
+
+/// How many ranges there are, and how many are under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TurnLimits {
+    pub(crate) ranges: usize,
+    /// Being merged.
+    pub(crate) at_once: usize,
+    /// Being merged, or waiting.
+    pub(crate) under_way: usize,
+    /// Bytes that each may have waiting.
+    pub(crate) waiting_bytes: usize,
+}
+
+/// The turns of a merge.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    limits: TurnLimits,
+    queue: WorkerQueue,
+    /// Is told of the end.
+    caller: Thread,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The range whose turn it is, and the next to be taken.
+    turn: usize,
+    next: usize,
+    merging: usize,
+    /// Somebody adds to the output.
+    is_held: bool,
+    /// Of the ranges from the one whose turn it is on.
+    waiting: VecDeque<Waiting>,
+    /// All have been added, or it has failed.
+    end: Option<Result<()>>,
+    /// Nobody works any more.
+    is_over: bool,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    pieces: VecDeque<(Piece, usize)>,
+    bytes: usize,
+    /// Who waits for room.
+    waiter: Option<Thread>,
+}
+
+/// What a thread is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Merge this range.
+    Merge(usize),
+    Nothing,
+}
+
+/// What became of a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    Waiting,
+    /// Whoever pushed it has the order now, and adds to the output until [`Turns::pop`] gives nothing.
+    TakeOrder,
+    /// Nobody wants it any more.
+    Dropped,
+}
+
+impl Turns {
+    pub(crate) fn new(limits: TurnLimits, queue: WorkerQueue) -> Turns {
+        Turns {
+            limits,
+            queue,
+            caller: std::thread::current(),
+            state: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is to be done next; `None` while that is not known.
+    pub(crate) fn next(&self) -> Option<Next> {
+        let limits = &self.limits;
+        let mut state = self.lock();
+        if state.is_over {
+            return Some(Next::Nothing);
+        }
+        let may_begin = state.next < limits.ranges
+            && state.merging < limits.at_once
+            && state.next < state.turn + limits.under_way
+            && state.end.is_none();
+        if !may_begin {
+            return None;
+        }
+        state.next += 1;
+        state.merging += 1;
+        let begun = state.next - state.turn;
+        state.waiting.resize_with(begun, Waiting::default);
+        Some(Next::Merge(state.next - 1))
+    }
+
+    /// A range has been merged.
+    pub(crate) fn merged(&self) {
+        self.lock().merging -= 1;
+        self.queue.wake();
+    }
+
+    /// Adds a piece, once there is room: beside others, or alone, however long it is.
+    pub(crate) fn push(&self, range: usize, piece: Piece, len: usize) -> Pushed {
+        let mut piece = Some(piece);
+        self.queue.wait_for(|| {
+            let mut state = self.lock();
+            let state = &mut *state;
+            let place = range.checked_sub(state.turn);
+            let waiting = place.and_then(|place| state.waiting.get_mut(place));
+            let Some(waiting) = waiting.filter(|_| state.end.is_none()) else {
+                return Some(Pushed::Dropped);
+            };
+            if waiting.bytes > 0 && waiting.bytes + len > self.limits.waiting_bytes {
+                waiting.waiter = Some(std::thread::current());
+                return None;
+            }
+            waiting.bytes += len;
+            waiting
+                .pieces
+                .extend(piece.take().map(|piece| (piece, len)));
+            if place == Some(0) && !state.is_held {
+                state.is_held = true;
+                return Some(Pushed::TakeOrder);
+            }
+            Some(Pushed::Waiting)
+        })
+    }
+
+    /// The next piece of the range whose turn it is, and its number. The order is given back where there is
+    /// none.
+    pub(crate) fn pop(&self) -> Option<(usize, Piece)> {
+        let mut state = self.lock();
+        let turn = state.turn;
+        let front = state.waiting.front_mut();
+        let Some((waiting, (piece, len))) =
+            front.and_then(|waiting| waiting.pieces.pop_front().map(|piece| (waiting, piece)))
+        else {
+            state.is_held = false;
+            return None;
+        };
+        waiting.bytes -= len;
+        let waiter = waiting.waiter.take();
+        drop(state);
+        if let Some(thread) = waiter {
+            thread.unpark();
+        }
+        Some((turn, piece))
+    }
+
+    /// The range whose turn it was has been added to the output.
+    pub(crate) fn pass_on(&self) {
+        let mut state = self.lock();
+        state.turn += 1;
+        state.waiting.pop_front();
+        if state.turn == self.limits.ranges {
+            state.end.get_or_insert(Ok(()));
+            self.caller.unpark();
+        }
+        drop(state);
+        self.queue.wake();
+    }
+
+    /// It has failed, and nobody waits any more.
+    pub(crate) fn fail(&self, error: Error) {
+        let mut state = self.lock();
+        match &state.end {
+            Some(Err(_)) => {}
+            _ => state.end = Some(Err(error)),
+        }
+        drop(state);
+        self.close();
+    }
+
+    /// Nobody is to work any more.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.is_over = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop(waiting);
+        self.caller.unpark();
+        self.queue.wake_all();
+    }
+
+    /// Whether all have been added, or what it has failed with. Once.
+    pub(crate) fn take_end(&self) -> Option<Result<()>> {
+        let mut state = self.lock();
+        match &state.end {
+            None => None,
+            Some(Ok(())) => Some(Ok(())),
+            Some(Err(_)) => state.end.replace(Err(Error::Cancelled)),
+        }
+    }
+}

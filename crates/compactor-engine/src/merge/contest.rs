@@ -1,0 +1,74 @@
+//! Which of several sorted sources are least: by a tournament, or by Cassandra's heap where the order of
+//! equal ones decides something.
+
+use std::cmp::Ordering;
+
+use crate::merge::tournament::Tournament;
+use crate::row::source_heap::SourceHeap;
+
+/// Contestants `0..len` at their current positions.
+#[derive(Debug)]
+pub(crate) enum Contest {
+    /// Equal ones are in ascending number.
+    Tournament(Tournament),
+    /// Equal ones are in the order in which Cassandra visits them.
+    Heap(SourceHeap),
+}
+
+impl Default for Contest {
+    fn default() -> Self {
+        Contest::Tournament(Tournament::default())
+    }
+}
+
+impl Contest {
+    /// Sets up contestants `0..len`. Those that have no position are last in the order of `compare`, and
+    /// equal to one another.
+    pub(crate) fn start(
+        &mut self,
+        len: usize,
+        has: impl Fn(u32) -> bool,
+        compare: impl FnMut(u32, u32) -> Ordering,
+    ) {
+        match self {
+            Contest::Tournament(tournament) => tournament.start(len, compare),
+            Contest::Heap(heap) => heap.start(0..len as u32, has, compare),
+        }
+    }
+
+    /// The least contestant, if no other is equal to it.
+    #[inline]
+    pub(crate) fn only_winner(&mut self) -> Option<u32> {
+        match self {
+            Contest::Tournament(tournament) => tournament.only_winner(),
+            Contest::Heap(heap) => heap.only_winner(),
+        }
+    }
+
+    /// Appends the least contestants, all equal to one another. A contestant without a position is among
+    /// them, if at all, only with others of its kind.
+    #[inline]
+    pub(crate) fn winners(&mut self, out: &mut Vec<u32>) {
+        match self {
+            Contest::Tournament(tournament) => tournament.winners(out),
+            Contest::Heap(heap) => heap.winners(out),
+        }
+    }
+
+    /// Goes on after the winners last asked for, which are these, have moved.
+    #[inline]
+    pub(crate) fn replay(
+        &mut self,
+        winners: &[u32],
+        has: impl Fn(u32) -> bool,
+        compare: impl FnMut(u32, u32) -> Ordering,
+    ) {
+        match (self, winners) {
+            (Contest::Heap(heap), _) => heap.advance(has, compare),
+            (Contest::Tournament(tournament), &[only]) => tournament.replay_one(only, compare),
+            (Contest::Tournament(tournament), _) => {
+                tournament.replay(winners.iter().copied(), compare);
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Versions of a row that are all plain: often the newest one is all that is left.
+
+use std::cmp::Ordering;
+
+use compactor_sstable::data::plain_row::PlainRow;
+
+use crate::merge::merge_input::MergeInput;
+use crate::read::window::BlockSource;
+
+/// The row that is left of those of `members`, to be copied: where all are plain, and the newest has every column,
+/// or is the only one. Its cells are then newer than all others of their columns. Where two are as new, they must
+/// be the same.
+#[inline(always)]
+pub(crate) fn newest_plain<'a, S: BlockSource>(
+    inputs: &'a [MergeInput<S>],
+    members: &[u32],
+) -> Option<PlainRow<'a>> {
+    let plain = |number: u32| {
+        let input = &inputs[number as usize];
+        input.cursor.plain_row().filter(|_| input.may_copy_rows())
+    };
+    let (&first, others) = members.split_first()?;
+    let mut newest = plain(first)?;
+    let mut is_ambiguous = false;
+    for &other in others {
+        let other = plain(other)?;
+        // Clusterings that compare equal may differ in their bytes.
+        if other.clustering() != newest.clustering() {
+            return None;
+        }
+        match other.liveness.timestamp.cmp(&newest.liveness.timestamp) {
+            Ordering::Less => {}
+            Ordering::Equal => is_ambiguous |= !other.has_same_content(&newest),
+            Ordering::Greater => {
+                newest = other;
+                is_ambiguous = false;
+            }
+        }
+    }
+    let is_whole = others.is_empty() || newest.has_all_columns();
+    (is_whole && !is_ambiguous).then_some(newest)
+}

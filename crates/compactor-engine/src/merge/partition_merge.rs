@@ -1,0 +1,547 @@
+//! Partitions of many inputs become one stream of partitions.
+//!
+//! Inputs meet in a tournament on (token, key); those at the same partition meet in a second one on
+//! the clustering inside it. Plain rows, as INSERT leaves them, that only one input has are copied behind their
+//! times, in runs while it stands before all others. All other rows go through [`RowMerger`].
+//!
+//! A partition that only one input has is passed on row by row, and nothing in it shadows anything else,
+//! as in Cassandra: every SSTable has removed what it deletes itself.
+//!
+//! Source: `UnfilteredPartitionIterators.merge`, `UnfilteredRowIterators.merge`,
+//! `RangeTombstoneMarker.Merger`, `CompactionIterator.Purger`.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use compactor_sstable::Version;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::layout::Layout;
+
+use crate::error::{Error, Result};
+use crate::merge::contest::Contest;
+use crate::merge::marker::{Turn, effective, write_marker};
+use crate::merge::merge_counts::MergeCounts;
+use crate::merge::merge_input::{MergeInput, compare_unfiltereds, has_unfiltered};
+use crate::merge::observer::Observer;
+use crate::merge::shadow_sources::ShadowSources;
+use crate::read::window::BlockSource;
+use crate::row::dropped_columns::DropTimes;
+use crate::row::purge::{PurgeLimit, PurgeLimits, Purger};
+use crate::row::row_merge::{RowMerger, Visits};
+use crate::row::source_heap::SourceHeap;
+use crate::write::partition_writer::{BlockOutput, PartitionWriter};
+use crate::write::sstable_index::SstableIndex;
+
+mod equal_places;
+mod partitions;
+mod rows;
+mod runs;
+
+use partitions::Partitions;
+
+/// Rows, markers and partitions after which the observer is called.
+const STEPS_PER_REPORT: u32 = 1024;
+
+/// A merge that has run to its end.
+#[derive(Debug)]
+pub struct Merged<S, B, I> {
+    /// Its inputs, at their ends.
+    pub inputs: Vec<MergeInput<S>>,
+    /// Where it wrote to.
+    pub writer: PartitionWriter<B, I>,
+    /// What it counted.
+    pub counts: MergeCounts,
+}
+
+/// A merge under way.
+#[derive(Debug)]
+pub struct PartitionMerger<S, B, I> {
+    inputs: Vec<MergeInput<S>>,
+    writer: PartitionWriter<B, I>,
+    output: Arc<Layout>,
+    shadow: Option<ShadowSources<S>>,
+    purger: Purger,
+    rows: RowMerger,
+    counts: MergeCounts,
+    /// Since the observer was called last.
+    steps: u32,
+    /// Rows and partitions that writers before this one were given.
+    written_before: (u64, u64),
+    /// Inputs by their current partition; `None` before the first.
+    partitions: Option<Partitions>,
+    /// Inputs by their scanners in Cassandra's compaction, before the first partition.
+    scanner_order: Option<Vec<Vec<u32>>>,
+    /// Of equal places the bytes are Cassandra's choice, and not the least.
+    as_compaction: bool,
+    /// Reused lists: inputs of the partition, those of a step, and their places among the former. Where the
+    /// choice is Cassandra's, all are in the order in which it visits them.
+    group: Vec<u32>,
+    step: Vec<u32>,
+    places: Vec<u32>,
+    clusterings: Contest,
+    bound: Vec<u8>,
+    prefix: Vec<u8>,
+}
+
+impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
+    /// Merges `inputs` into `writer`.
+    pub fn new(
+        mut inputs: Vec<MergeInput<S>>,
+        writer: PartitionWriter<B, I>,
+        output: Arc<Layout>,
+        now_s: i64,
+        gc_before_s: i64,
+    ) -> PartitionMerger<S, B, I> {
+        for input in &mut inputs {
+            // Gc before is not behind `now` unless somebody wants it there.
+            input.nothing_to_purge &= input.min_local_deletion_time_s >= gc_before_s;
+        }
+        let counts = MergeCounts {
+            partitions_by_inputs: vec![0; inputs.len()],
+            ..MergeCounts::default()
+        };
+        PartitionMerger {
+            inputs,
+            writer,
+            shadow: None,
+            purger: Purger {
+                now_s,
+                gc_before_s,
+                limit: PurgeLimit::Nothing,
+            },
+            rows: RowMerger::new(Arc::clone(&output), &DropTimes::default()),
+            output,
+            counts,
+            steps: 0,
+            written_before: (0, 0),
+            partitions: None,
+            scanner_order: None,
+            as_compaction: false,
+            group: Vec::new(),
+            step: Vec::new(),
+            places: Vec::new(),
+            clusterings: Contest::default(),
+            bound: Vec::new(),
+            prefix: Vec::new(),
+        }
+    }
+
+    /// Leaves out what was dropped with its column, in inputs that say that they may have some. Times
+    /// are those of the output's columns.
+    #[must_use]
+    pub fn with_drops(mut self, drops: DropTimes) -> Self {
+        self.rows = RowMerger::new(Arc::clone(&self.output), &drops);
+        self
+    }
+
+    /// Of equal clusterings, bounds and paths that differ in their bytes, writes those that Cassandra's
+    /// compaction would: with the inputs by its scanners, in their order. Otherwise the least are written,
+    /// which does not depend on an order.
+    #[must_use]
+    pub fn with_scanner_order(mut self, order: Option<Vec<Vec<u32>>>) -> Self {
+        self.as_compaction = order.is_some();
+        self.scanner_order = order;
+        if self.as_compaction {
+            self.clusterings = Contest::Heap(SourceHeap::default());
+        }
+        self
+    }
+
+    /// Leaves out what these SSTables shadow.
+    #[must_use]
+    pub fn with_shadow(mut self, shadow: Option<ShadowSources<S>>) -> Self {
+        self.shadow = shadow;
+        self
+    }
+
+    /// Runs to the end and gives the writer back.
+    ///
+    /// # Errors
+    /// As [`PartitionMerger::run_to_end`].
+    pub fn run(
+        self,
+        limits: &dyn PurgeLimits,
+        observer: &mut dyn Observer,
+    ) -> Result<(PartitionWriter<B, I>, MergeCounts)> {
+        let merged = self.run_to_end(limits, observer)?;
+        Ok((merged.writer, merged.counts))
+    }
+
+    /// Runs to the end and gives inputs and writer back.
+    ///
+    /// # Errors
+    /// Damage in an input, a failed read or write, or cancellation.
+    pub fn run_to_end(
+        mut self,
+        limits: &dyn PurgeLimits,
+        observer: &mut dyn Observer,
+    ) -> Result<Merged<S, B, I>> {
+        self.run_until(|_| Ok(false), limits, observer)?;
+        Ok(self.end())
+    }
+
+    /// Runs until the inputs end, or `is_full` says, asked before each partition, that the writer has
+    /// enough. Returns whether there is more.
+    ///
+    /// # Errors
+    /// As [`PartitionMerger::run_to_end`], or the error of `is_full`.
+    pub fn run_until(
+        &mut self,
+        mut is_full: impl FnMut(&mut PartitionWriter<B, I>) -> Result<bool>,
+        limits: &dyn PurgeLimits,
+        observer: &mut dyn Observer,
+    ) -> Result<bool> {
+        let mut partitions = match self.partitions.take() {
+            Some(partitions) => partitions,
+            None => {
+                for input in &mut self.inputs {
+                    input.cursor.next_partition()?;
+                }
+                Partitions::start(self.scanner_order.take(), &self.inputs)
+            }
+        };
+        loop {
+            let mut group = std::mem::take(&mut self.group);
+            group.clear();
+            partitions.winners(&mut group);
+            let Some(first) = group.first().map(|i| &self.inputs[*i as usize].cursor) else {
+                break;
+            };
+            if !first.has_partition() {
+                break;
+            }
+            if self.writer.partitions() > 0 && is_full(&mut self.writer)? {
+                self.group = group;
+                self.partitions = Some(partitions);
+                return Ok(true);
+            }
+            let first = &self.inputs[group[0] as usize].cursor;
+            if let Some(shadow) = &mut self.shadow {
+                let place = (first.position_in_ring(), first.key());
+                shadow.seek(place, &|| observer.is_cancelled())?;
+            }
+            // There may be thousands of SSTables to ask.
+            let may_purge = |i: &u32| !self.inputs[*i as usize].nothing_to_purge;
+            self.purger.limit = match group.iter().any(may_purge) {
+                true => limits.limit(first.key(), first.key_hash()),
+                false => PurgeLimit::Nothing,
+            };
+            self.merge_partition(&group, observer)?;
+            for &member in &group {
+                self.inputs[member as usize].cursor.next_partition()?;
+            }
+            partitions.replay(&group, &self.inputs);
+            self.group = group;
+            self.step(observer)?;
+        }
+        self.report(observer)?;
+        Ok(false)
+    }
+
+    /// Gives inputs and writer back.
+    pub fn end(self) -> Merged<S, B, I> {
+        Merged {
+            inputs: self.inputs,
+            writer: self.writer,
+            counts: self.counts,
+        }
+    }
+
+    /// Goes on with the writer that `change` gives for the one that is full, beside something else
+    /// that is passed on.
+    ///
+    /// # Errors
+    /// That of `change`.
+    pub fn change_writer<T>(
+        self,
+        change: impl FnOnce(PartitionWriter<B, I>) -> Result<(T, PartitionWriter<B, I>)>,
+    ) -> Result<(T, Self)> {
+        let (mut rows, mut partitions) = self.written_before;
+        rows += self.writer.rows();
+        partitions += self.writer.partitions();
+        let (passed_on, writer) = change(self.writer)?;
+        let merger = PartitionMerger {
+            writer,
+            written_before: (rows, partitions),
+            ..self
+        };
+        Ok((passed_on, merger))
+    }
+
+    #[inline]
+    fn step(&mut self, observer: &mut dyn Observer) -> Result<()> {
+        self.steps += 1;
+        if self.steps < STEPS_PER_REPORT {
+            return Ok(());
+        }
+        self.steps = 0;
+        self.report(observer)
+    }
+
+    #[cold]
+    fn report(&self, observer: &mut dyn Observer) -> Result<()> {
+        if observer.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let read = self.inputs.iter().map(|i| i.cursor.position()).sum();
+        let (rows, partitions) = self.written_before;
+        observer.progress(
+            read,
+            rows + self.writer.rows(),
+            partitions + self.writer.partitions(),
+        );
+        Ok(())
+    }
+
+    fn merge_partition(&mut self, group: &[u32], observer: &mut dyn Observer) -> Result<()> {
+        let mut deletion = DeletionTime::LIVE;
+        for &member in group {
+            let input = &mut self.inputs[member as usize];
+            deletion = deletion.max(input.cursor.partition_deletion());
+            input.open = DeletionTime::LIVE;
+        }
+        let left = match &self.shadow {
+            Some(shadow) => shadow.over_partition(deletion),
+            None => deletion,
+        };
+        self.counts.purged.shadowed += u64::from(left != deletion);
+        let kept = self.purger.purge_deletion(left);
+        if kept != left {
+            self.counts.purged.partition_deletions += 1;
+        }
+        let first = &self.inputs[group[0] as usize].cursor;
+        check_deletion(first.key(), &kept, self.output.version)?;
+        self.writer
+            .start_partition(first.key(), first.key_hash(), kept);
+        self.merge_static_row(group, deletion)?;
+        if let Some(shadow) = &mut self.shadow {
+            shadow.begin_rows()?;
+        }
+        for &member in group {
+            self.inputs[member as usize].cursor.next_unfiltered()?;
+        }
+        if let [only] = group {
+            self.copy_unfiltereds(*only as usize, observer)?;
+        } else {
+            self.merge_unfiltereds(group, deletion, observer)?;
+        }
+        self.writer.end_partition()?;
+        let counts = &mut self.counts.partitions_by_inputs;
+        if let Some(count) = counts.get_mut(group.len() - 1) {
+            *count += 1;
+        }
+        Ok(())
+    }
+
+    /// The unfiltereds of a partition that only one input has.
+    fn copy_unfiltereds(&mut self, only: usize, observer: &mut dyn Observer) -> Result<()> {
+        loop {
+            self.step(observer)?;
+            self.copy_run(only, None, DeletionTime::LIVE)?;
+            self.advance_shadow(only as u32)?;
+            let input = &self.inputs[only];
+            if input.cursor.row().is_some() {
+                // Cassandra merges no rows of such a partition, whatever is active: a complex deletion
+                // equal to its row's stays.
+                self.merge_rows(&[only as u32], Visits::ALONE, DeletionTime::LIVE)?;
+            } else if let Some(marker) = input.cursor.marker() {
+                self.counts.markers_read += u64::from(!input.is_intermediate);
+                // As it is, even if nothing changes there or the partition's deletion is newer.
+                let (close, open) = (marker.close, marker.open);
+                let side = self.note_bound(&[only as u32]);
+                self.add_marker(side, close, open)?;
+            } else {
+                return Ok(());
+            }
+            self.inputs[only].cursor.next_unfiltered()?;
+        }
+    }
+
+    fn merge_unfiltereds(
+        &mut self,
+        group: &[u32],
+        deletion: DeletionTime,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        let mut clusterings = std::mem::take(&mut self.clusterings);
+        let mut step = std::mem::take(&mut self.step);
+        let mut places = std::mem::take(&mut self.places);
+        {
+            let (inputs, output) = (&self.inputs, &self.output);
+            clusterings.start(
+                group.len(),
+                |member| has_unfiltered(inputs, group, member),
+                |a, b| compare_unfiltereds(inputs, output, group, a, b),
+            );
+        }
+        let mut open = DeletionTime::LIVE;
+        // A marker that is not written yet: the deletion open before it, and on which side it is.
+        let mut pending: Option<(DeletionTime, Ordering)> = None;
+        loop {
+            self.step(observer)?;
+            let active = if open.is_live() { deletion } else { open };
+            if pending.is_none()
+                && let Some(place) = clusterings.only_winner()
+                && let first = group[place as usize] as usize
+                && self.inputs[first].cursor.is_on_plain_row()
+            {
+                let limit = match &clusterings {
+                    Contest::Tournament(tournament) => {
+                        self.least_order_prefix(group, tournament.rivals(place))
+                    }
+                    Contest::Heap(heap) => {
+                        self.least_order_prefix(group, heap.second().into_iter())
+                    }
+                };
+                if self.copy_run(first, limit, active)? {
+                    let (inputs, output) = (&self.inputs, &self.output);
+                    clusterings.replay(
+                        &[place],
+                        |member| has_unfiltered(inputs, group, member),
+                        |a, b| compare_unfiltereds(inputs, output, group, a, b),
+                    );
+                    continue;
+                }
+            }
+            places.clear();
+            clusterings.winners(&mut places);
+            step.clear();
+            step.extend(places.iter().map(|place| group[*place as usize]));
+            let Some(&first) = step.first() else { break };
+            if pending.is_none() {
+                self.advance_shadow(first)?;
+            }
+            let cursor = &self.inputs[first as usize].cursor;
+            if cursor.row().is_some() {
+                let visits = Visits {
+                    places: &places,
+                    sources: group.len(),
+                };
+                self.merge_rows(&step, visits, active)?;
+            } else if cursor.marker().is_some() {
+                let is_read = |i: &&u32| !self.inputs[**i as usize].is_intermediate;
+                self.counts.markers_read += step.iter().filter(is_read).count() as u64;
+                for &member in &step {
+                    let input = &mut self.inputs[member as usize];
+                    if let Some(marker) = input.cursor.marker() {
+                        input.open = marker.open;
+                    }
+                }
+                let biggest = group
+                    .iter()
+                    .map(|i| self.inputs[*i as usize].open)
+                    .fold(DeletionTime::LIVE, DeletionTime::max);
+                if pending.is_none() {
+                    pending = Some((open, self.note_bound(&step)));
+                }
+                open = effective(biggest, deletion);
+            } else {
+                break;
+            }
+            for &member in &step {
+                self.inputs[member as usize].cursor.next_unfiltered()?;
+            }
+            // What opens where something has just closed comes next, and makes one marker with it.
+            let goes_on = |member: &u32| self.inputs[*member as usize].cursor.is_second_half();
+            if pending.is_some()
+                && !step.iter().any(goes_on)
+                && let Some((before, side)) = pending.take()
+            {
+                self.add_turn(side, before, open)?;
+            }
+            let (inputs, output) = (&self.inputs, &self.output);
+            clusterings.replay(
+                &places,
+                |member| has_unfiltered(inputs, group, member),
+                |a, b| compare_unfiltereds(inputs, output, group, a, b),
+            );
+        }
+        self.clusterings = clusterings;
+        self.step = step;
+        self.places = places;
+        Ok(())
+    }
+
+    /// Brings what shadows the merge to where this input is.
+    #[inline]
+    fn advance_shadow(&mut self, member: u32) -> Result<()> {
+        match &mut self.shadow {
+            Some(shadow) if shadow.is_here() => {
+                let Some(at) = self.inputs[member as usize].cursor.clustering() else {
+                    return Ok(());
+                };
+                shadow.advance(at, |bound, turn| {
+                    let (purger, counts) = (&self.purger, &mut self.counts.purged);
+                    write_marker(&mut self.writer, purger, counts, bound, turn)
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the marker that leads from one open deletion to another, at the bound that was noted; none
+    /// where they are equal.
+    fn add_turn(
+        &mut self,
+        side: Ordering,
+        before: DeletionTime,
+        after: DeletionTime,
+    ) -> Result<()> {
+        if before != after {
+            return self.add_marker(side, before, after);
+        }
+        let reopened = match &mut self.shadow {
+            Some(shadow) if shadow.is_here() => shadow.over_no_marker(),
+            _ => None,
+        };
+        match reopened {
+            Some(open) => self.write_marker(side, DeletionTime::LIVE, open),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds what is left of a marker with these deletions, at the bound that was noted.
+    fn add_marker(
+        &mut self,
+        side: Ordering,
+        mut before: DeletionTime,
+        mut after: DeletionTime,
+    ) -> Result<()> {
+        if let Some(shadow) = &mut self.shadow
+            && shadow.is_here()
+        {
+            (before, after) = shadow.over_marker(after);
+        }
+        self.write_marker(side, before, after)
+    }
+
+    fn write_marker(
+        &mut self,
+        side: Ordering,
+        before: DeletionTime,
+        after: DeletionTime,
+    ) -> Result<()> {
+        let (purger, counts) = (&self.purger, &mut self.counts.purged);
+        let (writer, bound) = (&mut self.writer, &mut self.bound);
+        let turn = Turn {
+            side,
+            before,
+            after,
+        };
+        write_marker(writer, purger, counts, bound, turn)
+    }
+}
+
+/// Since `oa` the sign of a partition deletion's timestamp says that there is none: Cassandra does not
+/// look, and writes what it cannot read.
+fn check_deletion(key: &[u8], deletion: &DeletionTime, version: Version) -> Result<()> {
+    let timestamp = deletion.marked_for_delete_at;
+    if deletion.is_live() || timestamp >= 0 || !version.has_uint_deletion_time() {
+        return Ok(());
+    }
+    Err(Error::Refused(format!(
+        "partition {} was deleted at timestamp {timestamp}, and SSTables of version {version} cannot \
+         hold deletions of partitions before 1970: write version nb",
+        crate::read::cursor::hex(key)
+    )))
+}

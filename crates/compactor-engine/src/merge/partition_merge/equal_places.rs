@@ -1,0 +1,74 @@
+//! Clusterings and bounds that compare equal but may differ in their bytes: those that are written.
+//!
+//! Source: `Row.Merger.add`, `RangeTombstoneMarker.Merger.add`, which keep the last that they are given.
+
+use std::cmp::Ordering;
+
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::layout::Layout;
+
+use super::PartitionMerger;
+use crate::merge::merge_input::MergeInput;
+use crate::read::window::BlockSource;
+use crate::write::partition_writer::BlockOutput;
+use crate::write::sstable_index::SstableIndex;
+
+impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
+    /// Notes the bound of these inputs' markers: of those that compare equal but differ in their bytes the
+    /// same as with rows. Returns on which side of rows it is.
+    pub(super) fn note_bound(&mut self, members: &[u32]) -> Ordering {
+        let mut side = Ordering::Equal;
+        let members = candidates(members, self.as_compaction);
+        for &member in members {
+            let Some(prefix) = self.inputs[member as usize].cursor.clustering() else {
+                continue;
+            };
+            side = prefix.kind.compared_to_clustering();
+            let values = prefix.spans.iter().map(|span| span.of(prefix.base));
+            self.prefix.clear();
+            // What kind it will be is known when it is written.
+            self.output
+                .clustering
+                .write_prefix(&mut self.prefix, Kind::InclStartBound, values);
+            if member == members[0] || self.prefix < self.bound {
+                std::mem::swap(&mut self.bound, &mut self.prefix);
+            }
+        }
+        side
+    }
+}
+
+/// Inputs of which the least bytes are taken: the last that Cassandra visits, where it is to be as there and they
+/// are in its order.
+pub(super) fn candidates(members: &[u32], as_compaction: bool) -> &[u32] {
+    match members {
+        [.., last] if as_compaction => std::slice::from_ref(last),
+        all => all,
+    }
+}
+
+/// Puts the clustering of these inputs' rows into `least`. They compare equal, but equal decimals and varints
+/// may differ in their bytes: the least bytes are taken, so that neither the order of the inputs nor how
+/// they are grouped matters. `other` is memory for one more.
+pub(super) fn least_clustering<S: BlockSource>(
+    inputs: &[MergeInput<S>],
+    output: &Layout,
+    members: &[u32],
+    least: &mut Vec<u8>,
+    other: &mut Vec<u8>,
+) {
+    least.clear();
+    for &member in members {
+        let input = &inputs[member as usize];
+        other.clear();
+        if let (true, Some(row)) = (input.same_clustering, input.cursor.row()) {
+            other.extend_from_slice(row.clustering_bytes());
+        } else if let Some(prefix) = input.cursor.clustering() {
+            let values = prefix.spans.iter().map(|span| span.of(prefix.base));
+            output.clustering.write_values(other, values);
+        }
+        if member == members[0] || other < least {
+            std::mem::swap(other, least);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Versions of a row, of one clustering or static, that become one.
+
+use compactor_sstable::data::deletion_time::DeletionTime;
+
+use super::PartitionMerger;
+use super::equal_places::{candidates, least_clustering};
+use crate::error::{Error, Result};
+use crate::merge::merge_input::MergeInput;
+use crate::merge::newest_plain::newest_plain;
+use crate::merge::shadow_sources::ShadowSources;
+use crate::read::window::BlockSource;
+use crate::row::row_merge::{RowContext, Visits};
+use crate::row::row_shadow::RowShadow;
+use crate::row::row_version::{Version, VersionError, row_bytes};
+use crate::write::partition_writer::BlockOutput;
+use crate::write::sstable_index::SstableIndex;
+
+impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
+    /// Writes what is left of the static rows of these inputs.
+    pub(super) fn merge_static_row(&mut self, group: &[u32], deletion: DeletionTime) -> Result<()> {
+        if !self.output.has_static() {
+            return Ok(());
+        }
+        self.step.clear();
+        self.places.clear();
+        for (place, member) in (0..).zip(group) {
+            let cursor = &self.inputs[*member as usize].cursor;
+            if cursor.static_row().is_some() {
+                self.step.push(*member);
+                self.places.push(place);
+            }
+            // Every partition of a table with static columns has a static row: empty ones do not count.
+            self.counts.rows_read += u64::from(cursor.has_static_content());
+        }
+        let versions = Versions::of(&self.inputs, &self.step, true);
+        let versions = versions.as_slice();
+        let visits = Visits {
+            places: &self.places,
+            sources: group.len(),
+        };
+        let mut write = |shadow: Option<RowShadow<'_>>| {
+            let context = RowContext {
+                is_static: true,
+                active: deletion,
+                inputs: group.len(),
+                visits: self.as_compaction.then_some(visits),
+                purger: &self.purger,
+                shadow,
+            };
+            let counts = &mut self.counts.purged;
+            let row = self.rows.merge(versions, &context, counts);
+            let row = row.map_err(|error| place_error(&self.inputs, &self.step, error))?;
+            if row.is_empty() {
+                self.writer.add_empty_static_row();
+                return Ok(());
+            }
+            let row_of = |version| row_bytes(versions, version);
+            self.writer.add_row(true, &[], row, row_of, 16)
+        };
+        match &mut self.shadow {
+            Some(shadow) if shadow.is_here() && !versions.is_empty() => {
+                shadow.over_static_row(|over| write(Some(over)))?
+            }
+            _ => write(None),
+        }
+    }
+
+    /// Writes what is left of the rows of these inputs at one clustering.
+    #[inline]
+    pub(super) fn merge_rows(
+        &mut self,
+        members: &[u32],
+        visits: Visits<'_>,
+        active: DeletionTime,
+    ) -> Result<()> {
+        self.counts.rows_read += members.len() as u64;
+        if self.shadow.as_ref().is_none_or(ShadowSources::is_clear)
+            && let Some(plain) = newest_plain(&self.inputs, members)
+            && (active.is_live() || active.marked_for_delete_at < plain.liveness.timestamp)
+            && self.writer.copy_row(&plain, &self.purger)?
+        {
+            return Ok(());
+        }
+        let (inputs, output) = (&self.inputs, &self.output);
+        let versions = Versions::of(inputs, members, false);
+        let versions = versions.as_slice();
+        let clustering = match same_clustering(inputs, members, versions) {
+            Some(clustering) => clustering,
+            None => {
+                let of = candidates(members, self.as_compaction);
+                least_clustering(inputs, output, of, &mut self.prefix, &mut self.bound);
+                &self.prefix
+            }
+        };
+        let guess = versions.iter().map(|version| version.row.body_len());
+        let guess = guess.max().unwrap_or(0);
+        let mut write = |shadow: Option<RowShadow<'_>>| {
+            let context = RowContext {
+                is_static: false,
+                active,
+                inputs: members.len(),
+                visits: self.as_compaction.then_some(visits),
+                purger: &self.purger,
+                shadow,
+            };
+            let counts = &mut self.counts.purged;
+            let row = self.rows.merge(versions, &context, counts);
+            let row = row.map_err(|error| place_error(inputs, members, error))?;
+            if row.is_empty() {
+                return Ok(());
+            }
+            let row_of = |version| row_bytes(versions, version);
+            self.writer.add_row(false, clustering, row, row_of, guess)
+        };
+        let at = inputs[members[0] as usize].cursor.clustering();
+        match (&mut self.shadow, at) {
+            (Some(shadow), Some(at)) if shadow.is_here() => {
+                shadow.over_row(at, |over| write(Some(over)))?
+            }
+            _ => write(None),
+        }
+    }
+}
+
+/// Versions of a row, most often few.
+enum Versions<'a> {
+    One([Version<'a>; 1]),
+    Few([Version<'a>; FEW], usize),
+    Many(Vec<Version<'a>>),
+}
+
+/// Versions that take no memory: all of them have to be filled.
+const FEW: usize = 4;
+
+impl<'a> Versions<'a> {
+    /// The rows on which these inputs stand.
+    #[inline(always)]
+    fn of<S: BlockSource>(
+        inputs: &'a [MergeInput<S>],
+        members: &[u32],
+        is_static: bool,
+    ) -> Versions<'a> {
+        let version = |member: u32| {
+            let input = &inputs[member as usize];
+            let row = match is_static {
+                true => input.cursor.static_row()?,
+                false => input.cursor.row()?,
+            };
+            let map = input.map.of_kind(is_static);
+            Some(Version { row, map })
+        };
+        match *members {
+            [only] => match version(only) {
+                Some(version) => Versions::One([version]),
+                None => Versions::Many(Vec::new()),
+            },
+            [first, ..] if members.len() <= FEW => match version(first) {
+                Some(first) => {
+                    let mut few = [first; FEW];
+                    for (place, member) in few.iter_mut().zip(members).skip(1) {
+                        *place = version(*member).unwrap_or(first);
+                    }
+                    Versions::Few(few, members.len())
+                }
+                None => Versions::Many(Vec::new()),
+            },
+            _ => Versions::Many(members.iter().filter_map(|m| version(*m)).collect()),
+        }
+    }
+
+    #[inline(always)]
+    fn as_slice(&self) -> &[Version<'a>] {
+        match self {
+            Versions::One(one) => one,
+            Versions::Few(few, len) => &few[..*len],
+            Versions::Many(many) => many,
+        }
+    }
+}
+
+#[cold]
+fn place_error<S: BlockSource>(
+    inputs: &[MergeInput<S>],
+    members: &[u32],
+    VersionError { number, error }: VersionError,
+) -> Error {
+    match members.get(number) {
+        Some(member) => inputs[*member as usize].cursor.place_error(error),
+        None => Error::Format(error),
+    }
+}
+
+/// The clustering of these rows, if it is the same bytes in all of them and in the output.
+#[inline(always)]
+fn same_clustering<'a, S: BlockSource>(
+    inputs: &[MergeInput<S>],
+    members: &[u32],
+    versions: &[Version<'a>],
+) -> Option<&'a [u8]> {
+    let clustering = versions.first()?.row.clustering_bytes();
+    let is_same = |(member, version): (&u32, &Version<'_>)| {
+        inputs[*member as usize].same_clustering && version.row.clustering_bytes() == clustering
+    };
+    members
+        .iter()
+        .zip(versions)
+        .all(is_same)
+        .then_some(clustering)
+}

@@ -1,0 +1,633 @@
+//! SSTables that are read beside a merge for what they shadow in it, and never written.
+//!
+//! They are followed in the order of keys, each from when the merge comes to its first key until it
+//! has passed its last. At a partition that the merge has too they are merged with one another, one
+//! row or marker at a time, no further than the merge has come, but for the first that is not empty.
+//!
+//! Source: `CompactionController.shadowSources`,
+//! `CompactionIterator.GarbageSkippingUnfilteredRowIterator`.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use compactor_sstable::data::clustering::{Kind, Prefix};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::flags;
+use compactor_sstable::data::layout::Layout;
+
+use crate::error::{Error, Result};
+use crate::input::header_union::ColumnMap;
+use crate::input::key_range::{KeyRange, Place};
+use crate::merge::marker::{Turn, effective};
+use crate::merge::tournament::Tournament;
+use crate::read::cursor::Cursor;
+use crate::read::window::BlockSource;
+use crate::row::dropped_columns::{DropTimes, GoneColumns};
+use crate::row::purge::{PurgeLimit, Purger};
+use crate::row::purge_counts::PurgeCounts;
+use crate::row::row_merge::{RowContext, RowMerger};
+use crate::row::row_shadow::{RowAbove, RowShadow};
+use crate::row::row_version::{Version, VersionError};
+
+/// Keeps everything as it was written: what shadows is not judged.
+const KEEP: Purger = Purger {
+    now_s: i64::MIN,
+    gc_before_s: i64::MIN,
+    limit: PurgeLimit::Nothing,
+};
+
+/// Partitions and rows that are passed over before somebody is asked whether to go on.
+const STEPS_PER_QUESTION: u32 = 4096;
+
+/// Opens the SSTable of this number.
+pub type OpenSource<S> = Box<dyn FnMut(usize) -> Result<Cursor<S>> + Send>;
+
+/// An SSTable that has not been opened yet.
+#[derive(Clone, Debug)]
+pub struct SourceRange {
+    /// Its first and last partition.
+    pub keys: KeyRange,
+    /// Index of each of its columns in the layout of all sources.
+    pub map: ColumnMap,
+}
+
+/// How sources are looked at.
+#[derive(Clone, Debug)]
+pub struct ShadowLayout {
+    /// Columns of all sources and inputs.
+    pub layout: Arc<Layout>,
+    /// Index there of each column of the output.
+    pub output: ColumnMap,
+    /// When these columns were dropped.
+    pub drops: DropTimes,
+    /// Columns of the output that the table has no more: in a partition of the sources their cells go,
+    /// whenever they were written, but where a row is looked at cell by cell.
+    pub gone: GoneColumns,
+    /// Cells too are looked at, and not only deletions of partitions, ranges and rows.
+    pub by_cell: bool,
+}
+
+/// A source that is open.
+#[derive(Debug)]
+struct Source<S> {
+    number: usize,
+    cursor: Cursor<S>,
+    /// Behind the last row of its partition.
+    is_at_end: bool,
+    /// On the first row or marker of its partition, or behind it.
+    has_begun: bool,
+    /// The range tombstone that is open in it.
+    open: DeletionTime,
+}
+
+/// All sources of a merge.
+pub struct ShadowSources<S> {
+    layout: ShadowLayout,
+    /// By their first key.
+    ranges: Arc<[SourceRange]>,
+    open_source: OpenSource<S>,
+    /// The first that was not opened yet.
+    next: usize,
+    sources: Vec<Source<S>>,
+    /// Those of `sources` that have the partition, and those of them at the current position in it.
+    group: Vec<usize>,
+    step: Vec<u32>,
+    clusterings: Tournament,
+    rows: RowMerger,
+    partition_deletion: DeletionTime,
+    /// The newest deletion at the current position: of the partition or a range.
+    active: DeletionTime,
+    /// The range tombstone open in the merge, and the one that was let through.
+    data_open: DeletionTime,
+    issued: DeletionTime,
+    /// A marker lies where that of the merge is.
+    has_marker_here: bool,
+    steps: u32,
+    /// Reused: a bound of a source.
+    bound: Vec<u8>,
+}
+
+impl<S> std::fmt::Debug for ShadowSources<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShadowSources")
+            .field("sources", &self.ranges.len())
+            .field("opened", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: BlockSource> ShadowSources<S> {
+    /// Sources in the order of their first keys, each opened by `open_source` when it is needed.
+    pub fn new(
+        layout: ShadowLayout,
+        ranges: impl Into<Arc<[SourceRange]>>,
+        open_source: OpenSource<S>,
+    ) -> ShadowSources<S> {
+        let rows = RowMerger::new(Arc::clone(&layout.layout), &layout.drops);
+        ShadowSources {
+            layout,
+            ranges: ranges.into(),
+            open_source,
+            next: 0,
+            sources: Vec::new(),
+            group: Vec::new(),
+            step: Vec::new(),
+            clusterings: Tournament::default(),
+            rows,
+            partition_deletion: DeletionTime::LIVE,
+            active: DeletionTime::LIVE,
+            data_open: DeletionTime::LIVE,
+            issued: DeletionTime::LIVE,
+            has_marker_here: false,
+            steps: 0,
+            bound: Vec::new(),
+        }
+    }
+
+    /// Goes to a partition of the merge, behind the last one.
+    ///
+    /// # Errors
+    /// Damage in a source, a failed read, or cancellation.
+    pub fn seek(&mut self, place: Place<'_>, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+        let ranges = &self.ranges;
+        self.sources.retain(|s| {
+            s.cursor.has_partition() && ranges.get(s.number).is_some_and(|r| place <= r.keys.last())
+        });
+        while let Some(range) = self.ranges.get(self.next)
+            && range.keys.first() <= place
+        {
+            // Those that ended before are not worth opening.
+            if place <= range.keys.last() {
+                let mut cursor = (self.open_source)(self.next)?;
+                cursor.next_partition()?;
+                self.sources.push(Source {
+                    number: self.next,
+                    cursor,
+                    is_at_end: false,
+                    has_begun: false,
+                    open: DeletionTime::LIVE,
+                });
+            }
+            self.next += 1;
+        }
+        self.group.clear();
+        self.partition_deletion = DeletionTime::LIVE;
+        for (index, source) in self.sources.iter_mut().enumerate() {
+            while source.cursor.has_partition() && source.place() < place {
+                source.skip_partition(&mut self.steps, is_cancelled)?;
+            }
+            if !source.cursor.has_partition() || source.place() != place {
+                continue;
+            }
+            let deletion = source.cursor.partition_deletion();
+            self.partition_deletion = self.partition_deletion.max(deletion);
+            // What has nothing to look at is as if it were not there.
+            let is_there = !deletion.is_live()
+                || match self.ranges.get(source.number) {
+                    Some(range) if self.layout.by_cell => {
+                        let mut reading = Reading {
+                            rows: &mut self.rows,
+                            steps: &mut self.steps,
+                            is_cancelled,
+                        };
+                        source.has_anything(&range.map, &mut reading)?
+                    }
+                    // Static rows are not looked at.
+                    _ => {
+                        source.begin(false)?;
+                        !source.is_at_end
+                    }
+                };
+            if is_there {
+                self.group.push(index);
+            }
+        }
+        self.active = self.partition_deletion;
+        self.data_open = DeletionTime::LIVE;
+        self.issued = DeletionTime::LIVE;
+        self.has_marker_here = false;
+        self.step.clear();
+        Ok(())
+    }
+
+    /// Some source has the partition.
+    pub fn is_here(&self) -> bool {
+        !self.group.is_empty()
+    }
+
+    /// What is left of the deletion of the partition.
+    pub fn over_partition(&self, deletion: DeletionTime) -> DeletionTime {
+        match deletion.supersedes(&self.partition_deletion) {
+            true => deletion,
+            false => DeletionTime::LIVE,
+        }
+    }
+
+    /// Calls `merge` with what lies over the static row.
+    ///
+    /// # Errors
+    /// Damage in a source.
+    pub fn over_static_row<R>(&mut self, merge: impl FnOnce(RowShadow<'_>) -> R) -> Result<R> {
+        if !self.layout.by_cell {
+            let gone = self.layout.gone.of_kind(true);
+            return Ok(merge(RowShadow::Deletion(self.active, gone)));
+        }
+        self.step.clear();
+        let with_static = |index: &usize| self.sources[*index].cursor.static_row().is_some();
+        let places = (0u32..).zip(&self.group);
+        let with = places.filter(|(_, index)| with_static(index));
+        self.step.extend(with.map(|(place, _)| place));
+        let result = self.over_versions(true, merge);
+        self.step.clear();
+        result
+    }
+
+    /// Begins with rows and markers.
+    ///
+    /// # Errors
+    /// Damage in a source.
+    pub fn begin_rows(&mut self) -> Result<()> {
+        for &index in &self.group {
+            let source = &mut self.sources[index];
+            source.open = DeletionTime::LIVE;
+            source.begin(self.layout.by_cell)?;
+        }
+        let (sources, layout, group) = (&self.sources, &self.layout.layout, &self.group);
+        self.clusterings
+            .start(group.len(), |a, b| compare(sources, layout, group, a, b));
+        self.clusterings.winners(&mut self.step);
+        Ok(())
+    }
+
+    /// Goes on to where the merge is. Where a deletion ends under which a range tombstone of the merge
+    /// is hidden, `reopen` is called with the bound, and what turns there.
+    ///
+    /// # Errors
+    /// Damage in a source, or the error of `reopen`.
+    pub(crate) fn advance(
+        &mut self,
+        to: Prefix<'_>,
+        reopen: impl FnMut(&mut [u8], Turn) -> Result<()>,
+    ) -> Result<()> {
+        let mut bound = std::mem::take(&mut self.bound);
+        let result = self.advance_noting(to, &mut bound, reopen);
+        self.bound = bound;
+        result
+    }
+
+    fn advance_noting(
+        &mut self,
+        to: Prefix<'_>,
+        bound: &mut Vec<u8>,
+        mut reopen: impl FnMut(&mut [u8], Turn) -> Result<()>,
+    ) -> Result<()> {
+        loop {
+            let Some(at) = self.position() else {
+                return Ok(());
+            };
+            let order = self.layout.layout.clustering.compare(at, to);
+            if order == Ordering::Greater {
+                return Ok(());
+            }
+            if at.kind == Kind::Clustering {
+                if order == Ordering::Equal {
+                    return Ok(());
+                }
+                self.pass()?;
+                continue;
+            }
+            let side = at.kind.compared_to_clustering();
+            if self.is_hiding() {
+                bound.clear();
+                let values = at.spans.iter().map(|span| span.of(at.base));
+                let clustering = &self.layout.layout.clustering;
+                clustering.write_prefix(bound, Kind::InclStartBound, values);
+            }
+            self.pass_markers()?;
+            if order == Ordering::Equal {
+                self.has_marker_here = true;
+                return Ok(());
+            }
+            if let Some(open) = self.reopened() {
+                let turn = Turn {
+                    side,
+                    before: DeletionTime::LIVE,
+                    after: open,
+                };
+                reopen(bound, turn)?;
+            }
+        }
+    }
+
+    /// What is left of a marker of the merge to which it was advanced, behind which `after` is open: the
+    /// deletions that it closes and opens.
+    pub fn over_marker(&mut self, after: DeletionTime) -> (DeletionTime, DeletionTime) {
+        self.has_marker_here = false;
+        self.data_open = after;
+        let close = self.issued;
+        self.issued = match after.supersedes(&self.active) {
+            true => after,
+            false => DeletionTime::LIVE,
+        };
+        (close, self.issued)
+    }
+
+    /// Where the merge comes to no marker after all: the range tombstone that begins to show here, if one
+    /// does.
+    pub fn over_no_marker(&mut self) -> Option<DeletionTime> {
+        let has_marker = std::mem::take(&mut self.has_marker_here);
+        has_marker.then(|| self.reopened()).flatten()
+    }
+
+    /// Nothing lies over the row of the merge to which it was advanced.
+    pub fn is_clear(&self) -> bool {
+        !self.is_here()
+            || self.active.is_live()
+                && !self.has_row_here()
+                && self.layout.gone.of_kind(false).is_empty()
+    }
+
+    /// Calls `merge` with what lies over the row of the merge to which it was advanced.
+    ///
+    /// # Errors
+    /// Damage in a source.
+    pub fn over_row<R>(
+        &mut self,
+        at: Prefix<'_>,
+        merge: impl FnOnce(RowShadow<'_>) -> R,
+    ) -> Result<R> {
+        let clustering = &self.layout.layout.clustering;
+        let is_there = self.has_row_here()
+            && (self.position()).is_some_and(|own| clustering.compare(own, at).is_eq());
+        if !is_there {
+            let gone = self.layout.gone.of_kind(false);
+            return Ok(merge(RowShadow::Deletion(self.active, gone)));
+        }
+        if self.layout.by_cell {
+            return self.over_versions(false, merge);
+        }
+        let mut deletion = self.active;
+        for &place in &self.step {
+            let cursor = &self.sources[self.group[place as usize]].cursor;
+            if let Some(row) = cursor.row() {
+                let start = row.start();
+                let start = start.map_err(|fault| cursor.place_error(fault.describe(&row)))?;
+                deletion = deletion.max(start.deletion);
+            }
+        }
+        let gone = self.layout.gone.of_kind(false);
+        Ok(merge(RowShadow::Deletion(deletion, gone)))
+    }
+
+    /// Calls `merge` with what the rows of `step` come to.
+    fn over_versions<R>(
+        &mut self,
+        is_static: bool,
+        merge: impl FnOnce(RowShadow<'_>) -> R,
+    ) -> Result<R> {
+        let ShadowLayout { output, gone, .. } = &self.layout;
+        let (deletion, columns) = (self.active, output.of_kind(is_static));
+        let source = |place: u32| &self.sources[self.group[place as usize]];
+        let version = |place: &u32| {
+            let source = source(*place);
+            let row = match is_static {
+                true => source.cursor.static_row(),
+                false => source.cursor.row(),
+            };
+            let map = self.ranges[source.number].map.of_kind(is_static);
+            Some(Version { row: row?, map })
+        };
+        let versions: Vec<Version<'_>> = self.step.iter().filter_map(version).collect();
+        let context = RowContext {
+            is_static,
+            // One source is taken as it is; only several are merged, under their deletions
+            // (`UnfilteredRowIterators.merge`).
+            active: match self.group.len() {
+                1 => DeletionTime::LIVE,
+                _ => deletion,
+            },
+            inputs: match is_static {
+                true => self.group.len(),
+                false => self.step.len(),
+            },
+            visits: None,
+            purger: &KEEP,
+            shadow: None,
+        };
+        let counts = &mut PurgeCounts::default();
+        let merged = self.rows.merge(&versions, &context, counts);
+        let row = merged.map_err(
+            |VersionError { number, error }| match self.step.get(number) {
+                Some(place) => source(*place).cursor.place_error(error),
+                None => Error::Format(error),
+            },
+        )?;
+        // Nothing may be left of them. An empty static row is one all the same.
+        if row.is_empty() && !is_static {
+            return Ok(merge(RowShadow::Deletion(
+                deletion,
+                gone.of_kind(is_static),
+            )));
+        }
+        let above = RowAbove {
+            row,
+            versions: &versions,
+        };
+        Ok(merge(RowShadow::Row {
+            deletion,
+            row: (!row.is_empty()).then_some(above),
+            columns,
+        }))
+    }
+
+    /// Where the sources are.
+    fn position(&self) -> Option<Prefix<'_>> {
+        let place = *self.step.first()?;
+        self.sources[self.group[place as usize]].cursor.clustering()
+    }
+
+    fn has_row_here(&self) -> bool {
+        self.position()
+            .is_some_and(|at| at.kind == Kind::Clustering)
+    }
+
+    /// A range tombstone of the merge is open that was not let through.
+    fn is_hiding(&self) -> bool {
+        self.issued.is_live() && !self.data_open.is_live()
+    }
+
+    /// The range tombstone of the merge, if it is hidden no longer.
+    fn reopened(&mut self) -> Option<DeletionTime> {
+        if !self.is_hiding() || !self.data_open.supersedes(&self.active) {
+            return None;
+        }
+        self.issued = self.data_open;
+        Some(self.issued)
+    }
+
+    /// Goes past the markers at the current position.
+    fn pass_markers(&mut self) -> Result<()> {
+        loop {
+            for &place in &self.step {
+                let source = &mut self.sources[self.group[place as usize]];
+                if let Some(marker) = source.cursor.marker() {
+                    source.open = marker.open;
+                }
+            }
+            let opens = self.group.iter().map(|index| self.sources[*index].open);
+            let open = opens.fold(DeletionTime::LIVE, DeletionTime::max);
+            self.active = effective(open, self.partition_deletion).max(self.partition_deletion);
+            self.pass()?;
+            // What opens where something has just closed is one boundary with it.
+            let goes_on = |place: &u32| {
+                let source = &self.sources[self.group[*place as usize]];
+                !source.is_at_end && source.cursor.is_second_half()
+            };
+            if !self.step.iter().any(goes_on) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Goes past what is at the current position.
+    fn pass(&mut self) -> Result<()> {
+        for &place in &self.step {
+            let source = &mut self.sources[self.group[place as usize]];
+            source.next_unfiltered(self.layout.by_cell)?;
+        }
+        let (sources, layout, group) = (&self.sources, &self.layout.layout, &self.group);
+        self.clusterings.replay(self.step.iter().copied(), |a, b| {
+            compare(sources, layout, group, a, b)
+        });
+        self.step.clear();
+        self.clusterings.winners(&mut self.step);
+        if self.position().is_none() {
+            self.step.clear();
+        }
+        Ok(())
+    }
+}
+
+impl<S: BlockSource> Source<S> {
+    fn place(&self) -> Place<'_> {
+        (self.cursor.position_in_ring(), self.cursor.key())
+    }
+
+    /// Goes to the first row or marker that may shadow something, once.
+    fn begin(&mut self, by_cell: bool) -> Result<()> {
+        if self.has_begun {
+            return Ok(());
+        }
+        self.has_begun = true;
+        self.next_unfiltered(by_cell)
+    }
+
+    /// Whether its partition, which is not deleted, has anything that was not dropped with its column
+    /// (`UnfilteredRowIterator.isEmpty`). Begins with the rows if the static one has not.
+    fn has_anything(&mut self, map: &ColumnMap, reading: &mut Reading<'_>) -> Result<bool> {
+        if self.is_anything_left(true, map, reading)? {
+            return Ok(true);
+        }
+        self.begin(true)?;
+        while self.cursor.row().is_some() && !self.is_anything_left(false, map, reading)? {
+            ask(reading.steps, reading.is_cancelled)?;
+            self.next_unfiltered(true)?;
+        }
+        Ok(!self.is_at_end)
+    }
+
+    /// Whether the row has anything that was not dropped with its column.
+    fn is_anything_left(
+        &self,
+        is_static: bool,
+        map: &ColumnMap,
+        reading: &mut Reading<'_>,
+    ) -> Result<bool> {
+        let row = match is_static {
+            true if self.cursor.has_static_content() => self.cursor.static_row(),
+            true => None,
+            false => self.cursor.row(),
+        };
+        let Some(row) = row else { return Ok(false) };
+        let context = RowContext {
+            is_static,
+            active: DeletionTime::LIVE,
+            inputs: 1,
+            visits: None,
+            purger: &KEEP,
+            shadow: None,
+        };
+        let map = map.of_kind(is_static);
+        let counts = &mut PurgeCounts::default();
+        let merged = reading
+            .rows
+            .merge(&[Version { row, map }], &context, counts);
+        let merged = merged.map_err(|VersionError { error, .. }| self.cursor.place_error(error))?;
+        Ok(!merged.is_empty())
+    }
+
+    /// Goes to the next row or marker that may shadow something.
+    fn next_unfiltered(&mut self, by_cell: bool) -> Result<()> {
+        while !self.is_at_end {
+            self.cursor.next_unfiltered()?;
+            match self.cursor.row() {
+                // A row without a deletion shadows cells only.
+                Some(row) if !by_cell && row.head.flags & flags::HAS_DELETION == 0 => {}
+                _ => {
+                    self.is_at_end = self.cursor.clustering().is_none();
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn skip_partition(&mut self, steps: &mut u32, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+        loop {
+            ask(steps, is_cancelled)?;
+            if self.is_at_end {
+                break;
+            }
+            self.next_unfiltered(true)?;
+        }
+        self.is_at_end = false;
+        self.has_begun = false;
+        self.cursor.next_partition()?;
+        Ok(())
+    }
+}
+
+/// What it takes to see what is left of a row.
+struct Reading<'a> {
+    rows: &'a mut RowMerger,
+    steps: &'a mut u32,
+    is_cancelled: &'a dyn Fn() -> bool,
+}
+
+/// Asks now and then whether to go on.
+fn ask(steps: &mut u32, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+    *steps += 1;
+    if *steps >= STEPS_PER_QUESTION {
+        *steps = 0;
+        if is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+    }
+    Ok(())
+}
+
+/// Order of two members of a group inside the partition; those at its end come last.
+fn compare<S: BlockSource>(
+    sources: &[Source<S>],
+    layout: &Layout,
+    group: &[usize],
+    a: u32,
+    b: u32,
+) -> Ordering {
+    let a = sources[group[a as usize]].cursor.clustering();
+    let b = sources[group[b as usize]].cursor.clustering();
+    match (a, b) {
+        (Some(a), Some(b)) => layout.clustering.compare(a, b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    }
+}

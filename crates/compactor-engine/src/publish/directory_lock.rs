@@ -1,0 +1,50 @@
+//! The lock on a directory while runs claim it or clean it up.
+
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+/// Waits until no other run claims or cleans up this directory, which none does for long. The lock goes
+/// with the file, or with the process. `None` if the directory has been removed or exchanged meanwhile.
+///
+/// # Errors
+/// A directory that cannot be opened, or that another program keeps locked.
+pub fn lock_directory(directory: &Path) -> Result<Option<File>> {
+    const PATIENCE: Duration = Duration::from_secs(30);
+    let file = match File::open(directory) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(Error::file("open directory", directory)(e)),
+    };
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if started.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Error::InvalidInput(format!(
+                    "{}: another program has locked this directory (flock). End it, or choose another \
+                     directory",
+                    directory.display()
+                )));
+            }
+            Err(TryLockError::Error(e)) => return Err(Error::file("lock directory", directory)(e)),
+        }
+    }
+    Ok(is_still(directory, &file)?.then_some(file))
+}
+
+/// Whether the directory of this name is the one that was opened.
+pub(crate) fn is_still(directory: &Path, opened: &File) -> Result<bool> {
+    let own = opened
+        .metadata()
+        .map_err(Error::file("look up", directory))?;
+    let named = fs::metadata(directory);
+    Ok(named.is_ok_and(|named| (named.dev(), named.ino()) == (own.dev(), own.ino())))
+}

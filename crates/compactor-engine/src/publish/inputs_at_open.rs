@@ -1,0 +1,280 @@
+//! Finds out whether inputs were replaced while they were merged.
+//!
+//! A running node compacts the SSTables of its table directory whenever it likes. A merge whose inputs
+//! it has replaced meanwhile must not publish: the output would hold rows that the node has purged since,
+//! and its id may be that of the node's own output.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::{Component, transaction_log};
+
+use crate::error::{Error, Result};
+use crate::publish::publication::is_harmless_log;
+use crate::publish::staging::is_staging;
+
+/// What tells a file from another one of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// Device that holds it.
+    pub device: u64,
+    /// Inode on that device.
+    pub inode: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Last modification, nanoseconds since 1970.
+    pub modified_ns: i64,
+}
+
+impl FileIdentity {
+    /// Identity of the file that a path leads to, symbolic links followed.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn of(path: &Path) -> std::io::Result<FileIdentity> {
+        fs::metadata(path).map(|metadata| FileIdentity::from(&metadata))
+    }
+
+    /// True for the same inode of the same length.
+    pub fn is_same_file(&self, other: &FileIdentity) -> bool {
+        (self.device, self.inode, self.bytes) == (other.device, other.inode, other.bytes)
+    }
+}
+
+impl From<&Metadata> for FileIdentity {
+    fn from(metadata: &Metadata) -> FileIdentity {
+        FileIdentity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            modified_ns: metadata
+                .mtime()
+                .saturating_mul(1_000_000_000)
+                .saturating_add(metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// An input as it was before it was opened.
+#[derive(Clone, Debug)]
+pub struct InputAtOpen {
+    /// `Data.db` as it was named.
+    pub data_path: PathBuf,
+    /// Identity of `Data.db`.
+    pub data: FileIdentity,
+    /// Identity of `Statistics.db`, which a node rewrites when repair state or level change.
+    pub statistics: Option<FileIdentity>,
+}
+
+/// The inputs of a run and their directories, as they were before they were opened.
+#[derive(Debug)]
+pub struct InputsAtOpen {
+    inputs: Vec<InputAtOpen>,
+    /// Directories of the inputs, and the `Data.db` names in each if new ones matter.
+    directories: BTreeMap<PathBuf, Option<BTreeSet<OsString>>>,
+}
+
+impl InputsAtOpen {
+    /// Looks at inputs that are about to be opened. `purges`: the run may drop tombstones, so that
+    /// SSTables that appear beside the inputs matter.
+    ///
+    /// An input that is missing is left out: opening it fails and says so.
+    ///
+    /// # Errors
+    /// An input or its directory cannot be looked up.
+    pub fn look(inputs: &[PathBuf], purges: bool) -> Result<InputsAtOpen> {
+        let mut seen = Vec::with_capacity(inputs.len());
+        let mut directories = BTreeMap::new();
+        for data_path in inputs {
+            let Some(data) = identity_of(data_path)? else {
+                continue;
+            };
+            let statistics = match Descriptor::parse(data_path) {
+                Ok(file) => identity_of(&file.descriptor.path(Component::Statistics))?,
+                Err(_) => None,
+            };
+            seen.push(InputAtOpen {
+                data_path: data_path.clone(),
+                data,
+                statistics,
+            });
+            // A named input may be a symbolic link: its own directory is where a node works.
+            let own = data_path.canonicalize();
+            let own = own.map_err(Error::file("look up", data_path))?;
+            let Some(own) = own.parent().filter(|directory| !is_staging(directory)) else {
+                continue;
+            };
+            if !directories.contains_key(own) {
+                let names = purges.then(|| data_names(own)).transpose();
+                let names = names.map_err(Error::file("list", own))?;
+                directories.insert(own.to_owned(), names);
+            }
+        }
+        Ok(InputsAtOpen {
+            inputs: seen,
+            directories,
+        })
+    }
+
+    /// The inputs, in the order in which they were named.
+    pub fn inputs(&self) -> &[InputAtOpen] {
+        &self.inputs
+    }
+
+    /// Why reading the inputs failed: that they were replaced meanwhile, if they were, else `error`.
+    pub fn reason_for(&self, error: Error) -> Error {
+        match self.look_again() {
+            Err(replaced @ Error::Refused(_)) if !matches!(error, Error::Cancelled) => replaced,
+            _ => error,
+        }
+    }
+
+    /// Compares the inputs and their directories with what they were.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if an input is gone or another file, a transaction is under way in its
+    /// directory, or new SSTables are there that purged tombstones may have shadowed.
+    pub fn look_again(&self) -> Result<()> {
+        for input in &self.inputs {
+            let path = input.data_path.display();
+            match FileIdentity::of(&input.data_path) {
+                Ok(now) if now.is_same_file(&input.data) => {}
+                Ok(_) => return Err(replaced(format!("{path} is another file now"))),
+                Err(e) if e.kind() == ErrorKind::NotFound => {
+                    return Err(replaced(format!("{path} is gone")));
+                }
+                Err(e) => return Err(Error::file("look up", &input.data_path)(e)),
+            }
+        }
+        for (directory, before) in &self.directories {
+            for entry in
+                compactor_io::read_dir(directory).map_err(Error::file("list", directory))?
+            {
+                let entry = entry.map_err(Error::file("list", directory))?;
+                let name = entry.file_name();
+                if transaction_log::is_file_name(&name.to_string_lossy())
+                    && !is_harmless_log(&entry.path())?
+                {
+                    return Err(replaced(format!(
+                        "{}: a transaction is under way in the inputs' directory",
+                        entry.path().display()
+                    )));
+                }
+                let is_new = before.as_ref().is_some_and(|names| !names.contains(&name));
+                if is_new && is_data(&entry.path()) {
+                    return Err(replaced(format!(
+                        "{} has appeared beside the inputs, and may hold rows that purged tombstones \
+                         shadow",
+                        entry.path().display()
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn replaced(what: String) -> Error {
+    Error::Refused(format!(
+        "{what}: the inputs' directory has changed since the run began, so nothing was published. Merge \
+         a snapshot (`nodetool snapshot`), or stop the node first"
+    ))
+}
+
+fn is_data(path: &Path) -> bool {
+    Descriptor::parse(path).is_ok_and(|file| file.component == Some(Component::Data))
+}
+
+/// The file's identity; `None` if there is none.
+fn identity_of(path: &Path) -> Result<Option<FileIdentity>> {
+    match FileIdentity::of(path) {
+        Ok(identity) => Ok(Some(identity)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(Error::file("look up", path)(e)),
+    }
+}
+
+fn data_names(directory: &Path) -> std::io::Result<BTreeSet<OsString>> {
+    let mut names = BTreeSet::new();
+    for entry in compactor_io::read_dir(directory)? {
+        let entry = entry?;
+        if is_data(&entry.path()) {
+            names.insert(entry.file_name());
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory() -> (tempfile::TempDir, Vec<PathBuf>) {
+        let temp = tempfile::tempdir().unwrap();
+        let inputs = ["oa-1-big-Data.db", "oa-2-big-Data.db"].map(|name| temp.path().join(name));
+        for input in &inputs {
+            fs::write(input, "x").unwrap();
+        }
+        (temp, inputs.to_vec())
+    }
+
+    fn assert_refused(seen: &InputsAtOpen, why: &str) {
+        match seen.look_again() {
+            Err(Error::Refused(message)) => assert!(message.contains(why), "{message}"),
+            other => panic!("{why}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn inputs_that_are_gone_or_replaced_are_refused() {
+        let (_temp, inputs) = directory();
+        let seen = InputsAtOpen::look(&inputs, false).unwrap();
+        seen.look_again().unwrap();
+        fs::write(&inputs[0], "longer").unwrap();
+        assert_refused(&seen, "is another file now");
+
+        let seen = InputsAtOpen::look(&inputs, false).unwrap();
+        let other = inputs[0].with_file_name("other");
+        fs::write(&other, "longer").unwrap();
+        fs::rename(&other, &inputs[0]).unwrap();
+        assert_refused(&seen, "is another file now");
+        fs::remove_file(&inputs[0]).unwrap();
+        assert_refused(&seen, "is gone");
+    }
+
+    #[test]
+    fn new_sstables_matter_where_tombstones_were_purged() {
+        let (temp, inputs) = directory();
+        let (keeps, purges) = (
+            InputsAtOpen::look(&inputs, false).unwrap(),
+            InputsAtOpen::look(&inputs, true).unwrap(),
+        );
+        fs::write(temp.path().join("oa-3-big-TOC.txt"), "").unwrap();
+        purges.look_again().unwrap();
+        fs::write(temp.path().join("oa-3-big-Data.db"), "x").unwrap();
+        keeps.look_again().unwrap();
+        assert_refused(&purges, "oa-3-big-Data.db has appeared");
+    }
+
+    #[test]
+    fn an_unfinished_transaction_is_refused() {
+        let (temp, inputs) = directory();
+        let seen = InputsAtOpen::look(&inputs, false).unwrap();
+        let log = temp.path().join(transaction_log::file_name(
+            compactor_sstable::Version::Oa,
+            5,
+            6,
+        ));
+        let add = transaction_log::Record::add("/d/oa-3-big-", 8).line();
+        fs::write(&log, &add).unwrap();
+        assert_refused(&seen, "a transaction is under way");
+        let commit = transaction_log::Record::commit().line();
+        fs::write(&log, add + &commit).unwrap();
+        seen.look_again().unwrap();
+    }
+}

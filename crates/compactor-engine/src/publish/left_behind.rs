@@ -1,0 +1,85 @@
+//! What runs that were killed left behind in an output directory.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+
+use crate::error::{Error, Result};
+use crate::publish::publication::undo_unfinished;
+use crate::publish::replacement::finish_replacements;
+use crate::publish::run_directory::{Found, find_in};
+
+/// Removes what killed runs left in the directory, and refuses one where a run is at work.
+pub(crate) fn clean_up(directory: &Path) -> Result<()> {
+    for found in find_in(directory, |_| true)? {
+        match found {
+            Found::AtWork(path) => {
+                return Err(Error::Refused(format!(
+                    "another run is writing into {} ({}): wait until it has ended, or choose another \
+                     directory",
+                    directory.display(),
+                    path.display()
+                )));
+            }
+            Found::Left(left) => {
+                for part in parts(left.path())? {
+                    undo_unfinished(&part, directory)?;
+                    remove_orphans(directory, &part)?;
+                }
+                left.remove()?;
+            }
+        }
+    }
+    finish_replacements(directory)
+}
+
+/// A run's directory and the staging directories in it.
+fn parts(run: &Path) -> Result<Vec<PathBuf>> {
+    let mut parts = vec![run.to_owned()];
+    for entry in compactor_io::read_dir(run).map_err(Error::file("list", run))? {
+        let entry = entry.map_err(Error::file("list", run))?;
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            parts.push(entry.path());
+        }
+    }
+    Ok(parts)
+}
+
+/// A run that died while renaming left `Data.db` in its staging directory and other components
+/// beside the outputs: without their `Data.db` these are nothing.
+fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
+    let entries = match compactor_io::read_dir(staging) {
+        Ok(entries) => entries,
+        // Its own run was about to remove it.
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(Error::file("list", staging)(e)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(Error::file("list", staging))?;
+        let Ok(file) = Descriptor::parse(&entry.path()) else {
+            continue;
+        };
+        if file.component != Some(Component::Data) {
+            continue;
+        }
+        let mut descriptor = file.descriptor;
+        descriptor.directory = target.to_owned();
+        let data = descriptor.path(Component::Data);
+        // What cannot be looked up may be there.
+        if data.try_exists().map_err(Error::file("look up", &data))? {
+            continue;
+        }
+        for component in Component::ALL {
+            let path = descriptor.path(component);
+            match fs::remove_file(&path) {
+                Ok(()) => {}
+                Err(e) if e.kind() == ErrorKind::NotFound => {}
+                Err(e) => return Err(Error::file("remove orphan", path)(e)),
+            }
+        }
+    }
+    Ok(())
+}

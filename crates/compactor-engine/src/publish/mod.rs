@@ -1,0 +1,26 @@
+//! Where outputs are made, and how they appear: the claim on a directory, the hidden directories of runs,
+//! transaction logs, and the renames.
+
+pub(crate) mod directory_lock;
+pub(crate) mod inputs_at_open;
+pub(crate) mod left_behind;
+pub(crate) mod node_directory;
+pub(crate) mod output_claim;
+pub(crate) mod output_id;
+pub(crate) mod publication;
+pub(crate) mod replaceable;
+pub(crate) mod replacement;
+pub(crate) mod run_directory;
+pub(crate) mod staging;
+pub(crate) mod transaction_file;
+
+pub use directory_lock::lock_directory;
+pub use inputs_at_open::{FileIdentity, InputAtOpen, InputsAtOpen};
+pub use output_claim::{ExistingOutput, OutputClaim};
+pub use output_id::{new_time_uuid, new_uuid_id, next_id};
+pub use publication::{is_harmless_log, refuse_unfinished};
+pub use replaceable::Replaceable;
+pub use replacement::RUN_RECORD;
+pub use run_directory::is_run_directory;
+pub use staging::{Staging, publish_all};
+pub use transaction_file::TransactionFile;

@@ -1,0 +1,644 @@
+//! The output directory of a run: nobody else's while the run is at work, and never with SSTables of two
+//! generations in it.
+//!
+//! An SSTable that was made yesterday may hold rows that were deleted since. Beside what is made today it
+//! would bring them back to whoever loads the directory. So a directory that holds SSTables is refused, or
+//! they are replaced as a whole.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use compactor_io::{Ownership, is_root, sync_directory};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::{Descriptor, NameError};
+
+use crate::error::{Error, Result};
+use crate::publish::directory_lock::{is_still, lock_directory};
+use crate::publish::left_behind::clean_up;
+use crate::publish::node_directory::refuse_directory_of_node;
+use crate::publish::publication::refuse_unfinished;
+use crate::publish::replaceable::Replaceable;
+use crate::publish::replacement::Replacement;
+use crate::publish::run_directory::RunDirectory;
+
+/// What is to become of SSTables that the output directory holds already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExistingOutput {
+    /// Such a directory is refused.
+    #[default]
+    Refuse,
+    /// They go when the outputs are complete, in one step: all old or all new, whenever a run is killed.
+    Replace,
+    /// They stay: the caller knows that they and the outputs belong together.
+    Keep,
+}
+
+/// An output directory that no other run writes into meanwhile.
+#[derive(Debug)]
+pub struct OutputClaim {
+    /// Where outputs are published.
+    target: PathBuf,
+    /// Where stagings are made.
+    work: PathBuf,
+    /// Its lock tells other runs that this one is at work. `None` where another run's protects the directory.
+    run: Option<RunDirectory>,
+    replacement: Option<Replacement>,
+    /// Directories that did not exist, the innermost first; removed on drop if nothing is in them.
+    made: Vec<PathBuf>,
+    /// Something could not be taken back: the run's directory says what, and stays.
+    stays: AtomicBool,
+    /// For files, if they are somebody else's.
+    ownership: Option<Ownership>,
+    /// What a person should know.
+    note: Mutex<Option<String>>,
+}
+
+impl OutputClaim {
+    /// Makes the directory if it does not exist, cleans up what killed runs left there, and keeps other runs
+    /// out for as long as this lives.
+    ///
+    /// `like` is the `Data.db` of an input: where this process is root, outputs get its owner, group and
+    /// mode, and directories that are made those of its directory. A node must own what it imports.
+    ///
+    /// # Errors
+    /// A refusal: another run is at work there, or was cut off in a way that only a node can clean up;
+    /// it holds SSTables that are neither to stay nor can be replaced; or it is a node's. Or a failed file
+    /// operation.
+    pub fn take(
+        directory: &Path,
+        existing: ExistingOutput,
+        like: Option<&Path>,
+    ) -> Result<Arc<OutputClaim>> {
+        let inputs: Vec<PathBuf> = like.map(Path::to_owned).into_iter().collect();
+        let replaced = Replaceable {
+            inputs: &inputs,
+            ..Replaceable::default()
+        };
+        OutputClaim::take_of(directory, existing, like, replaced)
+    }
+
+    /// As [`OutputClaim::take`]. What is to be replaced has to be of the table of `replaceable`.
+    ///
+    /// # Errors
+    /// As [`OutputClaim::take`].
+    pub fn take_of(
+        directory: &Path,
+        existing: ExistingOutput,
+        like: Option<&Path>,
+        replaceable: Replaceable<'_>,
+    ) -> Result<Arc<OutputClaim>> {
+        refuse_directory_of_node(directory, existing == ExistingOutput::Keep)?;
+        let made = missing_directories(directory);
+        let result = claim(directory, existing, replaceable);
+        if result.is_err() {
+            remove_empty(&made);
+        }
+        let (run, replacement) = result?;
+        let (target, work) = match &replacement {
+            None => (directory.to_owned(), run.path().to_owned()),
+            Some(replacement) => (replacement.new_directory(), replacement.work().to_owned()),
+        };
+        let owners = like.filter(|_| is_root()).and_then(Owners::of);
+        let claim = OutputClaim {
+            target,
+            work,
+            run: Some(run),
+            replacement,
+            made,
+            stays: AtomicBool::new(false),
+            ownership: owners.as_ref().map(|owners| owners.of_files),
+            note: Mutex::new(None),
+        };
+        if let Some(owners) = owners {
+            for made in &claim.made {
+                claim.give(made, owners.of_directories);
+            }
+        }
+        Ok(Arc::new(claim))
+    }
+
+    /// This directory as an output directory, which somebody else keeps other runs out of for as long as this
+    /// lives.
+    pub(crate) fn of_protected(directory: PathBuf) -> Arc<OutputClaim> {
+        Arc::new(OutputClaim {
+            target: directory.clone(),
+            work: directory,
+            run: None,
+            replacement: None,
+            made: Vec::new(),
+            stays: AtomicBool::new(false),
+            ownership: None,
+            note: Mutex::new(None),
+        })
+    }
+
+    /// Refuses what [`OutputClaim::take`] would refuse now, and changes nothing.
+    ///
+    /// # Errors
+    /// The refusal, or a failed read.
+    pub fn check(directory: &Path, existing: ExistingOutput) -> Result<()> {
+        OutputClaim::check_of(directory, existing, Replaceable::default())
+    }
+
+    /// Refuses what [`OutputClaim::take_of`] would refuse now, and changes nothing.
+    ///
+    /// # Errors
+    /// The refusal, or a failed read.
+    pub fn check_of(
+        directory: &Path,
+        existing: ExistingOutput,
+        replaceable: Replaceable<'_>,
+    ) -> Result<()> {
+        refuse_directory_of_node(directory, existing == ExistingOutput::Keep)?;
+        match directory.is_dir() {
+            false => Ok(()),
+            true => refuse_existing(directory, existing, replaceable),
+        }
+    }
+
+    /// Where outputs are published. If they replace others, they appear under the directory's own name when
+    /// this is [committed](OutputClaim::commit).
+    pub fn directory(&self) -> &Path {
+        &self.target
+    }
+
+    /// Where stagings are made.
+    ///
+    /// # Errors
+    /// What was to be replaced has been: there is no place for more.
+    pub(crate) fn work(&self) -> Result<&Path> {
+        match &self.replacement {
+            Some(replacement) if replacement.is_committed() => Err(Error::Internal(
+                "a second publication into a directory that has been replaced".to_owned(),
+            )),
+            _ => Ok(&self.work),
+        }
+    }
+
+    /// All outputs have been published: where they replace others, these go now.
+    ///
+    /// # Errors
+    /// A failed exchange or sync.
+    pub fn commit(&self) -> Result<()> {
+        match &self.replacement {
+            None => Ok(()),
+            Some(replacement) => {
+                if let Some(doubt) = replacement.commit()?
+                    && let Ok(mut note) = self.note.lock()
+                {
+                    *note = Some(doubt);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// What a person should know: that files could not be given to their owner.
+    pub fn note(&self) -> Option<String> {
+        self.note.lock().ok().and_then(|note| note.clone())
+    }
+
+    /// Gives a file that is about to be published to its owner.
+    ///
+    /// # Errors
+    /// A failed sync.
+    pub(crate) fn give_file(&self, path: &Path) -> Result<()> {
+        if let Some(ownership) = self.ownership
+            && self.give(path, ownership)
+        {
+            File::open(path)
+                .and_then(|file| file.sync_all())
+                .map_err(Error::file("sync", path))?;
+        }
+        Ok(())
+    }
+
+    fn give(&self, path: &Path, ownership: Ownership) -> bool {
+        let given = ownership.give_to(path);
+        if let Err(error) = &given
+            && let Ok(mut note) = self.note.lock()
+        {
+            let target = self.target.display();
+            note.get_or_insert_with(|| {
+                format!("outputs in {target} could not be given the owner of the inputs: {error}")
+            });
+        }
+        given.is_ok()
+    }
+
+    /// The run's directory is to stay: it says what is to be taken back.
+    pub(crate) fn leave(&self) {
+        self.stays.store(true, Ordering::Relaxed);
+    }
+
+    /// Syncs the names of directories that were made.
+    pub(crate) fn sync_made(&self) -> Result<()> {
+        for made in &self.made {
+            // The parent of a relative path of one name is the empty path: the current directory.
+            sync_directory(made.parent().unwrap_or(Path::new("")))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for OutputClaim {
+    fn drop(&mut self) {
+        if let Some(mut run) = self.run.take()
+            && *self.stays.get_mut()
+        {
+            run.leave();
+        }
+        // With what was not to replace anything in the end.
+        drop(self.replacement.take());
+        remove_empty(&self.made);
+    }
+}
+
+/// Whom files and directories are for.
+struct Owners {
+    of_files: Ownership,
+    of_directories: Ownership,
+}
+
+impl Owners {
+    fn of(data: &Path) -> Option<Owners> {
+        let data = data.canonicalize().ok()?;
+        let directory = fs::metadata(data.parent()?).ok()?;
+        Some(Owners {
+            of_files: Ownership::of(&fs::metadata(&data).ok()?),
+            of_directories: Ownership::of(&directory).writable(),
+        })
+    }
+}
+
+fn claim(
+    directory: &Path,
+    existing: ExistingOutput,
+    replaceable: Replaceable<'_>,
+) -> Result<(RunDirectory, Option<Replacement>)> {
+    // A run that fails removes directories that it has made, also while others are about to use them.
+    const ATTEMPTS: usize = 100;
+    for _ in 0..ATTEMPTS {
+        match fs::create_dir_all(directory) {
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            // It was there, and was gone when it was looked up.
+            Err(e)
+                if e.kind() == ErrorKind::AlreadyExists
+                    && fs::symlink_metadata(directory).map_or(true, |found| found.is_dir()) =>
+            {
+                continue;
+            }
+            made => made.map_err(Error::file("create directory", directory))?,
+        }
+        match claim_existing(directory, existing, replaceable) {
+            Ok(Some(claimed)) => return Ok(claimed),
+            Ok(None) => {}
+            Err(Error::File { cause, .. }) if cause.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Error::InvalidInput(format!(
+        "{}: it is removed whenever it is made; choose another directory",
+        directory.display()
+    )))
+}
+
+/// `None` if the directory has been removed or exchanged meanwhile.
+fn claim_existing(
+    directory: &Path,
+    existing: ExistingOutput,
+    replaceable: Replaceable<'_>,
+) -> Result<Option<(RunDirectory, Option<Replacement>)>> {
+    let Some(guard) = lock_directory(directory)? else {
+        return Ok(None);
+    };
+    clean_up(directory)?;
+    refuse_existing(directory, existing, replaceable)?;
+    let run = RunDirectory::create(directory)?;
+    // Whoever removes an empty directory does not lock it, and others may have made and locked another of its
+    // name. With something in it nobody removes it any more.
+    if !is_still(directory, &guard)? {
+        return Ok(None);
+    }
+    let replacement = match existing {
+        ExistingOutput::Replace if first_sstable(directory)?.is_some() => {
+            Some(Replacement::begin(directory)?)
+        }
+        _ => None,
+    };
+    Ok(Some((run, replacement)))
+}
+
+fn refuse_existing(
+    directory: &Path,
+    existing: ExistingOutput,
+    replaceable: Replaceable<'_>,
+) -> Result<()> {
+    refuse_unfinished(directory)?;
+    match existing {
+        ExistingOutput::Refuse => {}
+        ExistingOutput::Replace => return replaceable.refuse_others(&data_files(directory)?),
+        ExistingOutput::Keep => return Ok(()),
+    }
+    match first_sstable(directory)? {
+        None => Ok(()),
+        Some((first, others)) => Err(Error::Refused(format!(
+            "{} holds SSTables already ({}{}): new output must not be loaded together with them, which may \
+             hold rows that were deleted since. Choose an empty directory, or move them away (remove what an \
+             interrupted run left); merge and compact replace them with --replace-output",
+            directory.display(),
+            first.file_name().unwrap_or_default().to_string_lossy(),
+            match others {
+                0 => String::new(),
+                others => format!(" and {others} more"),
+            }
+        ))),
+    }
+}
+
+/// The first SSTable of a directory, also one of a version that is not known, and how many there are besides.
+pub(crate) fn first_sstable(directory: &Path) -> Result<Option<(PathBuf, usize)>> {
+    let mut all = data_files(directory)?.into_iter();
+    let first = all.next();
+    Ok(first.map(|first| (first, all.len())))
+}
+
+/// `Data.db` of the SSTables of a directory, also of versions that are not known, by name.
+fn data_files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
+        let path = entry.map_err(Error::file("list", directory))?.path();
+        if is_data(&path) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn is_data(path: &Path) -> bool {
+    match Descriptor::parse(path) {
+        Ok(file) => file.component == Some(Component::Data),
+        Err(NameError::NotAnSstable(_)) => false,
+        Err(_) => path
+            .to_str()
+            .is_some_and(|name| name.ends_with(&format!("-{}", Component::Data.file_suffix()))),
+    }
+}
+
+/// The directory and those above it that do not exist, the innermost first.
+fn missing_directories(directory: &Path) -> Vec<PathBuf> {
+    directory
+        .ancestors()
+        // What cannot be looked up may be there, and is not ours to remove.
+        .take_while(|d| !d.as_os_str().is_empty() && matches!(d.try_exists(), Ok(false)))
+        .map(Path::to_owned)
+        .collect()
+}
+
+/// Removes directories, the innermost first, until one has something in it.
+fn remove_empty(directories: &[PathBuf]) {
+    for directory in directories {
+        if fs::remove_dir(directory).is_err() {
+            break;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publish::staging::Staging;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn make(directory: &Path, files: &[&str]) {
+        fs::create_dir_all(directory).unwrap();
+        for file in files {
+            fs::write(directory.join(file), file).unwrap();
+        }
+    }
+
+    fn take(directory: &Path) -> Result<Arc<OutputClaim>> {
+        OutputClaim::take(directory, ExistingOutput::Refuse, None)
+    }
+
+    fn assert_refused<T: std::fmt::Debug>(result: Result<T>, why: &str) {
+        match result {
+            Err(Error::Refused(message)) => assert!(message.contains(why), "{message}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn killed_runs_are_cleaned_up_and_a_second_one_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path();
+        let dead = target.join(".compactor-1-1-0");
+        make(&dead, &["lock"]);
+        make(&dead.join("inside-0"), &["oa-7-big-Data.db"]);
+        make(target, &["oa-7-big-Filter.db", "oa-8-big-Filter.db"]);
+        let claim = take(target).unwrap();
+        assert!(!dead.exists());
+        assert!(!target.join("oa-7-big-Filter.db").exists());
+        assert!(target.join("oa-8-big-Filter.db").exists());
+        for existing in [
+            ExistingOutput::Refuse,
+            ExistingOutput::Replace,
+            ExistingOutput::Keep,
+        ] {
+            assert_refused(OutputClaim::take(target, existing, None), "another run");
+        }
+        drop(claim);
+        drop(take(target).unwrap());
+        assert_eq!(names(target), ["oa-8-big-Filter.db"]);
+    }
+
+    /// Of a run that was killed while it made or removed its directory, and what looks like it.
+    #[test]
+    fn only_what_a_run_left_is_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path();
+        make(&target.join(".starting-compactor-1-1-0"), &[]);
+        make(&target.join(".starting-compactor-1-1-1"), &["lock"]);
+        make(&target.join(".compactor-1-1-2"), &[]);
+        make(&target.join(".compactor-1-1-3"), &["oa-7-big-Data.db"]);
+        make(&target.join(".compactor-notes"), &["lock"]);
+        make(target, &["oa-7-big-Filter.db"]);
+        drop(take(target).unwrap());
+        let left = [".compactor-1-1-3", ".compactor-notes", "oa-7-big-Filter.db"];
+        assert_eq!(names(target), left);
+        assert!(target.join(".compactor-notes/lock").exists());
+    }
+
+    #[test]
+    fn claimed_at_the_same_time_by_one_only() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path().join("new/out");
+        let at_work = std::sync::atomic::AtomicUsize::new(0);
+        let taken = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        match take(&target) {
+                            Ok(claim) => {
+                                assert_eq!(at_work.fetch_add(1, Ordering::SeqCst), 0);
+                                let staging = Staging::create(&claim).unwrap();
+                                assert!(staging.directory().is_dir());
+                                taken.fetch_add(1, Ordering::SeqCst);
+                                at_work.fetch_sub(1, Ordering::SeqCst);
+                            }
+                            Err(Error::Refused(message)) => {
+                                assert!(message.contains("another run"), "{message}");
+                            }
+                            Err(other) => panic!("{other}"),
+                        }
+                    }
+                });
+            }
+        });
+        assert!(taken.into_inner() > 0);
+        // Whoever found the directory there leaves it.
+        assert!(!target.exists() || names(&target).is_empty());
+    }
+
+    #[test]
+    fn sstables_that_are_there_are_refused_or_replaced() {
+        let temp = tempfile::tempdir().unwrap();
+        for name in ["oa-1-big-Data.db", "la-1-big-Data.db", "ks-t-jb-1-Data.db"] {
+            let target = temp.path().join(name).join("out");
+            make(&target, &[name, "oa-2-big-Data.db", "notes"]);
+            assert_refused(take(&target), "and 1 more");
+            assert_refused(
+                OutputClaim::check(&target, ExistingOutput::Refuse),
+                "holds SSTables",
+            );
+            assert_eq!(names(&target).len(), 3);
+        }
+        let parent = temp.path().join("oa-1-big-Data.db");
+        let target = parent.join("out");
+        make(&target.join("mine"), &["file"]);
+        let replace = || OutputClaim::take(&target, ExistingOutput::Replace, None).unwrap();
+        let before = names(&target);
+        let claim = replace();
+        fs::write(claim.directory().join("oa-3-big-Data.db"), "x").unwrap();
+        drop(claim);
+        assert_eq!(names(&target), before, "not committed");
+
+        let claim = replace();
+        let components = [Component::Data, Component::Toc];
+        let descriptor = Descriptor::new("", compactor_sstable::Version::Oa, "3".parse().unwrap());
+        let staging = Staging::create(&claim).unwrap();
+        for component in components {
+            fs::write(staging.path(&descriptor, component), "new").unwrap();
+        }
+        staging.publish(&descriptor, &components).unwrap();
+        assert_eq!(names(&target).len(), before.len() + 1, "and the lock");
+        claim.commit().unwrap();
+        claim.commit().unwrap();
+        let sstables = |name: &String| name.starts_with("oa-");
+        let new = ["oa-3-big-Data.db", "oa-3-big-TOC.txt"];
+        let found: Vec<String> = names(&target).into_iter().filter(sstables).collect();
+        assert_eq!(found, new);
+        assert!(Staging::create(&claim).is_err(), "it has been replaced");
+        drop(claim);
+        assert_eq!(names(&target), ["mine", "notes", new[0], new[1]]);
+        assert!(target.join("mine/file").exists());
+        assert_eq!(names(&parent), ["out"]);
+    }
+
+    /// Needs root, which tests in a container are.
+    #[test]
+    fn what_root_makes_is_the_inputs_owners() {
+        if !is_root() {
+            eprintln!("SKIPPED: only root gives files away");
+            return;
+        }
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+        let temp = tempfile::tempdir().unwrap();
+        let input = temp.path().join("in/oa-1-big-Data.db");
+        make(&temp.path().join("in"), &["oa-1-big-Data.db"]);
+        let set = |path: &Path, uid, mode| {
+            chown(path, Some(uid), Some(uid + 1)).unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        set(input.parent().unwrap(), 4321, 0o550);
+        set(&input, 1234, 0o640);
+        let of = |path: &Path| {
+            let metadata = fs::metadata(path).unwrap();
+            (metadata.uid(), metadata.gid(), metadata.mode() & 0o7777)
+        };
+        let root = of(temp.path());
+        let target = temp.path().join("out/ks/t");
+        let components = [Component::Data, Component::Toc];
+        let descriptor = Descriptor::new("", compactor_sstable::Version::Oa, "3".parse().unwrap());
+        for existing in [ExistingOutput::Refuse, ExistingOutput::Replace] {
+            let claim = OutputClaim::take(&target, existing, Some(&input)).unwrap();
+            let staging = Staging::create(&claim).unwrap();
+            for component in components {
+                fs::write(staging.path(&descriptor, component), "new").unwrap();
+            }
+            staging.publish(&descriptor, &components).unwrap();
+            claim.commit().unwrap();
+            assert_eq!(claim.note(), None);
+            drop(claim);
+            for component in components {
+                let path = target.join(descriptor.file_name(component));
+                assert_eq!(of(&path), (1234, 1235, 0o640));
+            }
+            for made in [
+                &target,
+                &temp.path().join("out/ks"),
+                &temp.path().join("out"),
+            ] {
+                assert_eq!(of(made), (4321, 4322, 0o750), "{}", made.display());
+            }
+        }
+        assert_eq!(of(temp.path()), root);
+    }
+
+    #[test]
+    fn directories_that_are_a_nodes() {
+        let temp = tempfile::tempdir().unwrap();
+        let id = "0123456789abcdef0123456789abcdef";
+        let live = temp.path().join(format!("ks/t-{id}"));
+        make(&live, &["oa-1-big-Data.db"]);
+        let new = temp.path().join(format!("a.b/t-{id}"));
+        for table in [&live, &new] {
+            for inside in [
+                "backups",
+                "backups/ks/t",
+                "snapshots",
+                "snapshots/before",
+                "snapshots/before/ks/t",
+            ] {
+                assert_refused(take(&table.join(inside)), "snapshots and backups");
+            }
+            for existing in [ExistingOutput::Refuse, ExistingOutput::Replace] {
+                for own in [table.clone(), table.join(".by_a")] {
+                    let taken = OutputClaim::take(&own, existing, None);
+                    assert_refused(taken, "a node's own directory");
+                    let checked = OutputClaim::check(&own, existing);
+                    assert_refused(checked, "a node's own directory");
+                }
+            }
+            drop(take(&table.join("out")).unwrap());
+        }
+        drop(OutputClaim::take(&new, ExistingOutput::Keep, None).unwrap());
+        assert_refused(take(&temp.path().join("ks/t")), "instead of its own");
+        drop(take(&temp.path().join("ks/other")).unwrap());
+        assert_eq!(names(temp.path()), ["ks"]);
+        assert_eq!(names(&live), ["oa-1-big-Data.db"]);
+    }
+}

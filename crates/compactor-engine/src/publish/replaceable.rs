@@ -1,0 +1,158 @@
+//! SSTables that a run may replace: those of its own table, so that nobody loses another table's by a wrong
+//! directory.
+
+use std::path::{Path, PathBuf};
+
+use compactor_io::{Io, IoOptions, ReadMode};
+use compactor_sstable::Component;
+use compactor_sstable::schema::Table;
+use compactor_sstable::statistics::{EncodingStats, SerializationHeader};
+
+use crate::error::{Error, Result};
+use crate::input::header_union::{HeaderSource, union};
+use crate::input::sstable::{parse_data_name, read_statistics};
+
+/// Conditions under which a run may replace SSTables.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Replaceable<'a> {
+    /// `Data.db` of the run's inputs: of the same table, as far as columns and types tell. None: there is
+    /// nothing to compare with, and anything may be replaced.
+    pub inputs: &'a [PathBuf],
+    /// The table's schema, if it is known: its columns include those of the SSTable.
+    pub table: Option<&'a Table>,
+    /// `Data.db` of outputs of an earlier run: replaced whatever they are.
+    pub outputs: &'a [PathBuf],
+}
+
+impl Replaceable<'_> {
+    /// Refuses SSTables that are not of the table, or of which that cannot be told.
+    ///
+    /// # Errors
+    /// A refusal that names the first.
+    pub(crate) fn refuse_others(&self, sstables: &[PathBuf]) -> Result<()> {
+        let is_output = |path: &PathBuf| self.outputs.contains(path);
+        let mut others = sstables.iter().filter(|path| !is_output(path)).peekable();
+        if others.peek().is_none() {
+            return Ok(());
+        }
+        let io = Io::new(IoOptions::default())?;
+        // Damaged inputs are left out by some runs, and end others before anything is replaced.
+        let mut inputs = self.inputs.iter();
+        let Some(input) = inputs.find_map(|path| Header::read(&io, path).ok()) else {
+            return Ok(());
+        };
+        for path in others {
+            let refused = |why: String| {
+                Error::Refused(format!(
+                    "{} would be replaced, but {why}. Choose another directory, or move the SSTable away \
+                     first",
+                    path.display()
+                ))
+            };
+            let there = Header::read(&io, path).map_err(|error| {
+                refused(format!(
+                    "whether it is of the inputs' table is not known: {error}"
+                ))
+            })?;
+            let sources = [input.source(), there.source()];
+            union(&sources, EncodingStats::default()).map_err(|error| {
+                refused(format!("it is not of the table of the inputs: {error}"))
+            })?;
+            let disagreement = self.table.and_then(|table| {
+                let disagreement = table.check_header(&there.header).err()?;
+                Some(format!("it is not of table {}: {disagreement}", table.name))
+            });
+            if let Some(why) = disagreement {
+                return Err(refused(why));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Columns and types of an SSTable, and its `Statistics.db`, where they were read.
+struct Header {
+    path: PathBuf,
+    header: SerializationHeader,
+}
+
+impl Header {
+    fn read(io: &Io, data_path: &Path) -> Result<Header> {
+        let descriptor = parse_data_name(data_path)?;
+        let path = descriptor.path(Component::Statistics);
+        let statistics = read_statistics(io, ReadMode::Auto, &descriptor)?;
+        Ok(Header {
+            path,
+            header: statistics.header,
+        })
+    }
+
+    fn source(&self) -> HeaderSource<'_> {
+        HeaderSource {
+            path: &self.path,
+            header: &self.header,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_sstable::schema::Schema;
+
+    use super::*;
+
+    const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../compactor-sstable/testdata");
+
+    fn sstable(case: &str, number: u32) -> PathBuf {
+        let version = case.split_once('-').unwrap().0;
+        let name = format!("{case}/inputs/{number}/{version}-{number}-big-Data.db");
+        Path::new(TESTDATA).join(name)
+    }
+
+    #[test]
+    fn sstables_of_other_tables_are_not_replaced() {
+        let [ours, same] = [1, 2].map(|number| sstable("oa-range_nested", number));
+        let other = sstable("nb-statics", 1);
+        let missing = sstable("oa-range_nested", 7);
+        let inputs = [missing.clone(), ours];
+        let replaceable = Replaceable {
+            inputs: &inputs,
+            ..Replaceable::default()
+        };
+        let refused = |replaceable: Replaceable<'_>, path: &PathBuf, why: &str| match replaceable
+            .refuse_others(&[same.clone(), path.clone()])
+        {
+            Err(Error::Refused(message)) => {
+                assert!(message.contains(why), "{message}");
+                assert!(message.starts_with(path.to_str().unwrap()), "{message}");
+            }
+            other => panic!("{other:?}"),
+        };
+        replaceable
+            .refuse_others(std::slice::from_ref(&same))
+            .unwrap();
+        refused(replaceable, &other, "not of the table of the inputs");
+        refused(replaceable, &missing, "is not known");
+        let jb = PathBuf::from("ks-t-jb-1-Data.db");
+        refused(replaceable, &jb, "is not known");
+
+        let outputs = [other.clone(), missing.clone(), jb.clone()];
+        let known = Replaceable {
+            outputs: &outputs,
+            ..replaceable
+        };
+        known
+            .refuse_others(&[same.clone(), other.clone(), missing, jb])
+            .unwrap();
+        Replaceable::default().refuse_others(&[other]).unwrap();
+
+        // Of another table with the same key, and other columns.
+        let text = "CREATE TABLE ks.t (k int PRIMARY KEY, only_here int);";
+        let schema = Schema::parse(text).unwrap();
+        let of_schema = Replaceable {
+            table: Some(schema.only_table().unwrap()),
+            ..replaceable
+        };
+        refused(of_schema, &same, "not of table t");
+    }
+}

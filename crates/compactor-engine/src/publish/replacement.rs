@@ -1,0 +1,211 @@
+//! An output that takes the place of an older one in a single step.
+//!
+//! ```text
+//! <parent>/.compactor-.../replaces    name of the output directory
+//! <parent>/.compactor-.../new/        the new outputs
+//! <parent>/<output directory>/        the old ones
+//! ```
+//!
+//! When the new outputs are complete and synced, the kernel exchanges the two directories
+//! (`renameat2`, `RENAME_EXCHANGE`): there is no moment at which the output directory holds neither, or
+//! both. Then the old SSTables are removed. Whatever else was in the old directory goes back to its place.
+//! After a kill the next run does the rest: it need not know whether the exchange took place, since in
+//! either case what is under `new` is not wanted any more.
+
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use compactor_io::{Ownership, exchange, is_root, rename_no_replace, sync_directory};
+use compactor_sstable::descriptor::{Descriptor, TableDirectory};
+use compactor_sstable::transaction_log;
+
+use crate::error::{Error, Result};
+use crate::publish::run_directory::{Found, RunDirectory, find_in, has_only, is_of_run};
+
+/// File beside the outputs of a run that records what it read and wrote.
+pub const RUN_RECORD: &str = "compactor-run.json";
+
+/// Says what directory the new one is for.
+const NOTE: &str = "replaces";
+/// The new directory; the old one after the exchange.
+const NEW: &str = "new";
+
+/// A directory that is to take the place of another. Dropped before that, it leaves nothing.
+#[derive(Debug)]
+pub(crate) struct Replacement {
+    /// Without symbolic links.
+    target: PathBuf,
+    run: RunDirectory,
+    is_committed: AtomicBool,
+}
+
+impl Replacement {
+    /// Makes an empty directory that is to take the place of this one.
+    ///
+    /// # Errors
+    /// A refusal, if that cannot be done in one step, or the directory is a node's.
+    pub(crate) fn begin(target: &Path) -> Result<Replacement> {
+        let target = target
+            .canonicalize()
+            .map_err(Error::file("look up", target))?;
+        let refused = |why: String| {
+            Error::Refused(format!(
+                "{} cannot be replaced in one step: {why}. Choose an empty directory, or move the SSTables \
+                 away",
+                target.display()
+            ))
+        };
+        if TableDirectory::parse(&target).is_some_and(|table| table.table_id.is_some()) {
+            return Err(refused("it is named as a node's own directory".to_owned()));
+        }
+        let Some((parent, name)) = target.parent().zip(target.file_name()) else {
+            return Err(refused("it is the root directory".to_owned()));
+        };
+        let device = |path: &Path| fs::metadata(path).map(|metadata| metadata.dev()).ok();
+        if device(parent) != device(&target) {
+            return Err(refused("it is a mount point".to_owned()));
+        }
+        let run = RunDirectory::create(parent).map_err(|e| refused(e.to_string()))?;
+        let replacement = Replacement {
+            target: target.clone(),
+            run,
+            is_committed: AtomicBool::new(false),
+        };
+        let (work, new) = (replacement.work().to_owned(), replacement.new_directory());
+        let note = work.join(NOTE);
+        fs::write(&note, name.as_bytes())
+            .and_then(|()| File::open(&note)?.sync_all())
+            .map_err(Error::file("write", &note))?;
+        // Tried before the work and not after it.
+        let other = work.join("other");
+        for directory in [&new, &other] {
+            fs::create_dir(directory).map_err(Error::file("create directory", directory))?;
+        }
+        exchange(&new, &other).map_err(|e| refused(e.to_string()))?;
+        fs::remove_dir(&other).map_err(Error::file("remove", &other))?;
+        let metadata = fs::metadata(&target).map_err(Error::file("look up", &target))?;
+        if is_root() {
+            let given = Ownership::of(&metadata).give_to(&new);
+            given.map_err(Error::file("set the owner of", &new))?;
+        }
+        fs::set_permissions(&new, metadata.permissions())
+            .map_err(Error::file("set the mode of", &new))?;
+        Ok(replacement)
+    }
+
+    /// Where stagings may be made.
+    pub(crate) fn work(&self) -> &Path {
+        self.run.path()
+    }
+
+    /// Where the new outputs are to be published.
+    pub(crate) fn new_directory(&self) -> PathBuf {
+        self.run.path().join(NEW)
+    }
+
+    /// Whether the new directory is in its place.
+    pub(crate) fn is_committed(&self) -> bool {
+        self.is_committed.load(Ordering::Relaxed)
+    }
+
+    /// Exchanges the directories. The old SSTables go when this is dropped. Returns what a person should
+    /// know if that could not be made durable.
+    ///
+    /// # Errors
+    /// A failed sync before the exchange, or a failed exchange: nothing has changed.
+    pub(crate) fn commit(&self) -> Result<Option<String>> {
+        if self.is_committed() {
+            // Once more would bring the old one back.
+            return Ok(None);
+        }
+        let new = self.new_directory();
+        sync_directory(&new)?;
+        sync_directory(self.work())?;
+        exchange(&new, &self.target)?;
+        self.is_committed.store(true, Ordering::Relaxed);
+        let parent = self.target.parent().unwrap_or(Path::new("/"));
+        let synced = sync_directory(self.work()).and_then(|()| sync_directory(parent));
+        Ok(synced.err().map(|error| {
+            format!(
+                "the new output is in {}, but a crash of the machine may bring the old one back: {error}",
+                self.target.display()
+            )
+        }))
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        // What is not ours must not go with the directory: the next run tries again.
+        if clear(&self.new_directory(), &self.target).is_err() {
+            self.run.leave();
+        }
+    }
+}
+
+/// Does the rest of what killed runs had begun to replace `target` with.
+///
+/// # Errors
+/// A failed removal, or something that lies where it belongs to.
+pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
+    let Ok(target) = target.canonicalize() else {
+        return Ok(());
+    };
+    let Some(parent) = target.parent() else {
+        return Ok(());
+    };
+    let is_for_target = |run: &Path| {
+        let note = fs::read(run.join(NOTE)).unwrap_or_default();
+        target
+            .file_name()
+            .is_some_and(|name| name.as_bytes() == note)
+            || has_only(run, NOTE)
+    };
+    // Whoever may not list it has made nothing there.
+    for found in find_in(parent, is_for_target).unwrap_or_default() {
+        if let Found::Left(left) = found {
+            clear(&left.path().join(NEW), &target)?;
+            left.remove()?;
+        }
+    }
+    Ok(())
+}
+
+/// True for files that describe the SSTables of their directory, and are removed with them.
+fn is_of_outputs(name: &str) -> bool {
+    transaction_log::is_file_name(name) || name == RUN_RECORD
+}
+
+/// Removes the SSTables of a directory, moves all else into another, and removes it.
+fn clear(old: &Path, target: &Path) -> Result<()> {
+    let entries = match compactor_io::read_dir(old) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(Error::file("list", old))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(Error::file("list", old))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let text = name.to_str().unwrap_or_default();
+        let is_sstable = Descriptor::parse(&path).is_ok();
+        let removed = match is_directory {
+            false if is_sstable || is_of_outputs(text) => fs::remove_file(&path),
+            // That of the run that replaces it.
+            true if is_of_run(&path) => compactor_io::remove_dir_all(&path),
+            _ => {
+                rename_no_replace(&path, &target.join(&name))?;
+                Ok(())
+            }
+        };
+        match removed {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::file("remove", path)(e));
+            }
+            _ => {}
+        }
+    }
+    fs::remove_dir(old).map_err(Error::file("remove", old))
+}

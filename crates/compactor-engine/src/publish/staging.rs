@@ -1,0 +1,352 @@
+//! Outputs appear whole or not at all.
+//!
+//! 1. A run [claims](crate::publish::output_claim) its output directory: its own directory is made inside that and locked,
+//!    and staging directories inside that one.
+//! 2. Components are written there and synced one by one.
+//! 3. The staging directory is synced, and the parents of directories that were made.
+//! 4. Components are renamed into the output directory, all but `Data.db`, and that is synced: a
+//!    power cut must not leave `Data.db` without the others, in whatever order a file system writes
+//!    its renames.
+//! 5. `Data.db` is renamed: without it nothing is an SSTable, neither to us nor to Cassandra, which
+//!    removes such orphans when it starts.
+//! 6. The output directory is synced again and the staging directory removed.
+//!
+//! Several outputs appear all or none: their `publication` begins before step 4
+//! and is committed after step 5.
+//!
+//! A run that is killed leaves at most its directory and, inside steps 4 and 5, components without their
+//! `Data.db`, or a transaction log and outputs that it names. The next run removes directories of runs that
+//! nobody holds the lock of, and with them what they had moved already.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use compactor_io::{remove_if_exists, rename_no_replace, sync_directory};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+
+use crate::error::{Error, Result};
+use crate::publish::output_claim::OutputClaim;
+use crate::publish::publication::{NOTE, Publication};
+use crate::publish::run_directory::is_run_directory;
+
+/// True if the directory is a run's staging directory, or inside one.
+pub(crate) fn is_staging(directory: &Path) -> bool {
+    directory
+        .components()
+        .any(|part| is_run_directory(&part.as_os_str().to_string_lossy()))
+}
+
+/// A directory for the components of outputs, inside that of the run.
+#[derive(Debug)]
+pub struct Staging {
+    directory: PathBuf,
+    target: PathBuf,
+    /// What paths were given out for: known by name, they can be removed when there is no descriptor
+    /// left to list the directory with.
+    files: Mutex<BTreeSet<PathBuf>>,
+    /// Removed on drop together with what is in the staging directory.
+    moved: Mutex<Vec<PathBuf>>,
+    /// Something could not be taken back: the staging directory says what, and is not removed.
+    stays: AtomicBool,
+    /// `None` of a directory inside that of another `Staging`.
+    claim: Option<Arc<OutputClaim>>,
+}
+
+impl Staging {
+    /// Makes a staging directory for outputs that go where the claim says.
+    ///
+    /// # Errors
+    /// A failed file operation.
+    pub fn create(claim: &Arc<OutputClaim>) -> Result<Staging> {
+        let target = claim.directory().to_owned();
+        Staging::make(claim.work()?, target, Some(Arc::clone(claim)))
+    }
+
+    /// A directory inside that of `outer`, which must outlive it.
+    ///
+    /// # Errors
+    /// A failed file operation.
+    pub(crate) fn inside(outer: &Staging) -> Result<Staging> {
+        Staging::make(&outer.directory, outer.directory.clone(), None)
+    }
+
+    /// It as an output directory, which it must outlive: the lock of its run protects it.
+    pub fn as_output_directory(&self) -> Arc<OutputClaim> {
+        OutputClaim::of_protected(self.directory.clone())
+    }
+
+    fn make(inside: &Path, target: PathBuf, claim: Option<Arc<OutputClaim>>) -> Result<Staging> {
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let made = MADE.fetch_add(1, Ordering::Relaxed);
+        let directory = inside.join(format!("inside-{made}"));
+        fs::create_dir(&directory).map_err(Error::file("create directory", &directory))?;
+        Ok(Staging {
+            directory,
+            target,
+            files: Mutex::default(),
+            moved: Mutex::default(),
+            stays: AtomicBool::new(false),
+            claim,
+        })
+    }
+
+    /// The staging directory itself.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Where a component of `descriptor` is written.
+    pub fn path(&self, descriptor: &Descriptor, component: Component) -> PathBuf {
+        let path = self.directory.join(descriptor.file_name(component));
+        if let Ok(mut files) = self.files.lock() {
+            files.insert(path.clone());
+        }
+        path
+    }
+
+    /// Steps 3 to 6 for one output. Returns the path of `Data.db`.
+    ///
+    /// # Errors
+    /// As [`publish_all`].
+    pub fn publish(self, descriptor: &Descriptor, components: &[Component]) -> Result<PathBuf> {
+        let data = self.target.join(descriptor.file_name(Component::Data));
+        publish_all(&[(Arc::new(self), descriptor, components)])?;
+        Ok(data)
+    }
+
+    /// Gives complete components to whom they are for.
+    fn give(&self, descriptor: &Descriptor, components: &[Component]) -> Result<()> {
+        let Some(claim) = &self.claim else {
+            return Ok(());
+        };
+        for component in components {
+            claim.give_file(&self.directory.join(descriptor.file_name(*component)))?;
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<()> {
+        sync_directory(&self.directory)?;
+        match &self.claim {
+            Some(claim) => claim.sync_made(),
+            None => Ok(()),
+        }
+    }
+
+    fn move_to_target(&self, descriptor: &Descriptor, component: Component) -> Result<()> {
+        let name = descriptor.file_name(component);
+        let target = self.target.join(&name);
+        rename_no_replace(&self.directory.join(&name), &target)?;
+        if let Ok(mut moved) = self.moved.lock() {
+            moved.push(target);
+        }
+        Ok(())
+    }
+
+    /// What was moved stays.
+    fn keep_moved(&self) {
+        if let Ok(mut moved) = self.moved.lock() {
+            moved.clear();
+        }
+    }
+
+    /// Removes what was moved; `Data.db` went last and goes first. False if something is still there.
+    fn remove_moved(&self) -> bool {
+        let Ok(mut moved) = self.moved.lock() else {
+            return false;
+        };
+        while let Some(path) = moved.last() {
+            if remove_if_exists(path).is_err() {
+                return false;
+            }
+            moved.pop();
+        }
+        true
+    }
+}
+
+/// Steps 3 to 6 for outputs of one directory, together: each step is taken for all before the next is
+/// for any. The components must be synced. Several outputs may share a staging directory.
+///
+/// # Errors
+/// A failed sync or rename, or a file that is there already. Nothing of any output stays.
+pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Result<()> {
+    for (staging, descriptor, components) in outputs {
+        staging.give(descriptor, components)?;
+    }
+    let mut synced: Option<&Arc<Staging>> = None;
+    for (staging, ..) in outputs {
+        if synced.is_none_or(|synced| !Arc::ptr_eq(synced, staging)) {
+            staging.sync()?;
+        }
+        synced = Some(staging);
+    }
+    let Some((first, ..)) = outputs.first() else {
+        return Ok(());
+    };
+    let mut publication = match outputs {
+        [_] => None,
+        several => Some(Publication::begin(
+            &first.directory,
+            &first.target,
+            several
+                .iter()
+                .map(|(staging, descriptor, c)| (&*staging.directory, *descriptor, *c)),
+        )?),
+    };
+    let moved = move_all(outputs, &first.target).and_then(|()| match &mut publication {
+        Some(publication) => publication.commit(),
+        None => Ok(true),
+    });
+    if moved.is_err() && publication.as_ref().is_some_and(Publication::is_in_doubt) {
+        for (staging, ..) in outputs {
+            staging.keep_moved();
+        }
+        // The next run finds the note and the log, and does as the log says.
+        first.stays.store(true, Ordering::Relaxed);
+        return moved.map(drop);
+    }
+    if moved.is_err() {
+        let nothing_stays = outputs
+            .iter()
+            .rev()
+            .fold(true, |all, (staging, ..)| staging.remove_moved() && all);
+        match publication {
+            Some(publication) if nothing_stays && sync_directory(&first.target).is_ok() => {
+                publication.abandon();
+            }
+            // The next run finds the note and the log, and tries again.
+            Some(_) => first.stays.store(true, Ordering::Relaxed),
+            None => {}
+        }
+        return moved.map(drop);
+    }
+    if let Ok(false) = moved {
+        first.stays.store(true, Ordering::Relaxed);
+    }
+    for (staging, ..) in outputs {
+        staging.keep_moved();
+    }
+    Ok(())
+}
+
+/// Steps 4 to 6.
+fn move_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])], target: &Path) -> Result<()> {
+    for (staging, descriptor, components) in outputs {
+        for component in components.iter().filter(|c| **c != Component::Data) {
+            staging.move_to_target(descriptor, *component)?;
+        }
+    }
+    sync_directory(target)?;
+    for (staging, descriptor, _) in outputs {
+        staging.move_to_target(descriptor, Component::Data)?;
+    }
+    Ok(sync_directory(target)?)
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // `Data.db` tells the next run whose the other components are that could not be removed.
+        let is_left = !self.remove_moved();
+        if let Ok(files) = self.files.get_mut()
+            && !is_left
+        {
+            for path in files.iter() {
+                let _ = fs::remove_file(path);
+            }
+        }
+        if is_left || *self.stays.get_mut() {
+            if let Some(claim) = &self.claim {
+                claim.leave();
+            }
+            return;
+        }
+        // One that has nothing left in it needs no descriptor for that: a run that failed for want of
+        // descriptors has none.
+        let _ = fs::remove_file(self.directory.join(NOTE));
+        let _ = fs::remove_dir(&self.directory)
+            .or_else(|_| compactor_io::remove_dir_all(&self.directory));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::publish::output_claim::ExistingOutput;
+    use compactor_sstable::Version;
+    use compactor_sstable::sstable_id::SstableId;
+
+    fn descriptor() -> Descriptor {
+        let id: SstableId = "7".parse().unwrap();
+        Descriptor::new("", Version::Oa, id)
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(directory)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn write(staging: &Staging, component: Component) {
+        fs::write(staging.path(&descriptor(), component), b"x").unwrap();
+    }
+
+    fn create(target: &Path) -> Result<Staging> {
+        Staging::create(&OutputClaim::take(target, ExistingOutput::Keep, None)?)
+    }
+
+    #[test]
+    fn publishes_all_or_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let parents = temp.path().join("a");
+        let target = parents.join("b/out");
+        let staging = create(&target).unwrap();
+        write(&staging, Component::Data);
+        drop(staging);
+        assert!(
+            !parents.exists(),
+            "directories made for a failed output go with it"
+        );
+        fs::write(&parents, b"").unwrap();
+        create(&target).unwrap_err();
+        assert_eq!(names(temp.path()), ["a"]);
+        fs::remove_file(&parents).unwrap();
+
+        let components = [Component::Data, Component::Toc];
+        let staging = create(&target).unwrap();
+        components.iter().for_each(|c| write(&staging, *c));
+        staging.publish(&descriptor(), &components).unwrap();
+        assert_eq!(names(&target), ["oa-7-big-Data.db", "oa-7-big-TOC.txt"]);
+
+        // An id that is taken: what was moved goes again, what was there stays.
+        fs::remove_file(target.join("oa-7-big-TOC.txt")).unwrap();
+        let staging = create(&target).unwrap();
+        components.iter().for_each(|c| write(&staging, *c));
+        assert!(staging.publish(&descriptor(), &components).is_err());
+        assert_eq!(names(&target), ["oa-7-big-Data.db"]);
+    }
+
+    #[test]
+    fn directories_inside_another_share_its_lock() {
+        let temp = tempfile::tempdir().unwrap();
+        let outer = create(&temp.path().join("output")).unwrap();
+        let first = Staging::inside(&outer).unwrap();
+        let second = Staging::inside(&outer).unwrap();
+        for inside in [&first, &second] {
+            assert_eq!(inside.directory().parent(), Some(outer.directory()));
+            fs::write(inside.directory().join("file"), "").unwrap();
+        }
+        let directory = first.directory().to_owned();
+        drop(first);
+        assert!(!directory.exists() && second.directory().exists());
+        drop((second, outer));
+        assert!(!temp.path().join("output").exists());
+    }
+}

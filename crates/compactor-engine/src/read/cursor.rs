@@ -1,0 +1,663 @@
+//! One input, partition by partition and unfiltered by unfiltered, as views over its window.
+//!
+//! The cursor stands on an unfiltered; its bytes stay in the window until the cursor moves. What
+//! must outlive the window (the partition key, the previous clustering) is copied into buffers that
+//! are reused. Order and pairing that a merge relies on are checked here, where the place of the
+//! fault is known.
+
+use std::cmp::Ordering;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use compactor_sstable::Component;
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::flags;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::data::parse::{Parse, Stop};
+use compactor_sstable::data::partition::PartitionHead;
+use compactor_sstable::data::plain_row::PlainRow;
+pub use compactor_sstable::data::row::RowRef;
+use compactor_sstable::data::unfiltered::{
+    MarkerHead, RowHead, UnfilteredHead, parse_head, parse_static_head,
+};
+use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
+
+use crate::error::{Error, Result};
+use crate::read::data_trace::DataTrace;
+use crate::read::places_hash::PlacesHash;
+use crate::read::window::{BlockSource, Window};
+
+mod checks;
+mod found_rows;
+mod previous;
+mod trace;
+
+use found_rows::{FoundRow, FoundRows, Wanted};
+use previous::PreviousClustering;
+
+/// What the cursor stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Before the first partition or behind the last byte of one.
+    BetweenPartitions,
+    /// On the static row of the current partition.
+    StaticRow(RowHead),
+    /// Behind the partition's head, before its first unfiltered.
+    PartitionStart,
+    /// On one of the rows that were found.
+    Row,
+    /// On a range tombstone marker.
+    Marker(MarkerHead),
+    /// On the end byte of the partition.
+    PartitionEnd,
+}
+
+/// Reads the `Data.db` of one input.
+#[derive(Debug)]
+pub struct Cursor<S> {
+    window: Window<S>,
+    layout: Arc<Layout>,
+    path: PathBuf,
+    place: Place,
+    key: Vec<u8>,
+    partitioner: Partitioner,
+    hash: KeyHash,
+    deletion: DeletionTime,
+    partition_position: u64,
+    has_partition: bool,
+    spans: Vec<ValueSpan>,
+    /// That of the current clustering, if there is one.
+    order_prefix: Option<u64>,
+    found: FoundRows,
+    wanted: Wanted,
+    previous: PreviousClustering,
+    open: DeletionTime,
+    partitions: u64,
+    rows: RowCounts,
+    static_is_empty: bool,
+    places: PlacesHash,
+    expected: Option<ExpectedPartitions>,
+    range: Option<CursorRange>,
+    first_key: Vec<u8>,
+    trace: Option<Box<dyn DataTrace>>,
+    /// The trace is to be told of the current partition's rows.
+    is_traced: bool,
+    /// The trace need not be told of those that end before this of the partition.
+    traced_from: u64,
+}
+
+/// Rows of an input, as its statistics count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowCounts {
+    /// Rows, static ones that are not empty included.
+    pub rows: u64,
+    /// Static rows that are empty, which a partition of a table with static columns has, too.
+    pub empty_static_rows: u64,
+}
+
+/// What the statistics say of an SSTable's partitions. A `Statistics.db` of another SSTable would
+/// decode every time wrongly, and this tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpectedPartitions {
+    /// Number of partitions.
+    pub count: u64,
+    /// First partition key, where the version has it.
+    pub first_key: Option<Vec<u8>>,
+    /// Last partition key, where the version has it.
+    pub last_key: Option<Vec<u8>>,
+}
+
+/// Part of an SSTable, from a partition on and up to another, as its index says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CursorRange {
+    /// Where the first of its partitions is in the uncompressed data.
+    pub start: u64,
+    /// Partitions stand at this or behind it; `None` for the first range.
+    pub from: Option<Position>,
+    /// Partitions stand before this; `None` for the last range.
+    pub below: Option<Position>,
+}
+
+impl<S: BlockSource> Cursor<S> {
+    /// A cursor before the first partition. `path` names `Data.db` in errors.
+    pub fn new(source: S, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
+        Cursor::of(Window::new(source), layout, path)
+    }
+
+    fn of(window: Window<S>, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
+        Cursor {
+            window,
+            layout,
+            path,
+            place: Place::BetweenPartitions,
+            key: Vec::new(),
+            partitioner: Partitioner::Murmur3,
+            hash: KeyHash::default(),
+            deletion: DeletionTime::LIVE,
+            partition_position: 0,
+            has_partition: false,
+            spans: Vec::new(),
+            order_prefix: None,
+            found: FoundRows::default(),
+            wanted: Wanted {
+                order_prefixes: true,
+                plain: false,
+            },
+            previous: PreviousClustering::default(),
+            open: DeletionTime::LIVE,
+            partitions: 0,
+            rows: RowCounts::default(),
+            static_is_empty: false,
+            places: PlacesHash::default(),
+            expected: None,
+            range: None,
+            first_key: Vec::new(),
+            trace: None,
+            is_traced: false,
+            traced_from: 0,
+        }
+    }
+
+    /// A cursor before the first partition of a range, whose first block begins so many bytes before it.
+    /// It ends where the source ends. Ranges that follow one another are, together, what a cursor
+    /// over all of them would have read, or one of them is an error: each begins where the one before
+    /// ends, and what does not belong into a range is refused.
+    pub fn over_range(
+        source: S,
+        lead_len: usize,
+        range: CursorRange,
+        layout: Arc<Layout>,
+        path: PathBuf,
+    ) -> Cursor<S> {
+        let mut cursor = Cursor::of(Window::at(source, range.start, lead_len), layout, path);
+        cursor.range = Some(range);
+        cursor
+    }
+
+    /// Tells `trace` of everything from now on.
+    pub fn set_trace(&mut self, trace: Box<dyn DataTrace>) {
+        self.trace = Some(trace);
+    }
+
+    /// A cursor over a table of another partitioner than Murmur3Partitioner.
+    #[must_use]
+    pub fn with_partitioner(mut self, partitioner: Partitioner) -> Cursor<S> {
+        self.partitioner = partitioner;
+        self
+    }
+
+    /// Hash over keys and positions of the partitions so far.
+    pub fn places(&self) -> PlacesHash {
+        self.places
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> RowCounts {
+        self.rows
+    }
+
+    /// The current partition has a static row, and something is in it.
+    #[inline]
+    pub fn has_static_content(&self) -> bool {
+        self.layout.has_static() && !self.static_is_empty
+    }
+
+    /// Makes reading fail where the partitions are not those that the statistics speak of.
+    pub fn expect(&mut self, expected: ExpectedPartitions) {
+        self.expected = Some(expected);
+    }
+
+    /// Layout of the input.
+    #[inline]
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// Path of `Data.db`.
+    pub fn path(&self) -> &PathBuf {
+        &self.path
+    }
+
+    /// Uncompressed position of what the cursor stands on.
+    #[inline]
+    pub fn position(&self) -> u64 {
+        self.window.position()
+    }
+
+    /// Uncompressed position of the current partition.
+    #[inline]
+    pub fn partition_position(&self) -> u64 {
+        self.partition_position
+    }
+
+    /// Key of the current partition.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Key of the first partition that was read.
+    pub(crate) fn first_key(&self) -> &[u8] {
+        &self.first_key
+    }
+
+    /// Token of the current partition.
+    #[inline]
+    pub fn token(&self) -> i64 {
+        self.hash.token
+    }
+
+    /// Where the current partition stands among others.
+    #[inline]
+    pub fn position_in_ring(&self) -> Position {
+        self.hash.position()
+    }
+
+    /// All hashes of the current partition's key.
+    #[inline]
+    pub fn key_hash(&self) -> KeyHash {
+        self.hash
+    }
+
+    /// Deletion of the current partition.
+    #[inline]
+    pub fn partition_deletion(&self) -> DeletionTime {
+        self.deletion
+    }
+
+    /// False behind the last partition.
+    #[inline]
+    pub fn has_partition(&self) -> bool {
+        self.has_partition
+    }
+
+    /// Moves to the next partition, from the end of the current one. Returns false at the end of the
+    /// file.
+    ///
+    /// # Errors
+    /// Damage, or a partition that does not sort behind the one before.
+    pub fn next_partition(&mut self) -> Result<bool> {
+        if self.place == Place::PartitionEnd {
+            self.window.consume(1);
+            self.place = Place::BetweenPartitions;
+        }
+        debug_assert_eq!(self.place, Place::BetweenPartitions);
+        if self.window.bytes().is_empty() && !self.window.refill()? {
+            self.check_end()?;
+            if let Some(trace) = &mut self.trace {
+                trace.end();
+            }
+            self.has_partition = false;
+            return Ok(false);
+        }
+        self.partition_position = self.window.position();
+        let version = self.layout.version;
+        let head = self.parse("partition.head", |bytes, _, _, _| {
+            PartitionHead::parse(bytes, version)
+        })?;
+        let bytes = self.window.bytes();
+        let key = head.key(bytes);
+        let hash = self.partitioner.hash_key(key);
+        self.check_partition_deletion(&head.deletion)?;
+        if self.has_partition && (self.hash.position(), &self.key[..]) >= (hash.position(), key) {
+            return Err(self.out_of_order_partition(key));
+        }
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.hash = hash;
+        self.deletion = head.deletion;
+        self.has_partition = true;
+        self.partitions += 1;
+        self.places.add(hash, self.partition_position);
+        if let Some(trace) = &mut self.trace {
+            let position = self.partition_position;
+            self.is_traced = trace.partition(&self.key, hash, position, self.deletion);
+            self.traced_from = 0;
+        }
+        if self.partitions == 1 {
+            self.check_key("first", |e| e.first_key.as_deref())?;
+            self.first_key.clone_from(&self.key);
+            let from = self.range.as_ref().and_then(|range| range.from);
+            if from.is_some_and(|from| hash.position() < from) {
+                return Err(self.outside_range("behind", "before"));
+            }
+        }
+        self.previous.kind = None;
+        self.previous.order_prefix = None;
+        self.open = DeletionTime::LIVE;
+        self.window.consume(head.len);
+        self.place = Place::PartitionStart;
+        if self.layout.has_static() {
+            let head = self.parse("static_row", |bytes, layout, remaining, _| {
+                parse_static_head(bytes, layout, remaining)
+            })?;
+            self.place = Place::StaticRow(head);
+            // One that cannot be parsed is an error to whoever reads it.
+            let is_empty = |row: RowRef<'_>| row.start().is_ok_and(|start| start.is_empty());
+            self.static_is_empty = self.static_row().is_some_and(is_empty);
+            match self.static_is_empty {
+                true => self.rows.empty_static_rows += 1,
+                false => self.rows.rows += 1,
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lets the next partition come wherever it sorts: also the one that was just refused.
+    pub fn take_any_order(&mut self) {
+        self.has_partition = false;
+    }
+
+    /// The static row, while the cursor has not gone on to the first unfiltered.
+    pub fn static_row(&self) -> Option<RowRef<'_>> {
+        match self.place {
+            Place::StaticRow(ref head) => Some(RowRef {
+                bytes: self.window.bytes(),
+                head,
+                layout: &self.layout,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Moves to the next unfiltered, or to the end of the partition, where it stays.
+    ///
+    /// # Errors
+    /// Damage, clusterings that do not ascend, or markers that do not pair.
+    #[inline(always)]
+    pub fn next_unfiltered(&mut self) -> Result<()> {
+        if self.is_on_row()
+            && let Some((len, next)) = self.found.advance()
+        {
+            self.order_prefix = next.order_prefix;
+            let next_len = next.head.len;
+            self.window.consume(len);
+            self.rows.rows += 1;
+            self.tell_trace(next_len);
+            return Ok(());
+        }
+        self.leave_unfiltered()
+    }
+
+    /// Moves to the next unfiltered, which has not been found yet.
+    fn leave_unfiltered(&mut self) -> Result<()> {
+        match &self.place {
+            Place::StaticRow(head) => self.window.consume(head.len),
+            Place::Row => {
+                // What follows may be damaged: then the cursor stands nowhere.
+                self.place = Place::PartitionStart;
+                if let Some(&FoundRow { head, .. }) = self.found.current() {
+                    let spans = self.found.spans(self.layout.clustering.len());
+                    self.spans.clear();
+                    self.spans.extend_from_slice(spans);
+                    self.remember(Kind::Clustering, head.clustering_end);
+                    self.window.consume(head.len);
+                }
+            }
+            Place::Marker(head) => {
+                let (kind, len) = (head.kind, head.len);
+                self.remember(kind, len);
+                self.window.consume(len);
+            }
+            Place::PartitionStart => {}
+            Place::PartitionEnd | Place::BetweenPartitions => return Ok(()),
+        }
+        if self.stand_on_found_row()? {
+            return Ok(());
+        }
+        match self.window.bytes().first() {
+            Some(first) if first & flags::END_OF_PARTITION != 0 => self.stand_on_end(),
+            _ => self.stand_on_next(),
+        }
+    }
+
+    /// Keeps the clustering of the current unfiltered, which ends there, before the cursor moves on.
+    #[inline(always)]
+    fn remember(&mut self, kind: Kind, end: usize) {
+        let bytes = self.window.bytes();
+        self.previous
+            .keep(kind, self.order_prefix, &mut self.spans, bytes, end);
+    }
+
+    /// Stands on the row that comes next. False if there is none, or it is not whole in the window.
+    fn stand_on_found_row(&mut self) -> Result<bool> {
+        let bytes = self.window.bytes();
+        let found = self.found.find(bytes, &self.layout, self.wanted);
+        let Some(&FoundRow {
+            head, order_prefix, ..
+        }) = found
+        else {
+            return Ok(false);
+        };
+        self.rows.rows += 1;
+        self.place = Place::Row;
+        self.order_prefix = order_prefix;
+        self.check_order(Kind::Clustering)?;
+        self.tell_trace(head.len);
+        Ok(true)
+    }
+
+    /// For what is not a whole row in the window, nor the end of the partition.
+    fn stand_on_next(&mut self) -> Result<()> {
+        let head = self.parse("unfiltered", |bytes, layout, remaining, spans| {
+            parse_head(bytes, layout, remaining, spans)
+        })?;
+        match head {
+            // It is whole now.
+            UnfilteredHead::Row(_) => match self.stand_on_found_row()? {
+                true => Ok(()),
+                false => Err(Error::Internal("a row was found and lost".to_owned())),
+            },
+            UnfilteredHead::Marker(head) => {
+                self.place = Place::Marker(head);
+                self.order_prefix = self.prefix_of_marker(head.kind);
+                self.check_order(head.kind)?;
+                self.check_pairing(&head)?;
+                self.tell_trace(head.len);
+                Ok(())
+            }
+            UnfilteredHead::EndOfPartition => self.stand_on_end(),
+        }
+    }
+
+    fn stand_on_end(&mut self) -> Result<()> {
+        self.place = Place::PartitionEnd;
+        self.order_prefix = None;
+        if !self.open.is_live() {
+            return Err(self.corrupt(
+                "partition.end",
+                "a bound that closes the open range tombstone",
+                "the end of the partition",
+            ));
+        }
+        if let Some(trace) = &mut self.trace
+            && self.is_traced
+        {
+            trace.end_partition(self.window.position() - self.partition_position);
+        }
+        Ok(())
+    }
+
+    fn prefix_of_marker(&self, kind: Kind) -> Option<u64> {
+        if !self.wanted.order_prefixes {
+            return None;
+        }
+        self.layout.clustering.order_prefix(Prefix {
+            kind,
+            base: self.window.bytes(),
+            spans: &self.spans,
+        })
+    }
+
+    /// On a bound that opens where the one before it closes: both are what Cassandra writes as one
+    /// boundary.
+    pub fn is_second_half(&self) -> bool {
+        let (Place::Marker(head), Some(previous_kind)) = (&self.place, self.previous.kind) else {
+            return false;
+        };
+        let is_candidate = |kind: Kind, opens| kind.is_open() == opens && kind.is_close() != opens;
+        if !is_candidate(previous_kind, false) || !is_candidate(head.kind, true) {
+            return false;
+        }
+        let previous = self.previous.prefix(previous_kind);
+        let current = Prefix {
+            kind: head.kind,
+            base: self.window.bytes(),
+            spans: &self.spans,
+        };
+        self.layout.clustering.compare(previous, current) == Ordering::Equal
+    }
+
+    /// Where the current unfiltered stands; `None` at the end of the partition.
+    #[inline]
+    pub fn clustering(&self) -> Option<Prefix<'_>> {
+        let (kind, spans) = match &self.place {
+            Place::Row => {
+                let spans = self.found.spans(self.layout.clustering.len());
+                (Kind::Clustering, spans)
+            }
+            Place::Marker(head) => (head.kind, &self.spans[..]),
+            _ => return None,
+        };
+        Some(Prefix {
+            kind,
+            base: self.window.bytes(),
+            spans,
+        })
+    }
+
+    /// What sorts as the current clustering does, where it differs from another one's: see
+    /// [`ClusteringComparator::order_prefix`](compactor_sstable::data::clustering::ClusteringComparator::order_prefix).
+    #[inline]
+    pub(crate) fn order_prefix(&self) -> Option<u64> {
+        self.order_prefix
+    }
+
+    /// Finds out of each row whether it is a plain one.
+    pub(crate) fn look_for_plain_rows(&mut self, is_wanted: bool) {
+        self.wanted.plain = is_wanted;
+    }
+
+    /// Clusterings are held against those of another order.
+    pub(crate) fn without_order_prefixes(&mut self) {
+        self.wanted.order_prefixes = false;
+    }
+
+    /// The current row.
+    #[inline(always)]
+    pub fn row(&self) -> Option<RowRef<'_>> {
+        Some(RowRef {
+            bytes: self.window.bytes(),
+            head: self.row_head()?,
+            layout: &self.layout,
+        })
+    }
+
+    /// Where the parts of the current row lie.
+    #[inline(always)]
+    fn row_head(&self) -> Option<&RowHead> {
+        match self.is_on_row() {
+            true => Some(&self.found.current()?.head),
+            false => None,
+        }
+    }
+
+    #[inline(always)]
+    fn is_on_row(&self) -> bool {
+        matches!(self.place, Place::Row)
+    }
+
+    /// On a row that was found to be plain.
+    #[inline(always)]
+    pub(crate) fn is_on_plain_row(&self) -> bool {
+        self.is_on_row() && self.found.current().is_some_and(FoundRow::is_plain)
+    }
+
+    /// The current row, if it was found to be plain.
+    #[inline(always)]
+    pub(crate) fn plain_row(&self) -> Option<PlainRow<'_>> {
+        match self.is_on_row() {
+            true => self.found.current()?.plain(self.window.bytes()),
+            false => None,
+        }
+    }
+
+    /// The current range tombstone marker.
+    #[inline]
+    pub fn marker(&self) -> Option<MarkerHead> {
+        match self.place {
+            Place::Marker(head) => Some(head),
+            _ => None,
+        }
+    }
+
+    /// Adds file, position and partition to what the parser of the current row found.
+    #[cold]
+    pub fn place_error(&self, error: FormatError) -> Error {
+        Error::Format(
+            error
+                .at_base(self.window.position())
+                .with_file(&self.path, Component::Data)
+                .with_partition(|| hex(&self.key)),
+        )
+    }
+
+    /// Gives the memory of the window back, behind the last partition.
+    pub(crate) fn give_back(&mut self) {
+        self.found = FoundRows::default();
+        self.window.give_back();
+    }
+
+    /// Gives the window's source back, for its counters.
+    pub fn source(&self) -> &S {
+        self.window.source()
+    }
+
+    #[inline]
+    fn parse<T>(
+        &mut self,
+        structure: &'static str,
+        parser: impl Fn(&[u8], &Layout, u64, &mut Vec<ValueSpan>) -> Parse<T>,
+    ) -> Result<T> {
+        loop {
+            let remaining = self.window.file_remaining();
+            match parser(
+                self.window.bytes(),
+                &self.layout,
+                remaining,
+                &mut self.spans,
+            ) {
+                Ok(value) => return Ok(value),
+                Err(Stop::Corrupt(error)) => return Err(self.place_error(error)),
+                Err(Stop::Incomplete) => {
+                    if !self.window.refill()? {
+                        let left = self.window.bytes().len();
+                        let end = match &self.range {
+                            Some(CursorRange { below: Some(_), .. }) => {
+                                "another partition, as the partition index says,"
+                            }
+                            _ => "the end of the file",
+                        };
+                        return Err(self.corrupt(
+                            structure,
+                            "more bytes",
+                            &format!("{end} after {left} bytes"),
+                        ));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut out = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}

@@ -1,0 +1,164 @@
+//! Order and pairing that a merge relies on, and the errors that name the place of a fault.
+
+use std::cmp::Ordering;
+
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::unfiltered::MarkerHead;
+
+use super::{Cursor, ExpectedPartitions, hex};
+use crate::error::{Error, Result};
+use crate::read::window::BlockSource;
+
+impl<S: BlockSource> Cursor<S> {
+    #[inline]
+    pub(super) fn check_order(&self, kind: Kind) -> Result<()> {
+        if let (Some(previous), Some(current)) = (self.previous.order_prefix, self.order_prefix)
+            && previous < current
+        {
+            return Ok(());
+        }
+        self.compare_with_previous(kind)
+    }
+
+    fn compare_with_previous(&self, kind: Kind) -> Result<()> {
+        let Some(previous_kind) = self.previous.kind else {
+            return Ok(());
+        };
+        let previous = self.previous.prefix(previous_kind);
+        let Some(current) = self.clustering() else {
+            return Ok(());
+        };
+        match self.layout.clustering.compare(previous, current) {
+            Ordering::Less => return Ok(()),
+            // Some writers leave a closing and an opening bound where Cassandra writes a boundary.
+            Ordering::Equal if !previous_kind.is_open() && !kind.is_close() && kind.is_open() => {
+                return Ok(());
+            }
+            Ordering::Equal | Ordering::Greater => {}
+        }
+        Err(self.corrupt(
+            "unfiltered.clustering",
+            "clusterings in ascending order",
+            "one that does not sort behind the one before it",
+        ))
+    }
+
+    /// The deletion of a partition against what the statistics state.
+    #[inline]
+    pub(super) fn check_partition_deletion(&self, deletion: &DeletionTime) -> Result<()> {
+        if deletion.is_live() {
+            return Ok(());
+        }
+        let (stated, seconds) = (&self.layout.stated, deletion.local_deletion_time);
+        if !stated.has_deletion_time(seconds) {
+            return Err(self.corrupt(
+                "partition.deletion",
+                "a local deletion time between the least and the greatest in Statistics.db",
+                &seconds.to_string(),
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_pairing(&mut self, head: &MarkerHead) -> Result<()> {
+        if head.kind.is_close() {
+            if self.open.is_live() {
+                return Err(self.corrupt(
+                    "marker",
+                    "a bound that opens, since no range tombstone is open",
+                    "one that closes",
+                ));
+            }
+            if self.open != head.close {
+                return Err(self.corrupt(
+                    "marker.close_deletion",
+                    &describe(&self.open),
+                    &describe(&head.close),
+                ));
+            }
+        } else if !self.open.is_live() {
+            return Err(self.corrupt(
+                "marker",
+                "a bound that closes the open range tombstone",
+                "one that opens",
+            ));
+        }
+        self.open = head.open;
+        Ok(())
+    }
+
+    pub(super) fn check_end(&self) -> Result<()> {
+        // They ascend: the last tells of all.
+        let below = self.range.as_ref().and_then(|range| range.below);
+        if below.is_some_and(|below| self.partitions > 0 && self.hash.position() >= below) {
+            return Err(self.outside_range("before", "behind"));
+        }
+        let Some(expected) = &self.expected else {
+            return Ok(());
+        };
+        if expected.count != self.partitions {
+            return Err(self.corrupt(
+                "partitions",
+                &format!("{} of them, as Statistics.db says", expected.count),
+                &self.partitions.to_string(),
+            ));
+        }
+        self.check_key("last", |e| e.last_key.as_deref())
+    }
+
+    #[inline]
+    pub(super) fn check_key(
+        &self,
+        which: &str,
+        key: impl Fn(&ExpectedPartitions) -> Option<&[u8]>,
+    ) -> Result<()> {
+        match self.expected.as_ref().and_then(key) {
+            Some(expected) if expected != self.key => Err(self.corrupt(
+                "partition.key",
+                &format!("{which} key {}, as Statistics.db says", hex(expected)),
+                &hex(&self.key),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    pub(super) fn corrupt(&self, structure: &'static str, expected: &str, found: &str) -> Error {
+        self.place_error(FormatError::corrupt(structure, 0, expected, found))
+    }
+
+    #[cold]
+    pub(super) fn outside_range(&self, expected: &str, found: &str) -> Error {
+        let token = self.partitioner.token_text(&self.key);
+        self.corrupt(
+            "partition.key",
+            &format!(
+                "a partition {expected} the border between ranges, as the partition index says"
+            ),
+            &format!("token {token} key {}, {found} it", hex(&self.key)),
+        )
+    }
+
+    #[cold]
+    pub(super) fn out_of_order_partition(&self, key: &[u8]) -> Error {
+        let token = |key| self.partitioner.token_text(key);
+        self.corrupt(
+            "partition.key",
+            &format!(
+                "a partition behind token {} key {}",
+                token(&self.key),
+                hex(&self.key)
+            ),
+            &format!("token {} key {}", token(key), hex(key)),
+        )
+    }
+}
+
+fn describe(deletion: &DeletionTime) -> String {
+    format!(
+        "marked for delete at {}, local deletion time {}",
+        deletion.marked_for_delete_at, deletion.local_deletion_time
+    )
+}

@@ -1,0 +1,780 @@
+//! Decoded blocks of one input, read ahead.
+//!
+//! A block is a run of whole chunks. Each is read with one request that covers exactly its stored
+//! bytes, so that it is decoded alone: by the thread that needs it next, in whose near cache it is
+//! then, or ahead of it by one that has nothing else to do. Completions may arrive in any order; blocks
+//! leave in file order.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+
+use compactor_io::{Extent, InputFile, IoError};
+use compactor_sstable::Component;
+use compactor_sstable::compression::chunk::ChunkDecompressor;
+use compactor_sstable::compression::crc_file::CrcFile;
+use compactor_sstable::compression::crc32_run::Crc32Run;
+use compactor_sstable::compression::info::{CompressionInfo, StoredChunk};
+use compactor_sstable::compression::{CRC_LEN, crc32};
+
+use crate::error::{Error, Result};
+use crate::read::rate_limiter::RateLimiter;
+use crate::read::window::{Block, BlockSource};
+use crate::read::workers::{DecodeAhead, WorkerQueue};
+
+/// How stored bytes become uncompressed ones.
+#[derive(Debug)]
+pub enum Encoding {
+    /// Chunks, each with its checksum.
+    Compressed {
+        /// Where chunks lie.
+        info: CompressionInfo,
+        /// Decoder for the file's codec.
+        decompressor: ChunkDecompressor,
+    },
+    /// Plain bytes, with the checksums of `CRC.db` where that component exists.
+    Plain {
+        /// Checksums, one per chunk of `chunk_len` bytes.
+        crc: Option<CrcFile>,
+        /// Length of `Data.db`.
+        len: u64,
+    },
+}
+
+impl Encoding {
+    /// Uncompressed length of the file.
+    pub fn data_len(&self) -> u64 {
+        match self {
+            Encoding::Compressed { info, .. } => info.data_len,
+            Encoding::Plain { len, .. } => *len,
+        }
+    }
+
+    /// Uncompressed bytes that are checked and decoded together.
+    pub(crate) fn unit(&self) -> u64 {
+        match self {
+            Encoding::Compressed { info, .. } => u64::from(info.params.chunk_len),
+            Encoding::Plain { crc: Some(crc), .. } => u64::from(crc.chunk_len),
+            Encoding::Plain { crc: None, .. } => 4096,
+        }
+    }
+}
+
+/// How far and in what pieces to read ahead.
+#[derive(Clone, Copy, Debug)]
+pub struct DecodeOptions {
+    /// Uncompressed bytes per block, rounded to whole chunks (at least one).
+    pub block_len: usize,
+    /// Blocks being read, decoded or waiting at most, per input (at least one), beside the one in use.
+    pub depth: usize,
+    /// How many of them may be decoded before they are needed.
+    pub decoded: usize,
+    /// Bytes in front of each block's data.
+    pub headroom: usize,
+}
+
+#[derive(Debug)]
+struct Shared {
+    file: InputFile,
+    encoding: Arc<Encoding>,
+    units_per_block: u64,
+    headroom: usize,
+    decoded: usize,
+    /// Uncompressed bytes that are read, and the unit that they begin in.
+    range: Range<u64>,
+    first_unit: u64,
+    cancelled: Arc<AtomicBool>,
+    stored_bytes: AtomicU64,
+    recycled: Arc<Recycled>,
+    slots: Mutex<Slots>,
+}
+
+/// The blocks that were asked for and not taken yet.
+#[derive(Debug, Default)]
+struct Slots {
+    /// The front is block `next_out`.
+    slots: VecDeque<Slot>,
+    next_out: u64,
+    /// Who waits for the front.
+    waiter: Option<Thread>,
+    /// Place among those that can be decoded ahead.
+    offered: Option<u64>,
+    /// Somebody has begun to take blocks: until then nothing is decoded, since that takes memory.
+    is_read: bool,
+}
+
+/// How far a block is.
+#[derive(Debug)]
+enum Slot {
+    Reading,
+    /// It can be decoded by anybody. Blocks that were read together share the bytes.
+    Stored(Arc<Extent>),
+    Decoding,
+    Decoded(Result<Decoded>),
+}
+
+impl Slots {
+    /// Whether there is something to be decoded ahead, and nobody was told.
+    fn has_ahead(&self, decoded: usize) -> bool {
+        let is_stored = |slot: &Slot| matches!(slot, Slot::Stored(_));
+        self.is_read && self.offered.is_none() && self.slots.iter().take(decoded).any(is_stored)
+    }
+}
+
+/// Blocks that are read with one request, at most.
+pub(crate) const BLOCKS_PER_REQUEST: usize = 8;
+
+/// What was used before and is used again, by all who read a file.
+#[derive(Debug, Default)]
+pub(crate) struct Recycled {
+    blocks: Mutex<Vec<Block>>,
+    /// With the working memory that they made: as many as workers were at it at once.
+    decompressors: Mutex<Vec<ChunkDecompressor>>,
+}
+
+impl Recycled {
+    fn take_block(&self) -> Block {
+        let spare = self.blocks.lock().ok().and_then(|mut spare| spare.pop());
+        spare.unwrap_or_default()
+    }
+
+    /// No more are kept than were in use at a time.
+    fn put_block(&self, block: Block) {
+        if let Ok(mut spare) = self.blocks.lock() {
+            spare.push(block);
+        }
+    }
+}
+
+/// A block, and the checksum of what was stored of it.
+#[derive(Debug)]
+struct Decoded {
+    block: Block,
+    stored: Crc32Run,
+}
+
+/// [`BlockSource`] over one `Data.db`.
+#[derive(Debug)]
+pub struct DecodedBlocks {
+    shared: Arc<Shared>,
+    queue: WorkerQueue,
+    /// CRC32 of the stored bytes of the blocks that left.
+    digest: Crc32Run,
+    block_count: u64,
+    next_request: u64,
+    next_out: u64,
+    depth: u64,
+    limiter: Option<Arc<RateLimiter>>,
+}
+
+impl DecodedBlocks {
+    /// Starts reading `file` ahead.
+    pub fn start(
+        file: InputFile,
+        encoding: impl Into<Arc<Encoding>>,
+        options: DecodeOptions,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> DecodedBlocks {
+        let encoding = encoding.into();
+        let range = 0..encoding.data_len();
+        let recycled = Arc::default();
+        DecodedBlocks::start_range(file, encoding, recycled, range, options, queue, cancelled)
+    }
+
+    /// Starts reading these uncompressed bytes of `file` ahead. The first block begins where the unit
+    /// does that the range begins in ([`DecodedBlocks::lead_len`]); nothing comes behind its end.
+    pub(crate) fn start_range(
+        file: InputFile,
+        encoding: Arc<Encoding>,
+        recycled: Arc<Recycled>,
+        range: Range<u64>,
+        options: DecodeOptions,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> DecodedBlocks {
+        let unit = encoding.unit().max(1);
+        let units_per_block = (options.block_len as u64 / unit).max(1);
+        let end = range.end.min(encoding.data_len());
+        let range = range.start.min(end)..end;
+        let first_unit = range.start / unit;
+        let units = match range.is_empty() {
+            true => 0,
+            false => end.div_ceil(unit) - first_unit,
+        };
+        let block_count = units.div_ceil(units_per_block);
+        let mut blocks = DecodedBlocks {
+            shared: Arc::new(Shared {
+                file,
+                encoding,
+                units_per_block,
+                headroom: options.headroom,
+                decoded: options.decoded,
+                range,
+                first_unit,
+                cancelled,
+                stored_bytes: AtomicU64::new(0),
+                recycled,
+                slots: Mutex::default(),
+            }),
+            queue,
+            digest: Crc32Run::default(),
+            block_count,
+            next_request: 0,
+            next_out: 0,
+            depth: options.depth.max(1) as u64,
+            limiter: None,
+        };
+        blocks.request_ahead();
+        blocks
+    }
+
+    /// Lets no more through than `limiter` allows. What is read ahead is at most the usual number of
+    /// blocks.
+    #[must_use]
+    pub fn limited_by(mut self, limiter: Option<Arc<RateLimiter>>) -> DecodedBlocks {
+        self.limiter = limiter;
+        self
+    }
+
+    /// Bytes read from the file so far.
+    pub fn stored_bytes_read(&self) -> u64 {
+        self.shared.stored_bytes.load(Ordering::Relaxed)
+    }
+
+    /// CRC32 of the stored bytes so far: of the whole file once there is no next block.
+    pub fn digest(&self) -> u32 {
+        self.digest.value()
+    }
+
+    /// As [`DecodedBlocks::digest`], to be combined with that of the ranges before and behind. Stored
+    /// bytes belong to the range that the first of their content is in.
+    pub(crate) fn digest_of_range(&self) -> &Crc32Run {
+        &self.digest
+    }
+
+    /// Bytes in front of the range in the first block.
+    pub(crate) fn lead_len(&self) -> usize {
+        (self.shared.range.start % self.shared.encoding.unit().max(1)) as usize
+    }
+
+    /// Several blocks at a time, half of the readahead at most: a disk is the faster the longer requests are.
+    fn request_ahead(&mut self) {
+        let end = self.block_count.min(self.next_out + self.depth);
+        let at_once = (self.depth / 2).clamp(1, BLOCKS_PER_REQUEST as u64);
+        while self.next_request < end {
+            let request_end = self.next_request + at_once;
+            if request_end > end && end < self.block_count {
+                return;
+            }
+            let blocks = self.next_request..request_end.min(end);
+            self.next_request = blocks.end;
+            self.request(blocks);
+        }
+    }
+
+    fn request(&self, blocks: Range<u64>) {
+        let slots = blocks.clone().map(|_| Slot::Reading);
+        self.shared.lock().slots.extend(slots);
+        let answer = Answer {
+            shared: Arc::clone(&self.shared),
+            blocks: blocks.clone(),
+        };
+        let queue = self.queue.clone();
+        let (first, last) = (blocks.start, blocks.end - 1);
+        let ranges = self.shared.stored_range(first);
+        let ranges = ranges.and_then(|first| Ok((first, self.shared.stored_range(last)?)));
+        match ranges {
+            Ok(((offset, _), (last_offset, last_len))) => self.shared.file.submit_read(
+                offset,
+                (last_offset - offset) as usize + last_len,
+                Box::new(move |read: Result<Extent, IoError>| match read {
+                    Ok(extent) => answer.stored(extent, &queue),
+                    Err(error) => answer.decoded(Err(error.into())),
+                }),
+            ),
+            Err(error) => answer.decoded(Err(error)),
+        }
+    }
+}
+
+/// Gives exactly one answer for each block: if the request or the decoding is dropped, an error.
+struct Answer {
+    shared: Arc<Shared>,
+    blocks: Range<u64>,
+}
+
+impl Answer {
+    fn stored(mut self, extent: Extent, queue: &WorkerQueue) {
+        let extent = Arc::new(extent);
+        for block in std::mem::take(&mut self.blocks) {
+            let slot = Slot::Stored(Arc::clone(&extent));
+            Shared::put(&self.shared, block, slot, Some(queue));
+        }
+    }
+
+    /// For the first of the blocks. Nobody comes to one behind an error.
+    fn decoded(mut self, decoded: Result<Decoded>) {
+        let first = self.blocks.next();
+        if let Some(block) = first {
+            Shared::put(&self.shared, block, Slot::Decoded(decoded), None);
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        for block in std::mem::take(&mut self.blocks) {
+            let lost = Error::Internal("a read or decode task was dropped".to_owned());
+            Shared::put(&self.shared, block, Slot::Decoded(Err(lost)), None);
+        }
+    }
+}
+
+impl DecodeAhead for Shared {
+    fn decode_next(self: Arc<Self>, queue: &WorkerQueue) {
+        let mut slots = self.lock();
+        slots.offered = None;
+        let next_out = slots.next_out;
+        // There are none when the reader is gone.
+        let mut places = (0u64..).zip(slots.slots.iter_mut().take(self.decoded));
+        let Some((place, slot)) = places.find(|(_, slot)| matches!(slot, Slot::Stored(_))) else {
+            return;
+        };
+        let index = next_out + place;
+        let Slot::Stored(extent) = std::mem::replace(slot, Slot::Decoding) else {
+            return;
+        };
+        drop(places);
+        if slots.has_ahead(self.decoded) {
+            let reader: Arc<dyn DecodeAhead> = Arc::clone(&self) as _;
+            slots.offered = Some(queue.offer(reader));
+        }
+        drop(slots);
+        let answer = Answer {
+            shared: Arc::clone(&self),
+            blocks: index..index + 1,
+        };
+        answer.decoded(self.decode(index, &extent));
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A block has come further. One that was read is offered to others, unless it is waited for.
+    fn put(shared: &Arc<Shared>, index: u64, slot: Slot, queue: Option<&WorkerQueue>) {
+        let mut slots = shared.lock();
+        // Nobody wants what comes when the reader is gone.
+        let Some(place) = index.checked_sub(slots.next_out) else {
+            return;
+        };
+        match slots.slots.get_mut(place as usize) {
+            Some(there) => *there = slot,
+            None => return,
+        }
+        let waiter = match place {
+            0 => slots.waiter.take(),
+            _ => None,
+        };
+        if let Some(queue) = queue
+            && waiter.is_none()
+            && slots.has_ahead(shared.decoded)
+        {
+            let reader: Arc<dyn DecodeAhead> = Arc::clone(shared) as _;
+            slots.offered = Some(queue.offer(reader));
+        }
+        drop(slots);
+        if let Some(thread) = waiter {
+            thread.unpark();
+        }
+    }
+
+    /// Units of block `index`.
+    fn units(&self, index: u64) -> Range<u64> {
+        let first = self.first_unit + index * self.units_per_block;
+        let end = self.range.end.div_ceil(self.encoding.unit().max(1));
+        first..(first + self.units_per_block).min(end)
+    }
+
+    /// File offset and length of the stored bytes of block `index`.
+    fn stored_range(&self, index: u64) -> Result<(u64, usize)> {
+        let unit = self.encoding.unit();
+        let units = self.units(index);
+        let (start, end) = match &*self.encoding {
+            Encoding::Compressed { info, .. } => {
+                let first = self.chunk(info, units.start)?;
+                // Empty chunks after the last one are in the digest.
+                let end = if units.end == info.chunk_count() as u64 {
+                    info.file_len
+                } else {
+                    self.chunk(info, units.end)?.offset
+                };
+                (first.offset, end)
+            }
+            Encoding::Plain { len, .. } => (units.start * unit, (units.end * unit).min(*len)),
+        };
+        let len = usize::try_from(end - start)
+            .map_err(|_| Error::Internal(format!("a block of {} stored bytes", end - start)))?;
+        Ok((start, len))
+    }
+
+    /// How many of the stored bytes of block `index`, which begin at `offset`, belong to the range
+    /// before.
+    fn foreign_len(&self, index: u64, offset: u64) -> usize {
+        let unit = self.encoding.unit().max(1);
+        if index > 0 || self.range.start.is_multiple_of(unit) {
+            return 0;
+        }
+        let end = match &*self.encoding {
+            Encoding::Compressed { info, .. } => self
+                .chunk(info, self.first_unit)
+                .map_or(offset, |chunk| chunk.offset + chunk.stored_len),
+            Encoding::Plain { len, .. } => ((self.first_unit + 1) * unit).min(*len),
+        };
+        (end - offset) as usize
+    }
+
+    fn chunk(&self, info: &CompressionInfo, index: u64) -> Result<StoredChunk> {
+        info.chunk(index as usize)
+            .ok_or_else(|| Error::Internal(format!("chunk {index} beyond the last")))
+    }
+
+    /// Decodes a block, which is among the bytes of `extent`.
+    fn decode(&self, index: u64, extent: &Extent) -> Result<Decoded> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        let (offset, len) = self.stored_range(index)?;
+        let start = offset.checked_sub(extent.offset()).map(|at| at as usize);
+        let stored = start.and_then(|at| extent.get(at..at + len));
+        let stored =
+            stored.ok_or_else(|| Error::Internal("a block beyond what was read".to_owned()))?;
+        self.stored_bytes.fetch_add(len as u64, Ordering::Relaxed);
+        let mut block = self.recycled.take_block();
+        let path = self.file.path();
+        let Range {
+            start: first,
+            end: last,
+        } = self.units(index);
+        let foreign = self.foreign_len(index, offset);
+        let mut digest = Crc32Run::default();
+        match &*self.encoding {
+            Encoding::Compressed { info, decompressor } => {
+                let chunk_len = u64::from(info.params.chunk_len);
+                let data_end = (last * chunk_len).min(info.data_len);
+                block.resize(self.headroom, (data_end - first * chunk_len) as usize);
+                let recycled = self
+                    .recycled
+                    .decompressors
+                    .lock()
+                    .ok()
+                    .and_then(|mut spare| spare.pop());
+                let mut decompressor = recycled.unwrap_or_else(|| decompressor.clone());
+                let mut out = &mut block.bytes[self.headroom..];
+                for index in first..last {
+                    let chunk = self.chunk(info, index)?;
+                    let at = (chunk.offset - offset) as usize;
+                    let bytes = &stored[at..at + chunk.stored_len as usize];
+                    let (target, rest) = out.split_at_mut(chunk.raw_len as usize);
+                    let crc = decompressor
+                        .decompress(bytes, chunk.offset, target)
+                        .map_err(|e| e.with_file(path, Component::Data))?;
+                    if at >= foreign {
+                        digest.append_chunk(crc, (bytes.len() - CRC_LEN) as u64);
+                    }
+                    out = rest;
+                }
+                if last == info.chunk_count() as u64 && self.range.end == info.data_len {
+                    let empty = &stored[(info.content_end() - offset) as usize..];
+                    digest.append(crc32(empty), empty.len() as u64);
+                }
+                if let Ok(mut spare) = self.recycled.decompressors.lock() {
+                    spare.push(decompressor);
+                }
+            }
+            Encoding::Plain { crc, .. } => {
+                match crc {
+                    Some(file) => {
+                        for (i, chunk) in stored.chunks(file.chunk_len as usize).enumerate() {
+                            let crc = file
+                                .check(first as usize + i, chunk)
+                                .map_err(|e| e.with_file(path, Component::Data))?;
+                            if i * file.chunk_len as usize >= foreign {
+                                digest.append(crc, chunk.len() as u64);
+                            }
+                        }
+                    }
+                    None => {
+                        let own = stored.get(foreign..).unwrap_or_default();
+                        digest.append(crc32(own), own.len() as u64);
+                    }
+                }
+                block.resize(self.headroom, stored.len());
+                block.bytes[self.headroom..].copy_from_slice(stored);
+            }
+        }
+        // What is behind the range in its last unit is another's.
+        let start = first * self.encoding.unit();
+        let len = self.range.end.saturating_sub(start);
+        block.truncate(usize::try_from(len).unwrap_or(usize::MAX));
+        Ok(Decoded {
+            block,
+            stored: digest,
+        })
+    }
+}
+
+/// The next block.
+enum Front {
+    /// Yet to be decoded.
+    Stored(Arc<Extent>),
+    Decoded(Decoded),
+}
+
+impl DecodedBlocks {
+    /// Waits for the next block, and takes it.
+    fn front(&self) -> Result<Front> {
+        let shared = &self.shared;
+        self.queue.wait_for(|| {
+            if shared.cancelled.load(Ordering::Relaxed) {
+                return Some(Err(Error::Cancelled));
+            }
+            let mut slots = shared.lock();
+            match slots.slots.front() {
+                Some(Slot::Reading | Slot::Decoding) => {
+                    slots.waiter = Some(std::thread::current());
+                    return None;
+                }
+                Some(Slot::Stored(_) | Slot::Decoded(_)) | None => {}
+            }
+            slots.waiter = None;
+            slots.next_out += 1;
+            let front = match slots.slots.pop_front() {
+                Some(Slot::Stored(extent)) => Ok(Front::Stored(extent)),
+                Some(Slot::Decoded(decoded)) => decoded.map(Front::Decoded),
+                _ => Err(Error::Internal("a block that nobody asked for".to_owned())),
+            };
+            // Others may decode what comes next.
+            slots.is_read = true;
+            if slots.has_ahead(shared.decoded) {
+                let reader: Arc<dyn DecodeAhead> = Arc::clone(shared) as _;
+                slots.offered = Some(self.queue.offer(reader));
+            }
+            Some(front)
+        })
+    }
+}
+
+impl BlockSource for DecodedBlocks {
+    fn next_block(&mut self) -> Result<Option<Block>> {
+        if self.next_out == self.block_count {
+            return Ok(None);
+        }
+        if self.shared.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        // Nothing to do where blocks were recycled.
+        self.request_ahead();
+        let Decoded { block, stored } = match self.front()? {
+            Front::Decoded(decoded) => decoded,
+            Front::Stored(extent) => self.shared.decode(self.next_out, &extent)?,
+        };
+        if let Some(limiter) = &self.limiter {
+            let (_, len) = self.shared.stored_range(self.next_out)?;
+            limiter.take(len as u64, &self.shared.cancelled)?;
+        }
+        self.next_out += 1;
+        self.digest.append_run(&stored);
+        Ok(Some(block))
+    }
+
+    /// What comes next is decoded into it, so that no more of them are ever made than are ahead and in use.
+    fn recycle(&mut self, block: Block) {
+        // A window that grew for a long row returns an oversized buffer: let it go.
+        let unit = self.shared.encoding.unit() * self.shared.units_per_block;
+        let usual = unit + self.shared.headroom as u64;
+        if (1..=2 * usual).contains(&(block.bytes.capacity() as u64)) {
+            self.shared.recycled.put_block(block);
+        }
+        self.request_ahead();
+    }
+
+    fn total_len(&self) -> u64 {
+        self.shared.range.end
+    }
+}
+
+impl Drop for DecodedBlocks {
+    /// Leaves reads in flight to end on their own; what they hold is dropped with them.
+    fn drop(&mut self) {
+        let mut slots = self.shared.lock();
+        slots.slots.clear();
+        slots.next_out = u64::MAX;
+        let offered = slots.offered.take();
+        drop(slots);
+        if let Some(place) = offered {
+            self.queue.withdraw(place);
+        }
+        // Others may be at other ranges; the last to let go of the file evicts.
+        if self.shared.range == (0..self.shared.encoding.data_len()) {
+            self.shared.file.evict();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_io::{Io, IoOptions, ReadMode};
+    use compactor_sstable::compression::chunk::ChunkCompressor;
+    use compactor_sstable::compression::codec::Codec;
+    use compactor_sstable::compression::info::CompressionParams;
+
+    use super::*;
+    use crate::read::workers::Workers;
+
+    const CHUNK_LEN: u32 = 4096;
+
+    /// What comes of reading `range` in blocks of `chunks` chunks: content and checksum.
+    fn read(
+        file: &InputFile,
+        encoding: &Arc<Encoding>,
+        range: Range<u64>,
+        chunks: usize,
+        workers: &Workers,
+    ) -> (Vec<u8>, Crc32Run) {
+        let mut blocks = DecodedBlocks::start_range(
+            file.clone(),
+            Arc::clone(encoding),
+            Arc::default(),
+            range,
+            DecodeOptions {
+                block_len: chunks * CHUNK_LEN as usize,
+                depth: 2,
+                decoded: 1,
+                headroom: 100,
+            },
+            workers.queue(),
+            Arc::default(),
+        );
+        let lead_len = blocks.lead_len();
+        let mut content = Vec::new();
+        while let Some(block) = blocks.next_block().unwrap() {
+            content.extend_from_slice(block.data());
+        }
+        content.drain(..lead_len.min(content.len()));
+        (content, *blocks.digest_of_range())
+    }
+
+    /// Outputs that Cassandra opened early end in a chunk of no content.
+    #[test]
+    fn empty_chunks_are_in_the_digest() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("mc-1-big-Data.db");
+        let workers = Workers::start(2).unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let codecs = [
+            Codec::Lz4,
+            Codec::Snappy,
+            Codec::Deflate,
+            Codec::Zstd { level: 3 },
+            Codec::Noop,
+        ];
+        let lengths = [1, 4096, 3 * 4096, 3 * 4096 + 17];
+        for (codec, data_len) in codecs.iter().flat_map(|c| lengths.map(|len| (*c, len))) {
+            for empty_chunks in 0..3 {
+                let params = CompressionParams::new(codec, CHUNK_LEN);
+                let mut compressor = ChunkCompressor::new(&params).unwrap();
+                let decompressor = ChunkDecompressor::new(&params).unwrap();
+                let mut info = CompressionInfo::new(params);
+                let content: Vec<u8> = (0..data_len).map(|i| (i * i / 7) as u8).collect();
+                let mut stored = Vec::new();
+                for raw in content.chunks(CHUNK_LEN as usize) {
+                    let lengths = compressor.compress(raw, &mut stored).unwrap();
+                    info.push_chunk(raw.len() as u32, lengths.stored_len);
+                }
+                for _ in 0..empty_chunks {
+                    let lengths = compressor.compress(&[], &mut stored).unwrap();
+                    info.push_chunk(0, lengths.stored_len);
+                }
+                std::fs::write(&path, &stored).unwrap();
+                let file = io.open(&path, ReadMode::Buffered).unwrap();
+                let encoding = Arc::new(Encoding::Compressed { info, decompressor });
+
+                for chunks in 1..=5 {
+                    let case = format!("{codec:?}, {data_len}, {empty_chunks}, {chunks}");
+                    let data_len = data_len as u64;
+                    let (found, digest) = read(&file, &encoding, 0..data_len, chunks, &workers);
+                    assert_eq!(found, content, "{case}");
+                    assert_eq!(digest.value(), crc32(&stored), "{case}");
+                    for border in [0, 1, 4095, 4096, 8192, 12_287, 12_288, 12_300, data_len] {
+                        let border = border.min(data_len);
+                        let (mut found, mut digest) =
+                            read(&file, &encoding, 0..border, chunks, &workers);
+                        let (rest, rest_digest) =
+                            read(&file, &encoding, border..data_len, chunks, &workers);
+                        found.extend(rest);
+                        digest.append_run(&rest_digest);
+                        assert_eq!(found, content, "{case}, in two at {border}");
+                        assert_eq!(digest.value(), crc32(&stored), "{case}, in two at {border}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// A window uses one block while those behind it are read; memory for more is wasted, thousands of
+    /// times over where there are thousands of inputs.
+    #[test]
+    fn no_more_blocks_are_made_than_are_ahead_and_in_use() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("nb-1-big-Data.db");
+        let content: Vec<u8> = (0..100 * CHUNK_LEN).map(|i| (i / 5) as u8).collect();
+        std::fs::write(&path, &content).unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let workers = Workers::start(2).unwrap();
+        for depth in [1, 2, 3, 4, 5, 8, 16] {
+            let encoding = Encoding::Plain {
+                crc: None,
+                len: content.len() as u64,
+            };
+            let options = DecodeOptions {
+                block_len: CHUNK_LEN as usize,
+                depth,
+                decoded: depth,
+                headroom: 64,
+            };
+            let mut blocks = DecodedBlocks::start(
+                io.open(&path, ReadMode::Buffered).unwrap(),
+                encoding,
+                options,
+                workers.queue(),
+                Arc::default(),
+            );
+            let mut in_use = Block::default();
+            let mut made = std::collections::BTreeSet::new();
+            let mut found = Vec::new();
+            let mut ahead = std::collections::BTreeSet::new();
+            while let Some(block) = blocks.next_block().unwrap() {
+                made.insert(block.bytes.as_ptr());
+                found.extend_from_slice(block.data());
+                blocks.recycle(std::mem::replace(&mut in_use, block));
+                if blocks.next_request < blocks.block_count {
+                    ahead.insert((blocks.next_request - blocks.next_out) as usize);
+                }
+            }
+            // Half of it is asked for when half of it has gone.
+            let least = depth + 1 - (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
+            assert!(
+                ahead.iter().eq(&(least..=depth).collect::<Vec<_>>()),
+                "{depth}: {ahead:?}"
+            );
+            assert!(made.len() <= depth + 1, "{} of depth {depth}", made.len());
+            assert_eq!(found, content);
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! From the stored bytes of one `Data.db` to rows.
+//!
+//! `decode` reads extents ahead; their chunks are decompressed by whoever needs them next, or ahead of it by
+//! threads that wait for something else (`workers`). `window` makes contiguous bytes of blocks, and
+//! `cursor` rows of these, as views.
+
+pub(crate) mod cursor;
+pub(crate) mod data_trace;
+pub(crate) mod decode;
+pub(crate) mod each_of_many;
+pub(crate) mod places_hash;
+pub(crate) mod rate_limiter;
+pub(crate) mod window;
+pub(crate) mod workers;
+
+pub use cursor::{Cursor, RowRef, hex};
+pub use data_trace::DataTrace;
+pub use decode::{DecodeOptions, DecodedBlocks, Encoding};
+pub use each_of_many::each_of_many;
+pub use places_hash::PlacesHash;
+pub use rate_limiter::RateLimiter;
+pub use window::{Block, BlockSource, HEADROOM, MemorySource};
+pub use workers::Workers;

@@ -1,0 +1,259 @@
+//! A row as it will be written.
+
+use compactor_sstable::data::cell::{Cell, Liveness, NO_TTL, Span};
+use compactor_sstable::data::columns::ColumnSet;
+use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
+
+use crate::row::counter_merge::Contexts;
+use crate::row::purge::{Purged, Purger};
+use crate::row::purge_counts::PurgeCounts;
+
+/// A row as it will be written. Paths and values of its cells are in the rows of its versions, or among the
+/// contexts that merges of counters made.
+#[derive(Debug)]
+pub struct MergedRow {
+    /// Primary-key liveness.
+    pub liveness: Liveness,
+    /// Row deletion.
+    pub deletion: DeletionTime,
+    /// The row deletion is shadowable.
+    pub is_shadowable: bool,
+    /// Columns present: simple ones, until the row is complete, then all.
+    pub(super) present: ColumnSet,
+    /// By the index of a simple column that is present: its cell.
+    slots: Vec<Cell>,
+    /// Complex columns present, ascending.
+    pub(super) complex: Vec<ComplexColumn>,
+    /// Their cells.
+    pub(super) cells: Vec<Cell>,
+    pub(crate) contexts: Contexts,
+    /// Some cell is a tombstone or expires.
+    pub(super) has_mortal: bool,
+}
+
+/// A complex column of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct ComplexColumn {
+    /// Index in the output header.
+    pub index: u32,
+    /// Deletion of the column.
+    pub deletion: DeletionTime,
+    /// Version that it was read from, if it is of one.
+    pub(super) version: u32,
+    /// Its cells are these of the row's.
+    pub(super) first: u32,
+    pub(super) count: u32,
+}
+
+impl Default for MergedRow {
+    fn default() -> MergedRow {
+        MergedRow {
+            liveness: Liveness::EMPTY,
+            deletion: DeletionTime::LIVE,
+            is_shadowable: false,
+            present: ColumnSet::default(),
+            slots: Vec::new(),
+            complex: Vec::new(),
+            cells: Vec::new(),
+            contexts: Contexts::default(),
+            has_mortal: false,
+        }
+    }
+}
+
+impl MergedRow {
+    /// Makes it an empty row of so many columns.
+    #[inline(always)]
+    pub fn reset(&mut self, columns: usize) {
+        if self.slots.len() < columns {
+            self.slots.resize(columns, Cell::default());
+        }
+        self.liveness = Liveness::EMPTY;
+        self.deletion = DeletionTime::LIVE;
+        self.is_shadowable = false;
+        self.present.clear();
+        self.complex.clear();
+        self.cells.clear();
+        self.contexts.clear();
+        self.has_mortal = false;
+    }
+
+    /// The places of simple columns, and which of them are present.
+    #[inline(always)]
+    pub(super) fn slots_and_present(&mut self) -> (&mut [Cell], &mut ColumnSet) {
+        (&mut self.slots, &mut self.present)
+    }
+
+    /// Notes what was put into places: of the first 64 columns, a bit each.
+    #[inline(always)]
+    pub(super) fn add_read(&mut self, present: u64, has_mortal: bool) {
+        self.present.insert_first(present);
+        self.has_mortal |= has_mortal;
+    }
+
+    /// Puts the cell of a simple column into its place.
+    #[inline(always)]
+    pub fn put_cell(&mut self, index: u32, cell: Cell) {
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            *slot = cell;
+            self.present.insert(index as usize);
+            self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+        }
+    }
+
+    /// Adds a complex column behind the others of its kind.
+    pub fn begin_complex(&mut self, index: u32, deletion: DeletionTime) {
+        self.present.insert(index as usize);
+        self.complex.push(ComplexColumn {
+            index,
+            deletion,
+            version: 0,
+            first: self.cells.len() as u32,
+            count: 0,
+        });
+    }
+
+    /// Adds a cell to the complex column that was added last.
+    #[inline]
+    pub fn push_element(&mut self, cell: Cell) {
+        if let Some(column) = self.complex.last_mut() {
+            self.cells.push(cell);
+            column.count += 1;
+        }
+    }
+
+    /// Nothing to write.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.liveness.is_empty() && self.deletion.is_live() && self.present.is_empty()
+    }
+
+    /// Columns that are present.
+    #[inline(always)]
+    pub fn present(&self) -> &ColumnSet {
+        &self.present
+    }
+
+    /// The cell of a simple column.
+    #[inline(always)]
+    pub fn simple(&self, index: u32) -> Option<&Cell> {
+        match self.present.contains(index as usize) {
+            true => self.slots.get(index as usize),
+            false => None,
+        }
+    }
+
+    /// Complex columns, ascending.
+    #[inline(always)]
+    pub fn complex(&self) -> &[ComplexColumn] {
+        &self.complex
+    }
+
+    /// A complex column by its index.
+    pub fn complex_of(&self, index: u32) -> Option<&ComplexColumn> {
+        let place = self.complex.binary_search_by_key(&index, |c| c.index);
+        self.complex.get(place.ok()?)
+    }
+
+    /// The cells of one of its complex columns.
+    #[inline(always)]
+    pub fn cells_of(&self, column: &ComplexColumn) -> &[Cell] {
+        let first = column.first as usize;
+        let cells = self.cells.get(first..first + column.count as usize);
+        cells.unwrap_or_default()
+    }
+
+    /// The bytes that values of version [`MADE`](crate::row::counter_merge::MADE) are in.
+    #[inline]
+    pub fn made(&self) -> &[u8] {
+        self.contexts.bytes()
+    }
+
+    /// Keeps what `keep` leaves of each cell, and of its complex columns what `of_column` leaves of their
+    /// deletions.
+    pub(crate) fn filter<T>(
+        &mut self,
+        mut of_column: impl FnMut(u32, &mut DeletionTime) -> T,
+        mut keep: impl FnMut(u32, Option<&T>, &mut Cell) -> bool,
+    ) {
+        let slots = &mut self.slots;
+        self.present.retain(|index| {
+            let slot = slots.get_mut(index);
+            slot.is_some_and(|cell| keep(index as u32, None, cell))
+        });
+        let mut kept = 0;
+        for column in &mut self.complex {
+            let cells = column.first as usize..(column.first + column.count) as usize;
+            let of_column = of_column(column.index, &mut column.deletion);
+            column.first = kept as u32;
+            for number in cells {
+                let Some(cell) = self.cells.get_mut(number) else {
+                    break;
+                };
+                if keep(column.index, Some(&of_column), cell) {
+                    let cell = *cell;
+                    self.cells[kept] = cell;
+                    kept += 1;
+                }
+            }
+            column.count = kept as u32 - column.first;
+        }
+        self.cells.truncate(kept);
+    }
+
+    /// Leaves out what may be forgotten, counts it, and completes the row.
+    #[inline]
+    pub(super) fn purge(&mut self, purger: &Purger, counts: &mut PurgeCounts) {
+        let (liveness, deletion) = (self.liveness, self.deletion);
+        self.liveness = purger.purge_liveness(liveness);
+        self.deletion = purger.purge_deletion(deletion);
+        counts.expired += u64::from(self.liveness != liveness);
+        counts.row_deletions += u64::from(self.deletion != deletion);
+        if self.has_mortal || self.complex.iter().any(|column| !column.deletion.is_live()) {
+            self.purge_columns(purger, counts);
+        }
+        if !self.complex.is_empty() {
+            let is_left = |c: &ComplexColumn| c.count > 0 || !c.deletion.is_live();
+            self.complex.retain(is_left);
+            for column in &self.complex {
+                self.present.insert(column.index as usize);
+            }
+        }
+    }
+
+    fn purge_columns(&mut self, purger: &Purger, counts: &mut PurgeCounts) {
+        let (mut complex_deletions, mut expired, mut cell_tombstones) = (0, 0, 0);
+        self.filter(
+            |_, deletion| {
+                let kept = purger.purge_deletion(*deletion);
+                complex_deletions += u64::from(kept != *deletion);
+                *deletion = kept;
+            },
+            |_, _, cell| match purger.purge_times(
+                cell.timestamp,
+                cell.local_deletion_time,
+                cell.ttl,
+            ) {
+                Purged::Kept => true,
+                Purged::Converted {
+                    local_deletion_time,
+                } => {
+                    cell.local_deletion_time = local_deletion_time;
+                    cell.ttl = NO_TTL;
+                    cell.value = Span::EMPTY;
+                    true
+                }
+                Purged::Dropped => {
+                    match cell.is_expiring() {
+                        true => expired += 1,
+                        false => cell_tombstones += 1,
+                    }
+                    false
+                }
+            },
+        );
+        counts.complex_deletions += complex_deletions;
+        counts.expired += expired;
+        counts.cell_tombstones += cell_tombstones;
+    }
+}

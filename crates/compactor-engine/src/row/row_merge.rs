@@ -1,0 +1,443 @@
+//! Versions of one row, from any number of inputs, become one: shadowed, reconciled, purged.
+//!
+//! The order matters: shadowing uses deletions as they were read, purging comes afterwards.
+//!
+//! 1. Best liveness and best row deletion of all versions.
+//! 2. A shadowable deletion goes when the liveness is newer.
+//! 3. The row deletion counts only if it supersedes what is already active (partition deletion or
+//!    open range tombstone); then it is what is active for the cells.
+//! 4. Liveness that the active deletion covers is emptied.
+//! 5. Simple columns: of the cells not covered the newest is in the place of its column
+//!    ([`MergedRow`]), into which each version is read once from its start to its end.
+//! 6. Complex columns and counters: their cells are collected first, then those of one path reconciled
+//!    (`column_parts.rs`).
+//! 7. What SSTables beside the merge shadow goes ([`row_shadow`](crate::row::row_shadow)).
+//! 8. Purging, item by item; a row with nothing left is not written.
+//!
+//! Nothing is allocated per row: cells are offsets, and their lists are reused.
+//!
+//! Source: `Row.Merger`, `Row.Merger.ColumnDataReducer`, `BTreeRow.purge`.
+
+use std::sync::Arc;
+
+use compactor_sstable::data::cell::{Cell, Liveness};
+use compactor_sstable::data::columns::ColumnSet;
+use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
+use compactor_sstable::data::layout::{ColumnLayout, Layout};
+use compactor_sstable::data::row::{CellSink, RowStart};
+use compactor_sstable::data::row_fault::RowFault;
+
+use crate::row::dropped_columns::{ColumnDrop, DropTimes};
+use crate::row::merged_row::MergedRow;
+use crate::row::purge::Purger;
+use crate::row::purge_counts::PurgeCounts;
+use crate::row::reconcile::left_wins;
+use crate::row::row_shadow::RowShadow;
+use crate::row::row_version::{Version, VersionError, row_bytes};
+
+mod column_parts;
+mod visits;
+
+use column_parts::ColumnParts;
+pub use visits::Visits;
+
+/// What the versions of a row meet at their clustering.
+#[derive(Clone, Copy, Debug)]
+pub struct RowContext<'c> {
+    /// The static row.
+    pub is_static: bool,
+    /// The deletion that is active there.
+    pub active: DeletionTime,
+    /// Inputs that take part, of which some may have no version. Cassandra counts every input of the
+    /// partition for its static row and takes a row as it was read only from a single one.
+    pub inputs: usize,
+    /// Where versions come from, if of equal paths the bytes are to be those that Cassandra keeps.
+    pub visits: Option<Visits<'c>>,
+    /// What may be forgotten.
+    pub purger: &'c Purger,
+    /// What lies over the row outside the merge.
+    pub shadow: Option<RowShadow<'c>>,
+}
+
+/// Merges rows, keeping its memory from one to the next.
+#[derive(Debug)]
+pub struct RowMerger {
+    output: Arc<Layout>,
+    static_columns: ColumnKind,
+    regular_columns: ColumnKind,
+    row: MergedRow,
+    starts: Vec<RowStart>,
+    parts: ColumnParts,
+}
+
+/// What is known of static or regular columns before any row is read.
+#[derive(Debug)]
+struct ColumnKind {
+    /// When each was dropped; empty if none ever was.
+    drops: Vec<ColumnDrop>,
+    /// Some column is a counter.
+    has_counters: bool,
+    /// Of some column equal paths may be different bytes.
+    has_several_path_encodings: bool,
+}
+
+impl ColumnKind {
+    fn of(output: &Layout, drops: &DropTimes, is_static: bool) -> ColumnKind {
+        let columns = output.columns(is_static);
+        let mut encodings = columns.iter().map(ColumnLayout::has_several_path_encodings);
+        ColumnKind {
+            drops: drops.of_kind(is_static).to_vec(),
+            has_counters: columns.iter().any(|column| column.is_counter),
+            has_several_path_encodings: encodings.any(|has_several| has_several),
+        }
+    }
+
+    #[inline(always)]
+    fn drop_of(&self, index: u32) -> ColumnDrop {
+        self.drops.get(index as usize).copied().unwrap_or_default()
+    }
+
+    /// Where versions come from, if that decides something.
+    #[inline(always)]
+    fn visits<'c>(&self, context: &RowContext<'c>) -> Option<Visits<'c>> {
+        context.visits.filter(|_| self.has_several_path_encodings)
+    }
+}
+
+impl RowMerger {
+    /// Merges rows into those of this layout, whose columns were dropped at these times.
+    pub fn new(output: Arc<Layout>, drops: &DropTimes) -> RowMerger {
+        RowMerger {
+            static_columns: ColumnKind::of(&output, drops, true),
+            regular_columns: ColumnKind::of(&output, drops, false),
+            output,
+            row: MergedRow::default(),
+            starts: Vec::new(),
+            parts: ColumnParts::default(),
+        }
+    }
+
+    /// Merges versions of a row (at least one). What is left may be empty.
+    ///
+    /// # Errors
+    /// Damage in one of the versions.
+    #[inline]
+    pub fn merge(
+        &mut self,
+        versions: &[Version<'_>],
+        context: &RowContext<'_>,
+        counts: &mut PurgeCounts,
+    ) -> Result<&MergedRow, VersionError> {
+        let RowMerger {
+            output,
+            static_columns,
+            regular_columns,
+            row,
+            starts,
+            parts,
+        } = self;
+        let columns = output.columns(context.is_static);
+        let kind = match context.is_static {
+            true => &*static_columns,
+            false => &*regular_columns,
+        };
+        row.reset(columns.len());
+        parts.clear();
+        // One version with nothing over it is taken as it was read.
+        let is_alone = context.inputs == 1 && context.active.is_live();
+        let active = match (is_alone, versions) {
+            (true, [only]) => {
+                read_only(only, kind, row, parts, counts)?;
+                DeletionTime::LIVE
+            }
+            _ => read_all(versions, context, kind, starts, row, parts, counts)?,
+        };
+        if !parts.is_empty() {
+            let visits = kind.visits(context);
+            if kind.has_counters {
+                parts.merge_counters(row, versions, columns, active)?;
+            } else if is_alone {
+                parts.take_as_read(row);
+            } else {
+                parts.merge_paths(row, versions, columns, active, visits);
+            }
+        }
+        if let Some(shadow) = context.shadow {
+            let shadowed = row.shadow(shadow, columns, versions);
+            counts.shadowed += shadowed.map_err(|error| VersionError { number: 0, error })?;
+        }
+        row.purge(context.purger, counts);
+        Ok(row)
+    }
+}
+
+/// Reads the only version.
+#[inline(always)]
+fn read_only(
+    only: &Version<'_>,
+    kind: &ColumnKind,
+    row: &mut MergedRow,
+    parts: &mut ColumnParts,
+    counts: &mut PurgeCounts,
+) -> Result<(), VersionError> {
+    let mut start = RowStart::EMPTY;
+    let read = only.row.read_start(&mut start);
+    read.map_err(|fault| describe(0, only, fault))?;
+    row.liveness = start.liveness;
+    row.deletion = start.deletion;
+    row.is_shadowable = start.is_shadowable;
+    let versions = std::slice::from_ref(only);
+    let active = DeletionTime::LIVE;
+    let mut sink = VersionSink::<true>::new(row, parts, versions, kind, active, false, counts);
+    sink.map = only.map;
+    let read = only.row.read_cells(&start, 0, &mut sink);
+    let (present, has_mortal) = (sink.present, sink.has_mortal);
+    row.add_read(present, has_mortal);
+    read.map_err(|fault| describe(0, only, fault))
+}
+
+/// Reads all versions, and returns the deletion that is active for their cells.
+fn read_all(
+    versions: &[Version<'_>],
+    context: &RowContext<'_>,
+    kind: &ColumnKind,
+    starts: &mut Vec<RowStart>,
+    row: &mut MergedRow,
+    parts: &mut ColumnParts,
+    counts: &mut PurgeCounts,
+) -> Result<DeletionTime, VersionError> {
+    if starts.len() < versions.len() {
+        starts.resize(versions.len(), RowStart::EMPTY);
+    }
+    for (number, (start, version)) in starts.iter_mut().zip(versions).enumerate() {
+        let read = version.row.read_start(start);
+        read.map_err(|fault| describe(number, version, fault))?;
+    }
+    let mut active = context.active;
+    newest(&starts[..versions.len()], &mut active, row);
+    let has_visits = kind.visits(context).is_some();
+    let mut sink =
+        VersionSink::<false>::new(row, parts, versions, kind, active, has_visits, counts);
+    for (number, (start, version)) in starts.iter().zip(versions).enumerate() {
+        sink.version = number as u32;
+        sink.map = version.map;
+        let read = version.row.read_cells(start, number as u32, &mut sink);
+        read.map_err(|fault| describe(number, version, fault))?;
+    }
+    let (present, has_mortal) = (sink.present, sink.has_mortal);
+    row.add_read(present, has_mortal);
+    Ok(active)
+}
+
+/// Steps 1 to 4.
+#[inline(always)]
+fn newest(starts: &[RowStart], active: &mut DeletionTime, row: &mut MergedRow) {
+    let mut liveness = Liveness::EMPTY;
+    let mut deletion = DeletionTime::LIVE;
+    let mut is_shadowable = false;
+    for start in starts {
+        if start.liveness.supersedes(&liveness) {
+            liveness = start.liveness;
+        }
+        if start.deletion.supersedes(&deletion) {
+            deletion = start.deletion;
+            is_shadowable = start.is_shadowable;
+        } else if start.deletion == deletion {
+            // Cassandra keeps whichever its inputs' order gives first. Here the one that lasts
+            // wins, so that the order does not matter and nothing deleted comes back.
+            is_shadowable &= start.is_shadowable;
+        }
+    }
+    if is_shadowable && liveness.timestamp > deletion.marked_for_delete_at {
+        deletion = DeletionTime::LIVE;
+    }
+    if deletion.supersedes(active) {
+        *active = deletion;
+    } else {
+        deletion = DeletionTime::LIVE;
+    }
+    if active.deletes(liveness.timestamp) {
+        liveness = Liveness::EMPTY;
+    }
+    row.liveness = liveness;
+    row.deletion = deletion;
+    row.is_shadowable = is_shadowable;
+}
+
+#[cold]
+#[inline(never)]
+fn describe(number: usize, version: &Version<'_>, fault: RowFault) -> VersionError {
+    VersionError {
+        number,
+        error: fault.describe(&version.row),
+    }
+}
+
+/// Takes the cells of versions. Fields that change with each cell are its own, and nothing that is not inlined is
+/// given a reference to it, so that they stay in registers.
+struct VersionSink<'m, const IS_ALONE: bool> {
+    /// The row: places of simple columns, and which of them have a cell, beside those that are in `present`.
+    slots: &'m mut [Cell],
+    further: &'m mut ColumnSet,
+    /// Of the first 64 columns those that have a cell, a bit each.
+    present: u64,
+    /// Some cell is a tombstone or expires.
+    has_mortal: bool,
+    parts: &'m mut ColumnParts,
+    versions: &'m [Version<'m>],
+    /// Which of them is read, and index of each of its columns in the output header.
+    version: u32,
+    map: &'m [u32],
+    active: DeletionTime,
+    kind: &'m ColumnKind,
+    /// Of the complex column that is being read.
+    dropped: ColumnDrop,
+    has_visits: bool,
+    /// Something about the table that most have not.
+    needs_care: bool,
+    counts: &'m mut PurgeCounts,
+}
+
+impl<'m, const IS_ALONE: bool> VersionSink<'m, IS_ALONE> {
+    #[inline(always)]
+    fn new(
+        row: &'m mut MergedRow,
+        parts: &'m mut ColumnParts,
+        versions: &'m [Version<'m>],
+        kind: &'m ColumnKind,
+        active: DeletionTime,
+        has_visits: bool,
+        counts: &'m mut PurgeCounts,
+    ) -> VersionSink<'m, IS_ALONE> {
+        let (slots, further) = row.slots_and_present();
+        VersionSink {
+            slots,
+            further,
+            present: 0,
+            has_mortal: false,
+            parts,
+            versions,
+            version: 0,
+            map: &[],
+            active,
+            kind,
+            dropped: ColumnDrop::default(),
+            has_visits,
+            needs_care: !kind.drops.is_empty() || kind.has_counters || has_visits,
+            counts,
+        }
+    }
+
+    #[inline(always)]
+    fn has_cell(&self, index: u32) -> bool {
+        match index < 64 {
+            true => self.present & (1 << index) != 0,
+            false => self.further.contains(index as usize),
+        }
+    }
+}
+
+impl<const IS_ALONE: bool> CellSink for VersionSink<'_, IS_ALONE> {
+    #[inline(always)]
+    fn simple(&mut self, column: usize, cell: Cell) {
+        let Some(&index) = self.map.get(column) else {
+            return;
+        };
+        self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+        if self.needs_care
+            && !takes(
+                self.parts,
+                self.kind,
+                index,
+                cell,
+                self.has_visits,
+                self.counts,
+            )
+        {
+            return;
+        }
+        let has_cell = self.has_cell(index);
+        let Some(slot) = self.slots.get_mut(index as usize) else {
+            return;
+        };
+        if !IS_ALONE {
+            if self.active.deletes(cell.timestamp) {
+                return;
+            }
+            if has_cell
+                && (slot.timestamp > cell.timestamp
+                    || slot.timestamp == cell.timestamp && keeps(self.versions, slot, cell))
+            {
+                return;
+            }
+        }
+        *slot = cell;
+        match index < 64 {
+            true => self.present |= 1 << index,
+            false => self.further.insert(index as usize),
+        }
+    }
+
+    #[inline(always)]
+    fn complex(&mut self, column: usize, deletion: DeletionTime) {
+        let Some(&index) = self.map.get(column) else {
+            return;
+        };
+        self.dropped = self.kind.drop_of(index);
+        let deletion = match self.dropped.covers(deletion.marked_for_delete_at) {
+            true => {
+                self.counts.of_dropped_columns += u64::from(!deletion.is_live());
+                DeletionTime::LIVE
+            }
+            false => deletion,
+        };
+        self.parts.begin(index, self.version, deletion);
+    }
+
+    #[inline(always)]
+    fn element(&mut self, cell: Cell) {
+        if self.dropped.covers(cell.timestamp) {
+            self.counts.of_dropped_columns += 1;
+            return;
+        }
+        self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+        self.parts.push(cell);
+    }
+}
+
+/// Whether a cell of a simple column goes to its place: it may have been dropped, or be a counter.
+#[cold]
+#[inline(never)]
+fn takes(
+    parts: &mut ColumnParts,
+    kind: &ColumnKind,
+    index: u32,
+    cell: Cell,
+    has_visits: bool,
+    counts: &mut PurgeCounts,
+) -> bool {
+    if kind.drop_of(index).covers(cell.timestamp) {
+        counts.of_dropped_columns += 1;
+        return false;
+    }
+    if kind.has_counters {
+        parts.begin(index, cell.version, DeletionTime::LIVE);
+        parts.push(cell);
+        return false;
+    }
+    if has_visits {
+        parts.note_simple(cell.version, index);
+    }
+    true
+}
+
+/// Whether the cell that is there stays, of two of one timestamp.
+#[cold]
+#[inline(never)]
+fn keeps(versions: &[Version<'_>], other: &Cell, cell: Cell) -> bool {
+    let other_row = row_bytes(versions, other.version);
+    left_wins(
+        (other, other_row),
+        (&cell, row_bytes(versions, cell.version)),
+    )
+}

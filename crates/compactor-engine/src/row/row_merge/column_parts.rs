@@ -1,0 +1,296 @@
+//! Columns whose cells are not simply replaced by newer ones: complex columns, of which the cells of each path
+//! are reconciled, and counters, which are added up.
+//!
+//! What each version has of such a column is a part. Parts are collected version by version and merged column by
+//! column.
+
+use std::cmp::Ordering;
+
+use compactor_sstable::data::cell::Cell;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::layout::ColumnLayout;
+
+use super::visits::{VisitOrder, Visits};
+use crate::row::merged_row::{ComplexColumn, MergedRow};
+use crate::row::reconcile::{first_wins, left_wins};
+use crate::row::row_version::{Version, VersionError, row_bytes};
+
+/// Parts of a row's columns. Reused.
+#[derive(Debug, Default)]
+pub(super) struct ColumnParts {
+    /// Version by version, and ascending by column in each.
+    parts: Vec<ComplexColumn>,
+    cells: Vec<Cell>,
+    order: VisitOrder,
+    /// Parts that stand at the same path.
+    equal: Vec<u32>,
+}
+
+impl ColumnParts {
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.parts.clear();
+        self.cells.clear();
+        self.order.clear();
+    }
+
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Begins what a version has of a column.
+    #[inline]
+    pub(super) fn begin(&mut self, index: u32, version: u32, deletion: DeletionTime) {
+        self.parts.push(ComplexColumn {
+            index,
+            deletion,
+            version,
+            first: self.cells.len() as u32,
+            count: 0,
+        });
+    }
+
+    /// Adds a cell to it.
+    #[inline(always)]
+    pub(super) fn push(&mut self, cell: Cell) {
+        if let Some(part) = self.parts.last_mut() {
+            self.cells.push(cell);
+            part.count += 1;
+        }
+    }
+
+    /// Notes that a version has this simple column, where the order of visits decides something.
+    pub(super) fn note_simple(&mut self, version: u32, index: u32) {
+        self.order.note(version, index);
+    }
+
+    /// Gives all parts to the row of the only version, which is taken as it was read.
+    pub(super) fn take_as_read(&mut self, row: &mut MergedRow) {
+        std::mem::swap(&mut self.parts, &mut row.complex);
+        std::mem::swap(&mut self.cells, &mut row.cells);
+    }
+
+    /// Merges complex columns into `row`, under the deletion that is active for its cells.
+    pub(super) fn merge_paths(
+        &mut self,
+        row: &mut MergedRow,
+        versions: &[Version<'_>],
+        columns: &[ColumnLayout],
+        active: DeletionTime,
+        visits: Option<Visits<'_>>,
+    ) {
+        match visits {
+            Some(visits) => self.order.sort(visits, &mut self.parts),
+            None => self.parts.sort_by_key(|part| part.index),
+        }
+        let ColumnParts {
+            parts,
+            cells,
+            order,
+            equal,
+        } = self;
+        for parts in parts.chunk_by_mut(|a, b| a.index == b.index) {
+            let Some(&ComplexColumn { index, .. }) = parts.first() else {
+                continue;
+            };
+            let Some(column) = columns.get(index as usize) else {
+                continue;
+            };
+            let deletions = parts.iter().map(|part| part.deletion);
+            let mut deletion = deletions.fold(DeletionTime::LIVE, DeletionTime::max);
+            let mut active = active;
+            if deletion.supersedes(&active) {
+                active = deletion;
+            } else {
+                deletion = DeletionTime::LIVE;
+            }
+            let first = row.cells.len();
+            let is_left = |cell: &&Cell| !active.deletes(cell.timestamp);
+            if let [only] = parts {
+                let cells = &cells[only.first as usize..(only.first + only.count) as usize];
+                row.cells.extend(cells.iter().filter(is_left));
+            } else {
+                let mut merge = PathMerge {
+                    column,
+                    parts,
+                    cells,
+                    versions,
+                    active,
+                };
+                match visits {
+                    Some(_) => merge.in_visit_order(order, &mut row.cells),
+                    None => merge.run(equal, &mut row.cells),
+                }
+            }
+            row.complex.push(ComplexColumn {
+                index,
+                deletion,
+                version: 0,
+                first: first as u32,
+                count: (row.cells.len() - first) as u32,
+            });
+        }
+    }
+
+    /// Adds up counters, and reconciles other simple columns beside them.
+    ///
+    /// # Errors
+    /// Corruption if a value is no context.
+    pub(super) fn merge_counters(
+        &mut self,
+        row: &mut MergedRow,
+        versions: &[Version<'_>],
+        columns: &[ColumnLayout],
+        active: DeletionTime,
+    ) -> Result<(), VersionError> {
+        self.parts.sort_by_key(|part| part.index);
+        for parts in self.parts.chunk_by(|a, b| a.index == b.index) {
+            let mut merged: Option<Cell> = None;
+            for part in parts {
+                let Some(&cell) = self.cells.get(part.first as usize) else {
+                    continue;
+                };
+                if active.deletes(cell.timestamp) {
+                    continue;
+                }
+                let bytes = row_bytes(versions, part.version);
+                let is_counter = columns
+                    .get(part.index as usize)
+                    .is_some_and(|column| column.is_counter);
+                let of_version = |error| VersionError {
+                    number: part.version as usize,
+                    error,
+                };
+                let cell = match is_counter {
+                    true => row.contexts.read((&cell, bytes)).map_err(of_version)?,
+                    false => cell,
+                };
+                merged = Some(match merged {
+                    None => cell,
+                    Some(best) => {
+                        let best_row = row_bytes(versions, best.version);
+                        let (best, cell) = ((&best, best_row), (&cell, bytes));
+                        match is_counter {
+                            true => row.contexts.reconcile(best, cell).map_err(of_version)?,
+                            false if left_wins(best, cell) => *best.0,
+                            false => *cell.0,
+                        }
+                    }
+                });
+            }
+            if let (Some(cell), Some(part)) = (merged, parts.first()) {
+                row.put_cell(part.index, cell);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Merges the cells of one complex column.
+struct PathMerge<'m> {
+    column: &'m ColumnLayout,
+    /// In the order in which they are visited; each moves on as its cells are taken.
+    parts: &'m mut [ComplexColumn],
+    cells: &'m [Cell],
+    versions: &'m [Version<'m>],
+    active: DeletionTime,
+}
+
+impl PathMerge<'_> {
+    fn cell(&self, part: u32) -> Option<&Cell> {
+        let part = self
+            .parts
+            .get(part as usize)
+            .filter(|part| part.count > 0)?;
+        self.cells.get(part.first as usize)
+    }
+
+    fn path(&self, part: u32) -> &[u8] {
+        let bytes = |cell: &Cell| row_bytes(self.versions, cell.version);
+        self.cell(part)
+            .map_or(&[], |cell| cell.path.of(bytes(cell)))
+    }
+
+    fn compare(&self, a: u32, b: u32) -> Ordering {
+        self.column
+            .cql_type
+            .compare_paths(self.path(a), self.path(b))
+    }
+
+    /// Reconciles the current cells of these parts, which have one path, and moves them on.
+    fn take(&mut self, equal: &[u32], in_visit_order: bool, out: &mut Vec<Cell>) {
+        let mut merged: Option<Cell> = None;
+        for &number in equal {
+            let Some(&cell) = self.cell(number) else {
+                continue;
+            };
+            let part = &mut self.parts[number as usize];
+            part.first += 1;
+            part.count -= 1;
+            if self.active.deletes(cell.timestamp) {
+                continue;
+            }
+            let bytes = |cell: &Cell| row_bytes(self.versions, cell.version);
+            merged = Some(match merged {
+                Some(best) => {
+                    let (first, next) = ((&best, bytes(&best)), (&cell, bytes(&cell)));
+                    let stays = match in_visit_order {
+                        true => first_wins(first, next),
+                        false => left_wins(first, next),
+                    };
+                    if stays { best } else { cell }
+                }
+                None => cell,
+            });
+        }
+        out.extend(merged);
+    }
+
+    fn run(&mut self, equal: &mut Vec<u32>, out: &mut Vec<Cell>) {
+        loop {
+            equal.clear();
+            for number in 0..self.parts.len() as u32 {
+                if self.cell(number).is_none() {
+                    continue;
+                }
+                let order = match equal.first() {
+                    Some(&least) => self.compare(number, least),
+                    None => Ordering::Less,
+                };
+                if order.is_lt() {
+                    equal.clear();
+                }
+                if order.is_le() {
+                    equal.push(number);
+                }
+            }
+            if equal.is_empty() {
+                return;
+            }
+            self.take(equal, false, out);
+        }
+    }
+
+    /// As Cassandra does it where paths that compare equal may differ in their bytes.
+    fn in_visit_order(&mut self, order: &mut VisitOrder, out: &mut Vec<Cell>) {
+        let count = self.parts.len() as u32;
+        let cells = &mut order.cells;
+        cells.start(
+            0..count,
+            |part| self.cell(part).is_some(),
+            |a, b| self.compare(a, b),
+        );
+        loop {
+            order.visited.clear();
+            order.cells.winners(&mut order.visited);
+            if order.visited.is_empty() {
+                return;
+            }
+            self.take(&order.visited, true, out);
+            order
+                .cells
+                .advance(|part| self.cell(part).is_some(), |a, b| self.compare(a, b));
+        }
+    }
+}

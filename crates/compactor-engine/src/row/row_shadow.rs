@@ -1,0 +1,290 @@
+//! What is left of a merged row beside the tombstones, and the newer cells, of SSTables that are not
+//! merged. What shadows it is not written.
+//!
+//! Source: `CompactionIterator.GarbageSkippingUnfilteredRowIterator.garbageFilterRow`,
+//! `BTreeRow.filter`, `Rows.removeShadowedCells`, `Cells.addNonShadowed`.
+
+use compactor_sstable::Result;
+use compactor_sstable::data::cell::{Cell, Liveness};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::layout::ColumnLayout;
+
+use crate::row::counter_merge::{Contexts, MADE};
+use crate::row::merged_row::{ComplexColumn, MergedRow};
+use crate::row::reconcile::{CellInRow, first_wins};
+use crate::row::row_version::{Version, row_bytes};
+
+/// What lies over a row.
+#[derive(Clone, Copy, Debug)]
+pub enum RowShadow<'c> {
+    /// The newest deletion of the partition, a range or the row; and by its index whether a column of the
+    /// row below is none of the table's any more (`BTreeRow.filter`), or nothing if all are.
+    Deletion(DeletionTime, &'c [bool]),
+    /// A row that is looked at cell by cell.
+    Row {
+        /// The newest deletion of the partition or a range.
+        deletion: DeletionTime,
+        /// The row; `None` for an empty one.
+        row: Option<RowAbove<'c>>,
+        /// Index of its columns by those of the row below.
+        columns: &'c [u32],
+    },
+}
+
+/// A row that lies over another one, and the versions that its cells are in.
+#[derive(Clone, Copy, Debug)]
+pub struct RowAbove<'c> {
+    /// The row.
+    pub row: &'c MergedRow,
+    /// Its versions.
+    pub versions: &'c [Version<'c>],
+}
+
+impl<'c> RowAbove<'c> {
+    /// A cell, and the bytes that its path and value are in.
+    fn in_row(&self, cell: &'c Cell) -> CellInRow<'c> {
+        let row = match cell.version {
+            MADE => self.row.made(),
+            number => row_bytes(self.versions, number),
+        };
+        (cell, row)
+    }
+}
+
+/// Deletes whatever there is.
+const EVERYTHING: DeletionTime = DeletionTime {
+    marked_for_delete_at: i64::MAX,
+    local_deletion_time: i64::MAX,
+};
+
+/// What lies over the cells of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct CellShadow<'c> {
+    deletion: DeletionTime,
+    /// Deletions of complex columns too go if they are not newer, unless only rows are looked at.
+    is_by_cell: bool,
+    gone: &'c [bool],
+    row: Option<(RowAbove<'c>, &'c [u32])>,
+}
+
+/// What lies over the cells of a complex column.
+#[derive(Clone, Copy, Debug)]
+pub struct ComplexShadow<'c> {
+    deletion: DeletionTime,
+    /// Cells of the column in the row above.
+    above: Option<(RowAbove<'c>, &'c [Cell])>,
+}
+
+impl<'c> RowShadow<'c> {
+    /// What is left of liveness and deletion of a row, and what lies over its cells: `None` for nothing.
+    pub fn over(
+        self,
+        mut liveness: Liveness,
+        mut deletion: DeletionTime,
+    ) -> (Liveness, DeletionTime, Option<CellShadow<'c>>) {
+        let shadow = match self {
+            RowShadow::Deletion(over, gone) => {
+                let mut shadow = CellShadow {
+                    deletion: over,
+                    is_by_cell: false,
+                    gone,
+                    row: None,
+                };
+                if over.is_live() || deletion.supersedes(&over) {
+                    shadow.deletion = DeletionTime::LIVE;
+                    return (liveness, deletion, (!gone.is_empty()).then_some(shadow));
+                }
+                deletion = DeletionTime::LIVE;
+                shadow
+            }
+            RowShadow::Row {
+                deletion: over,
+                row,
+                columns,
+            } => {
+                let over = row.map_or(over, |above| over.max(above.row.deletion));
+                if over.supersedes(&deletion) {
+                    deletion = DeletionTime::LIVE;
+                }
+                CellShadow {
+                    deletion: over,
+                    is_by_cell: true,
+                    gone: &[],
+                    row: row.map(|row| (row, columns)),
+                }
+            }
+        };
+        if shadow.deletion.deletes(liveness.timestamp) {
+            liveness = Liveness::EMPTY;
+        }
+        (liveness, deletion, Some(shadow))
+    }
+}
+
+impl<'c> CellShadow<'c> {
+    /// Index in the row above of a column of the row below.
+    fn index_above(&self, index: u32) -> Option<(RowAbove<'c>, u32)> {
+        let (above, columns) = self.row?;
+        Some((above, *columns.get(index as usize)?))
+    }
+
+    fn simple_above(&self, index: u32) -> Option<CellInRow<'c>> {
+        let (above, index) = self.index_above(index)?;
+        Some(above.in_row(above.row.simple(index)?))
+    }
+
+    fn complex_above(&self, index: u32) -> Option<(RowAbove<'c>, &'c ComplexColumn)> {
+        let (above, index) = self.index_above(index)?;
+        Some((above, above.row.complex_of(index)?))
+    }
+
+    fn is_gone(&self, index: u32) -> bool {
+        self.gone.get(index as usize).is_some_and(|gone| *gone)
+    }
+
+    /// Whether a cell of a simple column is left.
+    fn leaves(&self, index: u32, cell: CellInRow<'_>) -> bool {
+        if self.is_gone(index) || self.deletion.deletes(cell.0.timestamp) {
+            return false;
+        }
+        let over = self.simple_above(index);
+        over.is_none_or(|over| is_newer(cell, over))
+    }
+
+    /// Whether a counter is left. `contexts` are those of the row below.
+    ///
+    /// # Errors
+    /// Corruption if a value is no context.
+    fn leaves_counter(
+        &self,
+        index: u32,
+        cell: CellInRow<'_>,
+        contexts: &mut Contexts,
+    ) -> Result<bool> {
+        if self.is_gone(index) || self.deletion.deletes(cell.0.timestamp) {
+            return Ok(false);
+        }
+        let Some((over, over_row)) = self.simple_above(index) else {
+            return Ok(true);
+        };
+        // If its value was made, then among the contexts of the row above.
+        let over = Cell {
+            version: 0,
+            ..*over
+        };
+        let over = contexts.read((&over, over_row))?;
+        Ok(!contexts.gives_right(cell, (&over, over_row))?)
+    }
+
+    /// What is left of the deletion of a complex column, and what lies over its cells.
+    fn over_complex(
+        &self,
+        index: u32,
+        deletion: DeletionTime,
+    ) -> (DeletionTime, ComplexShadow<'c>) {
+        let mut shadow = ComplexShadow {
+            deletion: self.deletion,
+            above: None,
+        };
+        if self.is_gone(index) {
+            shadow.deletion = EVERYTHING;
+            return (DeletionTime::LIVE, shadow);
+        }
+        if !self.is_by_cell {
+            let left = match self.deletion.supersedes(&deletion) {
+                true => DeletionTime::LIVE,
+                false => deletion,
+            };
+            return (left, shadow);
+        }
+        if let Some((above, column)) = self.complex_above(index) {
+            shadow.deletion = shadow.deletion.max(column.deletion);
+            shadow.above = Some((above, above.row.cells_of(column)));
+        }
+        if deletion.supersedes(&shadow.deletion) {
+            shadow.deletion = deletion;
+            (deletion, shadow)
+        } else {
+            (DeletionTime::LIVE, shadow)
+        }
+    }
+}
+
+impl ComplexShadow<'_> {
+    /// Whether a cell of the column is left.
+    fn leaves(&self, column: &ColumnLayout, (cell, row): CellInRow<'_>) -> bool {
+        if self.deletion.deletes(cell.timestamp) {
+            return false;
+        }
+        let Some((above, cells)) = self.above else {
+            return true;
+        };
+        let path = cell.path.of(row);
+        let at = cells.binary_search_by(|over| {
+            let (over, over_row) = above.in_row(over);
+            column.cql_type.compare_paths(over.path.of(over_row), path)
+        });
+        match at.ok().and_then(|at| cells.get(at)) {
+            Some(over) => is_newer((cell, row), above.in_row(over)),
+            None => true,
+        }
+    }
+}
+
+/// Of two that are the same the one below stays, whatever the bytes of their paths.
+fn is_newer(cell: CellInRow<'_>, over: CellInRow<'_>) -> bool {
+    first_wins(cell, over)
+}
+
+impl MergedRow {
+    /// Leaves out what is shadowed outside the merge. Returns how many items that were.
+    ///
+    /// # Errors
+    /// Corruption if the value of a counter is no context.
+    pub(crate) fn shadow(
+        &mut self,
+        over: RowShadow<'_>,
+        columns: &[ColumnLayout],
+        versions: &[Version<'_>],
+    ) -> Result<u64> {
+        let (liveness, deletion, shadow) = over.over(self.liveness, self.deletion);
+        let shadowed = std::cell::Cell::new(0);
+        let count = |is_shadowed: bool| shadowed.set(shadowed.get() + u64::from(is_shadowed));
+        count(liveness != self.liveness);
+        count(deletion != self.deletion);
+        self.liveness = liveness;
+        self.deletion = deletion;
+        let Some(shadow) = shadow else {
+            return Ok(shadowed.get());
+        };
+        let mut contexts = std::mem::take(&mut self.contexts);
+        let mut result = Ok(());
+        self.filter(
+            |index, deletion| {
+                let (left, over) = shadow.over_complex(index, *deletion);
+                count(left != *deletion);
+                *deletion = left;
+                over
+            },
+            |index, over_complex, cell| {
+                let column = columns.get(index as usize);
+                let row = row_bytes(versions, cell.version);
+                let is_left = match (over_complex, column) {
+                    (Some(over), Some(column)) => over.leaves(column, (cell, row)),
+                    (_, Some(column)) if column.is_counter => {
+                        let is_left = shadow.leaves_counter(index, (cell, row), &mut contexts);
+                        is_left.unwrap_or_else(|error| {
+                            result = Err(error);
+                            true
+                        })
+                    }
+                    _ => shadow.leaves(index, (cell, row)),
+                };
+                count(!is_left);
+                is_left
+            },
+        );
+        self.contexts = contexts;
+        result.map(|()| shadowed.get())
+    }
+}

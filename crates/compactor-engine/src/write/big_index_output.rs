@@ -1,0 +1,169 @@
+//! `Index.db` on its way out, and what is derived from its entries: Bloom filter and summary.
+//!
+//! Source: `BigTableWriter.IndexWriter.append`.
+
+use compactor_io::{SequentialWriter, WrittenFile};
+use compactor_sstable::big::index::write_entry;
+use compactor_sstable::big::index_info::PromotedIndexBuilder;
+use compactor_sstable::big::summary::{Summary, SummaryBuilder};
+use compactor_sstable::bloom_filter::{BloomFilter, FilterFilling};
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::KeyHash;
+
+use crate::error::Result;
+use crate::write::sstable_index::{IndexedPartition, SstableIndex};
+
+/// Bytes collected before they go to the file's writer.
+const BATCH_LEN: usize = 64 << 10;
+
+/// The BIG index being written: promoted indexes in `Index.db`.
+#[derive(Debug)]
+pub struct BigIndexOutput {
+    promoted: PromotedIndexBuilder,
+    entries: EntryOutput,
+}
+
+/// Entries on their way out.
+#[derive(Debug)]
+struct EntryOutput {
+    file: SequentialWriter,
+    batch: Vec<u8>,
+    /// Position of the next entry in `Index.db`.
+    position: u64,
+    filter: Option<FilterFilling>,
+    summary: SummaryBuilder,
+    first_key: Vec<u8>,
+    last_key: Vec<u8>,
+    count: u64,
+}
+
+/// A complete partition index.
+#[derive(Debug)]
+pub struct FinishedIndex {
+    /// `Index.db`, synced.
+    pub file: WrittenFile,
+    /// Holds every key; `None` at a false positive chance of 1.
+    pub filter: Option<BloomFilter>,
+    /// Sample of the index.
+    pub summary: Summary,
+    /// First partition key.
+    pub first_key: Vec<u8>,
+    /// Last partition key.
+    pub last_key: Vec<u8>,
+}
+
+impl BigIndexOutput {
+    /// Writes entries to `file`, with the blocks that `promoted` makes, and keys to `filter`.
+    pub fn new(
+        file: SequentialWriter,
+        promoted: PromotedIndexBuilder,
+        filter: Option<BloomFilter>,
+        min_index_interval: u32,
+    ) -> BigIndexOutput {
+        BigIndexOutput {
+            promoted,
+            entries: EntryOutput {
+                file,
+                batch: Vec::with_capacity(BATCH_LEN + 4096),
+                position: 0,
+                filter: filter.map(FilterFilling::new),
+                summary: SummaryBuilder::new(min_index_interval.max(1)),
+                first_key: Vec::new(),
+                last_key: Vec::new(),
+                count: 0,
+            },
+        }
+    }
+
+    /// Partitions so far.
+    pub fn entries(&self) -> u64 {
+        self.entries.count
+    }
+
+    /// Syncs and closes the file.
+    ///
+    /// # Errors
+    /// A failed write or sync.
+    pub fn finish(self) -> Result<FinishedIndex> {
+        let mut entries = self.entries;
+        entries.file.write_all(&entries.batch)?;
+        let file = entries.file.finish()?;
+        Ok(FinishedIndex {
+            file,
+            filter: entries.filter.map(FilterFilling::finish),
+            summary: entries
+                .summary
+                .finish(&entries.first_key, &entries.last_key),
+            first_key: entries.first_key,
+            last_key: entries.last_key,
+        })
+    }
+
+    /// Adds the entry of a partition whose promoted index was built elsewhere.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn add_entry(
+        &mut self,
+        key: &[u8],
+        hash: &KeyHash,
+        position: u64,
+        promoted: &[u8],
+    ) -> Result<()> {
+        self.entries.add(key, hash, position, promoted)
+    }
+}
+
+impl EntryOutput {
+    fn add(&mut self, key: &[u8], hash: &KeyHash, position: u64, promoted: &[u8]) -> Result<()> {
+        if self.count == 0 {
+            self.first_key.extend_from_slice(key);
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        self.count += 1;
+        if let Some(filter) = &mut self.filter {
+            filter.add_key(hash);
+        }
+        self.summary.add(key, self.position);
+        let before = self.batch.len();
+        write_entry(&mut self.batch, key, position, promoted);
+        self.position += (self.batch.len() - before) as u64;
+        if self.batch.len() >= BATCH_LEN {
+            self.file.write_all(&self.batch)?;
+            self.batch.clear();
+        }
+        Ok(())
+    }
+}
+
+impl SstableIndex for BigIndexOutput {
+    #[inline]
+    fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<u64> {
+        Ok(self
+            .promoted
+            .add_unfiltered(start, end, kind, body, open_marker))
+    }
+
+    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
+        let IndexedPartition {
+            key,
+            hash,
+            position,
+            header_len,
+            deletion,
+            ..
+        } = *partition;
+        let promoted = self.promoted.finish(header_len, &deletion)?;
+        self.entries.add(key, &hash, position, promoted)?;
+        Ok(!promoted.is_empty())
+    }
+}

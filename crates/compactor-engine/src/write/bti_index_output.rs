@@ -1,0 +1,290 @@
+//! `Partitions.db` and `Rows.db` on their way out, and the Bloom filter over the same keys.
+//!
+//! Source: `BtiTableWriter.IndexWriter.append`.
+
+use compactor_io::{SequentialWriter, WrittenFile};
+use compactor_sstable::bloom_filter::{BloomFilter, FilterFilling};
+use compactor_sstable::bti::byte_comparable::Token;
+use compactor_sstable::bti::paged_output::PagedOutput;
+use compactor_sstable::bti::partitions::{PartitionIndexWriter, PartitionPosition};
+use compactor_sstable::bti::rows::{RowIndexWriter, SeparatedBlock};
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::types::CqlType;
+
+use crate::error::Result;
+use crate::write::sstable_index::{IndexedPartition, SstableIndex};
+
+/// Bytes collected before they go to a file's writer.
+const BATCH_LEN: usize = 64 << 10;
+
+/// The BTI index: `Partitions.db`, `Rows.db` and the filter.
+#[derive(Debug)]
+pub struct BtiIndexOutput {
+    partitions_file: SequentialWriter,
+    rows_file: SequentialWriter,
+    partitions: PartitionIndexWriter,
+    rows: RowIndexWriter,
+    filter: Option<FilterFilling>,
+}
+
+/// A complete BTI index.
+#[derive(Debug)]
+pub struct FinishedBtiIndex {
+    /// `Partitions.db`, synced.
+    pub partitions: WrittenFile,
+    /// `Rows.db`, synced; it may be empty, and exists nevertheless.
+    pub rows: WrittenFile,
+    /// Holds every key; `None` at a false positive chance of 1.
+    pub filter: Option<BloomFilter>,
+    /// First partition key.
+    pub first_key: Vec<u8>,
+    /// Last partition key.
+    pub last_key: Vec<u8>,
+}
+
+impl BtiIndexOutput {
+    /// Writes tries to the two files and keys to `filter`. The clustering columns have
+    /// `clustering_types`; a block of rows ends with the one that reaches `column_index_size` bytes.
+    ///
+    /// # Errors
+    /// Unsupported types.
+    pub fn new(
+        partitions_file: SequentialWriter,
+        rows_file: SequentialWriter,
+        filter: Option<BloomFilter>,
+        clustering_types: &[CqlType],
+        column_index_size: u64,
+    ) -> Result<BtiIndexOutput> {
+        Ok(BtiIndexOutput {
+            partitions_file,
+            rows_file,
+            partitions: PartitionIndexWriter::new(),
+            rows: RowIndexWriter::new(clustering_types, column_index_size)?,
+            filter: filter.map(FilterFilling::new),
+        })
+    }
+
+    /// Partitions so far.
+    pub fn entries(&self) -> u64 {
+        self.partitions.count()
+    }
+
+    /// Syncs and closes the files.
+    ///
+    /// # Errors
+    /// A failed write or sync.
+    pub fn finish(mut self) -> Result<FinishedBtiIndex> {
+        self.partitions.finish()?;
+        drain(self.partitions.output(), &mut self.partitions_file, 1)?;
+        drain(self.rows.output(), &mut self.rows_file, 1)?;
+        let (first_key, last_key) = self.partitions.key_range();
+        Ok(FinishedBtiIndex {
+            partitions: self.partitions_file.finish()?,
+            rows: self.rows_file.finish()?,
+            filter: self.filter.map(FilterFilling::finish),
+            first_key: first_key.to_vec(),
+            last_key: last_key.to_vec(),
+        })
+    }
+}
+
+impl SstableIndex for BtiIndexOutput {
+    #[inline]
+    fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<u64> {
+        let next = self
+            .rows
+            .add_unfiltered(start, end, kind, body, open_marker)?;
+        drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)?;
+        Ok(next)
+    }
+
+    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
+        let IndexedPartition {
+            key,
+            hash,
+            position,
+            deletion,
+            ..
+        } = *partition;
+        let entry = self.rows.finish(key, position, &deletion)?;
+        self.add(key, &hash, position, entry)?;
+        Ok(entry.is_some())
+    }
+}
+
+impl BtiIndexOutput {
+    /// Adds a block of the current partition's rows that was cut elsewhere.
+    ///
+    /// # Errors
+    /// A failed write, or what the format cannot hold.
+    pub fn add_block(&mut self, block: SeparatedBlock<'_>) -> Result<()> {
+        self.rows.tries().add(block)?;
+        drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)
+    }
+
+    /// Ends a partition of so many such blocks.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn add_entry(
+        &mut self,
+        key: &[u8],
+        hash: &KeyHash,
+        position: u64,
+        deletion: &DeletionTime,
+        blocks: u32,
+    ) -> Result<()> {
+        let entry = (self.rows.tries()).finish(key, position, deletion, blocks);
+        self.add(key, hash, position, entry)
+    }
+
+    /// Adds the entry of a partition whose entry in `Rows.db` is at `entry`.
+    fn add(&mut self, key: &[u8], hash: &KeyHash, position: u64, entry: Option<u64>) -> Result<()> {
+        if let Some(filter) = &mut self.filter {
+            filter.add_key(hash);
+        }
+        let place = match entry {
+            Some(entry) => PartitionPosition::Rows(entry),
+            None => PartitionPosition::Data(position),
+        };
+        let partitions = &mut self.partitions;
+        Token::with(hash, key, |token| {
+            partitions.add(token, key, hash.h2, place)
+        })?;
+        drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)?;
+        drain(
+            self.partitions.output(),
+            &mut self.partitions_file,
+            BATCH_LEN,
+        )
+    }
+}
+
+/// Writes what has been collected if it is `at_least` so much.
+#[inline]
+fn drain(output: &mut PagedOutput, file: &mut SequentialWriter, at_least: usize) -> Result<()> {
+    if output.bytes().len() >= at_least {
+        file.write_all(output.bytes())?;
+        output.clear();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_io::{Io, IoOptions, WriteMode, WriterOptions};
+    use compactor_sstable::bti::partitions::PartitionIndex;
+    use compactor_sstable::bti::rows::RowIndex;
+    use compactor_sstable::byte_sink::ByteSink;
+    use compactor_sstable::partitioner::Partitioner;
+
+    use super::*;
+
+    /// Rows of 100 bytes: `count(n)` of them in partition n.
+    fn write(index: &mut impl SstableIndex, keys: &[Vec<u8>], count: impl Fn(usize) -> u64) {
+        let mut position = 0;
+        for (n, key) in keys.iter().enumerate() {
+            let header_len = 10;
+            let mut end = header_len;
+            for row in 0..count(n) {
+                let mut body = vec![0];
+                body.put_u32(row as u32);
+                let live = DeletionTime::LIVE;
+                index
+                    .add_unfiltered(end, end + 100, Kind::Clustering, &body, &live)
+                    .unwrap();
+                end += 100;
+            }
+            let hash = Partitioner::Murmur3.hash_key(key);
+            let deletion = DeletionTime::LIVE;
+            let partition = IndexedPartition {
+                key,
+                hash,
+                position,
+                len: end + 1,
+                header_len,
+                deletion,
+            };
+            index.add_partition(&partition).unwrap();
+            position += end + 1;
+        }
+    }
+
+    #[test]
+    fn files_hold_what_was_added() {
+        let directory = tempfile::tempdir().unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let create = |name: &str| {
+            let path = directory.path().join(name);
+            io.create(&path, WriteMode::Buffered, WriterOptions::default())
+                .unwrap()
+        };
+        let mut keys: Vec<Vec<u8>> = (0..20_000u32).map(|n| n.to_be_bytes().to_vec()).collect();
+        keys.sort_by_key(|key| Partitioner::Murmur3.token(key));
+        // More than is collected in memory, in one partition and in all.
+        let count = |n: usize| match n % 1000 {
+            0 => 4 * n as u64,
+            _ => n as u64 % 3,
+        };
+        let types = [CqlType::Int32];
+        let filter = BloomFilter::for_keys(keys.len() as u64, 0.01).unwrap();
+        let mut output =
+            BtiIndexOutput::new(create("p"), create("r"), filter, &types, 400).unwrap();
+        write(&mut output, &keys, count);
+        assert_eq!(output.entries(), keys.len() as u64);
+        let finished = output.finish().unwrap();
+        assert_eq!(finished.first_key, keys[0]);
+        assert_eq!(finished.last_key, keys[keys.len() - 1]);
+        let filter = finished.filter.unwrap();
+        let partitions = std::fs::read(&finished.partitions.path).unwrap();
+        let rows = std::fs::read(&finished.rows.path).unwrap();
+        assert_eq!(partitions.len() as u64, finished.partitions.len);
+        assert_eq!(rows.len() as u64, finished.rows.len);
+        assert!(
+            partitions.len() > BATCH_LEN && rows.len() > 4 * BATCH_LEN,
+            "{}",
+            rows.len()
+        );
+        let parsed = PartitionIndex::parse(&partitions).unwrap();
+        let mut entries = parsed.iter();
+        let mut position = 0;
+        for (n, key) in keys.iter().enumerate() {
+            let hash = Partitioner::Murmur3.hash_key(key);
+            assert!(filter.may_contain_key(&hash));
+            let entry = entries.next_entry().unwrap().unwrap();
+            let found = parsed
+                .candidate(Token::Murmur3(hash.token), key, hash.h2)
+                .unwrap();
+            assert_eq!(found, Some(entry.position));
+            match entry.position {
+                PartitionPosition::Data(at) => assert_eq!((at, count(n) < 5), (position, true)),
+                PartitionPosition::Rows(at) => {
+                    let row_index = RowIndex::parse(&rows, at).unwrap();
+                    assert_eq!(row_index.key, key);
+                    assert_eq!(row_index.data_position, position);
+                    let mut blocks = row_index.blocks();
+                    for block in 0..count(n).div_ceil(4) {
+                        let offset = blocks.next_block().unwrap().unwrap().offset;
+                        assert_eq!(offset, 10 + 400 * block);
+                    }
+                    let end = blocks.next_block().unwrap().unwrap().offset;
+                    assert_eq!(
+                        (end, blocks.next_block().unwrap()),
+                        (10 + 100 * count(n), None)
+                    );
+                }
+            }
+            position += 11 + 100 * count(n);
+        }
+        assert_eq!(entries.next_entry().unwrap(), None);
+    }
+}

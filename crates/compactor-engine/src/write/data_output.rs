@@ -1,0 +1,599 @@
+//! `Data.db` on its way out: whole chunks are compressed by any thread and written in order.
+//!
+//! Blocks come as they were filled, of any length. What makes whole chunks becomes a task; the bytes of a
+//! chunk that straddles two blocks are copied, and nothing else. Who has compressed a block writes it and
+//! those that waited for it, unless another is writing: then that one goes on with it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use compactor_io::{SequentialWriter, WrittenFile};
+use compactor_sstable::compression::chunk::ChunkCompressor;
+use compactor_sstable::compression::crc_file::{CrcFile, DEFAULT_CRC_CHUNK_LEN};
+use compactor_sstable::compression::crc32;
+use compactor_sstable::compression::crc32_run::Crc32Run;
+use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
+
+use crate::error::{Error, Result};
+use crate::read::workers::WorkerQueue;
+use crate::write::output_blocks::OutputBlocks;
+use crate::write::partition_writer::BlockOutput;
+
+/// Uncompressed bytes that are compressed as one task, at least.
+const BLOCK_LEN: usize = 256 << 10;
+
+/// `Data.db` being written.
+#[derive(Debug)]
+pub struct DataOutput {
+    shared: Arc<Shared>,
+    queue: WorkerQueue,
+    chunk: ChunkLengths,
+    /// The bytes behind the last chunk that something came behind; a chunk at most. Something is always
+    /// left, so that a chunk goes out when something comes behind it, as in Cassandra
+    /// (see [`exceeds`](DataOutput::exceeds)).
+    carry: Vec<u8>,
+    next: u64,
+    /// Uncompressed bytes of the tasks.
+    put: u64,
+}
+
+/// Lengths of a whole chunk in bytes.
+#[derive(Clone, Copy, Debug)]
+struct ChunkLengths {
+    raw: usize,
+    /// What it may come to at most, with its checksum.
+    max_stored: u64,
+}
+
+/// What is known once `Data.db` is complete.
+#[derive(Debug)]
+pub struct FinishedData {
+    /// The file, synced.
+    pub file: WrittenFile,
+    /// CRC32 of the whole file.
+    pub digest: u32,
+    /// Chunks, when compressed.
+    pub compression_info: Option<CompressionInfo>,
+    /// Chunk checksums, when not compressed.
+    pub crc_file: Option<CrcFile>,
+}
+
+struct Shared {
+    params: Option<CompressionParams>,
+    cancelled: Arc<AtomicBool>,
+    compressors: Mutex<Vec<(ChunkCompressor, Vec<u8>)>>,
+    ordered: Mutex<Ordered>,
+    blocks: Arc<OutputBlocks>,
+    /// Tasks of this file alone.
+    own: OutputBlocks,
+    /// A block is missing, and no other is written any more. The error is in `ordered` until somebody takes
+    /// it.
+    has_failed: AtomicBool,
+    /// Bytes on disk. Grows before `encoded` does.
+    written: AtomicU64,
+    /// Uncompressed bytes of the blocks that are on disk.
+    encoded: AtomicU64,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("params", &self.params)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bytes to be compressed: whole chunks, but for the last of the file.
+struct Raw {
+    /// A chunk that straddled two blocks.
+    head: Vec<u8>,
+    block: Vec<u8>,
+    of_block: Range<usize>,
+}
+
+impl Raw {
+    fn len(&self) -> usize {
+        self.head.len() + self.of_block.len()
+    }
+
+    fn parts(&self) -> [&[u8]; 2] {
+        let of_block = self.block.get(self.of_block.clone());
+        [&self.head, of_block.unwrap_or_default()]
+    }
+}
+
+/// Bytes ready to be written.
+struct Stored {
+    /// Uncompressed length.
+    raw_len: usize,
+    bytes: StoredBytes,
+    /// Uncompressed and stored length of each chunk.
+    chunks: Vec<(u32, u32)>,
+    /// Checksums for `CRC.db`, if not compressed.
+    crcs: Vec<u32>,
+    /// CRC32 over the stored bytes.
+    digest: Crc32Run,
+}
+
+enum StoredBytes {
+    Plain(Raw),
+    /// Compressor, and memory that begins with so many bytes of chunks and checksums.
+    Compressed(ChunkCompressor, Vec<u8>, usize),
+}
+
+struct Ordered {
+    next: u64,
+    waiting: BTreeMap<u64, Result<Stored>>,
+    /// `None` while somebody writes.
+    tail: Option<Box<Tail>>,
+    error: Option<Error>,
+}
+
+/// The end of the file.
+struct Tail {
+    writer: SequentialWriter,
+    info: Option<CompressionInfo>,
+    crcs: Vec<u32>,
+    digest: Crc32Run,
+}
+
+impl DataOutput {
+    /// Writes to `writer`, compressed as `params` say.
+    ///
+    /// # Errors
+    /// Unsupported, if the codec is.
+    pub fn new(
+        writer: SequentialWriter,
+        params: Option<CompressionParams>,
+        blocks: Arc<OutputBlocks>,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<DataOutput> {
+        let mut chunk = ChunkLengths {
+            raw: DEFAULT_CRC_CHUNK_LEN as usize,
+            max_stored: u64::from(DEFAULT_CRC_CHUNK_LEN),
+        };
+        let mut compressors = Vec::new();
+        if let Some(params) = &params {
+            let compressor = ChunkCompressor::new(params)?;
+            chunk.raw = params.chunk_len as usize;
+            chunk.max_stored = compressor.max_stored_len(chunk.raw) as u64;
+            compressors.push((compressor, Vec::new()));
+        }
+        let tail = Tail {
+            writer,
+            info: params.clone().map(CompressionInfo::new),
+            crcs: Vec::new(),
+            digest: Crc32Run::default(),
+        };
+        let shared = Arc::new(Shared {
+            params,
+            cancelled,
+            compressors: Mutex::new(compressors),
+            ordered: Mutex::new(Ordered {
+                next: 0,
+                waiting: BTreeMap::new(),
+                tail: Some(Box::new(tail)),
+                error: None,
+            }),
+            blocks,
+            own: OutputBlocks::new(1),
+            has_failed: AtomicBool::new(false),
+            written: AtomicU64::new(0),
+            encoded: AtomicU64::new(0),
+        });
+        Ok(DataOutput {
+            shared,
+            queue,
+            chunk,
+            carry: Vec::new(),
+            next: 0,
+            put: 0,
+        })
+    }
+
+    /// Uncompressed bytes so far.
+    pub fn position(&self) -> u64 {
+        self.put + self.carry.len() as u64
+    }
+
+    /// Appends a block, whose memory is given back once it has been compressed.
+    pub fn append_block(&mut self, block: Vec<u8>) {
+        let chunk = self.chunk.raw;
+        let whole = (self.carry.len() + block.len()).saturating_sub(1) / chunk * chunk;
+        if whole == 0 {
+            self.carry.extend_from_slice(&block);
+            return self.shared.blocks.put(block);
+        }
+        let missing = match self.carry.len() {
+            0 => 0,
+            len => chunk - len,
+        };
+        self.carry.extend_from_slice(&block[..missing]);
+        let end = missing + whole - self.carry.len();
+        let mut carry = Vec::with_capacity(chunk);
+        carry.extend_from_slice(&block[end..]);
+        let head = std::mem::replace(&mut self.carry, carry);
+        self.put(Raw {
+            head,
+            block,
+            of_block: missing..end,
+        });
+    }
+
+    /// Appends bytes that are copied.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.append_block(bytes.to_vec());
+    }
+
+    fn put(&mut self, raw: Raw) {
+        self.put += raw.len() as u64;
+        self.shared.blocks.begin();
+        self.shared.own.begin();
+        let delivery = Delivery {
+            shared: Arc::clone(&self.shared),
+            number: self.next,
+            is_done: false,
+        };
+        self.next += 1;
+        self.queue.submit(Box::new(move || {
+            let stored = delivery.shared.encode(raw);
+            delivery.deliver(stored);
+        }));
+    }
+
+    /// Whether the file with `more` bytes behind what was appended comes to more than `limit` bytes on
+    /// disk. Counted are chunks that something came behind, or all bytes if there is no compression. The
+    /// answer depends on the data alone. `None` where it hangs on these bytes or on blocks that are still
+    /// being compressed: then the caller appends them and asks [`exceeds`](DataOutput::exceeds).
+    ///
+    /// Source: `CompressedSequentialWriter.getEstimatedOnDiskBytesWritten`,
+    /// `BufferedDataOutputStreamPlus.write`, `MaxSSTableSizeWriter.shouldSwitchWriterInCurrentLocation`.
+    pub fn may_exceed(&self, more: u64, limit: u64) -> Option<bool> {
+        if self.shared.params.is_none() {
+            return Some(self.position() + more > limit);
+        }
+        // In this order: a block written meanwhile is then counted twice, not left out.
+        let encoded = self.shared.encoded.load(Ordering::Acquire);
+        let written = self.shared.written.load(Ordering::Relaxed);
+        let chunk = self.chunk.raw as u64;
+        let open = self.position() + more - encoded;
+        let most = written.saturating_add((open / chunk + 1).saturating_mul(self.chunk.max_stored));
+        match (most <= limit, written > limit) {
+            (true, _) => Some(false),
+            (_, true) => Some(true),
+            (false, false) => None,
+        }
+    }
+
+    /// As [`may_exceed`](DataOutput::may_exceed), of what was appended. Waits for blocks that are being
+    /// compressed if the answer hangs on them.
+    ///
+    /// # Errors
+    /// The first failure of any block, or cancellation.
+    pub fn exceeds(&self, limit: u64) -> Result<bool> {
+        if let Some(answer) = self.may_exceed(0, limit) {
+            return Ok(answer);
+        }
+        self.shared.own.wait_for_less(1, &self.queue);
+        self.shared.check()?;
+        Ok(self.shared.written.load(Ordering::Relaxed) > limit)
+    }
+
+    /// The first failure of any block, or cancellation.
+    ///
+    /// # Errors
+    /// Either.
+    pub fn check(&self) -> Result<()> {
+        self.shared.check()
+    }
+
+    /// Waits for all blocks, syncs and closes the file.
+    ///
+    /// # Errors
+    /// The first failure of any block.
+    pub fn finish(mut self) -> Result<FinishedData> {
+        let head = std::mem::take(&mut self.carry);
+        if !head.is_empty() {
+            self.put(Raw {
+                head,
+                block: Vec::new(),
+                of_block: 0..0,
+            });
+        }
+        self.shared.own.wait_for_less(1, &self.queue);
+        let mut ordered = lock(&self.shared.ordered);
+        if self.shared.has_failed.load(Ordering::Acquire) {
+            return Err(ordered.error.take().unwrap_or_else(lost));
+        }
+        let mut tail = ordered.tail.take().ok_or_else(lost)?;
+        drop(ordered);
+        self.shared.end_with_empty_chunk(&mut tail)?;
+        let file = tail.writer.finish()?;
+        let crc_file = match self.shared.params {
+            Some(_) => None,
+            None => Some(CrcFile {
+                chunk_len: DEFAULT_CRC_CHUNK_LEN,
+                crcs: tail.crcs,
+            }),
+        };
+        Ok(FinishedData {
+            file,
+            digest: tail.digest.value(),
+            compression_info: tail.info,
+            crc_file,
+        })
+    }
+}
+
+fn lost() -> Error {
+    Error::Internal("a block of Data.db was dropped".to_owned())
+}
+
+fn panicked() -> Error {
+    Error::Internal("panic while a block of Data.db was written, of which stderr tells".to_owned())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere is reported by its own thread; the state here is only ever appended to.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl BlockOutput for DataOutput {
+    fn block_len(&self) -> usize {
+        BLOCK_LEN.next_multiple_of(self.chunk.raw)
+    }
+
+    fn take_buffer(&mut self) -> Result<Vec<u8>> {
+        self.shared.blocks.wait(&self.queue);
+        self.shared.check()?;
+        Ok(self.shared.blocks.take(self.block_len()))
+    }
+
+    fn put_block(&mut self, block: Vec<u8>) {
+        self.append_block(block);
+    }
+}
+
+/// Delivers one block exactly once, as a failure if its task never ran.
+struct Delivery {
+    shared: Arc<Shared>,
+    number: u64,
+    is_done: bool,
+}
+
+impl Delivery {
+    fn deliver(mut self, stored: Result<Stored>) {
+        self.is_done = true;
+        self.shared.deliver(self.number, stored);
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.shared.deliver(self.number, Err(lost()));
+        }
+    }
+}
+
+impl Shared {
+    /// The first failure of any block, or cancellation.
+    fn check(&self) -> Result<()> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        if !self.has_failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        Err(lock(&self.ordered).error.take().unwrap_or_else(lost))
+    }
+
+    fn encode(&self, raw: Raw) -> Result<Stored> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled);
+        }
+        let mut digest = Crc32Run::default();
+        let raw_len = raw.len();
+        let Some(params) = &self.params else {
+            let mut crcs = Vec::new();
+            for chunk in raw
+                .parts()
+                .iter()
+                .flat_map(|part| part.chunks(DEFAULT_CRC_CHUNK_LEN as usize))
+            {
+                let crc = crc32(chunk);
+                digest.append(crc, chunk.len() as u64);
+                crcs.push(crc);
+            }
+            return Ok(Stored {
+                raw_len,
+                bytes: StoredBytes::Plain(raw),
+                chunks: Vec::new(),
+                crcs,
+                digest,
+            });
+        };
+        let recycled = lock(&self.compressors).pop();
+        let (mut compressor, mut out) = match recycled {
+            Some(recycled) => recycled,
+            None => (ChunkCompressor::new(params)?, Vec::new()),
+        };
+        let chunk_len = params.chunk_len as usize;
+        let mut chunks = Vec::with_capacity(raw_len / chunk_len + 1);
+        let mut len = 0;
+        for chunk in raw.parts().iter().flat_map(|part| part.chunks(chunk_len)) {
+            // What an earlier block left there is overwritten, not cleared first.
+            let room = len + compressor.max_stored_len(chunk.len());
+            if out.len() < room {
+                out.resize(room, 0);
+            }
+            let lengths = compressor.compress_into(chunk, &mut out[len..])?;
+            chunks.push((chunk.len() as u32, lengths.stored_len));
+            digest.append_chunk(lengths.crc, u64::from(lengths.payload_len));
+            len += lengths.stored_len as usize;
+        }
+        self.blocks.put(raw.block);
+        Ok(Stored {
+            raw_len,
+            bytes: StoredBytes::Compressed(compressor, out, len),
+            chunks,
+            crcs: Vec::new(),
+            digest,
+        })
+    }
+
+    /// Appends an empty chunk where the content ends exactly where a chunk does. Cassandra's extended verifier
+    /// seeks to the end of the content, for which there has to be a chunk (`RandomAccessReader.seek`,
+    /// `CompressionMetadata.chunkFor`); outputs of a node's compactions always end in one.
+    fn end_with_empty_chunk(&self, tail: &mut Tail) -> Result<()> {
+        let (Some(params), Some(info)) = (&self.params, &mut tail.info) else {
+            return Ok(());
+        };
+        let ends_with_chunk = info.data_len.is_multiple_of(u64::from(params.chunk_len));
+        if info.data_len == 0 || !ends_with_chunk {
+            return Ok(());
+        }
+        let mut stored = Vec::new();
+        let lengths = ChunkCompressor::new(params)?.compress(&[], &mut stored)?;
+        tail.writer.write_all(&stored)?;
+        info.push_chunk(0, lengths.stored_len);
+        tail.digest
+            .append_chunk(lengths.crc, u64::from(lengths.payload_len));
+        self.written
+            .fetch_add(stored.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn deliver(&self, number: u64, stored: Result<Stored>) {
+        let mut ordered = lock(&self.ordered);
+        ordered.waiting.insert(number, stored);
+        // Otherwise whoever writes comes to it.
+        let Some(mut tail) = ordered.tail.take() else {
+            return;
+        };
+        loop {
+            let next = ordered.next;
+            let Some(stored) = ordered.waiting.remove(&next) else {
+                ordered.tail = Some(tail);
+                return;
+            };
+            ordered.next += 1;
+            drop(ordered);
+            let written = stored.and_then(|stored| {
+                // Others wait for every block, also for one that was in a panic.
+                let write = || self.write(&mut tail, stored);
+                catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| Err(panicked()))
+            });
+            ordered = lock(&self.ordered);
+            if let Err(error) = written {
+                ordered.error.get_or_insert(error);
+                self.has_failed.store(true, Ordering::Release);
+            }
+            if !ordered.waiting.contains_key(&ordered.next) {
+                // Before anybody hears that nothing is under way.
+                ordered.tail = Some(tail);
+                drop(ordered);
+                self.blocks.end();
+                return self.own.end();
+            }
+            drop(ordered);
+            self.blocks.end();
+            self.own.end();
+            ordered = lock(&self.ordered);
+        }
+    }
+
+    fn write(&self, tail: &mut Tail, stored: Stored) -> Result<()> {
+        let has_failed = self.has_failed.load(Ordering::Relaxed);
+        match stored.bytes {
+            _ if has_failed => {}
+            StoredBytes::Plain(raw) => {
+                for part in raw.parts() {
+                    tail.writer.write_all(part)?;
+                    self.written.fetch_add(part.len() as u64, Ordering::Relaxed);
+                }
+                self.blocks.put(raw.block);
+            }
+            StoredBytes::Compressed(compressor, out, len) => {
+                tail.writer.write_all(&out[..len])?;
+                self.written.fetch_add(len as u64, Ordering::Relaxed);
+                lock(&self.compressors).push((compressor, out));
+            }
+        }
+        self.encoded
+            .fetch_add(stored.raw_len as u64, Ordering::Release);
+        tail.digest.append_run(&stored.digest);
+        tail.crcs.extend_from_slice(&stored.crcs);
+        if let Some(info) = &mut tail.info {
+            for (raw_len, stored_len) in stored.chunks {
+                info.push_chunk(raw_len, stored_len);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_io::{Io, IoOptions, WriteMode, WriterOptions};
+    use compactor_sstable::compression::codec::Codec;
+
+    use super::*;
+
+    /// A merge that goes on to its end, only to be told then, fills a disk for nothing.
+    #[test]
+    fn who_takes_a_block_hears_of_one_that_failed() {
+        let temp = tempfile::tempdir().unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let path = temp.path().join("nb-1-big-Data.db");
+        let options = WriterOptions::default();
+        let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
+        let queue = WorkerQueue::new();
+        let blocks = Arc::new(OutputBlocks::new(1));
+        let mut output = DataOutput::new(writer, None, blocks, queue, Arc::default()).unwrap();
+        output.take_buffer().unwrap();
+        output.shared.blocks.begin();
+        output.shared.own.begin();
+        drop(Delivery {
+            shared: Arc::clone(&output.shared),
+            number: 0,
+            is_done: false,
+        });
+        assert!(output.take_buffer().is_err());
+        // Whatever becomes of the error, the file has a hole.
+        output.next += 1;
+        output.put_block(vec![0]);
+        assert!(output.finish().is_err());
+    }
+
+    #[test]
+    fn a_panic_in_a_write_is_an_error_to_the_merge() {
+        let temp = tempfile::tempdir().unwrap();
+        let io = Io::new(IoOptions::default()).unwrap();
+        let path = temp.path().join("nb-1-big-Data.db");
+        let options = WriterOptions::default();
+        let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
+        let params = CompressionParams::new(Codec::Lz4, 16 << 10);
+        let queue = WorkerQueue::new();
+        let blocks = Arc::new(OutputBlocks::new(1));
+        let output = DataOutput::new(writer, Some(params), blocks, queue, Arc::default()).unwrap();
+        output.shared.blocks.begin();
+        output.shared.own.begin();
+        let compressor = lock(&output.shared.compressors).pop().unwrap().0;
+        let stored = Stored {
+            raw_len: 1,
+            // More than there is.
+            bytes: StoredBytes::Compressed(compressor, Vec::new(), 1),
+            chunks: Vec::new(),
+            crcs: Vec::new(),
+            digest: Crc32Run::default(),
+        };
+        output.shared.deliver(0, Ok(stored));
+        let error = output.finish().unwrap_err().to_string();
+        assert!(error.contains("panic"), "{error}");
+    }
+}

@@ -1,0 +1,142 @@
+//! The index files of an output, whose format is chosen at run time.
+
+use compactor_io::SequentialWriter;
+use compactor_sstable::big::index_info::PromotedIndexBuilder;
+use compactor_sstable::big::summary::Summary;
+use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::statistics::SerializationHeader;
+use compactor_sstable::types::CqlType;
+use compactor_sstable::{Component, Format, Version};
+
+use crate::error::Result;
+use crate::write::big_index_output::BigIndexOutput;
+use crate::write::bti_index_output::BtiIndexOutput;
+use crate::write::sstable_index::{IndexedPartition, SstableIndex};
+
+/// The index of an output whose format is chosen at run time.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one per output")]
+pub enum FormatIndex {
+    /// BIG.
+    Big(BigIndexOutput),
+    /// BTI.
+    Bti(BtiIndexOutput),
+}
+
+/// What an index is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct IndexSettings<'a> {
+    /// Version of the SSTable, which tells the format.
+    pub version: Version,
+    /// Header of the SSTable.
+    pub header: &'a SerializationHeader,
+    /// Bytes after which a block of the row index ends.
+    pub column_index_size: u64,
+    /// Every how many keys the summary takes one.
+    pub min_index_interval: u32,
+}
+
+/// A complete index of either format.
+#[derive(Debug)]
+pub struct FinishedFormatIndex {
+    /// Its files, synced, and their lengths.
+    pub files: Vec<(Component, u64)>,
+    /// Holds every key; `None` at a false positive chance of 1.
+    pub filter: Option<BloomFilter>,
+    /// Sample of a BIG index, which is still to be written.
+    pub summary: Option<Summary>,
+    /// First partition key.
+    pub first_key: Vec<u8>,
+    /// Last partition key.
+    pub last_key: Vec<u8>,
+}
+
+impl FormatIndex {
+    /// Creates the index files of the version's format with `create`. Keys also go to `filter`.
+    ///
+    /// # Errors
+    /// Clustering types that the format cannot index, or those of `create`.
+    pub fn create(
+        settings: &IndexSettings<'_>,
+        filter: Option<BloomFilter>,
+        create: impl Fn(Component) -> Result<SequentialWriter>,
+    ) -> Result<FormatIndex> {
+        match settings.version.format() {
+            Format::Big => Ok(FormatIndex::Big(BigIndexOutput::new(
+                create(Component::Index)?,
+                PromotedIndexBuilder::new(settings.version, settings.column_index_size),
+                filter,
+                settings.min_index_interval,
+            ))),
+            Format::Bti => {
+                let types = settings.header.clustering_types.iter();
+                let types: Vec<CqlType> = types.map(|t| t.cql_type.clone()).collect();
+                Ok(FormatIndex::Bti(BtiIndexOutput::new(
+                    create(Component::Partitions)?,
+                    create(Component::Rows)?,
+                    filter,
+                    &types,
+                    settings.column_index_size,
+                )?))
+            }
+        }
+    }
+
+    /// Syncs and closes the files.
+    ///
+    /// # Errors
+    /// A failed write or sync.
+    pub fn finish(self) -> Result<FinishedFormatIndex> {
+        match self {
+            FormatIndex::Big(index) => {
+                let finished = index.finish()?;
+                Ok(FinishedFormatIndex {
+                    files: vec![(Component::Index, finished.file.len)],
+                    filter: finished.filter,
+                    summary: Some(finished.summary),
+                    first_key: finished.first_key,
+                    last_key: finished.last_key,
+                })
+            }
+            FormatIndex::Bti(index) => {
+                let finished = index.finish()?;
+                Ok(FinishedFormatIndex {
+                    files: vec![
+                        (Component::Partitions, finished.partitions.len),
+                        (Component::Rows, finished.rows.len),
+                    ],
+                    filter: finished.filter,
+                    summary: None,
+                    first_key: finished.first_key,
+                    last_key: finished.last_key,
+                })
+            }
+        }
+    }
+}
+
+impl SstableIndex for FormatIndex {
+    #[inline]
+    fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<u64> {
+        match self {
+            FormatIndex::Big(index) => index.add_unfiltered(start, end, kind, body, open_marker),
+            FormatIndex::Bti(index) => index.add_unfiltered(start, end, kind, body, open_marker),
+        }
+    }
+
+    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
+        match self {
+            FormatIndex::Big(index) => index.add_partition(partition),
+            FormatIndex::Bti(index) => index.add_partition(partition),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! One SSTable is written: `partition_writer` makes bytes, index entries and statistics of partitions,
+//! `data_output` compresses blocks, and `sstable_writer` adds the other components.
+
+pub(crate) mod big_index_output;
+pub(crate) mod bti_index_output;
+pub(crate) mod data_output;
+pub(crate) mod format_index;
+pub(crate) mod output_blocks;
+pub(crate) mod outputs;
+pub(crate) mod partition_writer;
+pub(crate) mod sstable_index;
+pub(crate) mod sstable_writer;
+
+pub use output_blocks::OutputBlocks;
+pub use partition_writer::{BlockOutput, PartitionWriter};
+pub use sstable_index::{IndexedPartition, SstableIndex, default_column_index_size};
+pub use sstable_writer::{SstableSettings, SstableWriter, WriteSettings, WrittenSstable};

@@ -1,0 +1,129 @@
+//! The outputs of one merge, one after the other.
+//!
+//! Source: `CompactionAwareWriter.maybeSwitchWriter`, `MaxSSTableSizeWriter`.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use compactor_io::Io;
+use compactor_sstable::partitioner::Partitioner;
+
+use crate::error::{Error, Result};
+use crate::publish::output_id::OutputIds;
+use crate::publish::staging::Staging;
+use crate::read::workers::WorkerQueue;
+use crate::write::sstable_writer::{
+    OutputParts, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
+};
+
+/// What all outputs have in common.
+#[derive(Clone, Debug)]
+pub struct OutputSettings {
+    /// Of the first, but for its keys.
+    pub sstable: SstableSettings,
+    /// Partitions that each is expected to have.
+    pub keys_per_sstable: u64,
+    /// Ids of those behind the first.
+    pub ids: OutputIds,
+    /// The table's partitioner.
+    pub partitioner: Partitioner,
+    /// How files are written.
+    pub write: WriteSettings,
+}
+
+impl OutputSettings {
+    /// Expects of each of `outputs` its share of the partitions and bytes that one would have.
+    pub fn share_among(&mut self, outputs: usize) {
+        let outputs = outputs.max(1) as u64;
+        self.keys_per_sstable = self.keys_per_sstable.div_ceil(outputs);
+        let expected_len = &mut self.write.expected_len;
+        *expected_len = expected_len.map(|len| len.div_ceil(outputs));
+    }
+}
+
+/// Outputs in one staging directory: those that are complete, and the one being written.
+#[derive(Debug)]
+pub struct Outputs {
+    io: Io,
+    staging: Arc<Staging>,
+    settings: OutputSettings,
+    queue: WorkerQueue,
+    cancelled: Arc<AtomicBool>,
+    complete: Vec<StagedSstable>,
+    current: SstableWriter,
+}
+
+impl Outputs {
+    /// Begins the first.
+    ///
+    /// # Errors
+    /// Something unsupported, or a failed file operation.
+    pub fn begin(
+        io: Io,
+        staging: Staging,
+        mut settings: OutputSettings,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<(Outputs, OutputParts)> {
+        let staging = Arc::new(staging);
+        settings.sstable.expected_keys = settings.keys_per_sstable;
+        let (current, parts) = SstableWriter::begin(
+            &io,
+            Arc::clone(&staging),
+            settings.sstable.clone(),
+            settings.partitioner,
+            &settings.write,
+            queue.clone(),
+            Arc::clone(&cancelled),
+        )?;
+        let outputs = Outputs {
+            io,
+            staging,
+            settings,
+            queue,
+            cancelled,
+            complete: Vec::new(),
+            current,
+        };
+        Ok((outputs, parts))
+    }
+
+    /// The one being written.
+    pub fn current(&self) -> &SstableWriter {
+        &self.current
+    }
+
+    /// Completes the current output and begins the next.
+    ///
+    /// # Errors
+    /// A failed write or sync, or no id is left.
+    pub fn next(mut self, partitions: OutputParts) -> Result<(Outputs, OutputParts)> {
+        let staged = self.current.stage(partitions)?;
+        let staged = staged.ok_or_else(|| Error::Internal("an output of nothing".to_owned()))?;
+        let sstable = &mut self.settings.sstable;
+        // More of them went into this one than the inputs let expect: so they may again.
+        sstable.expected_keys = sstable.expected_keys.max(staged.partitions());
+        sstable.descriptor.id = self.settings.ids.take()?;
+        let (current, parts) = SstableWriter::begin(
+            &self.io,
+            Arc::clone(&self.staging),
+            sstable.clone(),
+            self.settings.partitioner,
+            &self.settings.write,
+            self.queue.clone(),
+            Arc::clone(&self.cancelled),
+        )?;
+        self.complete.push(staged);
+        self.current = current;
+        Ok((self, parts))
+    }
+
+    /// Completes the last one. There is none without a partition.
+    ///
+    /// # Errors
+    /// A failed write or sync.
+    pub fn end(mut self, partitions: OutputParts) -> Result<Vec<StagedSstable>> {
+        self.complete.extend(self.current.stage(partitions)?);
+        Ok(self.complete)
+    }
+}

@@ -1,0 +1,390 @@
+//! Partitions as bytes: rows and markers appended to blocks, index blocks and statistics on the way.
+//!
+//! Positions are uncompressed, so nothing here waits for compression.
+//!
+//! Source: `SortedTablePartitionWriter`, `BigFormatPartitionWriter`, `MetadataCollector`.
+
+use std::sync::Arc;
+
+use compactor_sstable::byte_reader::ByteReader;
+use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::flags;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::statistics::collector::MetadataCollector;
+
+use crate::error::{Error, Result};
+use crate::write::sstable_index::{IndexedPartition, SstableIndex};
+
+mod rows;
+
+/// Takes uncompressed blocks in file order.
+pub trait BlockOutput {
+    /// Length of every block but the last: a multiple of the chunk length.
+    fn block_len(&self) -> usize;
+
+    /// An empty buffer for the next block; waits while too many are under way.
+    ///
+    /// # Errors
+    /// A failure of an earlier block, or cancellation.
+    fn take_buffer(&mut self) -> Result<Vec<u8>>;
+
+    /// Takes a block over.
+    fn put_block(&mut self, block: Vec<u8>);
+
+    /// Called before a block is put, with the statistics of all that is in it and before it.
+    fn before_block(&mut self, collector: &mut MetadataCollector) {
+        let _ = collector;
+    }
+}
+
+/// Writes partitions.
+#[derive(Debug)]
+pub struct PartitionWriter<B, I> {
+    layout: Arc<Layout>,
+    blocks: B,
+    index: I,
+    collector: MetadataCollector,
+
+    /// Bytes not handed over yet, and the position of the first of them.
+    out: Vec<u8>,
+    out_position: u64,
+
+    key: Vec<u8>,
+    hash: KeyHash,
+    deletion: DeletionTime,
+    start: u64,
+    header_len: u64,
+    previous: u64,
+    unfiltered_count: u64,
+    static_is_empty: bool,
+
+    open_marker: DeletionTime,
+    /// Some range tombstone of the partition has a timestamp before 1970.
+    has_early_range: bool,
+    /// The last clustering, in `IndexInfo` form.
+    last: Vec<u8>,
+    /// Where it lies in `out` while it has not been copied to `last`.
+    last_in_out: Option<Name>,
+    /// Unfiltereds that end before this of the partition need not be told to the index.
+    indexed_from: u64,
+    /// The index was told of the last one.
+    last_is_indexed: bool,
+    partition_first: Vec<u8>,
+    spans: Vec<ValueSpan>,
+
+    /// The collector knows the clustering of a row in a table without clustering columns.
+    has_noted_row: bool,
+    rows: u64,
+    partitions: u64,
+}
+
+impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
+    /// A writer of partitions in the form of `layout`.
+    ///
+    /// # Errors
+    /// Those of the first block's buffer.
+    pub fn new(
+        layout: Arc<Layout>,
+        mut blocks: B,
+        index: I,
+        collector: MetadataCollector,
+    ) -> Result<PartitionWriter<B, I>> {
+        let out = blocks.take_buffer()?;
+        Ok(PartitionWriter {
+            layout,
+            blocks,
+            index,
+            collector,
+            out,
+            out_position: 0,
+            key: Vec::new(),
+            hash: KeyHash::default(),
+            deletion: DeletionTime::LIVE,
+            start: 0,
+            header_len: 0,
+            previous: 0,
+            unfiltered_count: 0,
+            static_is_empty: true,
+            open_marker: DeletionTime::LIVE,
+            has_early_range: false,
+            last: Vec::new(),
+            last_in_out: None,
+            indexed_from: 0,
+            last_is_indexed: true,
+            partition_first: Vec::new(),
+            spans: Vec::new(),
+            has_noted_row: false,
+            rows: 0,
+            partitions: 0,
+        })
+    }
+
+    /// Rows written, a non-empty static row included.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Partitions written.
+    pub fn partitions(&self) -> u64 {
+        self.partitions
+    }
+
+    /// Uncompressed bytes written.
+    pub fn position(&self) -> u64 {
+        self.out_position + self.out.len() as u64
+    }
+
+    /// Starts a partition. Where the header has static columns, the static row is next:
+    /// [`PartitionWriter::add_row`] or [`PartitionWriter::add_empty_static_row`].
+    pub fn start_partition(&mut self, key: &[u8], hash: KeyHash, deletion: DeletionTime) {
+        self.start = self.position();
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.hash = hash;
+        self.deletion = deletion;
+        self.out
+            .extend_from_slice(&(key.len() as u16).to_be_bytes());
+        self.out.extend_from_slice(key);
+        deletion.write(&mut self.out, self.layout.version);
+        self.header_len = self.position() - self.start;
+        self.previous = 0;
+        self.unfiltered_count = 0;
+        self.static_is_empty = true;
+        self.open_marker = DeletionTime::LIVE;
+        self.has_early_range = false;
+        self.last_in_out = None;
+        self.indexed_from = 0;
+        self.last_is_indexed = true;
+    }
+
+    /// Writes the static row of a partition that has none.
+    pub fn add_empty_static_row(&mut self) {
+        self.layout.put_empty_static_row(&mut self.out);
+        self.header_len = self.position() - self.start;
+    }
+
+    /// Writes a range tombstone marker; `bound` is its serialized kind, count and values.
+    ///
+    /// # Errors
+    /// Those of a full block.
+    pub fn add_marker(
+        &mut self,
+        kind: Kind,
+        bound: &[u8],
+        close: &DeletionTime,
+        open: &DeletionTime,
+    ) -> Result<()> {
+        let begin = self.begin_unfiltered();
+        let previous_size = self.position() - self.start - self.previous;
+        let out = &mut self.out;
+        self.layout
+            .put_marker(out, kind, bound, close, open, previous_size);
+        self.collector.update_deletion_time(close);
+        self.collector.update_deletion_time(open);
+        self.open_marker = *open;
+        self.has_early_range |= !open.is_live() && open.marked_for_delete_at < 0;
+        // The kind is the first byte of the bound.
+        self.end_unfiltered(
+            begin,
+            Name {
+                kind,
+                start: begin + 2,
+                end: begin + 1 + bound.len(),
+            },
+        )
+    }
+
+    /// Ends the partition. Returns false, with nothing written, if there was nothing in it.
+    ///
+    /// # Errors
+    /// Those of a full block or of the index; refused for what the version's index cannot hold.
+    pub fn end_partition(&mut self) -> Result<bool> {
+        let has_content =
+            !self.deletion.is_live() || !self.static_is_empty || self.unfiltered_count > 0;
+        if !has_content {
+            // No block can have been handed over since the partition began.
+            let len = (self.start - self.out_position) as usize;
+            self.out.truncate(len);
+            return Ok(false);
+        }
+        let end = self.position() - self.start;
+        self.out.push(flags::END_OF_PARTITION);
+        if self.unfiltered_count > 0 {
+            self.save_last();
+            if !self.last_is_indexed
+                && let Some((&kind, body)) = self.last.split_first()
+                && let Some(kind) = Kind::from_ordinal(kind)
+            {
+                self.index
+                    .add_unfiltered(self.previous, end, kind, body, &self.open_marker)?;
+            }
+            self.note_clustering(true);
+            if self.unfiltered_count > 1 {
+                self.note_clustering(false);
+            }
+        }
+        let rows_are_indexed = self.index.add_partition(&IndexedPartition {
+            key: &self.key,
+            hash: self.hash,
+            position: self.start,
+            len: end + 1,
+            header_len: self.header_len,
+            deletion: self.deletion,
+        })?;
+        let version = self.layout.version;
+        if self.has_early_range && rows_are_indexed && version.has_uint_deletion_time() {
+            // It may be open at a border of blocks, where the sign of its timestamp says that it is
+            // not a deletion: Cassandra writes that and cannot read it.
+            return Err(Error::Refused(format!(
+                "wide partition {} has a range tombstone with a timestamp before 1970, which the \
+                 index of SSTables of version {version} cannot hold: write version nb",
+                crate::read::cursor::hex(&self.key)
+            )));
+        }
+        self.collector.update_partition_deletion(&self.deletion);
+        self.collector.add_key(&self.key);
+        self.collector.add_partition(end + 1);
+        self.partitions += 1;
+        self.flush_full_blocks()?;
+        Ok(true)
+    }
+
+    /// Hands the last block over and gives everything back.
+    pub fn finish(mut self) -> (B, I, MetadataCollector) {
+        if !self.out.is_empty() {
+            self.blocks.put_block(self.out);
+        } else {
+            // An empty buffer counts as under way until it is returned.
+            self.blocks.put_block(Vec::new());
+        }
+        (self.blocks, self.index, self.collector)
+    }
+
+    /// Remembers where an unfiltered begins; returns the index in `out`.
+    #[inline]
+    fn begin_unfiltered(&mut self) -> usize {
+        self.out.len()
+    }
+
+    /// Ends the unfiltered that begins there in `out`; `name` says where its clustering lies.
+    // Inlined, so that `name` comes in registers: by way of memory it would be waited for.
+    #[inline(always)]
+    fn end_unfiltered(&mut self, begin: usize, name: Name) -> Result<()> {
+        let start = self.out_position + begin as u64 - self.start;
+        let end = self.position() - self.start;
+        self.previous = start;
+        self.unfiltered_count += 1;
+        self.last_is_indexed = end >= self.indexed_from;
+        if self.last_is_indexed {
+            let body = &self.out[name.start..name.end];
+            self.indexed_from =
+                self.index
+                    .add_unfiltered(start, end, name.kind, body, &self.open_marker)?;
+        }
+        if self.unfiltered_count == 1 {
+            name.copy(&self.out, &mut self.partition_first);
+        }
+        self.last_in_out = Some(name);
+        self.flush_full_blocks()
+    }
+
+    fn save_last(&mut self) {
+        if let Some(name) = self.last_in_out.take() {
+            name.copy(&self.out, &mut self.last);
+        }
+    }
+
+    #[inline]
+    fn flush_full_blocks(&mut self) -> Result<()> {
+        if self.out.len() > self.blocks.block_len() {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.save_last();
+        let block_len = self.blocks.block_len();
+        let mut from = 0;
+        // A row longer than a block: copy whole blocks out of it.
+        while self.out.len() - from > 2 * block_len {
+            let mut block = self.blocks.take_buffer()?;
+            block.extend_from_slice(&self.out[from..from + block_len]);
+            self.blocks.put_block(block);
+            from += block_len;
+        }
+        self.hand_over(from, from + block_len)
+    }
+
+    /// Puts a block of these bytes, all before which were put, and goes on behind them.
+    fn hand_over(&mut self, start: usize, end: usize) -> Result<()> {
+        let mut next = self.blocks.take_buffer()?;
+        next.extend_from_slice(&self.out[end..]);
+        self.blocks.before_block(&mut self.collector);
+        // The bytes came in one of the blocks' own buffers, which goes back with them.
+        let mut block = std::mem::replace(&mut self.out, next);
+        self.out_position += end as u64;
+        if start > 0 {
+            block.copy_within(start..end, 0);
+        }
+        block.truncate(end - start);
+        self.blocks.put_block(block);
+        Ok(())
+    }
+
+    /// The first and the last clustering of a partition tell the slice that it covers.
+    fn note_clustering(&mut self, is_first: bool) {
+        let clustering = &self.layout.clustering;
+        let bytes = if is_first {
+            &self.partition_first
+        } else {
+            &self.last
+        };
+        // Without clustering columns all rows have the same.
+        if clustering.is_empty() && bytes[..] == [Kind::Clustering as u8] {
+            if self.has_noted_row {
+                return;
+            }
+            self.has_noted_row = true;
+        }
+        let mut reader = ByteReader::new(bytes);
+        // These bytes were written from parsed ones.
+        if let Ok(kind) = clustering.read_prefix(&mut reader, &mut self.spans) {
+            let prefix = Prefix {
+                kind,
+                base: bytes,
+                spans: &self.spans,
+            };
+            self.collector.update_clustering(clustering, prefix);
+        }
+    }
+}
+
+/// Where the clustering of an unfiltered lies in the bytes not handed over.
+#[derive(Clone, Copy, Debug)]
+struct Name {
+    kind: Kind,
+    /// Behind the kind, which a row does not have in Data.db.
+    start: usize,
+    end: usize,
+}
+
+impl Name {
+    fn of_row(start: usize, len: usize) -> Name {
+        Name {
+            kind: Kind::Clustering,
+            start,
+            end: start + len,
+        }
+    }
+
+    /// Copies it in `IndexInfo` form: kind first.
+    fn copy(&self, out: &[u8], target: &mut Vec<u8>) {
+        target.clear();
+        target.push(self.kind as u8);
+        target.extend_from_slice(&out[self.start..self.end]);
+    }
+}

@@ -1,0 +1,387 @@
+//! All components of one output.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use compactor_io::{Io, SequentialWriter, WriteMode, WriterOptions};
+use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::{
+    CollectorSettings, Finish, MetadataCollector, SerializationHeader, Statistics,
+};
+use compactor_sstable::toc::Toc;
+use compactor_sstable::{Component, Error as FormatError, Version, digest};
+
+use crate::error::Result;
+use crate::input::header_union::layout_of;
+use crate::publish::staging::{Staging, publish_all};
+use crate::read::workers::WorkerQueue;
+use crate::write::data_output::DataOutput;
+use crate::write::format_index::{FormatIndex, IndexSettings};
+use crate::write::output_blocks::OutputBlocks;
+use crate::write::partition_writer::PartitionWriter;
+
+/// A writer of partitions that leads to files.
+pub type FilePartitionWriter = PartitionWriter<DataOutput, FormatIndex>;
+
+/// What an output is to be.
+#[derive(Clone, Debug)]
+pub struct SstableSettings {
+    /// Directory, version and id.
+    pub descriptor: Descriptor,
+    /// Columns, types and delta bases.
+    pub header: SerializationHeader,
+    /// `None` for no compression.
+    pub compression: Option<CompressionParams>,
+    /// False positive chance of the Bloom filter; 1.0 for none.
+    pub bloom_filter_fp_chance: f64,
+    /// Keys to make room for in the Bloom filter.
+    pub expected_keys: u64,
+    /// Every how many keys the summary takes one; BTI has none.
+    pub min_index_interval: u32,
+    /// Bytes after which a block of the row index ends.
+    pub column_index_size: u64,
+    /// What is inherited from the inputs.
+    pub collector: CollectorSettings,
+}
+
+/// How its files are written.
+#[derive(Clone, Debug)]
+pub struct WriteSettings {
+    /// I/O mode of all components.
+    pub mode: WriteMode,
+    /// Buffer of `Data.db`'s writer, bytes.
+    pub buffer_bytes: usize,
+    /// Buffers of `Data.db`'s writer in flight.
+    pub in_flight: usize,
+    /// Blocks being compressed or waiting to be written.
+    pub blocks: Arc<OutputBlocks>,
+    /// Length that `Data.db` will roughly have, for preallocation.
+    pub expected_len: Option<u64>,
+}
+
+/// What goes into an output, under construction.
+#[derive(Debug)]
+pub struct OutputParts {
+    /// Its bytes.
+    pub data: DataOutput,
+    /// Its partitions and rows.
+    pub index: FormatIndex,
+    /// Its statistics.
+    pub collector: MetadataCollector,
+    /// Rows, non-empty static rows included.
+    pub rows: u64,
+    /// Partitions.
+    pub partitions: u64,
+}
+
+/// An output under construction, in a staging directory.
+#[derive(Debug)]
+pub struct SstableWriter {
+    io: Io,
+    staging: Arc<Staging>,
+    settings: SstableSettings,
+    mode: WriteMode,
+    layout: Arc<Layout>,
+    partitioner: Partitioner,
+}
+
+/// A published output.
+#[derive(Debug)]
+pub struct WrittenSstable {
+    /// Directory, version and id.
+    pub descriptor: Descriptor,
+    /// Components and their lengths.
+    pub components: Vec<(Component, u64)>,
+    /// Uncompressed length of `Data.db`.
+    pub data_len: u64,
+    /// Rows, non-empty static rows included.
+    pub rows: u64,
+    /// Partitions.
+    pub partitions: u64,
+    /// Mode that was really used.
+    pub mode: WriteMode,
+    /// Its statistics.
+    pub statistics: Statistics,
+}
+
+/// A complete output that nobody sees yet.
+#[derive(Debug)]
+pub struct StagedSstable {
+    staging: Arc<Staging>,
+    written: WrittenSstable,
+}
+
+impl StagedSstable {
+    /// Partitions in it.
+    pub fn partitions(&self) -> u64 {
+        self.written.partitions
+    }
+
+    /// Its rows, as [`WrittenSstable::rows`].
+    pub fn rows(&self) -> u64 {
+        self.written.rows
+    }
+
+    /// `Data.db` in the staging directory, its other components beside it.
+    pub fn data_path(&self) -> PathBuf {
+        self.staging.path(&self.written.descriptor, Component::Data)
+    }
+}
+
+/// Publishes outputs of one directory together.
+///
+/// # Errors
+/// A failed sync or rename. Nothing of any output stays then.
+pub fn publish_together(staged: Vec<StagedSstable>) -> Result<Vec<WrittenSstable>> {
+    let (stagings, written): (Vec<Arc<Staging>>, Vec<WrittenSstable>) = staged
+        .into_iter()
+        .map(|staged| (staged.staging, staged.written))
+        .unzip();
+    let names: Vec<Vec<Component>> = written
+        .iter()
+        .map(|written| written.components.iter().map(|(c, _)| *c).collect())
+        .collect();
+    let outputs: Vec<_> = stagings
+        .into_iter()
+        .zip(&written)
+        .zip(&names)
+        .map(|((staging, written), names)| (staging, &written.descriptor, &names[..]))
+        .collect();
+    publish_all(&outputs)?;
+    Ok(written)
+}
+
+impl SstableWriter {
+    /// Creates the files in `staging`, of a table with this partitioner. Returns the writer of partitions
+    /// and what turns it into an SSTable.
+    ///
+    /// # Errors
+    /// Something unsupported, or a failed file operation.
+    pub fn create(
+        io: &Io,
+        staging: impl Into<Arc<Staging>>,
+        settings: SstableSettings,
+        partitioner: Partitioner,
+        write: &WriteSettings,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<(SstableWriter, FilePartitionWriter)> {
+        let (writer, parts) =
+            SstableWriter::begin(io, staging, settings, partitioner, write, queue, cancelled)?;
+        let layout = Arc::clone(&writer.layout);
+        let partitions = PartitionWriter::new(layout, parts.data, parts.index, parts.collector)?;
+        Ok((writer, partitions))
+    }
+
+    /// As [`SstableWriter::create`], for partitions that are written elsewhere.
+    pub(crate) fn begin(
+        io: &Io,
+        staging: impl Into<Arc<Staging>>,
+        settings: SstableSettings,
+        partitioner: Partitioner,
+        write: &WriteSettings,
+        queue: WorkerQueue,
+        cancelled: Arc<AtomicBool>,
+    ) -> Result<(SstableWriter, OutputParts)> {
+        let staging = staging.into();
+        let layout = Arc::new(layout_of(&settings.header, settings.descriptor.version)?);
+        let filter =
+            BloomFilter::for_keys(settings.expected_keys, settings.bloom_filter_fp_chance)?;
+        let create = |component, options| -> Result<SequentialWriter> {
+            let path = staging.path(&settings.descriptor, component);
+            Ok(io.create(&path, write.mode, options)?)
+        };
+        let data = create(
+            Component::Data,
+            WriterOptions {
+                buffer_bytes: write.buffer_bytes,
+                in_flight: write.in_flight,
+                expected_len: write.expected_len,
+                ..WriterOptions::default()
+            },
+        )?;
+        let data = DataOutput::new(
+            data,
+            settings.compression.clone(),
+            Arc::clone(&write.blocks),
+            queue,
+            cancelled,
+        )?;
+        let index = FormatIndex::create(
+            &IndexSettings {
+                version: settings.descriptor.version,
+                header: &settings.header,
+                column_index_size: settings.column_index_size,
+                min_index_interval: settings.min_index_interval,
+            },
+            filter,
+            |component| create(component, small_file()),
+        )?;
+        let collector = MetadataCollector::new(settings.collector.clone());
+        let parts = OutputParts {
+            data,
+            index,
+            collector,
+            rows: 0,
+            partitions: 0,
+        };
+        let writer = SstableWriter {
+            io: io.clone(),
+            staging,
+            settings,
+            mode: write.mode,
+            layout,
+            partitioner,
+        };
+        Ok((writer, parts))
+    }
+
+    /// Layout of what is written.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// Writes the remaining components and publishes all, or nothing if there is no partition.
+    /// `before_publish` is given the path of the complete `Data.db` in the staging directory.
+    ///
+    /// # Errors
+    /// A failed write, sync or rename, or the error of `before_publish`. Nothing of the output stays
+    /// then.
+    pub fn finish(
+        self,
+        partitions: FilePartitionWriter,
+        before_publish: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<Option<WrittenSstable>> {
+        let (rows, partition_count) = (partitions.rows(), partitions.partitions());
+        let (data, index, collector) = partitions.finish();
+        let parts = OutputParts {
+            data,
+            index,
+            collector,
+            rows,
+            partitions: partition_count,
+        };
+        let Some(staged) = self.stage(parts)? else {
+            return Ok(None);
+        };
+        before_publish(&staged.data_path())?;
+        Ok(publish_together(vec![staged])?.pop())
+    }
+
+    /// Writes the remaining components, unless there is no partition. All of it is in the staging
+    /// directory then, and goes if it is not published.
+    ///
+    /// # Errors
+    /// A failed write or sync. Nothing of the output stays then.
+    pub fn stage(self, parts: OutputParts) -> Result<Option<StagedSstable>> {
+        let OutputParts {
+            data,
+            index,
+            collector,
+            rows,
+            partitions: partition_count,
+        } = parts;
+        let data_len = data.position();
+        if partition_count == 0 {
+            // Cassandra refuses an SSTable without chunks: there is to be none.
+            return Ok(None);
+        }
+        refuse_later_deletions(self.settings.descriptor.version, &collector)?;
+        let data = data.finish()?;
+        let index = index.finish()?;
+        let version = self.settings.descriptor.version;
+        let mode = data.file.mode;
+        let mut components = vec![(Component::Data, data.file.len)];
+        components.extend(&index.files);
+        if let Some(filter) = &index.filter {
+            let head = filter.head();
+            components.push(self.write(Component::Filter, &[&head, filter.bits()])?);
+        }
+        let mut bytes = Vec::new();
+        if let Some(summary) = &index.summary {
+            summary.write(&mut bytes);
+            components.push(self.write(Component::Summary, &[&bytes])?);
+        }
+        if let Some(info) = &data.compression_info {
+            bytes.clear();
+            info.write(&mut bytes, version)?;
+            components.push(self.write(Component::CompressionInfo, &[&bytes])?);
+        }
+        if let Some(crcs) = &data.crc_file {
+            bytes.clear();
+            crcs.write(&mut bytes);
+            components.push(self.write(Component::Crc, &[&bytes])?);
+        }
+        bytes.clear();
+        digest::write(&mut bytes, data.digest);
+        components.push(self.write(Component::Digest, &[&bytes])?);
+        let statistics = collector.finish(Finish {
+            partitioner: self.partitioner,
+            bloom_filter_fp_chance: self.settings.bloom_filter_fp_chance,
+            compression_ratio: data
+                .compression_info
+                .as_ref()
+                .map(|i| i.compression_ratio()),
+            first_key: index.first_key,
+            last_key: index.last_key,
+            header: self.settings.header.clone(),
+        });
+        bytes.clear();
+        statistics.write(&mut bytes, version)?;
+        components.push(self.write(Component::Statistics, &[&bytes])?);
+        let listed = components.iter().map(|(c, _)| *c).chain([Component::Toc]);
+        bytes.clear();
+        Toc::of(listed).write(&mut bytes);
+        components.push(self.write(Component::Toc, &[&bytes])?);
+        Ok(Some(StagedSstable {
+            staging: self.staging,
+            written: WrittenSstable {
+                descriptor: self.settings.descriptor,
+                components,
+                data_len,
+                rows,
+                partitions: partition_count,
+                mode,
+                statistics,
+            },
+        }))
+    }
+
+    fn write(&self, component: Component, parts: &[&[u8]]) -> Result<(Component, u64)> {
+        let path = self.staging.path(&self.settings.descriptor, component);
+        let mut file = self.io.create(&path, self.mode, small_file())?;
+        for part in parts {
+            file.write_all(part)?;
+        }
+        Ok((component, file.finish()?.len))
+    }
+}
+
+/// Before `oa` seconds end in 2038: what expires later would be read as something else.
+fn refuse_later_deletions(version: Version, collector: &MetadataCollector) -> Result<()> {
+    let (latest, greatest) = (
+        collector.latest_deletion_time(),
+        version.max_deletion_time(),
+    );
+    if latest <= greatest {
+        return Ok(());
+    }
+    Err(FormatError::unsupported(format!(
+        "version {version} for data that expires or was deleted at {latest} seconds since 1970: it \
+         holds times up to {greatest}, in January 2038; write oa or pa"
+    ))
+    .into())
+}
+
+fn small_file() -> WriterOptions {
+    WriterOptions {
+        buffer_bytes: 256 << 10,
+        in_flight: 2,
+        ..WriterOptions::default()
+    }
+}
