@@ -323,7 +323,7 @@ impl MergeJob {
         plan: RangePlan,
         pass: &Pass<'_>,
     ) -> Result<Arc<RangeMerge>> {
-        let queue = WorkerQueue::new();
+        let queue = WorkerQueue::new(self.options.threads);
         let cancelled = Arc::new(AtomicBool::new(false));
         let mut output = pass.whole.output.clone();
         output.share_among(plan.outputs());

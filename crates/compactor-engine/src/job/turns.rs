@@ -55,8 +55,8 @@ struct State {
 struct Waiting {
     pieces: VecDeque<(Piece, usize)>,
     bytes: usize,
-    /// Who waits for room.
-    waiter: Option<Thread>,
+    /// Who waits for room for so many bytes.
+    waiter: Option<(Thread, usize)>,
 }
 
 /// What a thread is to do.
@@ -75,6 +75,13 @@ pub(crate) enum Pushed {
     TakeOrder,
     /// Nobody wants it any more.
     Dropped,
+}
+
+impl Waiting {
+    /// Beside others, or alone, however long it is.
+    fn has_room(&self, len: usize, limits: &TurnLimits) -> bool {
+        self.bytes == 0 || self.bytes + len <= limits.waiting_bytes
+    }
 }
 
 impl Turns {
@@ -118,7 +125,7 @@ impl Turns {
         self.queue.wake();
     }
 
-    /// Adds a piece, once there is room: beside others, or alone, however long it is.
+    /// Adds a piece, once there is room.
     pub(crate) fn push(&self, range: usize, piece: Piece, len: usize) -> Pushed {
         let mut piece = Some(piece);
         self.queue.wait_for(|| {
@@ -129,10 +136,11 @@ impl Turns {
             let Some(waiting) = waiting.filter(|_| state.end.is_none()) else {
                 return Some(Pushed::Dropped);
             };
-            if waiting.bytes > 0 && waiting.bytes + len > self.limits.waiting_bytes {
-                waiting.waiter = Some(std::thread::current());
+            if !waiting.has_room(len, &self.limits) {
+                waiting.waiter = Some((std::thread::current(), len));
                 return None;
             }
+            waiting.waiter = None;
             waiting.bytes += len;
             waiting
                 .pieces
@@ -158,9 +166,13 @@ impl Turns {
             return None;
         };
         waiting.bytes -= len;
-        let waiter = waiting.waiter.take();
+        let room = match waiting.waiter {
+            Some((_, len)) => waiting.has_room(len, &self.limits),
+            None => false,
+        };
+        let waiter = waiting.waiter.take_if(|_| room);
         drop(state);
-        if let Some(thread) = waiter {
+        if let Some((thread, _)) = waiter {
             thread.unpark();
         }
         Some((turn, piece))

@@ -29,6 +29,8 @@ pub(crate) trait DecodeAhead: Send + Sync {
 #[derive(Clone)]
 pub struct WorkerQueue {
     state: Arc<Mutex<State>>,
+    /// Threads beyond the processors: as many are left asleep.
+    surplus: usize,
 }
 
 #[derive(Default)]
@@ -52,17 +54,14 @@ enum Work {
     Ahead(Arc<dyn DecodeAhead>),
 }
 
-impl Default for WorkerQueue {
-    fn default() -> Self {
-        WorkerQueue::new()
-    }
-}
-
 impl WorkerQueue {
-    /// A queue that those work off who wait for something; see [`Workers`] for threads that do nothing else.
-    pub fn new() -> WorkerQueue {
+    /// A queue that so many threads work off while they wait for something; see [`Workers`] for threads that
+    /// do nothing else.
+    pub fn new(threads: usize) -> WorkerQueue {
+        let processors = std::thread::available_parallelism().map_or(threads, usize::from);
         WorkerQueue {
             state: Arc::default(),
+            surplus: threads.saturating_sub(processors),
         }
     }
 
@@ -74,7 +73,7 @@ impl WorkerQueue {
     pub fn submit(&self, task: Task) {
         let mut state = self.lock();
         state.tasks.push_back(task);
-        wake_one(state);
+        self.wake_one(state);
     }
 
     /// Queues a reader. Returns its place, by which it can be [withdrawn](Self::withdraw).
@@ -83,7 +82,7 @@ impl WorkerQueue {
         let place = state.next_place;
         state.next_place += 1;
         state.ahead.insert(place, reader);
-        wake_one(state);
+        self.wake_one(state);
         place
     }
 
@@ -157,13 +156,26 @@ impl WorkerQueue {
     fn wake_for_more(&self) {
         let state = self.lock();
         if !state.tasks.is_empty() || !state.ahead.is_empty() {
-            wake_one(state);
+            self.wake_one(state);
         }
     }
 
     /// Lets one who sleeps look again.
     pub(crate) fn wake(&self) {
-        wake_one(self.lock());
+        self.wake_one(self.lock());
+    }
+
+    /// Who slept last has the most in its caches. Where all processors are busy nobody is woken: those awake come
+    /// to it sooner.
+    fn wake_one(&self, mut state: MutexGuard<'_, State>) {
+        let sleeper = match state.sleeping.len() > self.surplus {
+            true => state.sleeping.pop(),
+            false => None,
+        };
+        drop(state);
+        if let Some(thread) = sleeper {
+            thread.unpark();
+        }
     }
 
     /// Lets all who sleep look again.
@@ -172,15 +184,6 @@ impl WorkerQueue {
         for thread in sleeping {
             thread.unpark();
         }
-    }
-}
-
-/// Who slept last has the most in its caches.
-fn wake_one(mut state: MutexGuard<'_, State>) {
-    let sleeper = state.sleeping.pop();
-    drop(state);
-    if let Some(thread) = sleeper {
-        thread.unpark();
     }
 }
 
@@ -198,7 +201,7 @@ impl Workers {
     /// If the system refuses a thread.
     pub fn start(count: usize) -> Result<Workers> {
         let mut workers = Workers {
-            queue: WorkerQueue::new(),
+            queue: WorkerQueue::new(count),
             threads: Vec::new(),
         };
         for index in 0..count.max(1) {
@@ -245,7 +248,7 @@ mod tests {
 
     #[test]
     fn who_waits_does_what_is_queued() {
-        let queue = WorkerQueue::new();
+        let queue = WorkerQueue::new(1);
         let done = Arc::new(AtomicUsize::new(0));
         for number in 0..100 {
             let done = Arc::clone(&done);

@@ -16,7 +16,8 @@ pub struct OutputBlocks {
 #[derive(Debug, Default)]
 struct State {
     under_way: usize,
-    waiters: Vec<Thread>,
+    /// Who waits until fewer than so many are under way.
+    waiters: Vec<(usize, Thread)>,
     spare: Vec<Vec<u8>>,
 }
 
@@ -40,12 +41,18 @@ impl OutputBlocks {
 
     /// Does other work until fewer than `count` are under way.
     pub(crate) fn wait_for_less(&self, count: usize, queue: &WorkerQueue) {
+        let me = std::thread::current();
         queue.wait_for(|| {
             let mut state = self.lock();
+            let is_me = |(_, other): &(usize, Thread)| other.id() == me.id();
+            let place = state.waiters.iter().position(is_me);
             if state.under_way < count {
+                place.map(|place| state.waiters.swap_remove(place));
                 return Some(());
             }
-            state.waiters.push(std::thread::current());
+            if place.is_none() {
+                state.waiters.push((count, me.clone()));
+            }
             None
         });
     }
@@ -57,9 +64,12 @@ impl OutputBlocks {
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.under_way -= 1;
-        let waiters = std::mem::take(&mut state.waiters);
+        // Who would still have to wait is not woken: with many threads that would be most of what they do.
+        let under_way = state.under_way;
+        let is_done = |waiter: &mut (usize, Thread)| under_way < waiter.0;
+        let woken: Vec<_> = state.waiters.extract_if(.., is_done).collect();
         drop(state);
-        for thread in waiters {
+        for (_, thread) in woken {
             thread.unpark();
         }
     }
