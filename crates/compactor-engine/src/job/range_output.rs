@@ -5,6 +5,7 @@
 //! output one behind the other; it is the same to the byte then as if one merge had written it.
 
 use std::cell::RefCell;
+use std::fmt::Debug;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use compactor_sstable::statistics::{MetadataCollector, TimeRun};
 use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
-use crate::job::range_run::{RangeEnd, RangeMerge};
+use crate::job::range_end::RangeEnd;
 use crate::read::data_trace::DataTrace;
 use crate::write::format_index::IndexSettings;
 use crate::write::partition_writer::BlockOutput;
@@ -38,6 +39,18 @@ pub(crate) enum Piece {
     End(Result<Box<RangeEnd>>),
 }
 
+/// Takes what ranges come to.
+pub(crate) trait PieceSink: Debug + Send + Sync {
+    /// Memory for the next block of a range.
+    ///
+    /// # Errors
+    /// The merge has been stopped.
+    fn take_buffer(&self, len: usize) -> Result<Vec<u8>>;
+
+    /// Hands over the next piece of a range, which takes so many bytes.
+    fn push(self: Arc<Self>, range: usize, piece: Piece, len: usize);
+}
+
 /// The next bytes of a range.
 #[derive(Debug)]
 pub(crate) struct RangeBlock {
@@ -51,7 +64,7 @@ pub(crate) struct RangeBlock {
 /// Takes the bytes of a range.
 #[derive(Debug)]
 pub(crate) struct RangeBlocks {
-    pub(crate) merge: Arc<RangeMerge>,
+    pub(crate) merge: Arc<dyn PieceSink>,
     pub(crate) range: usize,
     pub(crate) block_len: usize,
     index: Rc<RefCell<IndexBatch>>,
@@ -60,7 +73,7 @@ pub(crate) struct RangeBlocks {
 
 impl RangeBlocks {
     pub(crate) fn new(
-        merge: Arc<RangeMerge>,
+        merge: Arc<dyn PieceSink>,
         range: usize,
         block_len: usize,
         index: &RangeIndex,
@@ -97,7 +110,7 @@ impl BlockOutput for RangeBlocks {
             times,
         };
         // If nobody wants it any more the merge is told so with the next buffer.
-        self.merge.push(self.range, Piece::Block(block), len);
+        Arc::clone(&self.merge).push(self.range, Piece::Block(block), len);
     }
 
     fn before_block(&mut self, collector: &mut MetadataCollector) {
@@ -374,12 +387,12 @@ impl TraceBatch {
 pub(crate) struct RangeTrace {
     input: usize,
     batch: TraceBatch,
-    merge: Arc<RangeMerge>,
+    merge: Arc<dyn PieceSink>,
     range: usize,
 }
 
 impl RangeTrace {
-    pub(crate) fn new(input: usize, merge: Arc<RangeMerge>, range: usize) -> RangeTrace {
+    pub(crate) fn new(input: usize, merge: Arc<dyn PieceSink>, range: usize) -> RangeTrace {
         RangeTrace {
             input,
             batch: TraceBatch::default(),
@@ -403,8 +416,7 @@ impl RangeTrace {
         };
         let batch = std::mem::replace(&mut self.batch, next);
         // If nobody wants it any more the merge is told so elsewhere.
-        self.merge
-            .push(self.range, Piece::Trace(self.input, batch), len);
+        Arc::clone(&self.merge).push(self.range, Piece::Trace(self.input, batch), len);
     }
 }
 
