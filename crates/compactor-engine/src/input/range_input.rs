@@ -96,8 +96,9 @@ impl RangeInput {
             below: part.below,
         };
         let layout = Arc::clone(&self.layout);
-        let mut cursor = Cursor::over_range(blocks, lead_len, bounds, layout, self.path.clone())
-            .with_partitioner(self.partitioner);
+        let path = self.path.clone();
+        let mut cursor =
+            Cursor::over_range(blocks, lead_len, bounds, layout, self.partitioner, path);
         if part.from.is_none() && part.below.is_none() {
             cursor.expect(self.expected.clone());
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{
     CollectorSettings, EncodingStats, SerializationHeader, StatsMetadata,
@@ -43,6 +44,7 @@ pub struct MergeJob {
     /// of a table.
     pub(crate) at_open: Option<Arc<InputsAtOpen>>,
     pub(crate) surroundings: Surroundings,
+    pub(crate) partitioner: Partitioner,
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
     pub(crate) shadow: Option<Arc<ShadowPlan>>,
@@ -99,7 +101,7 @@ impl MergeJob {
         let provided_by = may_provide(&io, &options, &inputs)?;
         // All are to be of one table.
         union_of(&inputs)?;
-        refuse_mixed_partitioners(&inputs, &Surroundings::Unknown)?;
+        one_partitioner(&inputs, &Surroundings::Unknown)?;
         let next = id_behind(&inputs, &options)?;
         // All stay open while the first ones are merged.
         let buffer_bytes = buffer_bytes(&options, &inputs);
@@ -187,7 +189,7 @@ impl MergeJob {
                     .collect::<Result<_>>()?,
             ),
         };
-        refuse_mixed_partitioners(&inputs, &surroundings)?;
+        let partitioner = one_partitioner(&inputs, &surroundings)?;
         let settings = decide_settings(&options, &inputs, inherited)?;
         let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
         surroundings.refuse_other_table(&header_sources(&inputs, &paths))?;
@@ -235,6 +237,7 @@ impl MergeJob {
             expired,
             at_open: None,
             surroundings,
+            partitioner,
             settings,
             drops,
             shadow,
@@ -628,8 +631,8 @@ fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {
     }
 }
 
-/// Partitions are in another order under another partitioner.
-fn refuse_mixed_partitioners(inputs: &[InputSstable], surroundings: &Surroundings) -> Result<()> {
+/// The partitioner of all: partitions are in another order under another one.
+fn one_partitioner(inputs: &[InputSstable], surroundings: &Surroundings) -> Result<Partitioner> {
     let overlapping = match surroundings {
         Surroundings::Overlapping(sstables) => &sstables[..],
         Surroundings::Nothing | Surroundings::Unknown => &[],
@@ -638,7 +641,7 @@ fn refuse_mixed_partitioners(inputs: &[InputSstable], surroundings: &Surrounding
     let others = inputs.iter().map(|i| i.partitioner);
     let mut others = others.chain(overlapping.iter().map(|s| s.partitioner()));
     match others.find(|other| *other != first) {
-        None => Ok(()),
+        None => Ok(first),
         Some(other) => Err(Error::InvalidInput(format!(
             "SSTables of one table have one partitioner: {} has {}, but another has {}",
             inputs[0].data_path().display(),

@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use compactor_sstable::partitioner::Partitioner;
-
 use crate::error::{Error, Result};
 use crate::input::header_union::column_map;
 use crate::input::key_estimate::keys_per_sstable;
@@ -265,10 +263,7 @@ impl MergeJob {
                 keys_per_sstable(&self.inputs, expected_keys, max)
             }),
             ids: self.ids.clone(),
-            partitioner: self
-                .inputs
-                .first()
-                .map_or(Partitioner::Murmur3, |input| input.partitioner),
+            partitioner: self.partitioner,
             write: WriteSettings {
                 mode: self.options.write_mode,
                 buffer_bytes: self.budget.write_buffer_bytes,

@@ -122,18 +122,28 @@ pub struct CursorRange {
 
 impl<S: BlockSource> Cursor<S> {
     /// A cursor before the first partition. `path` names `Data.db` in errors.
-    pub fn new(source: S, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
-        Cursor::of(Window::new(source), layout, path)
+    pub fn new(
+        source: S,
+        layout: Arc<Layout>,
+        partitioner: Partitioner,
+        path: PathBuf,
+    ) -> Cursor<S> {
+        Cursor::of(Window::new(source), layout, partitioner, path)
     }
 
-    fn of(window: Window<S>, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
+    fn of(
+        window: Window<S>,
+        layout: Arc<Layout>,
+        partitioner: Partitioner,
+        path: PathBuf,
+    ) -> Cursor<S> {
         Cursor {
             window,
             layout,
             path,
             place: Place::BetweenPartitions,
             key: Vec::new(),
-            partitioner: Partitioner::Murmur3,
+            partitioner,
             hash: KeyHash::default(),
             deletion: DeletionTime::LIVE,
             partition_position: 0,
@@ -169,9 +179,11 @@ impl<S: BlockSource> Cursor<S> {
         lead_len: usize,
         range: CursorRange,
         layout: Arc<Layout>,
+        partitioner: Partitioner,
         path: PathBuf,
     ) -> Cursor<S> {
-        let mut cursor = Cursor::of(Window::at(source, range.start, lead_len), layout, path);
+        let window = Window::at(source, range.start, lead_len);
+        let mut cursor = Cursor::of(window, layout, partitioner, path);
         cursor.range = Some(range);
         cursor
     }
@@ -179,13 +191,6 @@ impl<S: BlockSource> Cursor<S> {
     /// Tells `trace` of everything from now on.
     pub fn set_trace(&mut self, trace: Box<dyn DataTrace>) {
         self.trace = Some(trace);
-    }
-
-    /// A cursor over a table of another partitioner than Murmur3Partitioner.
-    #[must_use]
-    pub fn with_partitioner(mut self, partitioner: Partitioner) -> Cursor<S> {
-        self.partitioner = partitioner;
-        self
     }
 
     /// Hash over keys and positions of the partitions so far.
