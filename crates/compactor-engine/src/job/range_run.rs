@@ -22,7 +22,7 @@ use crate::job::options::MergeOptions;
 use crate::job::overlapping::Surroundings;
 use crate::job::range_end::{Collected, RangeEnd, RangeRead};
 use crate::job::range_output::{
-    NoBlocks, NoIndex, Piece, PieceSink, RangeBlocks, RangeIndex, RangeTrace,
+    NoBlocks, NoIndex, Piece, PieceSink, RangeBlocks, RangeIndex, later_trace,
 };
 use crate::job::range_plan::RangePlan;
 use crate::job::shadow_plan::ShadowPlan;
@@ -277,9 +277,9 @@ impl RangeMerge {
             before += bytes.start;
             if let Some(trace) = lock(&input.trace).as_mut().filter(|_| is_traced) {
                 let part = trace.of_part(bytes);
-                cursor.set_trace(part.unwrap_or_else(|| {
-                    Box::new(RangeTrace::new(number, Arc::clone(self) as _, range))
-                }));
+                cursor.set_trace(
+                    part.unwrap_or_else(|| later_trace(number, Arc::clone(self) as _, range)),
+                );
             }
             let mut merge_input = MergeInput::new(
                 cursor,

@@ -11,8 +11,9 @@ use compactor_sstable::statistics::MetadataCollector;
 
 use crate::error::{Error, Result};
 use crate::job::range_end::{RangeEnd, Whole};
-use crate::job::range_output::{IndexPart, RangeBlock, TraceBatch};
+use crate::job::range_output::{IndexPart, RangeBlock};
 use crate::read::data_trace::DataTrace;
+use crate::read::trace_batch::TraceBatch;
 use crate::write::format_index::FormatIndex;
 use crate::write::outputs::Outputs;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};

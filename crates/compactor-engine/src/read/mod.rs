@@ -10,6 +10,7 @@ pub(crate) mod decode;
 pub(crate) mod each_of_many;
 pub(crate) mod places_hash;
 pub(crate) mod rate_limiter;
+pub(crate) mod trace_batch;
 pub(crate) mod window;
 pub(crate) mod workers;
 
@@ -19,5 +20,6 @@ pub use decode::{DecodeOptions, DecodedBlocks, Encoding};
 pub use each_of_many::each_of_many;
 pub use places_hash::PlacesHash;
 pub use rate_limiter::RateLimiter;
+pub use trace_batch::{BatchedTrace, TraceBatch, TraceEvent};
 pub use window::{Block, BlockSource, HEADROOM, MemorySource};
 pub use workers::Workers;
