@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use compactor_sstable::byte_reader::ByteReader;
-use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
+use compactor_sstable::data::clustering::{Kind, ValueSpan};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
@@ -350,14 +349,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             }
             self.has_noted_row = true;
         }
-        let mut reader = ByteReader::new(bytes);
         // These bytes were written from parsed ones.
-        if let Ok(kind) = clustering.read_prefix(&mut reader, &mut self.spans) {
-            let prefix = Prefix {
-                kind,
-                base: bytes,
-                spans: &self.spans,
-            };
+        if let Ok(prefix) = clustering.parse_name(bytes, &mut self.spans) {
             self.collector.update_clustering(clustering, prefix);
         }
     }
