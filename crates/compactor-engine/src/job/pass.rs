@@ -8,7 +8,6 @@ use crate::error::{Error, Result};
 use crate::input::header_union::column_map;
 use crate::input::key_estimate::keys_per_sstable;
 use crate::input::range_input::{RangeInput, Reading};
-use crate::input::sstable::InputSstable;
 use crate::job::earlier_passes::EarlierPasses;
 use crate::job::merge_job::MergeJob;
 use crate::job::merged_input::MergedInput;
@@ -20,7 +19,6 @@ use crate::job::staged_merge::{MergeOutcome, SerialTimes, StagedMerge};
 use crate::job::turns::{TurnLimits, Turns};
 use crate::merge::merge_counts::MergeCounts;
 use crate::merge::observer::{InputRead, Observer};
-use crate::publish::output_claim::OutputClaim;
 use crate::publish::staging::Staging;
 use crate::read::decode::Encoding;
 use crate::read::workers::WorkerQueue;
@@ -48,30 +46,6 @@ pub(crate) struct Whole {
 }
 
 impl MergeJob {
-    /// Claims the output directory, unless that has been done.
-    ///
-    /// # Errors
-    /// As [`OutputClaim::take`].
-    pub fn claim(&mut self) -> Result<Arc<OutputClaim>> {
-        let claim = match self.options.claim.take() {
-            Some(claim) => claim,
-            None => {
-                let newest = self.inputs.first().or(self.fully_expired().first());
-                let like = newest.map(InputSstable::data_path);
-                let options = &self.options;
-                let directory = &options.output_directory;
-                OutputClaim::take(directory, options.existing_output, like.as_deref())?
-            }
-        };
-        self.options.claim = Some(Arc::clone(&claim));
-        Ok(claim)
-    }
-
-    /// Uses a claim that is shared with other merges into the same directory.
-    pub fn use_claim(&mut self, claim: &Arc<OutputClaim>) {
-        self.options.claim = Some(Arc::clone(claim));
-    }
-
     /// To be asked before passes change the inputs.
     pub(crate) fn whole(&self) -> Whole {
         let stored_bytes = self.inputs.iter().map(|i| i.data.len()).sum();
