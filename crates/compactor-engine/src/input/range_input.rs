@@ -13,8 +13,10 @@ use compactor_sstable::partitioner::{Partitioner, Position};
 use crate::error::{Error, Result};
 use crate::input::key_estimate::partition_count;
 use crate::input::sstable::InputSstable;
-use crate::read::cursor::{Cursor, CursorRange, ExpectedPartitions, hex};
+use crate::read::cursor::Cursor;
 use crate::read::decode::{DecodeOptions, DecodedBlocks, Encoding, Recycled};
+use crate::read::expected_partitions::{CursorRange, ExpectedPartitions};
+use crate::read::hex::hex;
 use crate::read::rate_limiter::RateLimiter;
 use crate::read::workers::WorkerQueue;
 

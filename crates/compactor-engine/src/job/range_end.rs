@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::job::merged_input::MergedInput;
 use crate::merge::merge_counts::MergeCounts;
 use crate::merge::observer::InputRead;
-use crate::read::cursor::RowCounts;
 use crate::read::places_hash::PlacesHash;
+use crate::read::row_counts::RowCounts;
 
 /// What the merge of a range came to, beyond what was handed over on the way.
 #[derive(Debug)]

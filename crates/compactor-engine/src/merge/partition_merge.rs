@@ -542,6 +542,6 @@ fn check_deletion(key: &[u8], deletion: &DeletionTime, version: Version) -> Resu
     Err(Error::Refused(format!(
         "partition {} was deleted at timestamp {timestamp}, and SSTables of version {version} cannot \
          hold deletions of partitions before 1970: write version nb",
-        crate::read::cursor::hex(key)
+        crate::read::hex::hex(key)
     )))
 }

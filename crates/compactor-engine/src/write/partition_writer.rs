@@ -239,7 +239,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             return Err(Error::Refused(format!(
                 "wide partition {} has a range tombstone with a timestamp before 1970, which the \
                  index of SSTables of version {version} cannot hold: write version nb",
-                crate::read::cursor::hex(&self.key)
+                crate::read::hex::hex(&self.key)
             )));
         }
         self.collector.update_partition_deletion(&self.deletion);
