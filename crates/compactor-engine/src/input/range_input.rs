@@ -122,6 +122,7 @@ impl RangeInput {
             decode: DecodeOptions {
                 block_len: 0,
                 depth: 1,
+                decoded: 1,
                 headroom: 0,
             },
             limiter: None,

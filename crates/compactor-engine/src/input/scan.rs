@@ -43,6 +43,7 @@ impl Scan {
             DecodeOptions {
                 block_len: 256 << 10,
                 depth: 4,
+                decoded: 2,
                 headroom: HEADROOM,
             },
             workers.queue(),

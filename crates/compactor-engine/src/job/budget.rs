@@ -6,10 +6,13 @@ use compactor_sstable::bloom_filter::BloomFilter;
 use crate::read::window::HEADROOM;
 use crate::write::sstable_writer::SstableSettings;
 
-/// Blocks that a readahead is cut into.
-const REQUESTS: usize = 6;
-/// Longest block that is decoded as one task, uncompressed bytes.
-const MAX_BLOCK_LEN: usize = 512 << 10;
+/// Blocks that a readahead is cut into, at least.
+const READAHEAD_BLOCKS: usize = 4;
+/// Blocks that are decoded ahead where memory allows.
+const DECODED_AHEAD: usize = 2;
+/// Longest block that is decoded as one task, uncompressed bytes: what is merged at a time stays in the near
+/// cache.
+const MAX_BLOCK_LEN: usize = 128 << 10;
 /// What is read ahead per input where memory allows and nothing is asked for.
 const DEFAULT_READAHEAD: usize = 4 << 20;
 /// Least bytes in front of a block's data: longer rows that straddle two blocks are copied more often.
@@ -107,7 +110,8 @@ impl Budget {
         let range_len = range_len.min(most.max(least));
         // The first range is merged again where an output ends in it.
         let again = usize::from(demands.max_output_len.is_some());
-        let readers = demands.inputs * (ranges + again) + demands.sources * (ranges + again);
+        let readers = (demands.inputs + demands.sources) * (ranges + again);
+        let decode = Budget::readahead(rest, readers, ranges, demands);
         let output = rest / 4;
         let block_len = match ranges {
             1 => output / 2 / BLOCKS_WAITING,
@@ -119,7 +123,7 @@ impl Budget {
         // A power of two, rounded down.
         let write_buffer_bytes = 1 << (output / 2 / 4).clamp(64 << 10, 1 << 20).ilog2();
         Budget {
-            decode: Budget::readahead(rest, readers, demands),
+            decode,
             output_blocks: output_blocks.clamp(2, most_blocks),
             block_len,
             write_buffer_bytes,
@@ -136,21 +140,31 @@ impl Budget {
         2 * threads.max(1) + 4
     }
 
-    fn readahead(memory: usize, readers: usize, demands: &Demands) -> DecodeOptions {
+    /// What is read ahead takes memory as it is stored, for the range that is merged and, where there are
+    /// several, as much for the one that is read before its turn. Little of it is decoded ahead.
+    fn readahead(memory: usize, readers: usize, ranges: usize, demands: &Demands) -> DecodeOptions {
         let input_unit = demands.input_unit.max(4096);
         let per_input = memory / 4 * 3 / readers.max(1);
         let headroom = (per_input / 32).clamp(MIN_HEADROOM, HEADROOM) / MIN_HEADROOM * MIN_HEADROOM;
-        // What is read ahead takes memory as it is stored and as it is decoded, and so may what is read of the next
-        // range. Blocks that were read together are held until the last of them is decoded.
-        let behind_headroom = per_input.saturating_sub(headroom * (REQUESTS + 1));
-        let affordable = behind_headroom / (4 * REQUESTS) * REQUESTS;
+        let stored = match ranges {
+            1 => 1,
+            _ => 2,
+        };
         let wanted = demands.readahead_bytes.unwrap_or(DEFAULT_READAHEAD);
-        let readahead = wanted.min(affordable);
-        let block_len = (readahead / REQUESTS).clamp(input_unit, MAX_BLOCK_LEN.max(input_unit));
-        let depth = (readahead / block_len).max(if affordable < 2 * input_unit { 1 } else { 2 });
+        let blocks = DECODED_AHEAD + 1 + stored * READAHEAD_BLOCKS;
+        let most = (per_input / blocks).min(wanted / READAHEAD_BLOCKS);
+        let block_len = most
+            .saturating_sub(headroom)
+            .clamp(input_unit, MAX_BLOCK_LEN.max(input_unit));
+        let affordable = per_input / (block_len + headroom);
+        let decoded = (affordable / (1 + stored)).clamp(1, DECODED_AHEAD);
+        // Blocks that were read together are held until the last of them is decoded.
+        let behind = per_input.saturating_sub((decoded + 1) * (block_len + headroom));
+        let depth = (behind / stored).min(wanted) / block_len;
         DecodeOptions {
             block_len,
-            depth,
+            depth: depth.max(1),
+            decoded,
             headroom,
         }
     }
@@ -238,12 +252,15 @@ mod tests {
                 let DecodeOptions {
                     block_len,
                     depth,
+                    decoded,
                     headroom,
                 } = budget.decode;
                 assert!(block_len >= chunk && depth >= 1, "{inputs}: {budget:?}");
-                let decoded = (depth + 1) * (block_len + headroom);
-                let readers = inputs * budget.ranges_at_once;
-                let used = readers * (decoded + depth * block_len);
+                let decoded = (decoded + 1) * (block_len + headroom);
+                let ranges = budget.ranges_at_once;
+                // Of as many ranges the first blocks are read before their turn.
+                let stored = depth * block_len * ranges.min(2);
+                let used = inputs * ranges * (decoded + stored);
                 let waiting = budget.ranges_under_way * budget.waiting_bytes;
                 assert!(
                     used + waiting <= memory / 8 * 7,

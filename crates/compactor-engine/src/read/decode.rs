@@ -69,6 +69,8 @@ pub struct DecodeOptions {
     pub block_len: usize,
     /// Blocks being read, decoded or waiting at most, per input (at least one), beside the one in use.
     pub depth: usize,
+    /// How many of them may be decoded before they are needed.
+    pub decoded: usize,
     /// Bytes in front of each block's data.
     pub headroom: usize,
 }
@@ -79,6 +81,7 @@ struct Shared {
     encoding: Arc<Encoding>,
     units_per_block: u64,
     headroom: usize,
+    decoded: usize,
     /// Uncompressed bytes that are read, and the unit that they begin in.
     range: Range<u64>,
     first_unit: u64,
@@ -112,8 +115,16 @@ enum Slot {
     Decoded(Result<Decoded>),
 }
 
+impl Slots {
+    /// Whether there is something to be decoded ahead, and nobody was told.
+    fn has_ahead(&self, decoded: usize) -> bool {
+        let is_stored = |slot: &Slot| matches!(slot, Slot::Stored(_));
+        self.is_read && self.offered.is_none() && self.slots.iter().take(decoded).any(is_stored)
+    }
+}
+
 /// Blocks that are read with one request, at most.
-const BLOCKS_PER_REQUEST: u64 = 4;
+pub(crate) const BLOCKS_PER_REQUEST: usize = 8;
 
 /// What was used before and is used again, by all who read a file.
 #[derive(Debug, Default)]
@@ -200,6 +211,7 @@ impl DecodedBlocks {
                 encoding,
                 units_per_block,
                 headroom: options.headroom,
+                decoded: options.decoded,
                 range,
                 first_unit,
                 cancelled,
@@ -248,22 +260,21 @@ impl DecodedBlocks {
         (self.shared.range.start % self.shared.encoding.unit().max(1)) as usize
     }
 
-    /// Half of the readahead at a time, where that is several blocks: the I/O thread is mostly woken once for
-    /// them.
+    /// Several blocks at a time, half of the readahead at most: a disk is the faster the longer requests are.
     fn request_ahead(&mut self) {
         let end = self.block_count.min(self.next_out + self.depth);
-        let missing = end - self.next_request;
-        if end < self.block_count && missing < self.depth / 2 {
-            return;
-        }
+        let at_once = (self.depth / 2).clamp(1, BLOCKS_PER_REQUEST as u64);
         while self.next_request < end {
-            let blocks = self.next_request..end.min(self.next_request + BLOCKS_PER_REQUEST);
+            let request_end = self.next_request + at_once;
+            if request_end > end && end < self.block_count {
+                return;
+            }
+            let blocks = self.next_request..request_end.min(end);
             self.next_request = blocks.end;
             self.request(blocks);
         }
     }
 
-    /// Blocks lie side by side, so that one request reads several: a disk is the faster the longer they are.
     fn request(&self, blocks: Range<u64>) {
         let slots = blocks.clone().map(|_| Slot::Reading);
         self.shared.lock().slots.extend(slots);
@@ -328,7 +339,7 @@ impl DecodeAhead for Shared {
         slots.offered = None;
         let next_out = slots.next_out;
         // There are none when the reader is gone.
-        let mut places = (0u64..).zip(&mut slots.slots);
+        let mut places = (0u64..).zip(slots.slots.iter_mut().take(self.decoded));
         let Some((place, slot)) = places.find(|(_, slot)| matches!(slot, Slot::Stored(_))) else {
             return;
         };
@@ -336,7 +347,8 @@ impl DecodeAhead for Shared {
         let Slot::Stored(extent) = std::mem::replace(slot, Slot::Decoding) else {
             return;
         };
-        if places.any(|(_, slot)| matches!(slot, Slot::Stored(_))) {
+        drop(places);
+        if slots.has_ahead(self.decoded) {
             let reader: Arc<dyn DecodeAhead> = Arc::clone(&self) as _;
             slots.offered = Some(queue.offer(reader));
         }
@@ -361,7 +373,6 @@ impl Shared {
         let Some(place) = index.checked_sub(slots.next_out) else {
             return;
         };
-        let is_stored = matches!(slot, Slot::Stored(_));
         match slots.slots.get_mut(place as usize) {
             Some(there) => *there = slot,
             None => return,
@@ -371,10 +382,8 @@ impl Shared {
             _ => None,
         };
         if let Some(queue) = queue
-            && is_stored
             && waiter.is_none()
-            && slots.is_read
-            && slots.offered.is_none()
+            && slots.has_ahead(shared.decoded)
         {
             let reader: Arc<dyn DecodeAhead> = Arc::clone(shared) as _;
             slots.offered = Some(queue.offer(reader));
@@ -528,17 +537,6 @@ enum Front {
 }
 
 impl DecodedBlocks {
-    /// Others may decode what comes behind the first block.
-    fn begin(&self) {
-        let mut slots = self.shared.lock();
-        slots.is_read = true;
-        let has_more = |slot: &Slot| matches!(slot, Slot::Stored(_));
-        if slots.offered.is_none() && slots.slots.iter().skip(1).any(has_more) {
-            let reader: Arc<dyn DecodeAhead> = Arc::clone(&self.shared) as _;
-            slots.offered = Some(self.queue.offer(reader));
-        }
-    }
-
     /// Waits for the next block, and takes it.
     fn front(&self) -> Result<Front> {
         let shared = &self.shared;
@@ -556,11 +554,18 @@ impl DecodedBlocks {
             }
             slots.waiter = None;
             slots.next_out += 1;
-            Some(match slots.slots.pop_front() {
+            let front = match slots.slots.pop_front() {
                 Some(Slot::Stored(extent)) => Ok(Front::Stored(extent)),
                 Some(Slot::Decoded(decoded)) => decoded.map(Front::Decoded),
                 _ => Err(Error::Internal("a block that nobody asked for".to_owned())),
-            })
+            };
+            // Others may decode what comes next.
+            slots.is_read = true;
+            if slots.has_ahead(shared.decoded) {
+                let reader: Arc<dyn DecodeAhead> = Arc::clone(shared) as _;
+                slots.offered = Some(self.queue.offer(reader));
+            }
+            Some(front)
         })
     }
 }
@@ -575,9 +580,6 @@ impl BlockSource for DecodedBlocks {
         }
         // Nothing to do where blocks were recycled.
         self.request_ahead();
-        if self.next_out == 0 {
-            self.begin();
-        }
         let Decoded { block, stored } = match self.front()? {
             Front::Decoded(decoded) => decoded,
             Front::Stored(extent) => self.shared.decode(self.next_out, &extent)?,
@@ -653,6 +655,7 @@ mod tests {
             DecodeOptions {
                 block_len: chunks * CHUNK_LEN as usize,
                 depth: 2,
+                decoded: 1,
                 headroom: 100,
             },
             workers.queue(),
@@ -742,6 +745,7 @@ mod tests {
             let options = DecodeOptions {
                 block_len: CHUNK_LEN as usize,
                 depth,
+                decoded: depth,
                 headroom: 64,
             };
             let mut blocks = DecodedBlocks::start(
@@ -764,7 +768,7 @@ mod tests {
                 }
             }
             // Half of it is asked for when half of it has gone.
-            let least = depth + 1 - (depth / 2).max(1);
+            let least = depth + 1 - (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
             assert!(
                 ahead.iter().eq(&(least..=depth).collect::<Vec<_>>()),
                 "{depth}: {ahead:?}"

@@ -204,11 +204,15 @@ impl MergedRow {
     /// Leaves out what may be forgotten, counts it, and completes the row.
     #[inline]
     pub(super) fn purge(&mut self, purger: &Purger, counts: &mut PurgeCounts) {
-        let (liveness, deletion) = (self.liveness, self.deletion);
-        self.liveness = purger.purge_liveness(liveness);
-        self.deletion = purger.purge_deletion(deletion);
-        counts.expired += u64::from(self.liveness != liveness);
-        counts.row_deletions += u64::from(self.deletion != deletion);
+        // Nothing is copied: a load of what was just stored piece by piece would wait for it.
+        if self.liveness.is_expiring() && purger.drops_liveness(&self.liveness) {
+            self.liveness = Liveness::EMPTY;
+            counts.expired += 1;
+        }
+        if purger.drops_deletion(&self.deletion) {
+            self.deletion = DeletionTime::LIVE;
+            counts.row_deletions += 1;
+        }
         if self.has_mortal || self.complex.iter().any(|column| !column.deletion.is_live()) {
             self.purge_columns(purger, counts);
         }

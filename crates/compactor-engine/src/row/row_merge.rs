@@ -59,6 +59,19 @@ pub struct RowContext<'c> {
     pub shadow: Option<RowShadow<'c>>,
 }
 
+impl<'c> RowContext<'c> {
+    /// The same under what lies outside the merge.
+    pub fn under<'s>(self, shadow: RowShadow<'s>) -> RowContext<'s>
+    where
+        'c: 's,
+    {
+        RowContext {
+            shadow: Some(shadow),
+            ..self
+        }
+    }
+}
+
 /// Merges rows, keeping its memory from one to the next.
 #[derive(Debug)]
 pub struct RowMerger {
@@ -213,8 +226,7 @@ fn read_all(
         let read = version.row.read_start(start);
         read.map_err(|fault| describe(number, version, fault))?;
     }
-    let mut active = context.active;
-    newest(&starts[..versions.len()], &mut active, row);
+    let active = newest(&starts[..versions.len()], context.active, row);
     let has_visits = kind.visits(context).is_some();
     let mut sink =
         VersionSink::<false>::new(row, parts, versions, kind, active, has_visits, counts);
@@ -229,9 +241,9 @@ fn read_all(
     Ok(active)
 }
 
-/// Steps 1 to 4.
+/// Steps 1 to 4. Returns the deletion that is active for the cells.
 #[inline(always)]
-fn newest(starts: &[RowStart], active: &mut DeletionTime, row: &mut MergedRow) {
+fn newest(starts: &[RowStart], active: DeletionTime, row: &mut MergedRow) -> DeletionTime {
     let mut liveness = Liveness::EMPTY;
     let mut deletion = DeletionTime::LIVE;
     let mut is_shadowable = false;
@@ -251,8 +263,9 @@ fn newest(starts: &[RowStart], active: &mut DeletionTime, row: &mut MergedRow) {
     if is_shadowable && liveness.timestamp > deletion.marked_for_delete_at {
         deletion = DeletionTime::LIVE;
     }
-    if deletion.supersedes(active) {
-        *active = deletion;
+    let mut active = active;
+    if deletion.supersedes(&active) {
+        active = deletion;
     } else {
         deletion = DeletionTime::LIVE;
     }
@@ -262,6 +275,7 @@ fn newest(starts: &[RowStart], active: &mut DeletionTime, row: &mut MergedRow) {
     row.liveness = liveness;
     row.deletion = deletion;
     row.is_shadowable = is_shadowable;
+    active
 }
 
 #[cold]

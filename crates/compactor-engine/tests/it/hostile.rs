@@ -56,6 +56,7 @@ fn sample_of(path: &Path) -> Sample {
         DecodeOptions {
             block_len: 1 << 20,
             depth: 1,
+            decoded: 1,
             headroom: 0,
         },
         workers.queue(),

@@ -10,7 +10,6 @@ use crate::merge::newest_plain::newest_plain;
 use crate::merge::shadow_sources::ShadowSources;
 use crate::read::window::BlockSource;
 use crate::row::row_merge::{RowContext, Visits};
-use crate::row::row_shadow::RowShadow;
 use crate::row::row_version::{Version, VersionError, row_bytes};
 use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::SstableIndex;
@@ -38,17 +37,17 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             places: &self.places,
             sources: group.len(),
         };
-        let mut write = |shadow: Option<RowShadow<'_>>| {
-            let context = RowContext {
-                is_static: true,
-                active: deletion,
-                inputs: group.len(),
-                visits: self.as_compaction.then_some(visits),
-                purger: &self.purger,
-                shadow,
-            };
+        let context = RowContext {
+            is_static: true,
+            active: deletion,
+            inputs: group.len(),
+            visits: self.as_compaction.then_some(visits),
+            purger: &self.purger,
+            shadow: None,
+        };
+        let mut write = |context: &RowContext<'_>| {
             let counts = &mut self.counts.purged;
-            let row = self.rows.merge(versions, &context, counts);
+            let row = self.rows.merge(versions, context, counts);
             let row = row.map_err(|error| place_error(&self.inputs, &self.step, error))?;
             if row.is_empty() {
                 self.writer.add_empty_static_row();
@@ -59,9 +58,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         };
         match &mut self.shadow {
             Some(shadow) if shadow.is_here() && !versions.is_empty() => {
-                shadow.over_static_row(|over| write(Some(over)))?
+                shadow.over_static_row(|shadow| write(&context.under(shadow)))?
             }
-            _ => write(None),
+            _ => write(&context),
         }
     }
 
@@ -94,17 +93,17 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         };
         let guess = versions.iter().map(|version| version.row.body_len());
         let guess = guess.max().unwrap_or(0);
-        let mut write = |shadow: Option<RowShadow<'_>>| {
-            let context = RowContext {
-                is_static: false,
-                active,
-                inputs: members.len(),
-                visits: self.as_compaction.then_some(visits),
-                purger: &self.purger,
-                shadow,
-            };
+        let context = RowContext {
+            is_static: false,
+            active,
+            inputs: members.len(),
+            visits: self.as_compaction.then_some(visits),
+            purger: &self.purger,
+            shadow: None,
+        };
+        let mut write = |context: &RowContext<'_>| {
             let counts = &mut self.counts.purged;
-            let row = self.rows.merge(versions, &context, counts);
+            let row = self.rows.merge(versions, context, counts);
             let row = row.map_err(|error| place_error(inputs, members, error))?;
             if row.is_empty() {
                 return Ok(());
@@ -115,9 +114,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         let at = inputs[members[0] as usize].cursor.clustering();
         match (&mut self.shadow, at) {
             (Some(shadow), Some(at)) if shadow.is_here() => {
-                shadow.over_row(at, |over| write(Some(over)))?
+                shadow.over_row(at, |shadow| write(&context.under(shadow)))?
             }
-            _ => write(None),
+            _ => write(&context),
         }
     }
 }

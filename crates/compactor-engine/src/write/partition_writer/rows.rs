@@ -137,7 +137,7 @@ fn keeps_expiring(purger: &Purger, liveness: &Liveness) -> bool {
         ttl,
         local_expiration_time,
     } = *liveness;
-    purger.purge_liveness(*liveness) == *liveness
+    !purger.drops_liveness(liveness)
         && purger.purge_times(timestamp, local_expiration_time, ttl) == Purged::Kept
 }
 
