@@ -189,7 +189,8 @@ impl Table {
     /// A cursor before its first partition. Copies the data: make it outside of what is timed.
     pub fn cursor(&self) -> Cursor<MemorySource> {
         let source = MemorySource::new(self.data.clone(), BLOCK_LEN);
-        Cursor::new(source, Arc::clone(&self.layout), PathBuf::from("memory"))
+        let (layout, path) = (Arc::clone(&self.layout), PathBuf::from("memory"));
+        Cursor::new(source, layout, Partitioner::Murmur3, path)
     }
 }
 

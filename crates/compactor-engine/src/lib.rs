@@ -7,7 +7,7 @@
 //! 2. [`input`]: what an SSTable's other components say of it, and where they allow to begin reading;
 //! 3. [`row`]: versions of a row become one: reconciled, shadowed, purged;
 //! 4. [`publish`]: the directory in which outputs are made, and how they appear under their names;
-//! 5. [`write`]: an SSTable: bytes, index entries, statistics, compressed blocks, the other components;
+//! 5. [`mod@write`]: an SSTable: bytes, index entries, statistics, compressed blocks, the other components;
 //! 6. [`merge`]: partitions of many inputs become one, which is written;
 //! 7. [`job`]: what is decided before, ranges of partitions worked off by equal threads and joined in their
 //!    order, passes.

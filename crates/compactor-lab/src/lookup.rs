@@ -12,7 +12,7 @@ use compactor::sstable::big::summary::Summary;
 use compactor::sstable::bti::byte_comparable::Token;
 use compactor::sstable::bti::partitions::{PartitionIndex, PartitionPosition};
 use compactor::sstable::bti::rows::RowIndex;
-use compactor::sstable::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
+use compactor::sstable::data::clustering::{ClusteringComparator, Prefix};
 use compactor::sstable::descriptor::Descriptor;
 use compactor::sstable::partitioner::{KeyHash, Partitioner, Position};
 use compactor::sstable::types::CqlType;
@@ -149,7 +149,7 @@ impl PartitionLookup {
                 while low < high {
                     let middle = low + (high - low) / 2;
                     let block = promoted.block(middle, comparator, &mut spans)?;
-                    let first = prefix(comparator, block.first, &mut spans)?;
+                    let first = comparator.parse_name(block.first, &mut spans)?;
                     if comparator.compare(first, row).is_le() {
                         offset = Some(block.offset);
                         low = middle + 1;
@@ -327,21 +327,6 @@ fn place_of(position: PartitionPosition, rows: Option<&MappedFile>) -> Result<Fo
         )
         .into()),
     }
-}
-
-/// Parses a name of a promoted index.
-fn prefix<'a>(
-    comparator: &ClusteringComparator,
-    bytes: &'a [u8],
-    spans: &'a mut Vec<ValueSpan>,
-) -> Result<Prefix<'a>> {
-    let mut reader = compactor::sstable::byte_reader::ByteReader::new(bytes);
-    let kind: Kind = comparator.read_prefix(&mut reader, spans)?;
-    Ok(Prefix {
-        kind,
-        base: bytes,
-        spans,
-    })
 }
 
 /// Reads a small component whole.

@@ -45,6 +45,7 @@ use std::time::Instant;
 use compactor_engine::input::{READABLE, parse_data_name, refuse_lone_link};
 use compactor_engine::merge::Observer;
 use compactor_io::Io;
+use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::StatsMetadata;
 use compactor_sstable::{Component, Error as FormatError, Version};
 use serde::Serialize;
@@ -62,6 +63,9 @@ use loss::{Losses, Owner};
 use runs::Runs;
 use scan::{Counts, Scan, check_cancelled};
 use stored::Stored;
+
+/// That of all SSTables that are scrubbed: others are refused when they are opened.
+const PARTITIONER: Partitioner = Partitioner::Murmur3;
 
 /// How to scrub.
 #[derive(Clone, Debug)]
@@ -177,7 +181,7 @@ pub fn scrub(
         true => {
             let path = descriptor.path(Component::Index);
             let file = io.open(&path, options.output.read_mode)?;
-            let scan = IndexScan::open(&findings, &file, Some(data_len), None);
+            let scan = IndexScan::open(&findings, &file, Some(data_len), PARTITIONER, None);
             Some(IndexWalk::start(scan, data_len)?)
         }
     };

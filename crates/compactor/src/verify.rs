@@ -309,8 +309,8 @@ impl<'a> Verification<'a> {
             match (&mut open, &layout, &statistics) {
                 (Some(open), Some(layout), Some(statistics)) if open.is_understood => {
                     let layout = Arc::clone(layout);
-                    let check = ContentCheck::new(findings, layout, &statistics.header, step)
-                        .with_partitioner(partitioner);
+                    let check =
+                        ContentCheck::new(findings, layout, partitioner, &statistics.header, step);
                     let read;
                     (read, step) = check.run(&mut open.data, observer)?;
                     content = Some(read);
@@ -435,8 +435,7 @@ impl<'a> Verification<'a> {
         let path = self.descriptor.path(Component::Index);
         let file = self.io.open(&path, self.options.read_mode)?;
         let summary = summary.map(SummaryCheck::new);
-        let scan =
-            IndexScan::open(self.findings, &file, data_len, summary).with_partitioner(partitioner);
+        let scan = IndexScan::open(self.findings, &file, data_len, partitioner, summary);
         Ok(Some(PartitionScan::Big(scan)))
     }
 

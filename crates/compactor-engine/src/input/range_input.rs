@@ -13,8 +13,10 @@ use compactor_sstable::partitioner::{Partitioner, Position};
 use crate::error::{Error, Result};
 use crate::input::key_estimate::partition_count;
 use crate::input::sstable::InputSstable;
-use crate::read::cursor::{Cursor, CursorRange, ExpectedPartitions, hex};
+use crate::read::cursor::Cursor;
 use crate::read::decode::{DecodeOptions, DecodedBlocks, Encoding, Recycled};
+use crate::read::expected_partitions::{CursorRange, ExpectedPartitions};
+use crate::read::hex::hex;
 use crate::read::rate_limiter::RateLimiter;
 use crate::read::workers::WorkerQueue;
 
@@ -96,8 +98,9 @@ impl RangeInput {
             below: part.below,
         };
         let layout = Arc::clone(&self.layout);
-        let mut cursor = Cursor::over_range(blocks, lead_len, bounds, layout, self.path.clone())
-            .with_partitioner(self.partitioner);
+        let path = self.path.clone();
+        let mut cursor =
+            Cursor::over_range(blocks, lead_len, bounds, layout, self.partitioner, path);
         if part.from.is_none() && part.below.is_none() {
             cursor.expect(self.expected.clone());
         }

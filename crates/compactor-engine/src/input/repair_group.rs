@@ -43,7 +43,7 @@ impl fmt::Display for RepairGroup {
 }
 
 fn uuid(bytes: &[u8; 16]) -> String {
-    let hex = crate::read::cursor::hex(bytes);
+    let hex = crate::read::hex::hex(bytes);
     [0..8, 8..12, 12..16, 16..20, 20..32]
         .map(|range| hex.get(range).unwrap_or_default())
         .join("-")

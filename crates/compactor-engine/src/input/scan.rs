@@ -49,8 +49,12 @@ impl Scan {
             workers.queue(),
             Arc::new(AtomicBool::new(false)),
         );
-        let cursor = Cursor::new(blocks, Arc::clone(&sstable.layout), sstable.data_path())
-            .with_partitioner(sstable.partitioner);
+        let cursor = Cursor::new(
+            blocks,
+            Arc::clone(&sstable.layout),
+            sstable.partitioner,
+            sstable.data_path(),
+        );
         Ok(Scan {
             cursor,
             sstable,

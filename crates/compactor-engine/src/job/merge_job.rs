@@ -5,31 +5,32 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use compactor_io::{Io, ReadMode};
-use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::sstable_id::SstableId;
-use compactor_sstable::statistics::{
-    CollectorSettings, EncodingStats, SerializationHeader, StatsMetadata,
-};
-use compactor_sstable::{Component, Error as FormatError, Version};
+use compactor_io::Io;
+use compactor_sstable::Component;
+use compactor_sstable::partitioner::Partitioner;
 
 use crate::error::{Error, Result};
-use crate::input::header_union::{HeaderSource, check_schema, types_of_schema, union};
 use crate::input::key_estimate::estimate_keys;
-use crate::input::key_range::KeyRange;
 use crate::input::repair_group::RepairGroup;
 use crate::input::scanner_order::scanner_order;
-use crate::input::sstable::{InputSstable, WRITABLE};
+use crate::input::sstable::InputSstable;
 use crate::job::budget::{Budget, Demands};
+use crate::job::fully_expired::set_fully_expired_apart;
 use crate::job::input_limit::inputs_at_once;
-use crate::job::options::{MergeOptions, OutputCompression, Scope};
-use crate::job::overlapping::{OverlappingSstable, Provider, Surroundings};
-use crate::job::shadow_plan::{ShadowPlan, is_copy};
+use crate::job::options::{MergeOptions, Scope};
+use crate::job::output_settings::{
+    decide_settings, header_sources, id_behind, inherited_settings, output_header, statistics_path,
+    union_of,
+};
+use crate::job::overlapping::{OverlappingSstable, Surroundings};
+use crate::job::providers::{may_provide, providers_of};
+use crate::job::refused_inputs::{one_partitioner, refuse_duplicates, refuse_mixed_repair};
+use crate::job::shadow_plan::ShadowPlan;
 use crate::job::tombstone_option::TombstoneOption;
 use crate::publish::inputs_at_open::InputsAtOpen;
-use crate::publish::output_id::{OutputIds, next_id};
+use crate::publish::output_claim::OutputClaim;
+use crate::publish::output_id::OutputIds;
 use crate::row::dropped_columns::DropTimes;
-use crate::write::sstable_index::default_column_index_size;
 use crate::write::sstable_writer::SstableSettings;
 
 /// Inputs opened and checked, everything decided, nothing written.
@@ -43,6 +44,7 @@ pub struct MergeJob {
     /// of a table.
     pub(crate) at_open: Option<Arc<InputsAtOpen>>,
     pub(crate) surroundings: Surroundings,
+    pub(crate) partitioner: Partitioner,
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
     pub(crate) shadow: Option<Arc<ShadowPlan>>,
@@ -99,7 +101,7 @@ impl MergeJob {
         let provided_by = may_provide(&io, &options, &inputs)?;
         // All are to be of one table.
         union_of(&inputs)?;
-        refuse_mixed_partitioners(&inputs, &Surroundings::Unknown)?;
+        one_partitioner(&inputs, &Surroundings::Unknown)?;
         let next = id_behind(&inputs, &options)?;
         // All stay open while the first ones are merged.
         let buffer_bytes = buffer_bytes(&options, &inputs);
@@ -187,7 +189,7 @@ impl MergeJob {
                     .collect::<Result<_>>()?,
             ),
         };
-        refuse_mixed_partitioners(&inputs, &surroundings)?;
+        let partitioner = one_partitioner(&inputs, &surroundings)?;
         let settings = decide_settings(&options, &inputs, inherited)?;
         let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
         surroundings.refuse_other_table(&header_sources(&inputs, &paths))?;
@@ -235,6 +237,7 @@ impl MergeJob {
             expired,
             at_open: None,
             surroundings,
+            partitioner,
             settings,
             drops,
             shadow,
@@ -243,6 +246,30 @@ impl MergeJob {
             ids,
             at_once,
         })
+    }
+
+    /// Claims the output directory, unless that has been done.
+    ///
+    /// # Errors
+    /// As [`OutputClaim::take`].
+    pub fn claim(&mut self) -> Result<Arc<OutputClaim>> {
+        let claim = match self.options.claim.take() {
+            Some(claim) => claim,
+            None => {
+                let newest = self.inputs.first().or(self.fully_expired().first());
+                let like = newest.map(InputSstable::data_path);
+                let options = &self.options;
+                let directory = &options.output_directory;
+                OutputClaim::take(directory, options.existing_output, like.as_deref())?
+            }
+        };
+        self.options.claim = Some(Arc::clone(&claim));
+        Ok(claim)
+    }
+
+    /// Uses a claim that is shared with other merges into the same directory.
+    pub fn use_claim(&mut self, claim: &Arc<OutputClaim>) {
+        self.options.claim = Some(Arc::clone(claim));
     }
 
     /// Divides the memory anew, after the inputs have changed.
@@ -335,11 +362,6 @@ impl MergeJob {
     }
 }
 
-fn id_behind(inputs: &[InputSstable], options: &MergeOptions) -> Result<SstableId> {
-    let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
-    next_id(&options.output_directory, &paths, options.scope.named())
-}
-
 fn look_at_inputs(options: &MergeOptions) -> Result<Arc<InputsAtOpen>> {
     InputsAtOpen::look(&options.inputs, options.may_purge()).map(Arc::new)
 }
@@ -358,35 +380,6 @@ fn open_inputs(io: &Io, options: &mut MergeOptions) -> Result<Vec<InputSstable>>
     InputSstable::each_opened(io, &paths, options.read_mode, opened)
         .into_iter()
         .collect()
-}
-
-/// The overlapping SSTables that may remove what they shadow, if any may: not copies of inputs, also not
-/// of those that another job merges at the same time.
-fn may_provide(io: &Io, options: &MergeOptions, inputs: &[InputSstable]) -> Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    if options.overlapping_tombstones != TombstoneOption::None {
-        for path in options.scope.named() {
-            options.overlapping.open(io, path, options.read_mode)?;
-            let other = InputSstable::open(io, path, options.read_mode)?;
-            let mut inputs = inputs.iter();
-            if !inputs.any(|input| is_copy(io, options.read_mode, input, &other)) {
-                paths.push(path.clone());
-            }
-        }
-    }
-    Ok(paths)
-}
-
-/// The SSTables of these paths, if the merge is to read them.
-fn providers_of(io: &Io, options: &MergeOptions, paths: &[PathBuf]) -> Result<Vec<Provider>> {
-    if options.overlapping_tombstones == TombstoneOption::None {
-        return Ok(Vec::new());
-    }
-    let open = |path: &PathBuf| {
-        let known = options.overlapping.open(io, path, options.read_mode)?;
-        known.provider(io, options.read_mode)
-    };
-    paths.iter().map(open).collect()
 }
 
 /// What these inputs, once they are open, leave of the memory.
@@ -419,233 +412,6 @@ fn divide_memory(
         all_units: units.map(|unit| unit as u64).sum(),
         max_output_len: options.max_sstable_size,
     })
-}
-
-fn refuse_duplicates(inputs: &[PathBuf]) -> Result<()> {
-    let mut seen: Vec<PathBuf> = Vec::with_capacity(inputs.len());
-    for path in inputs {
-        seen.push(path.canonicalize().map_err(Error::file("open", path))?);
-    }
-    seen.sort();
-    match seen.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(Error::InvalidInput(format!(
-            "{} is named twice; name each SSTable once",
-            pair[0].display()
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// What the output inherits, over all inputs, those dropped unread included.
-fn inherited_settings(inputs: &[InputSstable]) -> Result<CollectorSettings> {
-    let stats: Vec<&StatsMetadata> = inputs.iter().map(|i| &i.statistics.stats).collect();
-    let mut inherited = CollectorSettings::merge(&stats)?;
-    // One input keeps its level; several come from different places.
-    inherited.level = match inputs {
-        [only] => only.statistics.stats.level,
-        _ => 0,
-    };
-    Ok(inherited)
-}
-
-/// Splits off the inputs that need not be read: all that they hold is past its grace, and none of it
-/// is newer than anything that is not (`CompactionController.getFullyExpiredSSTables`).
-fn set_fully_expired_apart(
-    io: &Io,
-    mode: ReadMode,
-    inputs: Vec<InputSstable>,
-    gc_before_s: i64,
-    surroundings: &Surroundings,
-) -> Result<(Vec<InputSstable>, Vec<InputSstable>)> {
-    let overlapping: &[_] = match surroundings {
-        Surroundings::Unknown => return Ok((Vec::new(), inputs)),
-        Surroundings::Nothing => &[],
-        Surroundings::Overlapping(sstables) => sstables,
-    };
-    let is_candidate = |input: &InputSstable, min_timestamp: i64| {
-        let stats = &input.statistics.stats;
-        // Nothing of the data is read then: the statistics had better be its own.
-        input.has_its_ratio()
-            && stats.max_local_deletion_time < gc_before_s
-            && stats.max_timestamp < min_timestamp
-    };
-    let all_stats = inputs.iter().map(|input| &input.statistics.stats);
-    let mut min_timestamp = all_stats
-        .filter(|stats| stats.max_local_deletion_time >= gc_before_s)
-        .map(|stats| stats.min_timestamp)
-        .min()
-        .unwrap_or(i64::MAX);
-    let mut asked: Vec<_> = overlapping
-        .iter()
-        .filter(|s| s.max_local_deletion_time_s() >= gc_before_s)
-        .collect();
-    if !asked.is_empty()
-        && inputs
-            .iter()
-            .any(|input| is_candidate(input, min_timestamp))
-    {
-        // Of the table's SSTables those count that may have a partition of some input, expired or not
-        // (`ColumnFamilyStore.getOverlappingLiveSSTables`).
-        let range_of = |input| match KeyRange::of(io, input, mode) {
-            Ok(range) => Ok(Some(range)),
-            // An input of which that cannot be told may lie anywhere; whoever checks it says what is wrong.
-            Err(Error::Format(_)) => Ok(None),
-            Err(error) => Err(error),
-        };
-        let ranges: Vec<Option<KeyRange>> = inputs.iter().map(range_of).collect::<Result<_>>()?;
-        let may_meet = |keys| {
-            let mut ranges = ranges.iter();
-            ranges.any(|range| range.as_ref().is_none_or(|range| range.meets(keys)))
-        };
-        asked.retain(|s| may_meet(s.keys()));
-        let timestamps = asked.iter().map(|s| s.min_timestamp());
-        min_timestamp = timestamps.fold(min_timestamp, i64::min);
-    }
-    Ok(inputs
-        .into_iter()
-        .partition(|input| is_candidate(input, min_timestamp)))
-}
-
-/// The header over all inputs, newest first.
-fn union_of(inputs: &[InputSstable]) -> Result<SerializationHeader> {
-    let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
-    let stats = inputs.iter().map(|i| &i.statistics.stats);
-    union(&header_sources(inputs, &paths), EncodingStats::merge(stats))
-}
-
-fn statistics_path(input: &InputSstable) -> PathBuf {
-    input.descriptor.path(Component::Statistics)
-}
-
-fn header_sources<'a>(inputs: &'a [InputSstable], paths: &'a [PathBuf]) -> Vec<HeaderSource<'a>> {
-    let pairs = inputs.iter().zip(paths);
-    let source = |(input, path): (&'a InputSstable, &'a PathBuf)| HeaderSource {
-        path,
-        header: input.header(),
-    };
-    pairs.map(source).collect()
-}
-
-/// What the output of these inputs, newest first, is to be.
-///
-/// # Errors
-/// Inputs that are not of one table, a version that is not written, or no id left.
-pub fn decide_settings(
-    options: &MergeOptions,
-    inputs: &[InputSstable],
-    collector: CollectorSettings,
-) -> Result<SstableSettings> {
-    let header = output_header(options, inputs)?;
-    let newest = &inputs[0];
-    let version = output_version(options, inputs)?;
-    let compression = match &options.compression {
-        OutputCompression::None => None,
-        OutputCompression::Params(params) => Some(params.clone()),
-        OutputCompression::AsNewestInput => {
-            newest.compression_info().map(|i| i.params.for_output())
-        }
-    };
-    Ok(SstableSettings {
-        descriptor: Descriptor::new(
-            &options.output_directory,
-            version,
-            options.id.map_or_else(|| id_behind(inputs, options), Ok)?,
-        ),
-        header,
-        compression,
-        bloom_filter_fp_chance: options
-            .bloom_filter_fp_chance
-            .unwrap_or(newest.statistics.validation.bloom_filter_fp_chance),
-        expected_keys: estimate_keys(inputs),
-        min_index_interval: options.min_index_interval,
-        column_index_size: options
-            .column_index_size
-            .unwrap_or_else(|| default_column_index_size(version.format())),
-        collector,
-    })
-}
-
-/// The columns and types of the output of these inputs, newest first.
-fn output_header(options: &MergeOptions, inputs: &[InputSstable]) -> Result<SerializationHeader> {
-    let mut header = union_of(inputs)?;
-    if let Some(table) = &options.table {
-        for input in inputs {
-            let path = input.descriptor.path(Component::Statistics);
-            check_schema(
-                table,
-                &HeaderSource {
-                    path: &path,
-                    header: input.header(),
-                },
-            )?;
-        }
-        types_of_schema(table, &mut header);
-    }
-    Ok(header)
-}
-
-/// The version asked for; otherwise the one of the newest release that wrote any input, in the format
-/// asked for or that of the newest input.
-fn output_version(options: &MergeOptions, inputs: &[InputSstable]) -> Result<Version> {
-    let newest = inputs[0].descriptor.version;
-    let version = match (options.version, options.format) {
-        (Some(version), Some(format)) if version.format() != format => {
-            return Err(Error::InvalidInput(format!(
-                "SSTable version {version} is one of format {}, not {}; choose one of them",
-                version.format().name(),
-                format.name()
-            )));
-        }
-        (Some(version), _) => version,
-        (None, format) => {
-            let format = format.unwrap_or(newest.format());
-            let versions = inputs
-                .iter()
-                .map(|i| i.descriptor.version.written_as(format));
-            versions.max().unwrap_or(newest.written_as(format))
-        }
-    };
-    if !WRITABLE.contains(&version) {
-        return Err(Error::Format(FormatError::unsupported(format!(
-            "writing SSTable version {version}; choose nb, oa, pa, da or ea"
-        ))));
-    }
-    Ok(version)
-}
-
-fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {
-    let group = |i: &InputSstable| RepairGroup::of(&i.statistics.stats);
-    let first = group(&inputs[0]);
-    match inputs.iter().find(|i| group(i) != first) {
-        None => Ok(()),
-        Some(other) => Err(Error::Refused(format!(
-            "{} is {first} but {} is {}: merged into one SSTable they would lose their repair \
-             state. Merge each kind on its own",
-            inputs[0].data_path().display(),
-            other.data_path().display(),
-            group(other)
-        ))),
-    }
-}
-
-/// Partitions are in another order under another partitioner.
-fn refuse_mixed_partitioners(inputs: &[InputSstable], surroundings: &Surroundings) -> Result<()> {
-    let overlapping = match surroundings {
-        Surroundings::Overlapping(sstables) => &sstables[..],
-        Surroundings::Nothing | Surroundings::Unknown => &[],
-    };
-    let first = inputs[0].partitioner;
-    let others = inputs.iter().map(|i| i.partitioner);
-    let mut others = others.chain(overlapping.iter().map(|s| s.partitioner()));
-    match others.find(|other| *other != first) {
-        None => Ok(()),
-        Some(other) => Err(Error::InvalidInput(format!(
-            "SSTables of one table have one partitioner: {} has {}, but another has {}",
-            inputs[0].data_path().display(),
-            first.class_name(),
-            other.class_name()
-        ))),
-    }
 }
 
 /// The order in which Cassandra visits them to make the header.

@@ -2,24 +2,34 @@
 //! are too many inputs, and what is published.
 
 pub(crate) mod budget;
+pub(crate) mod earlier_passes;
+pub(crate) mod fully_expired;
 pub(crate) mod input_limit;
 pub(crate) mod merge_job;
 pub(crate) mod merge_run;
+pub(crate) mod merged_input;
 pub(crate) mod options;
+pub(crate) mod output_settings;
 pub(crate) mod overlapping;
+pub(crate) mod pass;
 pub(crate) mod passes;
+pub(crate) mod providers;
+pub(crate) mod range_end;
 pub(crate) mod range_output;
 pub(crate) mod range_plan;
 pub(crate) mod range_run;
+pub(crate) mod refused_inputs;
 pub(crate) mod shadow_plan;
 pub(crate) mod splicer;
+pub(crate) mod staged_merge;
 pub(crate) mod tombstone_option;
 pub(crate) mod turns;
 
 pub use budget::{Budget, Demands};
 pub use input_limit::free_files;
-pub use merge_job::{MergeJob, decide_settings};
-pub use merge_run::{MergeOutcome, StagedMerge, publish};
+pub use merge_job::MergeJob;
 pub use options::{MergeOptions, OutputCompression, Scope};
+pub use output_settings::decide_settings;
 pub use overlapping::{OverlappingSet, OverlappingSstable, Surroundings};
+pub use staged_merge::{MergeOutcome, StagedMerge, publish};
 pub use tombstone_option::TombstoneOption;

@@ -5,7 +5,7 @@
 //! output one behind the other; it is the same to the byte then as if one merge had written it.
 
 use std::cell::RefCell;
-use std::ops::Range;
+use std::fmt::Debug;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,14 +19,12 @@ use compactor_sstable::statistics::{MetadataCollector, TimeRun};
 use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
-use crate::job::range_run::{RangeEnd, RangeMerge};
+use crate::job::range_end::RangeEnd;
 use crate::read::data_trace::DataTrace;
+use crate::read::trace_batch::{BatchedTrace, TraceBatch};
 use crate::write::format_index::IndexSettings;
 use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::{IndexedPartition, SstableIndex};
-
-/// Bytes of what a trace is told that are handed over at once.
-const BATCH_BYTES: usize = 32 << 10;
 
 /// Some of what a range comes to.
 #[derive(Debug)]
@@ -36,6 +34,18 @@ pub(crate) enum Piece {
     Trace(usize, TraceBatch),
     /// There is no more.
     End(Result<Box<RangeEnd>>),
+}
+
+/// Takes what ranges come to.
+pub(crate) trait PieceSink: Debug + Send + Sync {
+    /// Memory for the next block of a range.
+    ///
+    /// # Errors
+    /// The merge has been stopped.
+    fn take_buffer(&self, len: usize) -> Result<Vec<u8>>;
+
+    /// Hands over the next piece of a range, which takes so many bytes.
+    fn push(self: Arc<Self>, range: usize, piece: Piece, len: usize);
 }
 
 /// The next bytes of a range.
@@ -51,7 +61,7 @@ pub(crate) struct RangeBlock {
 /// Takes the bytes of a range.
 #[derive(Debug)]
 pub(crate) struct RangeBlocks {
-    pub(crate) merge: Arc<RangeMerge>,
+    pub(crate) merge: Arc<dyn PieceSink>,
     pub(crate) range: usize,
     pub(crate) block_len: usize,
     index: Rc<RefCell<IndexBatch>>,
@@ -60,7 +70,7 @@ pub(crate) struct RangeBlocks {
 
 impl RangeBlocks {
     pub(crate) fn new(
-        merge: Arc<RangeMerge>,
+        merge: Arc<dyn PieceSink>,
         range: usize,
         block_len: usize,
         index: &RangeIndex,
@@ -97,7 +107,7 @@ impl BlockOutput for RangeBlocks {
             times,
         };
         // If nobody wants it any more the merge is told so with the next buffer.
-        self.merge.push(self.range, Piece::Block(block), len);
+        Arc::clone(&self.merge).push(self.range, Piece::Block(block), len);
     }
 
     fn before_block(&mut self, collector: &mut MetadataCollector) {
@@ -304,145 +314,17 @@ impl SstableIndex for RangeIndex {
     }
 }
 
-/// What a trace is to be told. Keys and clusterings are in `bytes`, one behind the other.
-#[derive(Debug, Default)]
-pub(crate) struct TraceBatch {
-    bytes: Vec<u8>,
-    events: Vec<TraceEvent>,
-}
-
-#[derive(Clone, Debug)]
-enum TraceEvent {
-    Partition {
-        hash: KeyHash,
-        position: u64,
-        deletion: DeletionTime,
-        key_len: usize,
-    },
-    Unfiltered {
-        at: Range<u64>,
-        kind: Kind,
-        open: DeletionTime,
-        name_len: usize,
-    },
-    EndOfPartition(u64),
-}
-
-impl TraceBatch {
-    fn len(&self) -> usize {
-        self.bytes.len() + self.events.len() * size_of::<TraceEvent>()
-    }
-
-    /// Tells `trace`; `is_traced` says whether it wants to be told of the current partition's rows, and
-    /// goes on from batch to batch.
-    pub(crate) fn tell(&self, trace: &mut dyn DataTrace, is_traced: &mut bool) {
-        let mut bytes = &self.bytes[..];
-        let mut next = |len: usize| {
-            let (taken, rest) = bytes.split_at(len.min(bytes.len()));
-            bytes = rest;
-            taken
-        };
-        for event in &self.events {
-            match event {
-                TraceEvent::Partition {
-                    hash,
-                    position,
-                    deletion,
-                    key_len,
-                } => *is_traced = trace.partition(next(*key_len), *hash, *position, *deletion),
-                TraceEvent::Unfiltered {
-                    at,
-                    kind,
-                    open,
-                    name_len,
-                } => {
-                    let name = next(*name_len);
-                    if *is_traced {
-                        trace.unfiltered(at.clone(), *kind, name, *open);
-                    }
-                }
-                TraceEvent::EndOfPartition(end) if *is_traced => trace.end_partition(*end),
-                TraceEvent::EndOfPartition(_) => {}
-            }
-        }
-    }
-}
-
-/// Remembers what the trace of an input is to be told, whose turn comes when the ranges before have
-/// ended.
-#[derive(Debug)]
-pub(crate) struct RangeTrace {
+/// Remembers what the trace of an input is to be told, whose turn comes when the ranges before have ended.
+pub(crate) fn later_trace(
     input: usize,
-    batch: TraceBatch,
-    merge: Arc<RangeMerge>,
+    merge: Arc<dyn PieceSink>,
     range: usize,
-}
-
-impl RangeTrace {
-    pub(crate) fn new(input: usize, merge: Arc<RangeMerge>, range: usize) -> RangeTrace {
-        RangeTrace {
-            input,
-            batch: TraceBatch::default(),
-            merge,
-            range,
-        }
-    }
-
-    fn add(&mut self, event: TraceEvent) {
-        self.batch.events.push(event);
-        if self.batch.len() >= BATCH_BYTES {
-            self.hand_over();
-        }
-    }
-
-    fn hand_over(&mut self) {
-        let len = self.batch.len();
-        let next = TraceBatch {
-            bytes: Vec::with_capacity(self.batch.bytes.len()),
-            events: Vec::with_capacity(self.batch.events.len()),
-        };
-        let batch = std::mem::replace(&mut self.batch, next);
+) -> Box<dyn DataTrace> {
+    // The last of the range is not the last of the input.
+    let hand_over = move |batch: TraceBatch, _| {
+        let len = batch.len();
         // If nobody wants it any more the merge is told so elsewhere.
-        self.merge
-            .push(self.range, Piece::Trace(self.input, batch), len);
-    }
-}
-
-impl DataTrace for RangeTrace {
-    fn partition(
-        &mut self,
-        key: &[u8],
-        hash: KeyHash,
-        position: u64,
-        deletion: DeletionTime,
-    ) -> bool {
-        self.batch.bytes.extend_from_slice(key);
-        self.add(TraceEvent::Partition {
-            hash,
-            position,
-            deletion,
-            key_len: key.len(),
-        });
-        true
-    }
-
-    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
-        self.batch.bytes.extend_from_slice(name);
-        self.add(TraceEvent::Unfiltered {
-            at,
-            kind,
-            open,
-            name_len: name.len(),
-        });
-        // Whoever is told later may want all.
-        0
-    }
-
-    fn end_partition(&mut self, end: u64) {
-        self.add(TraceEvent::EndOfPartition(end));
-    }
-
-    fn end(&mut self) {
-        self.hand_over();
-    }
+        Arc::clone(&merge).push(range, Piece::Trace(input, batch), len);
+    };
+    Box::new(BatchedTrace::new(hand_over))
 }

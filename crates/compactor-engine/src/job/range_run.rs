@@ -12,28 +12,27 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use compactor_io::Io;
-use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::MetadataCollector;
 
 use crate::error::{Error, Result};
-use crate::input::header_union::ColumnMap;
-use crate::input::range_input::{Part, RangeInput, Reading};
+use crate::input::range_input::{Part, Reading};
+use crate::job::merged_input::MergedInput;
 use crate::job::options::MergeOptions;
 use crate::job::overlapping::Surroundings;
-use crate::job::range_output::{NoBlocks, NoIndex, Piece, RangeBlocks, RangeIndex, RangeTrace};
+use crate::job::range_end::{Collected, RangeEnd, RangeRead};
+use crate::job::range_output::{
+    NoBlocks, NoIndex, Piece, PieceSink, RangeBlocks, RangeIndex, later_trace,
+};
 use crate::job::range_plan::RangePlan;
 use crate::job::shadow_plan::ShadowPlan;
-use crate::job::splicer::Splicer;
+use crate::job::splicer::{Splicer, StatisticsAgain};
 use crate::job::turns::{Next, Pushed, Turns};
-use crate::merge::merge_counts::MergeCounts;
 use crate::merge::merge_input::MergeInput;
-use crate::merge::observer::{InputRead, Observer};
+use crate::merge::observer::Observer;
 use crate::merge::partition_merge::{Merged, PartitionMerger};
-use crate::read::cursor::{Cursor, RowCounts};
-use crate::read::data_trace::DataTrace;
+use crate::read::cursor::Cursor;
 use crate::read::decode::DecodedBlocks;
-use crate::read::places_hash::PlacesHash;
 use crate::read::workers::WorkerQueue;
 use crate::row::dropped_columns::DropTimes;
 use crate::write::format_index::IndexSettings;
@@ -41,19 +40,6 @@ use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::{BlockOutput, PartitionWriter};
 use crate::write::sstable_index::SstableIndex;
 use crate::write::sstable_writer::SstableSettings;
-
-/// An input, and what the merge makes of it.
-#[derive(Debug)]
-pub(crate) struct MergedInput {
-    pub(crate) file: RangeInput,
-    pub(crate) map: ColumnMap,
-    pub(crate) min_local_deletion_time_s: i64,
-    pub(crate) may_have_dropped: bool,
-    /// An earlier pass made it.
-    pub(crate) is_intermediate: bool,
-    /// Until all has been told.
-    pub(crate) trace: Mutex<Option<Box<dyn DataTrace>>>,
-}
 
 /// What all ranges of a merge have in common.
 #[derive(Debug)]
@@ -119,33 +105,6 @@ impl MergeProgress {
     }
 }
 
-/// What the merge of a range came to, beyond what was handed over on the way.
-#[derive(Debug)]
-pub(crate) struct RangeEnd {
-    collected: Collected,
-    counts: MergeCounts,
-    /// Of each input that has partitions in the range.
-    reads: Vec<RangeRead>,
-}
-
-/// What was counted of the partitions written.
-#[derive(Debug)]
-pub(crate) struct Collected {
-    pub(crate) rows: u64,
-    pub(crate) statistics: MetadataCollector,
-}
-
-/// What was read of an input in one range, or in all so far.
-#[derive(Clone, Debug, Default)]
-struct RangeRead {
-    input: usize,
-    places: PlacesHash,
-    rows: RowCounts,
-    digest: Crc32Run,
-    first_key: Vec<u8>,
-    last_key: Vec<u8>,
-}
-
 /// Says that a range has ended, also if its thread panics.
 struct SayEnd<'a> {
     merge: &'a Arc<RangeMerge>,
@@ -157,7 +116,7 @@ impl Drop for SayEnd<'_> {
     fn drop(&mut self) {
         let lost = || Err(Error::Internal("the merge of a range ended".to_owned()));
         let end = self.end.take().unwrap_or_else(lost);
-        self.merge.push(self.range, Piece::End(end), 0);
+        Arc::clone(self.merge).push(self.range, Piece::End(end), 0);
         self.merge.turns.merged();
     }
 }
@@ -221,29 +180,6 @@ impl RangeMerge {
         }
     }
 
-    /// Memory for the next block of a range.
-    pub(crate) fn take_buffer(&self, len: usize) -> Result<Vec<u8>> {
-        self.blocks.wait(self.queue());
-        match self.reading.cancelled.load(Ordering::Relaxed) {
-            true => Err(Error::Cancelled),
-            false => Ok(self.blocks.take(len)),
-        }
-    }
-
-    /// Hands over what a range came to, and adds to the output if it is its turn.
-    pub(crate) fn push(self: &Arc<Self>, range: usize, piece: Piece, len: usize) {
-        if self.turns.push(range, piece, len) == Pushed::TakeOrder {
-            let started = Instant::now();
-            let added = catch_unwind(AssertUnwindSafe(|| self.add_to_output()));
-            let ns = started.elapsed().as_nanos() as u64;
-            self.progress.ordered_ns.fetch_add(ns, Ordering::Relaxed);
-            let panicked = || Err(Error::Internal("panic while ranges were joined".to_owned()));
-            if let Err(error) = added.unwrap_or_else(|_| panicked()) {
-                self.fail(error);
-            }
-        }
-    }
-
     /// Stops the merge.
     pub(crate) fn fail(&self, error: Error) {
         self.reading.cancelled.store(true, Ordering::Relaxed);
@@ -257,7 +193,13 @@ impl RangeMerge {
             .ok_or_else(|| Error::Internal("no output is left".to_owned()))?;
         while let Some((range, piece)) = self.turns.pop() {
             match piece {
-                Piece::Block(block) => splicer.add_block(self, range, block)?,
+                Piece::Block(block) => {
+                    let again = |before| {
+                        let again = RangeStatistics::start(self, range, before)?;
+                        Ok(Box::new(again) as Box<dyn StatisticsAgain>)
+                    };
+                    splicer.add_block(&again, block)?;
+                }
                 Piece::Trace(input, batch) => {
                     if let Some(traced) = self.inputs.get(input)
                         && let Some(trace) = &mut *lock(&traced.trace)
@@ -336,9 +278,7 @@ impl RangeMerge {
             if let Some(trace) = lock(&input.trace).as_mut().filter(|_| is_traced) {
                 let part = trace.of_part(bytes);
                 cursor.set_trace(
-                    part.unwrap_or_else(|| {
-                        Box::new(RangeTrace::new(number, Arc::clone(self), range))
-                    }),
+                    part.unwrap_or_else(|| later_trace(number, Arc::clone(self) as _, range)),
                 );
             }
             let mut merge_input = MergeInput::new(
@@ -387,7 +327,12 @@ impl RangeMerge {
             column_index_size: self.settings.column_index_size,
             min_index_interval: self.settings.min_index_interval,
         })?;
-        let blocks = RangeBlocks::new(Arc::clone(self), range, self.plan.budget.block_len, &index);
+        let blocks = RangeBlocks::new(
+            Arc::clone(self) as _,
+            range,
+            self.plan.budget.block_len,
+            &index,
+        );
         let layout = Arc::clone(&self.layout);
         let writer = PartitionWriter::new(layout, blocks, index, MetadataCollector::of_a_part())?;
         let prepared = {
@@ -444,9 +389,33 @@ impl RangeMerge {
     }
 }
 
+impl PieceSink for RangeMerge {
+    fn take_buffer(&self, len: usize) -> Result<Vec<u8>> {
+        self.blocks.wait(self.queue());
+        match self.reading.cancelled.load(Ordering::Relaxed) {
+            true => Err(Error::Cancelled),
+            false => Ok(self.blocks.take(len)),
+        }
+    }
+
+    /// Adds to the output if it is the turn of the range.
+    fn push(self: Arc<Self>, range: usize, piece: Piece, len: usize) {
+        if self.turns.push(range, piece, len) == Pushed::TakeOrder {
+            let started = Instant::now();
+            let added = catch_unwind(AssertUnwindSafe(|| self.add_to_output()));
+            let ns = started.elapsed().as_nanos() as u64;
+            self.progress.ordered_ns.fetch_add(ns, Ordering::Relaxed);
+            let panicked = || Err(Error::Internal("panic while ranges were joined".to_owned()));
+            if let Err(error) = added.unwrap_or_else(|_| panicked()) {
+                self.fail(error);
+            }
+        }
+    }
+}
+
 /// A range merged again for its statistics alone, since an output ended in it.
 #[derive(Debug)]
-pub(crate) struct RangeStatistics {
+struct RangeStatistics {
     merge: Arc<RangeMerge>,
     /// `None` while the next output is begun.
     merger: Option<PartitionMerger<DecodedBlocks, NoBlocks, NoIndex>>,
@@ -456,7 +425,7 @@ pub(crate) struct RangeStatistics {
 
 impl RangeStatistics {
     /// Begins with the range; `before` is told of its partitions.
-    pub(crate) fn start(
+    fn start(
         merge: &Arc<RangeMerge>,
         range: usize,
         before: MetadataCollector,
@@ -476,9 +445,10 @@ impl RangeStatistics {
             position: 0,
         })
     }
+}
 
-    /// Goes on with the partitions of another output.
-    pub(crate) fn begin(&mut self, collector: MetadataCollector) -> Result<()> {
+impl StatisticsAgain for RangeStatistics {
+    fn begin(&mut self, collector: MetadataCollector) -> Result<()> {
         let merger = self.merger.take().ok_or_else(lost)?;
         let writer = no_writer(&self.merge, collector)?;
         let ((), merger) = merger.change_writer(|_| Ok(((), writer)))?;
@@ -486,8 +456,7 @@ impl RangeStatistics {
         Ok(())
     }
 
-    /// Goes on up to a position of the range. Returns the statistics, and rows.
-    pub(crate) fn up_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)> {
+    fn up_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)> {
         let merger = self.merger.as_mut().ok_or_else(lost)?;
         let position = self.position;
         let mut observer = RangeObserver {
@@ -523,59 +492,6 @@ fn no_writer(
         spare: Vec::new(),
     };
     PartitionWriter::new(Arc::clone(&merge.layout), blocks, NoIndex, collector)
-}
-
-/// What has been read of all ranges so far.
-#[derive(Debug)]
-pub(crate) struct Whole {
-    pub(crate) counts: MergeCounts,
-    reads: Vec<RangeRead>,
-}
-
-impl Whole {
-    pub(crate) fn of(inputs: usize) -> Whole {
-        Whole {
-            counts: MergeCounts {
-                partitions_by_inputs: vec![0; inputs],
-                ..MergeCounts::default()
-            },
-            reads: vec![RangeRead::default(); inputs],
-        }
-    }
-
-    pub(crate) fn add(&mut self, end: RangeEnd) -> Collected {
-        self.counts.add_range(&end.counts);
-        for read in end.reads {
-            let Some(whole) = self.reads.get_mut(read.input) else {
-                continue;
-            };
-            if whole.places.partitions() == 0 {
-                whole.first_key = read.first_key;
-            }
-            whole.places.append(read.places);
-            whole.rows.rows += read.rows.rows;
-            whole.rows.empty_static_rows += read.rows.empty_static_rows;
-            whole.digest.append_run(&read.digest);
-            whole.last_key = read.last_key;
-        }
-        end.collected
-    }
-
-    /// What was read of each input, if it is what its statistics speak of.
-    pub(crate) fn reads(&mut self, inputs: &[MergedInput]) -> Result<Vec<InputRead>> {
-        let mut reads = Vec::with_capacity(inputs.len());
-        for (input, read) in inputs.iter().zip(std::mem::take(&mut self.reads)) {
-            let file = &input.file;
-            file.check(&read.first_key, &read.last_key, read.places.partitions())?;
-            reads.push(InputRead {
-                data_path: file.path.clone(),
-                places: read.places,
-                rows: read.rows,
-                digest: read.digest.value(),
-            });
-        }
-        Ok(reads)
-    }
 }
 
 /// Counts what is read in a range, and tells it to stop.

@@ -12,8 +12,6 @@ use compactor_sstable::Component;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::partitioner::Position;
 use compactor_sstable::statistics::EncodingStats;
-use compactor_sstable::statistics::commit_log::IntervalSet;
-use compactor_sstable::statistics::stats::StatsMetadata;
 
 use crate::error::{Error, Result};
 use crate::input::header_union::{
@@ -22,7 +20,7 @@ use crate::input::header_union::{
 use crate::input::key_range::Place;
 use crate::input::range_input::{Part, RangeInput, Reading};
 use crate::input::range_places::RangePlaces;
-use crate::input::sstable::{InputSstable, read_small};
+use crate::input::sstable::InputSstable;
 use crate::job::options::MergeOptions;
 use crate::job::overlapping::Provider;
 use crate::job::tombstone_option::TombstoneOption;
@@ -225,34 +223,6 @@ fn layout(
         gone,
         by_cell,
     })
-}
-
-/// An SSTable in a snapshot and the same in the table's directory. It would take its own deletions away,
-/// and whoever replaces it has them nowhere. Its id may differ, after `nodetool import`, and so may what a
-/// node sets in a file that stays: level and repair state.
-pub(crate) fn is_copy(io: &Io, mode: ReadMode, input: &InputSstable, other: &InputSstable) -> bool {
-    let of_the_data = |sstable: &InputSstable| StatsMetadata {
-        level: 0,
-        repaired_at: 0,
-        pending_repair: None,
-        is_transient: false,
-        originating_host_id: None,
-        commit_log_intervals: IntervalSet::default(),
-        // Where it is not known it is NaN, which equals nothing.
-        token_space_coverage: 0.0,
-        ..sstable.statistics.stats.clone()
-    };
-    let digest = |sstable: &InputSstable| {
-        let path = sstable.descriptor.path(Component::Digest);
-        read_small(io, mode, &path).ok()
-    };
-    let may_differ = || match (digest(input), digest(other)) {
-        (Some(a), Some(b)) => a != b,
-        _ => false,
-    };
-    input.data.len() == other.data.len()
-        && of_the_data(input) == of_the_data(other)
-        && !may_differ()
 }
 
 /// How many of them have room for one key, by their ranges. They come in the order of their first keys.

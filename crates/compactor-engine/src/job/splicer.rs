@@ -2,6 +2,7 @@
 //!
 //! Bytes go on as they came; what is done here is little, since one thread at a time does it.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use compactor_sstable::bti::rows::SeparatedBlock;
@@ -9,12 +10,31 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::MetadataCollector;
 
 use crate::error::{Error, Result};
-use crate::job::range_output::{IndexPart, RangeBlock, TraceBatch};
-use crate::job::range_run::{RangeEnd, RangeMerge, RangeStatistics, Whole};
+use crate::job::range_end::{RangeEnd, Whole};
+use crate::job::range_output::{IndexPart, RangeBlock};
 use crate::read::data_trace::DataTrace;
+use crate::read::trace_batch::TraceBatch;
 use crate::write::format_index::FormatIndex;
 use crate::write::outputs::Outputs;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};
+
+/// The statistics of a range that an output ended in, output by output.
+pub(crate) trait StatisticsAgain: Debug + Send {
+    /// Goes on with the partitions of another output.
+    ///
+    /// # Errors
+    /// Those of a writer.
+    fn begin(&mut self, collector: MetadataCollector) -> Result<()>;
+
+    /// Goes on up to a position of the range. Returns the statistics, and rows.
+    ///
+    /// # Errors
+    /// Damage in an input, or a failed read.
+    fn up_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)>;
+}
+
+/// Merges the range whose turn it is again, for a collector that is told of its partitions.
+type MergeAgain<'a> = &'a dyn Fn(MetadataCollector) -> Result<Box<dyn StatisticsAgain>>;
 
 /// The outputs of a merge, and what has been told of its inputs.
 #[derive(Debug)]
@@ -43,7 +63,7 @@ struct RangeSoFar {
     /// Statistics of what was in the output before.
     before: Option<Box<MetadataCollector>>,
     /// Its statistics anew, if an output ended in it.
-    again: Option<Box<RangeStatistics>>,
+    again: Option<Box<dyn StatisticsAgain>>,
 }
 
 impl Splicer {
@@ -90,8 +110,7 @@ impl Splicer {
     /// A failed write.
     pub(crate) fn add_block(
         &mut self,
-        merge: &Arc<RangeMerge>,
-        number: usize,
+        merge_again: MergeAgain<'_>,
         block: RangeBlock,
     ) -> Result<()> {
         let start = self.range.len;
@@ -102,7 +121,7 @@ impl Splicer {
         let mut bytes = &block.index.bytes[..];
         for part in &block.index.parts {
             if !self.range.is_next_decided {
-                self.decide(merge, number, &block.bytes, start, &mut appended)?;
+                self.decide(merge_again, &block.bytes, start, &mut appended)?;
             }
             let base = self.base;
             let next = splice_part(self.parts()?, part, &mut bytes, base)?;
@@ -112,7 +131,7 @@ impl Splicer {
             }
         }
         if !self.range.is_next_decided && self.range.next_start < end {
-            self.decide(merge, number, &block.bytes, start, &mut appended)?;
+            self.decide(merge_again, &block.bytes, start, &mut appended)?;
         }
         let is_again = self.range.again.is_some();
         let parts = self.parts()?;
@@ -132,8 +151,7 @@ impl Splicer {
     /// at `start` of the range, have been appended.
     fn decide(
         &mut self,
-        merge: &Arc<RangeMerge>,
-        number: usize,
+        merge_again: MergeAgain<'_>,
         block: &[u8],
         start: u64,
         appended: &mut usize,
@@ -161,13 +179,13 @@ impl Splicer {
             }
         };
         if is_full {
-            self.end_output_at(merge, number, at)?;
+            self.end_output_at(merge_again, at)?;
         }
         Ok(())
     }
 
     /// Ends the output in the midst of the range.
-    fn end_output_at(&mut self, merge: &Arc<RangeMerge>, number: usize, at: u64) -> Result<()> {
+    fn end_output_at(&mut self, merge_again: MergeAgain<'_>, at: u64) -> Result<()> {
         if at > 0 {
             let before = self.range.before.take();
             let before = *before.ok_or_else(no_output)?;
@@ -176,7 +194,7 @@ impl Splicer {
                     again.begin(before)?;
                     again
                 }
-                None => Box::new(RangeStatistics::start(merge, number, before)?),
+                None => merge_again(before)?,
             };
             let again = self.range.again.insert(again);
             let (collector, rows) = again.up_to(at)?;

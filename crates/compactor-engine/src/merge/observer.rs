@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
-use crate::read::cursor::RowCounts;
 use crate::read::data_trace::DataTrace;
 use crate::read::places_hash::PlacesHash;
+use crate::read::row_counts::RowCounts;
 
 /// Watches a merge, and may stop it.
 pub trait Observer {

@@ -19,7 +19,7 @@ use compactor_sstable::data::layout::Layout;
 
 use crate::error::{Error, Result};
 use crate::merge::contest::Contest;
-use crate::merge::marker::{Turn, effective, write_marker};
+use crate::merge::marker::effective;
 use crate::merge::merge_counts::MergeCounts;
 use crate::merge::merge_input::{MergeInput, compare_unfiltereds, has_unfiltered};
 use crate::merge::observer::Observer;
@@ -33,6 +33,7 @@ use crate::write::partition_writer::{BlockOutput, PartitionWriter};
 use crate::write::sstable_index::SstableIndex;
 
 mod equal_places;
+mod markers;
 mod partitions;
 mod rows;
 mod runs;
@@ -461,75 +462,6 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         self.places = places;
         Ok(())
     }
-
-    /// Brings what shadows the merge to where this input is.
-    #[inline]
-    fn advance_shadow(&mut self, member: u32) -> Result<()> {
-        match &mut self.shadow {
-            Some(shadow) if shadow.is_here() => {
-                let Some(at) = self.inputs[member as usize].cursor.clustering() else {
-                    return Ok(());
-                };
-                shadow.advance(at, |bound, turn| {
-                    let (purger, counts) = (&self.purger, &mut self.counts.purged);
-                    write_marker(&mut self.writer, purger, counts, bound, turn)
-                })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Adds the marker that leads from one open deletion to another, at the bound that was noted; none
-    /// where they are equal.
-    fn add_turn(
-        &mut self,
-        side: Ordering,
-        before: DeletionTime,
-        after: DeletionTime,
-    ) -> Result<()> {
-        if before != after {
-            return self.add_marker(side, before, after);
-        }
-        let reopened = match &mut self.shadow {
-            Some(shadow) if shadow.is_here() => shadow.over_no_marker(),
-            _ => None,
-        };
-        match reopened {
-            Some(open) => self.write_marker(side, DeletionTime::LIVE, open),
-            None => Ok(()),
-        }
-    }
-
-    /// Adds what is left of a marker with these deletions, at the bound that was noted.
-    fn add_marker(
-        &mut self,
-        side: Ordering,
-        mut before: DeletionTime,
-        mut after: DeletionTime,
-    ) -> Result<()> {
-        if let Some(shadow) = &mut self.shadow
-            && shadow.is_here()
-        {
-            (before, after) = shadow.over_marker(after);
-        }
-        self.write_marker(side, before, after)
-    }
-
-    fn write_marker(
-        &mut self,
-        side: Ordering,
-        before: DeletionTime,
-        after: DeletionTime,
-    ) -> Result<()> {
-        let (purger, counts) = (&self.purger, &mut self.counts.purged);
-        let (writer, bound) = (&mut self.writer, &mut self.bound);
-        let turn = Turn {
-            side,
-            before,
-            after,
-        };
-        write_marker(writer, purger, counts, bound, turn)
-    }
 }
 
 /// Since `oa` the sign of a partition deletion's timestamp says that there is none: Cassandra does not
@@ -542,6 +474,6 @@ fn check_deletion(key: &[u8], deletion: &DeletionTime, version: Version) -> Resu
     Err(Error::Refused(format!(
         "partition {} was deleted at timestamp {timestamp}, and SSTables of version {version} cannot \
          hold deletions of partitions before 1970: write version nb",
-        crate::read::cursor::hex(key)
+        crate::read::hex::hex(key)
     )))
 }

@@ -5,7 +5,6 @@
 //! are reused. Order and pairing that a merge relies on are checked here, where the place of the
 //! fault is known.
 
-use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,19 +16,22 @@ use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::data::parse::{Parse, Stop};
 use compactor_sstable::data::partition::PartitionHead;
-use compactor_sstable::data::plain_row::PlainRow;
-pub use compactor_sstable::data::row::RowRef;
+use compactor_sstable::data::row::RowRef;
 use compactor_sstable::data::unfiltered::{
     MarkerHead, RowHead, UnfilteredHead, parse_head, parse_static_head,
 };
-use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
 
 use crate::error::{Error, Result};
 use crate::read::data_trace::DataTrace;
+use crate::read::expected_partitions::{CursorRange, ExpectedPartitions};
+use crate::read::hex::hex;
 use crate::read::places_hash::PlacesHash;
+use crate::read::row_counts::RowCounts;
 use crate::read::window::{BlockSource, Window};
 
 mod checks;
+mod current;
 mod found_rows;
 mod previous;
 mod trace;
@@ -88,52 +90,30 @@ pub struct Cursor<S> {
     traced_from: u64,
 }
 
-/// Rows of an input, as its statistics count them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RowCounts {
-    /// Rows, static ones that are not empty included.
-    pub rows: u64,
-    /// Static rows that are empty, which a partition of a table with static columns has, too.
-    pub empty_static_rows: u64,
-}
-
-/// What the statistics say of an SSTable's partitions. A `Statistics.db` of another SSTable would
-/// decode every time wrongly, and this tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExpectedPartitions {
-    /// Number of partitions.
-    pub count: u64,
-    /// First partition key, where the version has it.
-    pub first_key: Option<Vec<u8>>,
-    /// Last partition key, where the version has it.
-    pub last_key: Option<Vec<u8>>,
-}
-
-/// Part of an SSTable, from a partition on and up to another, as its index says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CursorRange {
-    /// Where the first of its partitions is in the uncompressed data.
-    pub start: u64,
-    /// Partitions stand at this or behind it; `None` for the first range.
-    pub from: Option<Position>,
-    /// Partitions stand before this; `None` for the last range.
-    pub below: Option<Position>,
-}
-
 impl<S: BlockSource> Cursor<S> {
     /// A cursor before the first partition. `path` names `Data.db` in errors.
-    pub fn new(source: S, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
-        Cursor::of(Window::new(source), layout, path)
+    pub fn new(
+        source: S,
+        layout: Arc<Layout>,
+        partitioner: Partitioner,
+        path: PathBuf,
+    ) -> Cursor<S> {
+        Cursor::of(Window::new(source), layout, partitioner, path)
     }
 
-    fn of(window: Window<S>, layout: Arc<Layout>, path: PathBuf) -> Cursor<S> {
+    fn of(
+        window: Window<S>,
+        layout: Arc<Layout>,
+        partitioner: Partitioner,
+        path: PathBuf,
+    ) -> Cursor<S> {
         Cursor {
             window,
             layout,
             path,
             place: Place::BetweenPartitions,
             key: Vec::new(),
-            partitioner: Partitioner::Murmur3,
+            partitioner,
             hash: KeyHash::default(),
             deletion: DeletionTime::LIVE,
             partition_position: 0,
@@ -169,9 +149,11 @@ impl<S: BlockSource> Cursor<S> {
         lead_len: usize,
         range: CursorRange,
         layout: Arc<Layout>,
+        partitioner: Partitioner,
         path: PathBuf,
     ) -> Cursor<S> {
-        let mut cursor = Cursor::of(Window::at(source, range.start, lead_len), layout, path);
+        let window = Window::at(source, range.start, lead_len);
+        let mut cursor = Cursor::of(window, layout, partitioner, path);
         cursor.range = Some(range);
         cursor
     }
@@ -179,13 +161,6 @@ impl<S: BlockSource> Cursor<S> {
     /// Tells `trace` of everything from now on.
     pub fn set_trace(&mut self, trace: Box<dyn DataTrace>) {
         self.trace = Some(trace);
-    }
-
-    /// A cursor over a table of another partitioner than Murmur3Partitioner.
-    #[must_use]
-    pub fn with_partitioner(mut self, partitioner: Partitioner) -> Cursor<S> {
-        self.partitioner = partitioner;
-        self
     }
 
     /// Hash over keys and positions of the partitions so far.
@@ -196,12 +171,6 @@ impl<S: BlockSource> Cursor<S> {
     /// Rows so far.
     pub fn rows(&self) -> RowCounts {
         self.rows
-    }
-
-    /// The current partition has a static row, and something is in it.
-    #[inline]
-    pub fn has_static_content(&self) -> bool {
-        self.layout.has_static() && !self.static_is_empty
     }
 
     /// Makes reading fail where the partitions are not those that the statistics speak of.
@@ -220,57 +189,9 @@ impl<S: BlockSource> Cursor<S> {
         &self.path
     }
 
-    /// Uncompressed position of what the cursor stands on.
-    #[inline]
-    pub fn position(&self) -> u64 {
-        self.window.position()
-    }
-
-    /// Uncompressed position of the current partition.
-    #[inline]
-    pub fn partition_position(&self) -> u64 {
-        self.partition_position
-    }
-
-    /// Key of the current partition.
-    #[inline]
-    pub fn key(&self) -> &[u8] {
-        &self.key
-    }
-
     /// Key of the first partition that was read.
     pub(crate) fn first_key(&self) -> &[u8] {
         &self.first_key
-    }
-
-    /// Token of the current partition.
-    #[inline]
-    pub fn token(&self) -> i64 {
-        self.hash.token
-    }
-
-    /// Where the current partition stands among others.
-    #[inline]
-    pub fn position_in_ring(&self) -> Position {
-        self.hash.position()
-    }
-
-    /// All hashes of the current partition's key.
-    #[inline]
-    pub fn key_hash(&self) -> KeyHash {
-        self.hash
-    }
-
-    /// Deletion of the current partition.
-    #[inline]
-    pub fn partition_deletion(&self) -> DeletionTime {
-        self.deletion
-    }
-
-    /// False behind the last partition.
-    #[inline]
-    pub fn has_partition(&self) -> bool {
-        self.has_partition
     }
 
     /// Moves to the next partition, from the end of the current one. Returns false at the end of the
@@ -348,18 +269,6 @@ impl<S: BlockSource> Cursor<S> {
     /// Lets the next partition come wherever it sorts: also the one that was just refused.
     pub fn take_any_order(&mut self) {
         self.has_partition = false;
-    }
-
-    /// The static row, while the cursor has not gone on to the first unfiltered.
-    pub fn static_row(&self) -> Option<RowRef<'_>> {
-        match self.place {
-            Place::StaticRow(ref head) => Some(RowRef {
-                bytes: self.window.bytes(),
-                head,
-                layout: &self.layout,
-            }),
-            _ => None,
-        }
     }
 
     /// Moves to the next unfiltered, or to the end of the partition, where it stays.
@@ -462,6 +371,17 @@ impl<S: BlockSource> Cursor<S> {
         }
     }
 
+    fn prefix_of_marker(&self, kind: Kind) -> Option<u64> {
+        if !self.wanted.order_prefixes {
+            return None;
+        }
+        self.layout.clustering.order_prefix(Prefix {
+            kind,
+            base: self.window.bytes(),
+            spans: &self.spans,
+        })
+    }
+
     fn stand_on_end(&mut self) -> Result<()> {
         self.place = Place::PartitionEnd;
         self.order_prefix = None;
@@ -480,61 +400,6 @@ impl<S: BlockSource> Cursor<S> {
         Ok(())
     }
 
-    fn prefix_of_marker(&self, kind: Kind) -> Option<u64> {
-        if !self.wanted.order_prefixes {
-            return None;
-        }
-        self.layout.clustering.order_prefix(Prefix {
-            kind,
-            base: self.window.bytes(),
-            spans: &self.spans,
-        })
-    }
-
-    /// On a bound that opens where the one before it closes: both are what Cassandra writes as one
-    /// boundary.
-    pub fn is_second_half(&self) -> bool {
-        let (Place::Marker(head), Some(previous_kind)) = (&self.place, self.previous.kind) else {
-            return false;
-        };
-        let is_candidate = |kind: Kind, opens| kind.is_open() == opens && kind.is_close() != opens;
-        if !is_candidate(previous_kind, false) || !is_candidate(head.kind, true) {
-            return false;
-        }
-        let previous = self.previous.prefix(previous_kind);
-        let current = Prefix {
-            kind: head.kind,
-            base: self.window.bytes(),
-            spans: &self.spans,
-        };
-        self.layout.clustering.compare(previous, current) == Ordering::Equal
-    }
-
-    /// Where the current unfiltered stands; `None` at the end of the partition.
-    #[inline]
-    pub fn clustering(&self) -> Option<Prefix<'_>> {
-        let (kind, spans) = match &self.place {
-            Place::Row => {
-                let spans = self.found.spans(self.layout.clustering.len());
-                (Kind::Clustering, spans)
-            }
-            Place::Marker(head) => (head.kind, &self.spans[..]),
-            _ => return None,
-        };
-        Some(Prefix {
-            kind,
-            base: self.window.bytes(),
-            spans,
-        })
-    }
-
-    /// What sorts as the current clustering does, where it differs from another one's: see
-    /// [`ClusteringComparator::order_prefix`](compactor_sstable::data::clustering::ClusteringComparator::order_prefix).
-    #[inline]
-    pub(crate) fn order_prefix(&self) -> Option<u64> {
-        self.order_prefix
-    }
-
     /// Finds out of each row whether it is a plain one.
     pub(crate) fn look_for_plain_rows(&mut self, is_wanted: bool) {
         self.wanted.plain = is_wanted;
@@ -543,54 +408,6 @@ impl<S: BlockSource> Cursor<S> {
     /// Clusterings are held against those of another order.
     pub(crate) fn without_order_prefixes(&mut self) {
         self.wanted.order_prefixes = false;
-    }
-
-    /// The current row.
-    #[inline(always)]
-    pub fn row(&self) -> Option<RowRef<'_>> {
-        Some(RowRef {
-            bytes: self.window.bytes(),
-            head: self.row_head()?,
-            layout: &self.layout,
-        })
-    }
-
-    /// Where the parts of the current row lie.
-    #[inline(always)]
-    fn row_head(&self) -> Option<&RowHead> {
-        match self.is_on_row() {
-            true => Some(&self.found.current()?.head),
-            false => None,
-        }
-    }
-
-    #[inline(always)]
-    fn is_on_row(&self) -> bool {
-        matches!(self.place, Place::Row)
-    }
-
-    /// On a row that was found to be plain.
-    #[inline(always)]
-    pub(crate) fn is_on_plain_row(&self) -> bool {
-        self.is_on_row() && self.found.current().is_some_and(FoundRow::is_plain)
-    }
-
-    /// The current row, if it was found to be plain.
-    #[inline(always)]
-    pub(crate) fn plain_row(&self) -> Option<PlainRow<'_>> {
-        match self.is_on_row() {
-            true => self.found.current()?.plain(self.window.bytes()),
-            false => None,
-        }
-    }
-
-    /// The current range tombstone marker.
-    #[inline]
-    pub fn marker(&self) -> Option<MarkerHead> {
-        match self.place {
-            Place::Marker(head) => Some(head),
-            _ => None,
-        }
     }
 
     /// Adds file, position and partition to what the parser of the current row found.
@@ -650,14 +467,4 @@ impl<S: BlockSource> Cursor<S> {
             }
         }
     }
-}
-
-/// Lower-case hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    let mut out = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
 }

@@ -163,7 +163,7 @@ impl MergedRow {
         cells.unwrap_or_default()
     }
 
-    /// The bytes that values of version [`MADE`](crate::row::counter_merge::MADE) are in.
+    /// The bytes that values are in which merges of counters made.
     #[inline]
     pub fn made(&self) -> &[u8] {
         self.contexts.bytes()

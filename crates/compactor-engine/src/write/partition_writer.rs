@@ -6,8 +6,7 @@
 
 use std::sync::Arc;
 
-use compactor_sstable::byte_reader::ByteReader;
-use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
+use compactor_sstable::data::clustering::{Kind, ValueSpan};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::data::layout::Layout;
@@ -240,7 +239,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             return Err(Error::Refused(format!(
                 "wide partition {} has a range tombstone with a timestamp before 1970, which the \
                  index of SSTables of version {version} cannot hold: write version nb",
-                crate::read::cursor::hex(&self.key)
+                crate::read::hex::hex(&self.key)
             )));
         }
         self.collector.update_partition_deletion(&self.deletion);
@@ -350,14 +349,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             }
             self.has_noted_row = true;
         }
-        let mut reader = ByteReader::new(bytes);
         // These bytes were written from parsed ones.
-        if let Ok(kind) = clustering.read_prefix(&mut reader, &mut self.spans) {
-            let prefix = Prefix {
-                kind,
-                base: bytes,
-                spans: &self.spans,
-            };
+        if let Ok(prefix) = clustering.parse_name(bytes, &mut self.spans) {
             self.collector.update_clustering(clustering, prefix);
         }
     }

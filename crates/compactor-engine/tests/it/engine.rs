@@ -248,7 +248,8 @@ fn cursor_over(bytes: &[u8], block_len: usize, layout: Layout) -> Cursor<TinyBlo
         lengths: Choices::from_seed(bytes.len() as u64),
         spare: Vec::new(),
     };
-    Cursor::new(source, Arc::new(layout), PathBuf::from("Data.db"))
+    let path = PathBuf::from("Data.db");
+    Cursor::new(source, Arc::new(layout), Partitioner::Murmur3, path)
 }
 
 /// Blocks of any length up to a given one, so that structures are cut anywhere.

@@ -22,9 +22,8 @@ use crate::bti::byte_comparable::append_prefix;
 use crate::bti::paged_output::PagedOutput;
 use crate::bti::partitions::{put_signed, signed_len};
 use crate::bti::trie_write::{Payload, TrieWriter};
-use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
-use crate::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
+use crate::data::clustering::{ClusteringComparator, Kind, ValueSpan};
 use crate::data::deletion_time::DeletionTime;
 use crate::error::{Error, Result};
 use crate::types::CqlType;
@@ -408,17 +407,9 @@ fn encode(
     spans: &mut Vec<ValueSpan>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let kind = comparator.read_prefix(&mut ByteReader::new(&name.0), spans)?;
+    let prefix = comparator.parse_name(&name.0, spans)?;
     out.clear();
-    append_prefix(
-        types,
-        Prefix {
-            kind,
-            base: &name.0,
-            spans,
-        },
-        out,
-    )
+    append_prefix(types, prefix, out)
 }
 
 /// Bytes that both begin with.

@@ -382,6 +382,24 @@ impl ClusteringComparator {
         Ok(kind)
     }
 
+    /// The clustering or bound that `name` begins with, in the form used in the promoted index. Where its
+    /// values lie goes to `spans`.
+    ///
+    /// # Errors
+    /// Corruption when bytes are missing or the kind is unknown.
+    pub fn parse_name<'a>(
+        &self,
+        name: &'a [u8],
+        spans: &'a mut Vec<ValueSpan>,
+    ) -> Result<Prefix<'a>> {
+        let kind = self.read_prefix(&mut ByteReader::new(name), spans)?;
+        Ok(Prefix {
+            kind,
+            base: name,
+            spans,
+        })
+    }
+
     /// Reads the form used in the promoted index: a kind, then a clustering or a bound.
     ///
     /// # Errors

@@ -7,9 +7,8 @@ use compactor_sstable::Version;
 use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::partitions::{PartitionIndex, PartitionIndexWriter, PartitionPosition};
 use compactor_sstable::bti::rows::{Block, RowIndex, RowIndexWriter};
-use compactor_sstable::byte_reader::ByteReader;
 use compactor_sstable::compression::{ChunkDecompressor, CompressionInfo};
-use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix};
+use compactor_sstable::data::clustering::{ClusteringComparator, Kind};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use compactor_sstable::data::partition::PartitionHead;
@@ -284,13 +283,7 @@ fn check_rows(name: &str, types: &[CqlType], partition: &Partition, index: &RowI
                 "{name}"
             );
         }
-        let mut reader = ByteReader::new(&unfiltered.name);
-        let kind = comparator.read_prefix(&mut reader, &mut spans).unwrap();
-        let prefix = Prefix {
-            kind,
-            base: &unfiltered.name,
-            spans: &spans,
-        };
+        let prefix = comparator.parse_name(&unfiltered.name, &mut spans).unwrap();
         assert_eq!(index.floor(types, prefix).unwrap(), blocks[at], "{name}");
         open = unfiltered.open_marker;
     }

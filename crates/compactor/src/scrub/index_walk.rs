@@ -9,8 +9,9 @@ use compactor_sstable::big::index_info::PromotedIndex;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
-use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::partitioner::KeyHash;
 
+use super::PARTITIONER;
 use super::synthesis::{Name, is_before, marker};
 use crate::verify::index::{Entry, IndexScan};
 
@@ -102,7 +103,7 @@ impl<'a> IndexWalk<'a> {
         {
             self.beyond_count += 1;
             if self.beyond.len() < BEYOND_LISTED {
-                let token = Partitioner::Murmur3.token(&entry.key);
+                let token = PARTITIONER.token(&entry.key);
                 self.beyond.push((entry.key.clone(), token, entry.position));
             }
             self.scan.advance()?;
@@ -114,7 +115,7 @@ impl<'a> IndexWalk<'a> {
 impl Here {
     /// Hashes of the key.
     pub(super) fn hash(&self) -> KeyHash {
-        Partitioner::Murmur3.hash_key(&self.key)
+        PARTITIONER.hash_key(&self.key)
     }
 
     /// The first block of the partition that begins inside `range` and of which the index can be

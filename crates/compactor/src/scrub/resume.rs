@@ -10,13 +10,12 @@ use std::ops::Range;
 
 use compactor_engine::merge::Observer;
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::partitioner::Partitioner;
 
 use super::current::Current;
 use super::index_walk::{BlockStart, Here, IndexWalk};
 use super::loss::{LossKind, Owner};
 use super::scan::{Scan, Start, Stop, check_cancelled};
-use super::synthesis;
+use super::{PARTITIONER, synthesis};
 use crate::error::Result;
 use crate::verify::chunks::CheckedData;
 
@@ -185,6 +184,6 @@ impl<'a> Scan<'a> {
 fn owner(here: &Here) -> Owner<'_> {
     Owner {
         key: &here.key,
-        token: Partitioner::Murmur3.token(&here.key),
+        token: PARTITIONER.token(&here.key),
     }
 }

@@ -18,6 +18,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::{CollectorSettings, MetadataCollector, SerializationHeader};
 use compactor_sstable::{Component, Corruption, Error as FormatError};
 
+use super::PARTITIONER;
 use super::current::Current;
 use super::index_walk::IndexWalk;
 use super::loss::{LossKind, Losses};
@@ -205,7 +206,7 @@ impl<'a> Scan<'a> {
         ];
         let path: PathBuf = self.descriptor.path(Component::Data);
         let source = Spliced::new(data, pieces);
-        let mut cursor = Cursor::new(source, Arc::clone(&self.layout), path);
+        let mut cursor = Cursor::new(source, Arc::clone(&self.layout), PARTITIONER, path);
         let mut is_first = true;
         loop {
             match self.partition(&mut cursor, start, is_first, observer)? {

@@ -14,9 +14,9 @@ use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::data::partition::PartitionHead;
-use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::SerializationHeader;
 
+use super::PARTITIONER;
 use super::splice::{Piece, Spliced};
 use crate::error::Result;
 use crate::verify::chunks::CheckedData;
@@ -92,7 +92,8 @@ impl<'h> Search<'h> {
         }
         self.tries += 1;
         let source = MemorySource::new(bytes.to_vec(), TRY_LEN);
-        let mut cursor = Cursor::new(source, Arc::clone(&self.layout), Path::new("").to_owned());
+        let (layout, path) = (Arc::clone(&self.layout), Path::new("").to_owned());
+        let mut cursor = Cursor::new(source, layout, PARTITIONER, path);
         if !matches!(cursor.next_partition(), Ok(true)) {
             return false;
         }
@@ -132,7 +133,7 @@ impl<'h> Search<'h> {
         {
             return false;
         }
-        let token = Partitioner::Murmur3.token(key);
+        let token = PARTITIONER.token(key);
         last.is_none_or(|(last_token, last)| (last_token, last) < (token, key))
     }
 }

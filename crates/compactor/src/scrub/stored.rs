@@ -15,6 +15,7 @@ use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::Statistics;
 use compactor_sstable::{Component, Error as FormatError};
 
+use super::PARTITIONER;
 use crate::error::{Error, Result};
 use crate::verify::chunks::Form;
 use crate::verify::files::Files;
@@ -63,7 +64,7 @@ impl Stored {
         };
         let partitioner =
             Partitioner::from_class_name(&statistics.validation.partitioner).map_err(at)?;
-        if partitioner != Partitioner::Murmur3 {
+        if partitioner != PARTITIONER {
             return Err(at(FormatError::unsupported(format!(
                 "scrub of a table of {}",
                 partitioner.class_name()
@@ -149,7 +150,7 @@ impl Stored {
         };
         InputSstable {
             // The only one that is scrubbed.
-            partitioner: Partitioner::Murmur3,
+            partitioner: PARTITIONER,
             descriptor: self.descriptor.clone(),
             statistics: self.statistics.clone(),
             layout: Arc::clone(&self.layout),

@@ -1,7 +1,6 @@
 //! Bytes that have to be made where the old ones end too early or begin too late: heads of
 //! partitions, empty static rows, and bounds of range tombstones.
 
-use compactor_sstable::byte_reader::ByteReader;
 use compactor_sstable::data::clustering::{Kind, Prefix};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
@@ -21,16 +20,8 @@ impl Name {
     /// Calls `f` with the parsed place; `None` if it cannot be parsed, which what was read before can.
     pub(super) fn with<T>(&self, layout: &Layout, f: impl FnOnce(Prefix<'_>) -> T) -> Option<T> {
         let mut spans = Vec::new();
-        let mut reader = ByteReader::new(&self.0);
-        let kind = layout
-            .clustering
-            .read_prefix(&mut reader, &mut spans)
-            .ok()?;
-        Some(f(Prefix {
-            kind,
-            base: &self.0,
-            spans: &spans,
-        }))
+        let prefix = layout.clustering.parse_name(&self.0, &mut spans).ok()?;
+        Some(f(prefix))
     }
 }
 

@@ -18,7 +18,7 @@ use compactor_sstable::statistics::CollectorSettings;
 
 use super::splice::{Piece, Spliced};
 use super::stored::Stored;
-use super::{ScrubOptions, ScrubReport};
+use super::{PARTITIONER, ScrubOptions, ScrubReport};
 use crate::error::Result;
 use crate::report::SstableReport;
 use crate::verify::chunks::CheckedData;
@@ -125,7 +125,7 @@ impl Writing<'_> {
             self.io,
             staging,
             settings,
-            compactor_sstable::partitioner::Partitioner::Murmur3,
+            PARTITIONER,
             &write,
             self.workers.queue(),
             Arc::clone(self.cancelled),
@@ -139,7 +139,7 @@ impl Writing<'_> {
             let data = CheckedData::new(&unheard, self.stored.file.clone(), self.stored.form());
             let source = Spliced::new(data, pieces);
             let path = descriptor.path(Component::Data);
-            let cursor = Cursor::new(source, Arc::clone(&self.stored.layout), path);
+            let cursor = Cursor::new(source, Arc::clone(&self.stored.layout), PARTITIONER, path);
             let map = column_map(&self.stored.layout, &layout)?;
             inputs.push(MergeInput::new(cursor, map, &layout, i64::MAX, NEVER));
         }

@@ -5,16 +5,15 @@
 //! its rows.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use compactor_engine::Error as EngineError;
 use compactor_engine::input::parse_data_name;
-use compactor_engine::read::DataTrace;
+use compactor_engine::read::{BatchedTrace, DataTrace, TraceBatch, TraceEvent};
 use compactor_io::{Io, ReadMode};
-use compactor_sstable::data::clustering::{ClusteringComparator, Kind};
+use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
@@ -30,9 +29,6 @@ use super::keys::FilterCheck;
 use super::short_hex;
 use crate::error::Result;
 
-/// Bytes of keys and clusterings, and events, that are passed on at once.
-const BATCH_BYTES: usize = 16 << 10;
-const BATCH_EVENTS: usize = 256;
 /// Batches under way between the merge and the check.
 const BATCHES: usize = 64;
 
@@ -47,32 +43,12 @@ pub(crate) struct TrieInput {
     pub(crate) is_read: bool,
 }
 
-/// What came next in the data of one input. Keys and clusterings are in the batch's bytes, one behind
-/// the other.
+/// What came next in the data of one input.
 #[derive(Debug)]
-enum Event {
-    Partition {
-        hash: KeyHash,
-        position: u64,
-        deletion: DeletionTime,
-        key_end: usize,
-    },
-    Unfiltered {
-        start: u64,
-        kind: Kind,
-        open: DeletionTime,
-        name_end: usize,
-    },
-    EndOfPartition(u64),
-    EndOfData,
-}
-
-/// Events of one input, in their order.
-#[derive(Debug, Default)]
 struct Batch {
     input: usize,
-    bytes: Vec<u8>,
-    events: Vec<Event>,
+    told: TraceBatch,
+    is_last: bool,
 }
 
 /// The merge's end of the line.
@@ -99,77 +75,17 @@ impl TrieFeed {
     /// Where the partitions of an input go; `None` for an input that is not to be checked.
     pub(crate) fn trace(&self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
         let input = *self.inputs.get(data_path)?;
-        Some(Box::new(Trace {
-            sender: self.sender.clone(),
-            batch: Batch {
+        let sender = self.sender.clone();
+        let hand_over = move |told, is_last| {
+            let batch = Batch {
                 input,
-                ..Batch::default()
-            },
-        }))
-    }
-}
-
-#[derive(Debug)]
-struct Trace {
-    sender: SyncSender<Batch>,
-    batch: Batch,
-}
-
-impl Trace {
-    fn add(&mut self, event: Event) {
-        self.batch.events.push(event);
-        if self.batch.bytes.len() >= BATCH_BYTES || self.batch.events.len() >= BATCH_EVENTS {
-            self.send();
-        }
-    }
-
-    fn send(&mut self) {
-        let next = Batch {
-            input: self.batch.input,
-            bytes: Vec::with_capacity(self.batch.bytes.len()),
-            events: Vec::with_capacity(self.batch.events.len()),
+                told,
+                is_last,
+            };
+            // If nobody listens any more, the check has failed and stops the merge.
+            let _ = sender.send(batch);
         };
-        // If nobody listens any more, the check has failed and stops the merge.
-        let _ = self.sender.send(std::mem::replace(&mut self.batch, next));
-    }
-}
-
-impl DataTrace for Trace {
-    fn partition(
-        &mut self,
-        key: &[u8],
-        hash: KeyHash,
-        position: u64,
-        deletion: DeletionTime,
-    ) -> bool {
-        self.batch.bytes.extend_from_slice(key);
-        self.add(Event::Partition {
-            hash,
-            position,
-            deletion,
-            key_end: self.batch.bytes.len(),
-        });
-        true
-    }
-
-    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
-        self.batch.bytes.extend_from_slice(name);
-        self.add(Event::Unfiltered {
-            start: at.start,
-            kind,
-            open,
-            name_end: self.batch.bytes.len(),
-        });
-        0
-    }
-
-    fn end_partition(&mut self, end: u64) {
-        self.add(Event::EndOfPartition(end));
-    }
-
-    fn end(&mut self) {
-        self.batch.events.push(Event::EndOfData);
-        self.send();
+        Some(Box::new(BatchedTrace::new(hand_over)))
     }
 }
 
@@ -235,46 +151,40 @@ struct TrieCheck<'a> {
 
 impl TrieCheck<'_> {
     fn take(&mut self, batch: &Batch) {
-        let mut taken = 0;
-        let mut bytes_to = |end: usize| {
-            let bytes = batch.bytes.get(taken..end).unwrap_or_default();
-            taken = end;
-            bytes
-        };
-        for event in &batch.events {
+        for event in batch.told.events() {
             match event {
-                Event::Partition {
+                TraceEvent::Partition {
+                    key,
                     hash,
                     position,
                     deletion,
-                    key_end,
                 } => {
-                    let key = bytes_to(*key_end);
-                    let is_indexed = self.partition(key, hash, *position);
-                    self.begun = is_indexed.then_some(*deletion);
+                    let is_indexed = self.partition(key, &hash, position);
+                    self.begun = is_indexed.then_some(deletion);
                     self.last_key.clear();
                     self.last_key.extend_from_slice(key);
                 }
-                Event::Unfiltered {
-                    start,
+                TraceEvent::Unfiltered {
+                    at,
                     kind,
+                    name,
                     open,
-                    name_end,
                 } => {
-                    let name = bytes_to(*name_end);
-                    self.begin_rows(*start);
+                    self.begin_rows(at.start);
                     if let Some(blocks) = &mut self.blocks {
-                        blocks.unfiltered(*start, *kind, name, open);
+                        blocks.unfiltered(at.start, kind, name, &open);
                     }
                 }
-                Event::EndOfPartition(end) => {
-                    self.begin_rows(*end);
+                TraceEvent::EndOfPartition(end) => {
+                    self.begin_rows(end);
                     if let Some(blocks) = self.blocks.take() {
-                        blocks.finish(*end);
+                        blocks.finish(end);
                     }
                 }
-                Event::EndOfData => self.end(),
             }
+        }
+        if batch.is_last {
+            self.end();
         }
     }
 

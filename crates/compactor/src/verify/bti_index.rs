@@ -11,8 +11,7 @@ use compactor_sstable::Component;
 use compactor_sstable::bti::byte_comparable::{Token, append_prefix};
 use compactor_sstable::bti::partitions::{PartitionEntries, PartitionIndex, PartitionPosition};
 use compactor_sstable::bti::rows::{Block, Blocks, RowIndex, nudge, separator_beyond};
-use compactor_sstable::byte_reader::ByteReader;
-use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
+use compactor_sstable::data::clustering::{ClusteringComparator, Kind, ValueSpan};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::types::CqlType;
@@ -503,17 +502,8 @@ impl TrieBlockCheck<'_> {
 
     /// The byte-comparable form of a name, if it has one.
     fn encode(&mut self, name: &[u8]) -> Option<Vec<u8>> {
-        let mut reader = ByteReader::new(name);
         // The cursor has parsed it already.
-        let kind = self
-            .comparator
-            .read_prefix(&mut reader, &mut self.spans)
-            .ok()?;
-        let prefix = Prefix {
-            kind,
-            base: name,
-            spans: &self.spans,
-        };
+        let prefix = self.comparator.parse_name(name, &mut self.spans).ok()?;
         let mut comparable = Vec::new();
         append_prefix(self.types, prefix, &mut comparable).ok()?;
         Some(comparable)

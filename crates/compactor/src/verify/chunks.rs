@@ -3,6 +3,19 @@
 //! One reading serves all three. Chunks are digested in file order, once; the content is decoded on
 //! the way, and when the cursor has to start again behind damage, the chunks in between are still
 //! digested and checked.
+//!
+//! A chunk is decoded where a merge decodes it, in `compactor_sstable::compression`. What goes from chunk to
+//! chunk is not the engine's `DecodedBlocks`, which is to stop where the first thing is wrong:
+//!
+//! - A block of many chunks is sound or an error there. Here what is before a damaged chunk is handed over, and
+//!   what is behind it is read on.
+//! - Its digest is that of blocks that were decoded. Here it has every stored byte in it, once, also of chunks that
+//!   are damaged, are skipped, or are read again from another place.
+//! - It reads what `CompressionInfo.db` and the file agree on. Here a codec may be unknown, so that there are only
+//!   checksums to check, and chunks may lie behind the end of the file.
+//! - It sets memory aside for the content that `CompressionInfo.db` states. Here that is not believed, and memory is
+//!   limited by what the stored bytes can become.
+//! - It reads ahead of one range from its start. A scrub goes on from any place, and comes back.
 
 use std::ops::Range;
 

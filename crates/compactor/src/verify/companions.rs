@@ -72,8 +72,7 @@ pub(crate) fn check(
             Some(statistics) => Partitioner::from_class_name(&statistics.validation.partitioner)?,
             None => Partitioner::Murmur3,
         };
-        let mut index = IndexScan::open(&findings, &file, Some(data_len), summary)
-            .with_partitioner(partitioner);
+        let mut index = IndexScan::open(&findings, &file, Some(data_len), partitioner, summary);
         loop {
             let has_entry = index.advance()?;
             if cancelled.load(Ordering::Relaxed) {

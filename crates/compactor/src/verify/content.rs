@@ -96,6 +96,7 @@ impl<'a> ContentCheck<'a> {
     pub(super) fn new(
         findings: &'a Findings,
         layout: Arc<Layout>,
+        partitioner: Partitioner,
         header: &'a SerializationHeader,
         step: InStep<'a>,
     ) -> ContentCheck<'a> {
@@ -119,17 +120,11 @@ impl<'a> ContentCheck<'a> {
                 first_key: Vec::new(),
                 last_key: Vec::new(),
             },
-            partitioner: Partitioner::Murmur3,
+            partitioner,
             previous_position: Position::default(),
             unfiltereds: 0,
             is_interrupted: false,
         }
-    }
-
-    /// The table has another partitioner than Murmur3Partitioner.
-    pub(super) fn with_partitioner(mut self, partitioner: Partitioner) -> ContentCheck<'a> {
-        self.partitioner = partitioner;
-        self
     }
 
     /// Reads everything that can be read. The caller checks the chunks that are left.
@@ -144,8 +139,8 @@ impl<'a> ContentCheck<'a> {
         let mut restarts = 0;
         loop {
             let segment = data.segment(base);
-            let mut cursor = Cursor::new(segment, Arc::clone(&self.layout), path.clone())
-                .with_partitioner(self.partitioner);
+            let layout = Arc::clone(&self.layout);
+            let mut cursor = Cursor::new(segment, layout, self.partitioner, path.clone());
             let stopped = loop {
                 match self.partition(&mut cursor, base, observer) {
                     Ok(true) => {}

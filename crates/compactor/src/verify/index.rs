@@ -65,15 +65,17 @@ pub(crate) struct IndexScan<'a> {
 }
 
 impl<'a> IndexScan<'a> {
-    /// Starts before the first entry. `data_len` is the length of the uncompressed data, if known.
+    /// Starts before the first entry; they ascend by the tokens of `partitioner`. `data_len` is the length of
+    /// the uncompressed data, if known.
     pub(crate) fn open(
         findings: &'a Findings,
         file: &InputFile,
         data_len: Option<u64>,
+        partitioner: Partitioner,
         summary: Option<SummaryCheck>,
     ) -> IndexScan<'a> {
         let stream = ByteStream::open(file, 0);
-        IndexScan::over(findings, file, stream, data_len, summary)
+        IndexScan::over(findings, file, stream, data_len, partitioner, summary)
     }
 
     /// As [`IndexScan::open`], with a stream of the caller's that stands at the start of the file.
@@ -82,6 +84,7 @@ impl<'a> IndexScan<'a> {
         file: &InputFile,
         stream: ByteStream,
         data_len: Option<u64>,
+        partitioner: Partitioner,
         summary: Option<SummaryCheck>,
     ) -> IndexScan<'a> {
         IndexScan {
@@ -89,7 +92,7 @@ impl<'a> IndexScan<'a> {
             stream,
             file_len: file.len(),
             data_len,
-            partitioner: Partitioner::Murmur3,
+            partitioner,
             state: State::Reading,
             buffer: Vec::new(),
             taken: 0,
@@ -125,12 +128,6 @@ impl<'a> IndexScan<'a> {
     /// True if every entry was read.
     pub(crate) fn is_complete(&self) -> bool {
         self.state == State::Ended
-    }
-
-    /// Entries ascend by this partitioner's tokens, not by Murmur3Partitioner's.
-    pub(super) fn with_partitioner(mut self, partitioner: Partitioner) -> IndexScan<'a> {
-        self.partitioner = partitioner;
-        self
     }
 
     /// Key of the first and of the last entry, once all have been read.

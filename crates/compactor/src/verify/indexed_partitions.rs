@@ -442,8 +442,8 @@ impl IndexReader {
             let file = io.open(&findings.path(Component::Index), mode)?;
             let stream = ByteStream::with_readahead(&file, 0, READAHEAD);
             let data_len = Some(input.data_len);
-            let scan = IndexScan::over(findings, &file, stream, data_len, None);
-            scans.push(Some((scan.with_partitioner(input.partitioner), file)));
+            let scan = IndexScan::over(findings, &file, stream, data_len, input.partitioner, None);
+            scans.push(Some((scan, file)));
         }
         while self.has_more(&scans, cancelled)? {
             for (number, slot) in scans.iter_mut().enumerate() {

@@ -7,8 +7,10 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::unfiltered::MarkerHead;
 
-use super::{Cursor, ExpectedPartitions, hex};
+use super::Cursor;
 use crate::error::{Error, Result};
+use crate::read::expected_partitions::ExpectedPartitions;
+use crate::read::hex::hex;
 use crate::read::window::BlockSource;
 
 impl<S: BlockSource> Cursor<S> {

@@ -13,20 +13,8 @@ fn floor(index: &RowIndex<'_>, value: i32) -> u64 {
     let name = [vec![4], row(value)].concat();
     let mut spans = Vec::new();
     let comparator = ClusteringComparator::new(&INT).unwrap();
-    let kind = comparator
-        .read_prefix(&mut ByteReader::new(&name), &mut spans)
-        .unwrap();
-    index
-        .floor(
-            &INT,
-            Prefix {
-                kind,
-                base: &name,
-                spans: &spans,
-            },
-        )
-        .unwrap()
-        .offset
+    let prefix = comparator.parse_name(&name, &mut spans).unwrap();
+    index.floor(&INT, prefix).unwrap().offset
 }
 
 const DELETION: DeletionTime = DeletionTime {

@@ -1,0 +1,68 @@
+//! Inputs that are dropped unread.
+//!
+//! Source: `CompactionController.getFullyExpiredSSTables`.
+
+use compactor_io::{Io, ReadMode};
+
+use crate::error::{Error, Result};
+use crate::input::key_range::KeyRange;
+use crate::input::sstable::InputSstable;
+use crate::job::overlapping::Surroundings;
+
+/// Splits off the inputs that need not be read: all that they hold is past its grace, and none of it
+/// is newer than anything that is not.
+pub(crate) fn set_fully_expired_apart(
+    io: &Io,
+    mode: ReadMode,
+    inputs: Vec<InputSstable>,
+    gc_before_s: i64,
+    surroundings: &Surroundings,
+) -> Result<(Vec<InputSstable>, Vec<InputSstable>)> {
+    let overlapping: &[_] = match surroundings {
+        Surroundings::Unknown => return Ok((Vec::new(), inputs)),
+        Surroundings::Nothing => &[],
+        Surroundings::Overlapping(sstables) => sstables,
+    };
+    let is_candidate = |input: &InputSstable, min_timestamp: i64| {
+        let stats = &input.statistics.stats;
+        // Nothing of the data is read then: the statistics had better be its own.
+        input.has_its_ratio()
+            && stats.max_local_deletion_time < gc_before_s
+            && stats.max_timestamp < min_timestamp
+    };
+    let all_stats = inputs.iter().map(|input| &input.statistics.stats);
+    let mut min_timestamp = all_stats
+        .filter(|stats| stats.max_local_deletion_time >= gc_before_s)
+        .map(|stats| stats.min_timestamp)
+        .min()
+        .unwrap_or(i64::MAX);
+    let mut asked: Vec<_> = overlapping
+        .iter()
+        .filter(|s| s.max_local_deletion_time_s() >= gc_before_s)
+        .collect();
+    if !asked.is_empty()
+        && inputs
+            .iter()
+            .any(|input| is_candidate(input, min_timestamp))
+    {
+        // Of the table's SSTables those count that may have a partition of some input, expired or not
+        // (`ColumnFamilyStore.getOverlappingLiveSSTables`).
+        let range_of = |input| match KeyRange::of(io, input, mode) {
+            Ok(range) => Ok(Some(range)),
+            // An input of which that cannot be told may lie anywhere; whoever checks it says what is wrong.
+            Err(Error::Format(_)) => Ok(None),
+            Err(error) => Err(error),
+        };
+        let ranges: Vec<Option<KeyRange>> = inputs.iter().map(range_of).collect::<Result<_>>()?;
+        let may_meet = |keys| {
+            let mut ranges = ranges.iter();
+            ranges.any(|range| range.as_ref().is_none_or(|range| range.meets(keys)))
+        };
+        asked.retain(|s| may_meet(s.keys()));
+        let timestamps = asked.iter().map(|s| s.min_timestamp());
+        min_timestamp = timestamps.fold(min_timestamp, i64::min);
+    }
+    Ok(inputs
+        .into_iter()
+        .partition(|input| is_candidate(input, min_timestamp)))
+}

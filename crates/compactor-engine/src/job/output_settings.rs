@@ -1,0 +1,149 @@
+//! What the output of a merge is to be, decided from its inputs' metadata.
+
+use std::path::PathBuf;
+
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::sstable_id::SstableId;
+use compactor_sstable::statistics::{
+    CollectorSettings, EncodingStats, SerializationHeader, StatsMetadata,
+};
+use compactor_sstable::{Component, Error as FormatError, Version};
+
+use crate::error::{Error, Result};
+use crate::input::header_union::{HeaderSource, check_schema, types_of_schema, union};
+use crate::input::key_estimate::estimate_keys;
+use crate::input::sstable::{InputSstable, WRITABLE};
+use crate::job::options::{MergeOptions, OutputCompression};
+use crate::publish::output_id::next_id;
+use crate::write::sstable_index::default_column_index_size;
+use crate::write::sstable_writer::SstableSettings;
+
+/// The header over all inputs, newest first.
+pub(crate) fn union_of(inputs: &[InputSstable]) -> Result<SerializationHeader> {
+    let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
+    let stats = inputs.iter().map(|i| &i.statistics.stats);
+    union(&header_sources(inputs, &paths), EncodingStats::merge(stats))
+}
+
+pub(crate) fn statistics_path(input: &InputSstable) -> PathBuf {
+    input.descriptor.path(Component::Statistics)
+}
+
+pub(crate) fn header_sources<'a>(
+    inputs: &'a [InputSstable],
+    paths: &'a [PathBuf],
+) -> Vec<HeaderSource<'a>> {
+    let pairs = inputs.iter().zip(paths);
+    let source = |(input, path): (&'a InputSstable, &'a PathBuf)| HeaderSource {
+        path,
+        header: input.header(),
+    };
+    pairs.map(source).collect()
+}
+
+/// What the output of these inputs, newest first, is to be.
+///
+/// # Errors
+/// Inputs that are not of one table, a version that is not written, or no id left.
+pub fn decide_settings(
+    options: &MergeOptions,
+    inputs: &[InputSstable],
+    collector: CollectorSettings,
+) -> Result<SstableSettings> {
+    let header = output_header(options, inputs)?;
+    let newest = &inputs[0];
+    let version = output_version(options, inputs)?;
+    let compression = match &options.compression {
+        OutputCompression::None => None,
+        OutputCompression::Params(params) => Some(params.clone()),
+        OutputCompression::AsNewestInput => {
+            newest.compression_info().map(|i| i.params.for_output())
+        }
+    };
+    Ok(SstableSettings {
+        descriptor: Descriptor::new(
+            &options.output_directory,
+            version,
+            options.id.map_or_else(|| id_behind(inputs, options), Ok)?,
+        ),
+        header,
+        compression,
+        bloom_filter_fp_chance: options
+            .bloom_filter_fp_chance
+            .unwrap_or(newest.statistics.validation.bloom_filter_fp_chance),
+        expected_keys: estimate_keys(inputs),
+        min_index_interval: options.min_index_interval,
+        column_index_size: options
+            .column_index_size
+            .unwrap_or_else(|| default_column_index_size(version.format())),
+        collector,
+    })
+}
+
+/// The columns and types of the output of these inputs, newest first.
+pub(crate) fn output_header(
+    options: &MergeOptions,
+    inputs: &[InputSstable],
+) -> Result<SerializationHeader> {
+    let mut header = union_of(inputs)?;
+    if let Some(table) = &options.table {
+        for input in inputs {
+            let path = input.descriptor.path(Component::Statistics);
+            check_schema(
+                table,
+                &HeaderSource {
+                    path: &path,
+                    header: input.header(),
+                },
+            )?;
+        }
+        types_of_schema(table, &mut header);
+    }
+    Ok(header)
+}
+
+/// The version asked for; otherwise the one of the newest release that wrote any input, in the format
+/// asked for or that of the newest input.
+pub(crate) fn output_version(options: &MergeOptions, inputs: &[InputSstable]) -> Result<Version> {
+    let newest = inputs[0].descriptor.version;
+    let version = match (options.version, options.format) {
+        (Some(version), Some(format)) if version.format() != format => {
+            return Err(Error::InvalidInput(format!(
+                "SSTable version {version} is one of format {}, not {}; choose one of them",
+                version.format().name(),
+                format.name()
+            )));
+        }
+        (Some(version), _) => version,
+        (None, format) => {
+            let format = format.unwrap_or(newest.format());
+            let versions = inputs
+                .iter()
+                .map(|i| i.descriptor.version.written_as(format));
+            versions.max().unwrap_or(newest.written_as(format))
+        }
+    };
+    if !WRITABLE.contains(&version) {
+        return Err(Error::Format(FormatError::unsupported(format!(
+            "writing SSTable version {version}; choose nb, oa, pa, da or ea"
+        ))));
+    }
+    Ok(version)
+}
+
+/// What the output inherits, over all inputs, those dropped unread included.
+pub(crate) fn inherited_settings(inputs: &[InputSstable]) -> Result<CollectorSettings> {
+    let stats: Vec<&StatsMetadata> = inputs.iter().map(|i| &i.statistics.stats).collect();
+    let mut inherited = CollectorSettings::merge(&stats)?;
+    // One input keeps its level; several come from different places.
+    inherited.level = match inputs {
+        [only] => only.statistics.stats.level,
+        _ => 0,
+    };
+    Ok(inherited)
+}
+
+pub(crate) fn id_behind(inputs: &[InputSstable], options: &MergeOptions) -> Result<SstableId> {
+    let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
+    next_id(&options.output_directory, &paths, options.scope.named())
+}

@@ -1,0 +1,290 @@
+//! One pass over inputs, from their first read to outputs that nobody sees yet.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::input::header_union::column_map;
+use crate::input::key_estimate::keys_per_sstable;
+use crate::input::range_input::{RangeInput, Reading};
+use crate::job::earlier_passes::EarlierPasses;
+use crate::job::merge_job::MergeJob;
+use crate::job::merged_input::MergedInput;
+use crate::job::overlapping::Surroundings;
+use crate::job::range_plan::RangePlan;
+use crate::job::range_run::RangeMerge;
+use crate::job::splicer::Splicer;
+use crate::job::staged_merge::{MergeOutcome, SerialTimes, StagedMerge};
+use crate::job::turns::{TurnLimits, Turns};
+use crate::merge::merge_counts::MergeCounts;
+use crate::merge::observer::{InputRead, Observer};
+use crate::publish::staging::Staging;
+use crate::read::decode::Encoding;
+use crate::read::workers::WorkerQueue;
+use crate::write::output_blocks::OutputBlocks;
+use crate::write::outputs::{OutputSettings, Outputs};
+use crate::write::sstable_writer::{StagedSstable, WriteSettings};
+
+/// How long the caller sleeps at most before it passes on how far the merge is, and looks whether it is to
+/// stop.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// A pass over inputs: the last, or one before it.
+pub(crate) struct Pass<'a> {
+    pub(crate) earlier: &'a EarlierPasses,
+    pub(crate) is_last: bool,
+    pub(crate) whole: Whole,
+}
+
+/// What is known of all its inputs before they are read.
+pub(crate) struct Whole {
+    started: Instant,
+    stored_bytes: u64,
+    uncompressed_bytes: u64,
+    output: OutputSettings,
+}
+
+impl MergeJob {
+    /// To be asked before passes change the inputs.
+    pub(crate) fn whole(&self) -> Whole {
+        let stored_bytes = self.inputs.iter().map(|i| i.data.len()).sum();
+        Whole {
+            started: Instant::now(),
+            stored_bytes,
+            uncompressed_bytes: self.uncompressed_bytes(),
+            output: self.output_settings(stored_bytes),
+        }
+    }
+
+    /// Merges in one pass. Returns also what was read.
+    ///
+    /// # Errors
+    /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
+    pub(crate) fn run_pass(
+        mut self,
+        observer: &mut dyn Observer,
+        pass: &Pass<'_>,
+    ) -> Result<(StagedMerge, Vec<InputRead>)> {
+        let started = Instant::now();
+        let staging = match pass.earlier.work() {
+            Some(work) if !pass.is_last => Staging::inside(work)?,
+            _ => Staging::create(&self.claim()?)?,
+        };
+        let plan = RangePlan::of(&self)?;
+        let (ranges, uncut) = (plan.len(), plan.uncut);
+        let threads = self.options.threads.max(1);
+        let merge = self.range_merge(observer, staging, plan, pass)?;
+        let planning = started.elapsed();
+        let ended = std::thread::scope(|scope| {
+            let closes = Closes(&merge);
+            for number in 0..threads {
+                let merge = Arc::clone(&merge);
+                let started = std::thread::Builder::new()
+                    .name(format!("merge-{number}"))
+                    .spawn_scoped(scope, move || merge.work());
+                match started {
+                    Ok(_) => {}
+                    // Any number of threads does all there is to do.
+                    Err(_) if number > 0 => break,
+                    Err(error) => return Err(Error::thread("the merge")(error)),
+                }
+            }
+            let ended = await_end(&merge, observer)
+                .and_then(|splicer| self.complete(&merge, splicer, observer, pass));
+            if ended.is_err() {
+                // What is read and decoded is for nobody.
+                merge.reading.cancelled.store(true, Ordering::Relaxed);
+            }
+            drop(closes);
+            ended
+        });
+        // With what it holds of the merge.
+        drop(merge.take_splicer());
+        let (outputs, counts, reads, publication) = ended?;
+        let staged = StagedMerge {
+            claim: self.options.claim.clone().filter(|_| pass.is_last),
+            outputs,
+            at_open: None,
+            outcome: MergeOutcome {
+                outputs: Vec::new(),
+                counts,
+                stored_bytes_read: pass.whole.stored_bytes,
+                uncompressed_bytes_read: pass.whole.uncompressed_bytes,
+                ranges,
+                uncut,
+                outputs_asked: self.options.outputs.get(),
+                serial: SerialTimes {
+                    planning,
+                    order: merge.progress.ordered(),
+                    publication,
+                }
+                .behind(pass.earlier.serial),
+                passes: pass.earlier.passes,
+                elapsed: pass.whole.started.elapsed(),
+            },
+        };
+        Ok((staged, reads))
+    }
+
+    /// Everything that the threads of a merge share.
+    fn range_merge(
+        &mut self,
+        observer: &mut dyn Observer,
+        staging: Staging,
+        plan: RangePlan,
+        pass: &Pass<'_>,
+    ) -> Result<Arc<RangeMerge>> {
+        let queue = WorkerQueue::new(self.options.threads);
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let mut output = pass.whole.output.clone();
+        output.share_among(plan.outputs());
+        let blocks = Arc::clone(&output.write.blocks);
+        let current = Outputs::begin(
+            self.io.clone(),
+            staging,
+            output,
+            queue.clone(),
+            Arc::clone(&cancelled),
+        )?;
+        let layout = Arc::clone(current.0.current().layout());
+        let scanner_order = (pass.is_last && pass.earlier.passes == 1)
+            .then(|| self.scanner_order())
+            .flatten();
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for input in std::mem::take(&mut self.inputs) {
+            let stats = &input.statistics.stats;
+            let path = input.data_path();
+            inputs.push(MergedInput {
+                file: RangeInput::open(&self.io, &input)?,
+                map: column_map(&input.layout, &layout)?,
+                min_local_deletion_time_s: stats.min_local_deletion_time,
+                may_have_dropped: self.drops.may_cover(stats.min_timestamp),
+                is_intermediate: pass.earlier.is_intermediate(&path),
+                trace: Mutex::new(observer.trace(&path)),
+            });
+        }
+        let budget = plan.budget;
+        let limits = TurnLimits {
+            ranges: plan.len(),
+            at_once: budget.ranges_at_once,
+            under_way: budget.ranges_under_way,
+            waiting_bytes: budget.waiting_bytes.max(budget.block_len * 2),
+        };
+        let limit = self.options.max_sstable_size;
+        let splicer = Splicer::new(Arc::clone(&layout), current, inputs.len(), limit);
+        Ok(Arc::new(RangeMerge {
+            plan,
+            inputs,
+            shadow: self.shadow.take(),
+            io: self.io.clone(),
+            options: self.options.clone(),
+            settings: self.settings.clone(),
+            surroundings: std::mem::replace(&mut self.surroundings, Surroundings::Unknown),
+            layout,
+            drops: std::mem::take(&mut self.drops),
+            scanner_order,
+            reading: Reading {
+                decode: budget.decode,
+                queue: queue.clone(),
+                cancelled,
+                limiter: self.options.rate_limiter.clone(),
+            },
+            blocks,
+            prepared: Mutex::default(),
+            turns: Turns::new(limits, queue),
+            splicer: Mutex::new(Some(splicer)),
+            progress: Default::default(),
+        }))
+    }
+
+    /// Looks at what was read, and completes the outputs.
+    fn complete(
+        &self,
+        merge: &RangeMerge,
+        mut splicer: Splicer,
+        observer: &mut dyn Observer,
+        pass: &Pass<'_>,
+    ) -> Result<(Vec<StagedSstable>, MergeCounts, Vec<InputRead>, Duration)> {
+        merge.tell_progress(observer);
+        let mut reads = splicer.whole.reads(&merge.inputs)?;
+        merge.end_traces();
+        let mut counts = std::mem::take(&mut splicer.whole.counts);
+        if pass.is_last {
+            pass.earlier.complete_reads(&mut reads);
+            pass.earlier.complete_counts(&mut counts);
+            counts.partitions_read = reads.iter().map(|read| read.places.partitions()).sum();
+            observer.inputs_read(&reads)?;
+        }
+        if observer.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let started = Instant::now();
+        let outputs = splicer.end()?;
+        for output in outputs.iter().filter(|_| pass.is_last) {
+            observer.before_publish(&output.data_path())?;
+        }
+        Ok((outputs, counts, reads, started.elapsed()))
+    }
+
+    fn output_settings(&self, stored_bytes_read: u64) -> OutputSettings {
+        let expected_len = self.expected_output_len(stored_bytes_read);
+        let expected_keys = self.settings.expected_keys;
+        let max_len = self.options.max_sstable_size;
+        OutputSettings {
+            sstable: self.settings.clone(),
+            keys_per_sstable: max_len.map_or(expected_keys, |max| {
+                keys_per_sstable(&self.inputs, expected_keys, max)
+            }),
+            ids: self.ids.clone(),
+            partitioner: self.partitioner,
+            write: WriteSettings {
+                mode: self.options.write_mode,
+                buffer_bytes: self.budget.write_buffer_bytes,
+                in_flight: self.budget.write_buffers,
+                blocks: Arc::new(OutputBlocks::new(self.budget.output_blocks)),
+                expected_len: Some(max_len.map_or(expected_len, |max| expected_len.min(max))),
+            },
+        }
+    }
+
+    /// At most what came in, unless compression is given up.
+    fn expected_output_len(&self, stored: u64) -> u64 {
+        let inputs_are_compressed = self
+            .inputs
+            .iter()
+            .any(|i| matches!(&*i.encoding, Encoding::Compressed { .. }));
+        if inputs_are_compressed && self.settings.compression.is_none() {
+            self.uncompressed_bytes()
+        } else {
+            stored
+        }
+    }
+}
+
+/// Lets the threads of a merge go.
+struct Closes<'a>(&'a RangeMerge);
+
+impl Drop for Closes<'_> {
+    fn drop(&mut self) {
+        self.0.turns.close();
+    }
+}
+
+/// Passes on how far the merge is until all ranges have been added to the outputs.
+fn await_end(merge: &RangeMerge, observer: &mut dyn Observer) -> Result<Splicer> {
+    loop {
+        if let Some(end) = merge.turns.take_end() {
+            end?;
+            return merge
+                .take_splicer()
+                .ok_or_else(|| Error::Internal("no output is left".to_owned()));
+        }
+        if observer.is_cancelled() {
+            merge.fail(Error::Cancelled);
+            return Err(Error::Cancelled);
+        }
+        merge.tell_progress(observer);
+        std::thread::park_timeout(PATIENCE);
+    }
+}

@@ -1,0 +1,79 @@
+//! Which of the SSTables beside a merge may remove what they shadow in it.
+
+use std::path::PathBuf;
+
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::Component;
+use compactor_sstable::statistics::commit_log::IntervalSet;
+use compactor_sstable::statistics::stats::StatsMetadata;
+
+use crate::error::Result;
+use crate::input::sstable::{InputSstable, read_small};
+use crate::job::options::MergeOptions;
+use crate::job::overlapping::Provider;
+use crate::job::tombstone_option::TombstoneOption;
+
+/// The overlapping SSTables that may remove what they shadow, if any may: not copies of inputs, also not
+/// of those that another job merges at the same time.
+pub(crate) fn may_provide(
+    io: &Io,
+    options: &MergeOptions,
+    inputs: &[InputSstable],
+) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    if options.overlapping_tombstones != TombstoneOption::None {
+        for path in options.scope.named() {
+            options.overlapping.open(io, path, options.read_mode)?;
+            let other = InputSstable::open(io, path, options.read_mode)?;
+            let mut inputs = inputs.iter();
+            if !inputs.any(|input| is_copy(io, options.read_mode, input, &other)) {
+                paths.push(path.clone());
+            }
+        }
+    }
+    Ok(paths)
+}
+
+/// The SSTables of these paths, if the merge is to read them.
+pub(crate) fn providers_of(
+    io: &Io,
+    options: &MergeOptions,
+    paths: &[PathBuf],
+) -> Result<Vec<Provider>> {
+    if options.overlapping_tombstones == TombstoneOption::None {
+        return Ok(Vec::new());
+    }
+    let open = |path: &PathBuf| {
+        let known = options.overlapping.open(io, path, options.read_mode)?;
+        known.provider(io, options.read_mode)
+    };
+    paths.iter().map(open).collect()
+}
+
+/// An SSTable in a snapshot and the same in the table's directory. It would take its own deletions away,
+/// and whoever replaces it has them nowhere. Its id may differ, after `nodetool import`, and so may what a
+/// node sets in a file that stays: level and repair state.
+fn is_copy(io: &Io, mode: ReadMode, input: &InputSstable, other: &InputSstable) -> bool {
+    let of_the_data = |sstable: &InputSstable| StatsMetadata {
+        level: 0,
+        repaired_at: 0,
+        pending_repair: None,
+        is_transient: false,
+        originating_host_id: None,
+        commit_log_intervals: IntervalSet::default(),
+        // Where it is not known it is NaN, which equals nothing.
+        token_space_coverage: 0.0,
+        ..sstable.statistics.stats.clone()
+    };
+    let digest = |sstable: &InputSstable| {
+        let path = sstable.descriptor.path(Component::Digest);
+        read_small(io, mode, &path).ok()
+    };
+    let may_differ = || match (digest(input), digest(other)) {
+        (Some(a), Some(b)) => a != b,
+        _ => false,
+    };
+    input.data.len() == other.data.len()
+        && of_the_data(input) == of_the_data(other)
+        && !may_differ()
+}

@@ -1,0 +1,91 @@
+//! What the merge of a range came to beside its bytes, and what all ranges together came to.
+
+use compactor_sstable::compression::crc32_run::Crc32Run;
+use compactor_sstable::statistics::MetadataCollector;
+
+use crate::error::Result;
+use crate::job::merged_input::MergedInput;
+use crate::merge::merge_counts::MergeCounts;
+use crate::merge::observer::InputRead;
+use crate::read::places_hash::PlacesHash;
+use crate::read::row_counts::RowCounts;
+
+/// What the merge of a range came to, beyond what was handed over on the way.
+#[derive(Debug)]
+pub(crate) struct RangeEnd {
+    pub(crate) collected: Collected,
+    pub(crate) counts: MergeCounts,
+    /// Of each input that has partitions in the range.
+    pub(crate) reads: Vec<RangeRead>,
+}
+
+/// What was counted of the partitions written.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub(crate) rows: u64,
+    pub(crate) statistics: MetadataCollector,
+}
+
+/// What was read of an input in one range, or in all so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RangeRead {
+    pub(crate) input: usize,
+    pub(crate) places: PlacesHash,
+    pub(crate) rows: RowCounts,
+    pub(crate) digest: Crc32Run,
+    pub(crate) first_key: Vec<u8>,
+    pub(crate) last_key: Vec<u8>,
+}
+
+/// What has been read of all ranges so far.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) counts: MergeCounts,
+    reads: Vec<RangeRead>,
+}
+
+impl Whole {
+    pub(crate) fn of(inputs: usize) -> Whole {
+        Whole {
+            counts: MergeCounts {
+                partitions_by_inputs: vec![0; inputs],
+                ..MergeCounts::default()
+            },
+            reads: vec![RangeRead::default(); inputs],
+        }
+    }
+
+    pub(crate) fn add(&mut self, end: RangeEnd) -> Collected {
+        self.counts.add_range(&end.counts);
+        for read in end.reads {
+            let Some(whole) = self.reads.get_mut(read.input) else {
+                continue;
+            };
+            if whole.places.partitions() == 0 {
+                whole.first_key = read.first_key;
+            }
+            whole.places.append(read.places);
+            whole.rows.rows += read.rows.rows;
+            whole.rows.empty_static_rows += read.rows.empty_static_rows;
+            whole.digest.append_run(&read.digest);
+            whole.last_key = read.last_key;
+        }
+        end.collected
+    }
+
+    /// What was read of each input, if it is what its statistics speak of.
+    pub(crate) fn reads(&mut self, inputs: &[MergedInput]) -> Result<Vec<InputRead>> {
+        let mut reads = Vec::with_capacity(inputs.len());
+        for (input, read) in inputs.iter().zip(std::mem::take(&mut self.reads)) {
+            let file = &input.file;
+            file.check(&read.first_key, &read.last_key, read.places.partitions())?;
+            reads.push(InputRead {
+                data_path: file.path.clone(),
+                places: read.places,
+                rows: read.rows,
+                digest: read.digest.value(),
+            });
+        }
+        Ok(reads)
+    }
+}

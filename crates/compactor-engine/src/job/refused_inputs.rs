@@ -1,0 +1,63 @@
+//! Inputs that are not merged with one another.
+
+use std::path::PathBuf;
+
+use compactor_sstable::partitioner::Partitioner;
+
+use crate::error::{Error, Result};
+use crate::input::repair_group::RepairGroup;
+use crate::input::sstable::InputSstable;
+use crate::job::overlapping::Surroundings;
+
+pub(crate) fn refuse_duplicates(inputs: &[PathBuf]) -> Result<()> {
+    let mut seen: Vec<PathBuf> = Vec::with_capacity(inputs.len());
+    for path in inputs {
+        seen.push(path.canonicalize().map_err(Error::file("open", path))?);
+    }
+    seen.sort();
+    match seen.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(Error::InvalidInput(format!(
+            "{} is named twice; name each SSTable once",
+            pair[0].display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {
+    let group = |i: &InputSstable| RepairGroup::of(&i.statistics.stats);
+    let first = group(&inputs[0]);
+    match inputs.iter().find(|i| group(i) != first) {
+        None => Ok(()),
+        Some(other) => Err(Error::Refused(format!(
+            "{} is {first} but {} is {}: merged into one SSTable they would lose their repair \
+             state. Merge each kind on its own",
+            inputs[0].data_path().display(),
+            other.data_path().display(),
+            group(other)
+        ))),
+    }
+}
+
+/// The partitioner of all: partitions are in another order under another one.
+pub(crate) fn one_partitioner(
+    inputs: &[InputSstable],
+    surroundings: &Surroundings,
+) -> Result<Partitioner> {
+    let overlapping = match surroundings {
+        Surroundings::Overlapping(sstables) => &sstables[..],
+        Surroundings::Nothing | Surroundings::Unknown => &[],
+    };
+    let first = inputs[0].partitioner;
+    let others = inputs.iter().map(|i| i.partitioner);
+    let mut others = others.chain(overlapping.iter().map(|s| s.partitioner()));
+    match others.find(|other| *other != first) {
+        None => Ok(first),
+        Some(other) => Err(Error::InvalidInput(format!(
+            "SSTables of one table have one partitioner: {} has {}, but another has {}",
+            inputs[0].data_path().display(),
+            first.class_name(),
+            other.class_name()
+        ))),
+    }
+}

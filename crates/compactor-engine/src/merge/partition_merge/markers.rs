@@ -1,0 +1,83 @@
+//! Range tombstone markers at one bound that become one, under what shadows the merge.
+
+use std::cmp::Ordering;
+
+use compactor_sstable::data::deletion_time::DeletionTime;
+
+use super::PartitionMerger;
+use crate::error::Result;
+use crate::merge::marker::{Turn, write_marker};
+use crate::read::window::BlockSource;
+use crate::write::partition_writer::BlockOutput;
+use crate::write::sstable_index::SstableIndex;
+
+impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
+    /// Brings what shadows the merge to where this input is.
+    #[inline]
+    pub(super) fn advance_shadow(&mut self, member: u32) -> Result<()> {
+        match &mut self.shadow {
+            Some(shadow) if shadow.is_here() => {
+                let Some(at) = self.inputs[member as usize].cursor.clustering() else {
+                    return Ok(());
+                };
+                shadow.advance(at, |bound, turn| {
+                    let (purger, counts) = (&self.purger, &mut self.counts.purged);
+                    write_marker(&mut self.writer, purger, counts, bound, turn)
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the marker that leads from one open deletion to another, at the bound that was noted; none
+    /// where they are equal.
+    pub(super) fn add_turn(
+        &mut self,
+        side: Ordering,
+        before: DeletionTime,
+        after: DeletionTime,
+    ) -> Result<()> {
+        if before != after {
+            return self.add_marker(side, before, after);
+        }
+        let reopened = match &mut self.shadow {
+            Some(shadow) if shadow.is_here() => shadow.over_no_marker(),
+            _ => None,
+        };
+        match reopened {
+            Some(open) => self.write_marker(side, DeletionTime::LIVE, open),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds what is left of a marker with these deletions, at the bound that was noted.
+    pub(super) fn add_marker(
+        &mut self,
+        side: Ordering,
+        mut before: DeletionTime,
+        mut after: DeletionTime,
+    ) -> Result<()> {
+        if let Some(shadow) = &mut self.shadow
+            && shadow.is_here()
+        {
+            (before, after) = shadow.over_marker(after);
+        }
+        self.write_marker(side, before, after)
+    }
+
+    fn write_marker(
+        &mut self,
+        side: Ordering,
+        before: DeletionTime,
+        after: DeletionTime,
+    ) -> Result<()> {
+        let (purger, counts) = (&self.purger, &mut self.counts.purged);
+        let (writer, bound) = (&mut self.writer, &mut self.bound);
+        let turn = Turn {
+            side,
+            before,
+            after,
+        };
+        write_marker(writer, purger, counts, bound, turn)
+    }
+}

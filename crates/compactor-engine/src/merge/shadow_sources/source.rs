@@ -1,0 +1,183 @@
+//! One of the SSTables beside a merge, while it is followed.
+
+use std::cmp::Ordering;
+
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::flags;
+use compactor_sstable::data::layout::Layout;
+
+use crate::error::{Error, Result};
+use crate::input::header_union::ColumnMap;
+use crate::input::key_range::Place;
+use crate::read::cursor::Cursor;
+use crate::read::window::BlockSource;
+use crate::row::purge::{PurgeLimit, Purger};
+use crate::row::purge_counts::PurgeCounts;
+use crate::row::row_merge::{RowContext, RowMerger};
+use crate::row::row_version::{Version, VersionError};
+
+/// Keeps everything as it was written: what shadows is not judged.
+pub(super) const KEEP: Purger = Purger {
+    now_s: i64::MIN,
+    gc_before_s: i64::MIN,
+    limit: PurgeLimit::Nothing,
+};
+
+/// Partitions and rows that are passed over before somebody is asked whether to go on.
+const STEPS_PER_QUESTION: u32 = 4096;
+
+/// A source that is open.
+#[derive(Debug)]
+pub(super) struct Source<S> {
+    pub(super) number: usize,
+    pub(super) cursor: Cursor<S>,
+    /// Behind the last row of its partition.
+    pub(super) is_at_end: bool,
+    /// On the first row or marker of its partition, or behind it.
+    has_begun: bool,
+    /// The range tombstone that is open in it.
+    pub(super) open: DeletionTime,
+}
+
+impl<S: BlockSource> Source<S> {
+    /// One that stands at its first partition.
+    pub(super) fn start(number: usize, cursor: Cursor<S>) -> Source<S> {
+        Source {
+            number,
+            cursor,
+            is_at_end: false,
+            has_begun: false,
+            open: DeletionTime::LIVE,
+        }
+    }
+
+    pub(super) fn place(&self) -> Place<'_> {
+        (self.cursor.position_in_ring(), self.cursor.key())
+    }
+
+    /// Goes to the first row or marker that may shadow something, once.
+    pub(super) fn begin(&mut self, by_cell: bool) -> Result<()> {
+        if self.has_begun {
+            return Ok(());
+        }
+        self.has_begun = true;
+        self.next_unfiltered(by_cell)
+    }
+
+    /// Whether its partition, which is not deleted, has anything that was not dropped with its column
+    /// (`UnfilteredRowIterator.isEmpty`). Begins with the rows if the static one has not.
+    pub(super) fn has_anything(
+        &mut self,
+        map: &ColumnMap,
+        reading: &mut Reading<'_>,
+    ) -> Result<bool> {
+        if self.is_anything_left(true, map, reading)? {
+            return Ok(true);
+        }
+        self.begin(true)?;
+        while self.cursor.row().is_some() && !self.is_anything_left(false, map, reading)? {
+            ask(reading.steps, reading.is_cancelled)?;
+            self.next_unfiltered(true)?;
+        }
+        Ok(!self.is_at_end)
+    }
+
+    /// Whether the row has anything that was not dropped with its column.
+    fn is_anything_left(
+        &self,
+        is_static: bool,
+        map: &ColumnMap,
+        reading: &mut Reading<'_>,
+    ) -> Result<bool> {
+        let row = match is_static {
+            true if self.cursor.has_static_content() => self.cursor.static_row(),
+            true => None,
+            false => self.cursor.row(),
+        };
+        let Some(row) = row else { return Ok(false) };
+        let context = RowContext {
+            is_static,
+            active: DeletionTime::LIVE,
+            inputs: 1,
+            visits: None,
+            purger: &KEEP,
+            shadow: None,
+        };
+        let map = map.of_kind(is_static);
+        let counts = &mut PurgeCounts::default();
+        let merged = reading
+            .rows
+            .merge(&[Version { row, map }], &context, counts);
+        let merged = merged.map_err(|VersionError { error, .. }| self.cursor.place_error(error))?;
+        Ok(!merged.is_empty())
+    }
+
+    /// Goes to the next row or marker that may shadow something.
+    pub(super) fn next_unfiltered(&mut self, by_cell: bool) -> Result<()> {
+        while !self.is_at_end {
+            self.cursor.next_unfiltered()?;
+            match self.cursor.row() {
+                // A row without a deletion shadows cells only.
+                Some(row) if !by_cell && row.head.flags & flags::HAS_DELETION == 0 => {}
+                _ => {
+                    self.is_at_end = self.cursor.clustering().is_none();
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn skip_partition(
+        &mut self,
+        steps: &mut u32,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        loop {
+            ask(steps, is_cancelled)?;
+            if self.is_at_end {
+                break;
+            }
+            self.next_unfiltered(true)?;
+        }
+        self.is_at_end = false;
+        self.has_begun = false;
+        self.cursor.next_partition()?;
+        Ok(())
+    }
+}
+
+/// What it takes to see what is left of a row.
+pub(super) struct Reading<'a> {
+    pub(super) rows: &'a mut RowMerger,
+    pub(super) steps: &'a mut u32,
+    pub(super) is_cancelled: &'a dyn Fn() -> bool,
+}
+
+/// Asks now and then whether to go on.
+fn ask(steps: &mut u32, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+    *steps += 1;
+    if *steps >= STEPS_PER_QUESTION {
+        *steps = 0;
+        if is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+    }
+    Ok(())
+}
+
+/// Order of two members of a group inside the partition; those at its end come last.
+pub(super) fn compare<S: BlockSource>(
+    sources: &[Source<S>],
+    layout: &Layout,
+    group: &[usize],
+    a: u32,
+    b: u32,
+) -> Ordering {
+    let a = sources[group[a as usize]].cursor.clustering();
+    let b = sources[group[b as usize]].cursor.clustering();
+    match (a, b) {
+        (Some(a), Some(b)) => layout.clustering.compare(a, b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    }
+}

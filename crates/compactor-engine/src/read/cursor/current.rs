@@ -1,0 +1,174 @@
+//! What the cursor stands on.
+
+use std::cmp::Ordering;
+
+use compactor_sstable::data::clustering::{Kind, Prefix};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::plain_row::PlainRow;
+use compactor_sstable::data::row::RowRef;
+use compactor_sstable::data::unfiltered::{MarkerHead, RowHead};
+use compactor_sstable::partitioner::{KeyHash, Position};
+
+use super::found_rows::FoundRow;
+use super::{Cursor, Place};
+use crate::read::window::BlockSource;
+
+impl<S: BlockSource> Cursor<S> {
+    /// Uncompressed position of what the cursor stands on.
+    #[inline]
+    pub fn position(&self) -> u64 {
+        self.window.position()
+    }
+
+    /// Uncompressed position of the current partition.
+    #[inline]
+    pub fn partition_position(&self) -> u64 {
+        self.partition_position
+    }
+
+    /// Key of the current partition.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// Token of the current partition.
+    #[inline]
+    pub fn token(&self) -> i64 {
+        self.hash.token
+    }
+
+    /// Where the current partition stands among others.
+    #[inline]
+    pub fn position_in_ring(&self) -> Position {
+        self.hash.position()
+    }
+
+    /// All hashes of the current partition's key.
+    #[inline]
+    pub fn key_hash(&self) -> KeyHash {
+        self.hash
+    }
+
+    /// Deletion of the current partition.
+    #[inline]
+    pub fn partition_deletion(&self) -> DeletionTime {
+        self.deletion
+    }
+
+    /// False behind the last partition.
+    #[inline]
+    pub fn has_partition(&self) -> bool {
+        self.has_partition
+    }
+
+    /// The current partition has a static row, and something is in it.
+    #[inline]
+    pub fn has_static_content(&self) -> bool {
+        self.layout.has_static() && !self.static_is_empty
+    }
+
+    /// The static row, while the cursor has not gone on to the first unfiltered.
+    pub fn static_row(&self) -> Option<RowRef<'_>> {
+        match self.place {
+            Place::StaticRow(ref head) => Some(RowRef {
+                bytes: self.window.bytes(),
+                head,
+                layout: &self.layout,
+            }),
+            _ => None,
+        }
+    }
+
+    /// On a bound that opens where the one before it closes: both are what Cassandra writes as one
+    /// boundary.
+    pub fn is_second_half(&self) -> bool {
+        let (Place::Marker(head), Some(previous_kind)) = (&self.place, self.previous.kind) else {
+            return false;
+        };
+        let is_candidate = |kind: Kind, opens| kind.is_open() == opens && kind.is_close() != opens;
+        if !is_candidate(previous_kind, false) || !is_candidate(head.kind, true) {
+            return false;
+        }
+        let previous = self.previous.prefix(previous_kind);
+        let current = Prefix {
+            kind: head.kind,
+            base: self.window.bytes(),
+            spans: &self.spans,
+        };
+        self.layout.clustering.compare(previous, current) == Ordering::Equal
+    }
+
+    /// Where the current unfiltered stands; `None` at the end of the partition.
+    #[inline]
+    pub fn clustering(&self) -> Option<Prefix<'_>> {
+        let (kind, spans) = match &self.place {
+            Place::Row => {
+                let spans = self.found.spans(self.layout.clustering.len());
+                (Kind::Clustering, spans)
+            }
+            Place::Marker(head) => (head.kind, &self.spans[..]),
+            _ => return None,
+        };
+        Some(Prefix {
+            kind,
+            base: self.window.bytes(),
+            spans,
+        })
+    }
+
+    /// What sorts as the current clustering does, where it differs from another one's: see
+    /// [`ClusteringComparator::order_prefix`](compactor_sstable::data::clustering::ClusteringComparator::order_prefix).
+    #[inline]
+    pub(crate) fn order_prefix(&self) -> Option<u64> {
+        self.order_prefix
+    }
+
+    /// The current row.
+    #[inline(always)]
+    pub fn row(&self) -> Option<RowRef<'_>> {
+        Some(RowRef {
+            bytes: self.window.bytes(),
+            head: self.row_head()?,
+            layout: &self.layout,
+        })
+    }
+
+    /// Where the parts of the current row lie.
+    #[inline(always)]
+    pub(super) fn row_head(&self) -> Option<&RowHead> {
+        match self.is_on_row() {
+            true => Some(&self.found.current()?.head),
+            false => None,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_on_row(&self) -> bool {
+        matches!(self.place, Place::Row)
+    }
+
+    /// On a row that was found to be plain.
+    #[inline(always)]
+    pub(crate) fn is_on_plain_row(&self) -> bool {
+        self.is_on_row() && self.found.current().is_some_and(FoundRow::is_plain)
+    }
+
+    /// The current row, if it was found to be plain.
+    #[inline(always)]
+    pub(crate) fn plain_row(&self) -> Option<PlainRow<'_>> {
+        match self.is_on_row() {
+            true => self.found.current()?.plain(self.window.bytes()),
+            false => None,
+        }
+    }
+
+    /// The current range tombstone marker.
+    #[inline]
+    pub fn marker(&self) -> Option<MarkerHead> {
+        match self.place {
+            Place::Marker(head) => Some(head),
+            _ => None,
+        }
+    }
+}

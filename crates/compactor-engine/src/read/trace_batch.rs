@@ -1,0 +1,213 @@
+//! What a trace is told, kept to be passed on: to another thread, or when the turn of a range comes.
+
+use std::fmt;
+use std::ops::Range;
+
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::KeyHash;
+
+use crate::read::data_trace::DataTrace;
+
+/// Bytes of what a trace is told that are handed over at once.
+const BATCH_BYTES: usize = 32 << 10;
+
+/// What a cursor came to next: see [`DataTrace`], which is told it.
+#[derive(Clone, Debug)]
+pub enum TraceEvent<'a> {
+    /// A partition.
+    Partition {
+        /// Its key.
+        key: &'a [u8],
+        /// Token and hashes of the key.
+        hash: KeyHash,
+        /// Where it begins in the uncompressed data.
+        position: u64,
+        /// Its own deletion.
+        deletion: DeletionTime,
+    },
+    /// A row or marker.
+    Unfiltered {
+        /// The bytes of the partition that it takes.
+        at: Range<u64>,
+        /// What it is.
+        kind: Kind,
+        /// Its serialized prefix without the kind.
+        name: &'a [u8],
+        /// The deletion that is open behind it.
+        open: DeletionTime,
+    },
+    /// The end byte of the partition.
+    EndOfPartition(u64),
+}
+
+/// As [`TraceEvent`]. Keys and names are in the batch's bytes, one behind the other.
+#[derive(Clone, Debug)]
+enum KeptEvent {
+    Partition {
+        key_len: usize,
+        hash: KeyHash,
+        position: u64,
+        deletion: DeletionTime,
+    },
+    Unfiltered {
+        at: Range<u64>,
+        kind: Kind,
+        name_len: usize,
+        open: DeletionTime,
+    },
+    EndOfPartition(u64),
+}
+
+/// Events in their order.
+#[derive(Debug, Default)]
+pub struct TraceBatch {
+    bytes: Vec<u8>,
+    events: Vec<KeptEvent>,
+}
+
+impl TraceBatch {
+    /// Bytes that it takes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len() + self.events.len() * size_of::<KeptEvent>()
+    }
+
+    /// Leaves room for as much again.
+    fn take(&mut self) -> TraceBatch {
+        let next = TraceBatch {
+            bytes: Vec::with_capacity(self.bytes.len()),
+            events: Vec::with_capacity(self.events.len()),
+        };
+        std::mem::replace(self, next)
+    }
+
+    /// What was kept.
+    pub fn events(&self) -> impl Iterator<Item = TraceEvent<'_>> {
+        let mut bytes = &self.bytes[..];
+        let mut next = move |len: usize| {
+            let (taken, rest) = bytes.split_at(len.min(bytes.len()));
+            bytes = rest;
+            taken
+        };
+        self.events.iter().map(move |event| match *event {
+            KeptEvent::Partition {
+                key_len,
+                hash,
+                position,
+                deletion,
+            } => TraceEvent::Partition {
+                key: next(key_len),
+                hash,
+                position,
+                deletion,
+            },
+            KeptEvent::Unfiltered {
+                ref at,
+                kind,
+                name_len,
+                open,
+            } => TraceEvent::Unfiltered {
+                at: at.clone(),
+                kind,
+                name: next(name_len),
+                open,
+            },
+            KeptEvent::EndOfPartition(end) => TraceEvent::EndOfPartition(end),
+        })
+    }
+
+    /// Tells `trace`; `is_traced` says whether it wants to be told of the current partition's rows, and
+    /// goes on from batch to batch.
+    pub(crate) fn tell(&self, trace: &mut dyn DataTrace, is_traced: &mut bool) {
+        for event in self.events() {
+            match event {
+                TraceEvent::Partition {
+                    key,
+                    hash,
+                    position,
+                    deletion,
+                } => *is_traced = trace.partition(key, hash, position, deletion),
+                _ if !*is_traced => {}
+                TraceEvent::Unfiltered {
+                    at,
+                    kind,
+                    name,
+                    open,
+                } => {
+                    trace.unfiltered(at, kind, name, open);
+                }
+                TraceEvent::EndOfPartition(end) => trace.end_partition(end),
+            }
+        }
+    }
+}
+
+/// Hands over what it is told in batches, and with the last that there are no more.
+pub struct BatchedTrace<F> {
+    batch: TraceBatch,
+    hand_over: F,
+}
+
+impl<F> fmt::Debug for BatchedTrace<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("BatchedTrace");
+        shown.field("batch", &self.batch).finish_non_exhaustive()
+    }
+}
+
+impl<F: FnMut(TraceBatch, bool)> BatchedTrace<F> {
+    /// `hand_over` takes batches, and whether it is the last.
+    pub fn new(hand_over: F) -> BatchedTrace<F> {
+        BatchedTrace {
+            batch: TraceBatch::default(),
+            hand_over,
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8], event: KeptEvent) {
+        self.batch.bytes.extend_from_slice(bytes);
+        self.batch.events.push(event);
+        if self.batch.len() >= BATCH_BYTES {
+            (self.hand_over)(self.batch.take(), false);
+        }
+    }
+}
+
+impl<F: FnMut(TraceBatch, bool) + Send> DataTrace for BatchedTrace<F> {
+    fn partition(
+        &mut self,
+        key: &[u8],
+        hash: KeyHash,
+        position: u64,
+        deletion: DeletionTime,
+    ) -> bool {
+        let event = KeptEvent::Partition {
+            key_len: key.len(),
+            hash,
+            position,
+            deletion,
+        };
+        self.add(key, event);
+        true
+    }
+
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
+        let event = KeptEvent::Unfiltered {
+            at,
+            kind,
+            name_len: name.len(),
+            open,
+        };
+        self.add(name, event);
+        // Whoever is told later may want all.
+        0
+    }
+
+    fn end_partition(&mut self, end: u64) {
+        self.add(&[], KeptEvent::EndOfPartition(end));
+    }
+
+    fn end(&mut self) {
+        (self.hand_over)(self.batch.take(), true);
+    }
+}
