@@ -7,11 +7,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::input::parse_data_name;
+use compactor_engine::input::{SharedTries, TrieFiles, parse_data_name};
 use compactor_engine::read::DataTrace;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind};
@@ -22,7 +23,7 @@ use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Version};
 
 use super::binding::{self, Binding};
-use super::bti_index::{TrieBlockCheck, TrieFiles, TrieScan};
+use super::bti_index::{TrieBlockCheck, TrieScan};
 use super::companions::{Companions, first_damage, same_ends, same_sizes};
 use super::files::Files;
 use super::finding::{Finding, Findings, Place};
@@ -45,6 +46,8 @@ pub(crate) struct TrieInput {
     pub(crate) data_len: u64,
     /// Whether the merge reads it; otherwise only what its files say of one another is checked.
     pub(crate) is_read: bool,
+    /// That the merge may have read as well.
+    pub(crate) tries: SharedTries,
 }
 
 /// What came next in the data of one input. Keys and clusterings are in the batch's bytes, one behind
@@ -177,7 +180,7 @@ impl DataTrace for Trace {
 struct Opened {
     version: Version,
     findings: Findings,
-    tries: TrieFiles,
+    tries: Arc<TrieFiles>,
     types: Vec<CqlType>,
     comparator: ClusteringComparator,
     statistics: Option<Statistics>,
@@ -195,9 +198,9 @@ impl Opened {
             .as_ref()
             .map(|s| s.validation.bloom_filter_fp_chance);
         let filter = files.filter(fp_chance)?;
-        let filter = filter.map(|f| FilterCheck::new(f, descriptor.version));
+        let filter = filter.map(FilterCheck::new);
         let digest = files.digest()?;
-        let tries = files.tries()?;
+        let tries = files.tries(&input.tries)?;
         drop(files);
         let types = super::clustering_types(statistics.as_ref());
         let comparator = ClusteringComparator::new(&types)?;
