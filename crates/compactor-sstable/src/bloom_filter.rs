@@ -70,6 +70,12 @@ impl BloomFilter {
         }
     }
 
+    /// One of the same size that holds no keys.
+    #[must_use]
+    pub fn empty_like(&self) -> BloomFilter {
+        BloomFilter::of_bits(self.hash_count, vec![0; self.bits.len()])
+    }
+
     /// Bytes of a filter for `expected_keys`; 0 where there is to be none, or none can be made.
     pub fn bytes_for_keys(expected_keys: u64, fp_chance: f64) -> u64 {
         match BloomSpec::for_fp_chance(fp_chance) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
-use compactor_engine::input::InputSstable;
+use compactor_engine::input::{InputSstable, SharedTries};
 use compactor_engine::job::{self, MergeJob, MergeOptions, OverlappingSstable, StagedMerge};
 use compactor_engine::merge::{InputRead, Observer};
 use compactor_engine::publish::InputsAtOpen;
@@ -386,6 +386,7 @@ impl InputsToCheck {
             data_path: input.data_path(),
             data_len: input.data_len(),
             is_read: *is_read,
+            tries: input.tries.clone(),
         });
         // Without clustering columns a partition has one row, which makes no index. All of these files are
         // open at a time, which there may be too many for.
@@ -428,6 +429,7 @@ impl InputsToCheck {
                     data_path: sstable.descriptor().path(Component::Data),
                     data_len: sstable.data_len(),
                     is_read: false,
+                    tries: SharedTries::default(),
                 });
                 // Its ratio was held when it was opened, and nothing will have been read of it.
                 self.trie_ratios.push(NO_COMPRESSION_RATIO);

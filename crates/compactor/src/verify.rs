@@ -45,7 +45,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use compactor_engine::input::{READABLE, layout_of, parse_data_name, refuse_lone_link};
+use compactor_engine::input::{
+    READABLE, SharedTries, layout_of, parse_data_name, refuse_lone_link,
+};
 use compactor_engine::merge::Observer;
 use compactor_engine::read::hex;
 use compactor_io::{Io, ReadMode};
@@ -277,7 +279,7 @@ impl<'a> Verification<'a> {
         let filter = files.filter(fp_chance)?;
         let summary = files.summary()?;
         let digest = files.digest()?;
-        let tries = files.tries()?;
+        let tries = files.tries(&SharedTries::default())?;
         let types = clustering_types(statistics.as_ref());
         let mut open = self.open_data(&files)?;
         if let Some(open) = &open {
@@ -304,7 +306,7 @@ impl<'a> Verification<'a> {
                 }
                 None => self.open_index(&files, data_len, summary, partitioner)?,
             };
-            let filter = filter.map(|f| FilterCheck::new(f, self.descriptor.version));
+            let filter = filter.map(FilterCheck::new);
             let mut step = InStep::new(findings, index, filter);
             match (&mut open, &layout, &statistics) {
                 (Some(open), Some(layout), Some(statistics)) if open.is_understood => {

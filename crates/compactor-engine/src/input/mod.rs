@@ -13,6 +13,7 @@ pub(crate) mod sample;
 pub(crate) mod scan;
 pub(crate) mod scanner_order;
 pub(crate) mod sstable;
+pub(crate) mod trie_files;
 pub(crate) mod trie_places;
 
 pub use component_list::ComponentList;
@@ -23,3 +24,4 @@ pub use scan::Scan;
 pub use sstable::{
     DataFile, InputSstable, READABLE, WRITABLE, parse_data_name, read_small, refuse_lone_link,
 };
+pub use trie_files::{SharedTries, TrieFiles};

@@ -22,6 +22,7 @@ use compactor_sstable::{Component, Error as FormatError, Version};
 use crate::error::{Error, Result};
 use crate::input::component_list::{ComponentList, ForeignNames, ListFinding};
 use crate::input::header_union::layout_of;
+use crate::input::trie_files::{SharedTries, TrieFiles};
 use crate::read::decode::Encoding;
 use crate::read::each_of_many::each_of_many;
 
@@ -66,6 +67,8 @@ pub struct InputSstable {
     pub foreign_components: Vec<String>,
     /// What Cassandra makes anew or does without, and what of `TOC.txt` the files do not fit.
     pub notes: Vec<ListFinding>,
+    /// Index files of the BTI format, while somebody needs them.
+    pub tries: SharedTries,
 }
 
 /// A `Data.db` that was looked at, and is closed until it is read: there may be more inputs than
@@ -208,6 +211,7 @@ impl InputSstable {
             components,
             foreign_components,
             notes,
+            tries: SharedTries::default(),
         })
     }
 
@@ -298,6 +302,14 @@ impl InputSstable {
     /// The header as found.
     pub fn header(&self) -> &SerializationHeader {
         &self.statistics.header
+    }
+
+    /// The index files of the BTI format.
+    ///
+    /// # Errors
+    /// A failed read.
+    pub fn tries(&self, io: &Io, mode: ReadMode) -> Result<Arc<TrieFiles>> {
+        self.tries.read(io, mode, &self.descriptor)
     }
 
     /// Reads another component whole.

@@ -4,6 +4,8 @@
 //! The trie has the shortest prefix of each key that tells it from its neighbours. Where such a prefix is
 //! one of the border too, the key decides, which is in the data.
 
+use std::sync::Arc;
+
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::Error as FormatError;
@@ -15,14 +17,13 @@ use compactor_sstable::partitioner::{Partitioner, Position};
 use crate::error::{Error, Result};
 use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
+use crate::input::trie_files::TrieFiles;
 
 /// The places of an input with Murmur3Partitioner.
 #[derive(Debug)]
 pub(crate) struct TriePlaces {
     descriptor: Descriptor,
-    /// The files.
-    partitions: Vec<u8>,
-    rows: Vec<u8>,
+    files: Arc<TrieFiles>,
     samples: Vec<Sample>,
     data_len: u64,
 }
@@ -40,8 +41,7 @@ impl TriePlaces {
     ) -> Result<TriePlaces> {
         let mut places = TriePlaces {
             descriptor: input.descriptor.clone(),
-            partitions: input.read_component(io, mode, Component::Partitions)?,
-            rows: input.read_component(io, mode, Component::Rows)?,
+            files: input.tries(io, mode)?,
             samples: Vec::new(),
             data_len: input.data_len(),
         };
@@ -98,7 +98,7 @@ impl TriePlaces {
     }
 
     fn index(&self) -> Result<PartitionIndex<'_>> {
-        PartitionIndex::parse(&self.partitions).map_err(|e| self.at_partitions(e))
+        PartitionIndex::parse(&self.files.partitions).map_err(|e| self.at_partitions(e))
     }
 
     /// Where a partition is in the data.
@@ -106,7 +106,7 @@ impl TriePlaces {
         match entry.position {
             PartitionPosition::Data(position) => Ok(position),
             PartitionPosition::Rows(entry) => {
-                let rows = RowIndex::parse(&self.rows, entry);
+                let rows = RowIndex::parse(&self.files.rows, entry);
                 Ok(rows.map_err(|e| self.at(Component::Rows, e))?.data_position)
             }
         }

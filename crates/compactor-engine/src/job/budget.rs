@@ -52,6 +52,8 @@ pub struct Demands {
     pub sources: usize,
     /// Threads.
     pub threads: usize,
+    /// Processors that they run on.
+    pub processors: usize,
     /// Bytes read ahead per input, if somebody wants to know better.
     pub readahead_bytes: Option<usize>,
     /// Uncompressed bytes in a range, likewise.
@@ -176,7 +178,8 @@ impl Budget {
         }
     }
 
-    /// How many ranges there is memory for at a time; each reads all inputs.
+    /// How many ranges there is memory for at a time; each reads all inputs. One more for two processors than
+    /// they are, since a range may wait for what it reads; more would only push one another out of the caches.
     fn ranges_at_once(demands: &Demands) -> usize {
         let memory = demands.memory_bytes;
         let (waiting, rest) = (
@@ -187,7 +190,10 @@ impl Budget {
         let by_readers = Budget::inputs_at_once(rest, demands.input_unit) / readers;
         let possible = by_readers.min(waiting / LEAST_WAITING / 2);
         let fair = (rest / 4 * 3 / readers / FAIR_READAHEAD).min(waiting / FAIR_WAITING / 3 * 2);
-        demands.threads.min(possible).min(fair.max(2)).max(1)
+        let useful = demands
+            .threads
+            .min(demands.processors + demands.processors.div_ceil(2));
+        useful.min(possible).min(fair.max(2)).max(1)
     }
 
     /// What grows with an output of so many uncompressed bytes: its filter, and offsets of its chunks.
@@ -234,6 +240,7 @@ mod tests {
             memory_bytes,
             inputs,
             threads,
+            processors: threads,
             input_unit: unit,
             output_unit: unit,
             all_units: (inputs * unit) as u64,

@@ -405,6 +405,7 @@ fn divide_memory(
         inputs: inputs.len(),
         sources: shadow.map_or(0, |shadow| shadow.at_once()),
         threads: options.threads,
+        processors: std::thread::available_parallelism().map_or(options.threads, usize::from),
         readahead_bytes: options.readahead_bytes,
         range_bytes: options.range_bytes,
         input_unit: input_unit.max(shadow.map_or(0, |shadow| shadow.block_unit())),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use compactor_engine::input::{DataFile, InputSstable, layout_of};
+use compactor_engine::input::{DataFile, InputSstable, SharedTries, layout_of};
 use compactor_engine::read::Encoding;
 use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::compression::chunk::ChunkDecompressor;
@@ -159,6 +159,7 @@ impl Stored {
             components: Vec::new(),
             foreign_components: Vec::new(),
             notes: Vec::new(),
+            tries: SharedTries::default(),
         }
     }
 }

@@ -6,11 +6,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::input::parse_data_name;
+use compactor_engine::input::{SharedTries, TrieFiles, parse_data_name};
 use compactor_engine::read::{BatchedTrace, DataTrace, TraceBatch, TraceEvent};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::data::clustering::ClusteringComparator;
@@ -21,7 +22,7 @@ use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Version};
 
 use super::binding::{self, Binding};
-use super::bti_index::{TrieBlockCheck, TrieFiles, TrieScan};
+use super::bti_index::{TrieBlockCheck, TrieScan};
 use super::companions::{Companions, first_damage, same_ends, same_sizes};
 use super::files::Files;
 use super::finding::{Finding, Findings, Place};
@@ -41,6 +42,8 @@ pub(crate) struct TrieInput {
     pub(crate) data_len: u64,
     /// Whether the merge reads it; otherwise only what its files say of one another is checked.
     pub(crate) is_read: bool,
+    /// That the merge may have read as well.
+    pub(crate) tries: SharedTries,
 }
 
 /// What came next in the data of one input.
@@ -93,7 +96,7 @@ impl TrieFeed {
 struct Opened {
     version: Version,
     findings: Findings,
-    tries: TrieFiles,
+    tries: Arc<TrieFiles>,
     types: Vec<CqlType>,
     comparator: ClusteringComparator,
     statistics: Option<Statistics>,
@@ -111,9 +114,9 @@ impl Opened {
             .as_ref()
             .map(|s| s.validation.bloom_filter_fp_chance);
         let filter = files.filter(fp_chance)?;
-        let filter = filter.map(|f| FilterCheck::new(f, descriptor.version));
+        let filter = filter.map(FilterCheck::new);
         let digest = files.digest()?;
-        let tries = files.tries()?;
+        let tries = files.tries(&input.tries)?;
         drop(files);
         let types = super::clustering_types(statistics.as_ref());
         let comparator = ClusteringComparator::new(&types)?;

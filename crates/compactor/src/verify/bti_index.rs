@@ -7,6 +7,7 @@
 //!
 //! Both files are held in memory: some ten bytes per partition, and some twenty per block of rows.
 
+use compactor_engine::input::TrieFiles;
 use compactor_sstable::Component;
 use compactor_sstable::bti::byte_comparable::{Token, append_prefix};
 use compactor_sstable::bti::partitions::{PartitionEntries, PartitionIndex, PartitionPosition};
@@ -18,13 +19,6 @@ use compactor_sstable::types::CqlType;
 
 use super::finding::{Findings, Place};
 use super::short_hex;
-
-/// The two files whole.
-#[derive(Debug, Default)]
-pub(super) struct TrieFiles {
-    pub(super) partitions: Vec<u8>,
-    pub(super) rows: Vec<u8>,
-}
 
 /// What an entry of the partition trie leads to.
 #[derive(Clone, Debug)]

@@ -57,7 +57,7 @@ pub(crate) fn check(
             .as_ref()
             .map(|s| s.validation.bloom_filter_fp_chance);
         let filter = files.filter(fp_chance)?;
-        let mut filter = filter.map(|f| FilterCheck::new(f, descriptor.version));
+        let mut filter = filter.map(FilterCheck::new);
         let summary = files.summary()?.map(SummaryCheck::new);
         let layout = match &statistics {
             Some(statistics) => Some(layout_of(&statistics.header, descriptor.version)?),

@@ -1,8 +1,9 @@
 //! Which components there are, and the small ones among them, parsed.
 
 use std::io;
+use std::sync::Arc;
 
-use compactor_engine::input::{ComponentList, read_small};
+use compactor_engine::input::{ComponentList, SharedTries, TrieFiles, read_small};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::big::Summary;
 use compactor_sstable::big::summary::BASE_SAMPLING_LEVEL;
@@ -16,7 +17,6 @@ use compactor_sstable::statistics::Statistics;
 use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Format};
 
-use super::bti_index::TrieFiles;
 use super::finding::{Findings, Place, Severity};
 use crate::error::{Error, Result};
 
@@ -188,16 +188,13 @@ impl<'a> Files<'a> {
         Ok(summary)
     }
 
-    /// The tries of a BTI index; `None` for BIG, or if one is missing.
-    pub(super) fn tries(&self) -> Result<Option<TrieFiles>> {
-        if self.descriptor.version.format() != Format::Bti {
+    /// The tries of a BTI index, which others may have read; `None` for BIG, or if one is missing.
+    pub(super) fn tries(&self, shared: &SharedTries) -> Result<Option<Arc<TrieFiles>>> {
+        let is_bti = self.descriptor.version.format() == Format::Bti;
+        if !is_bti || !self.has(Component::Partitions) || !self.has(Component::Rows) {
             return Ok(None);
         }
-        let partitions = self.read(Component::Partitions)?;
-        let rows = self.read(Component::Rows)?;
-        Ok(partitions
-            .zip(rows)
-            .map(|(partitions, rows)| TrieFiles { partitions, rows }))
+        Ok(Some(shared.read(self.io, self.mode, self.descriptor)?))
     }
 
     pub(crate) fn digest(&self) -> Result<Option<u32>> {

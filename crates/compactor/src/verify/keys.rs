@@ -2,7 +2,6 @@
 //! of the summary.
 
 use compactor_sstable::Component;
-use compactor_sstable::Version;
 use compactor_sstable::big::Summary;
 use compactor_sstable::big::summary::{BASE_SAMPLING_LEVEL, DEFAULT_MIN_INDEX_INTERVAL};
 use compactor_sstable::bloom_filter::{BloomFilter, BloomSpec, FilterFilling};
@@ -21,14 +20,8 @@ pub(super) struct FilterCheck {
 }
 
 impl FilterCheck {
-    pub(super) fn new(filter: BloomFilter, version: Version) -> FilterCheck {
-        let mut empty = filter.head().to_vec();
-        empty.resize(8 + filter.memory_len(), 0);
-        let rebuilt = if filter.hash_count() == 0 {
-            None
-        } else {
-            BloomFilter::parse(&empty, version).ok()
-        };
+    pub(super) fn new(filter: BloomFilter) -> FilterCheck {
+        let rebuilt = (filter.hash_count() > 0).then(|| filter.empty_like());
         FilterCheck {
             filter,
             rebuilt: rebuilt.map(FilterFilling::new),
@@ -277,6 +270,7 @@ fn pattern(level: u64) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
+    use compactor_sstable::Version;
     use compactor_sstable::descriptor::Descriptor;
     use compactor_sstable::partitioner::Partitioner;
     use compactor_sstable::sstable_id::SstableId;
@@ -292,7 +286,7 @@ mod tests {
         let findings_of = |filter: BloomFilter| {
             let descriptor = Descriptor::new("table", Version::Oa, SstableId::Sequence(1));
             let findings = Findings::new(descriptor, 100);
-            let mut check = FilterCheck::new(filter, Version::Oa);
+            let mut check = FilterCheck::new(filter);
             (0..20).for_each(|number| check.key_unnamed(&hash(number)));
             check.finish(&findings, true, None);
             findings.finish().0

@@ -1,0 +1,43 @@
+//! The index files of an SSTable of the BTI format, which are held in memory whole.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+
+use crate::error::Result;
+use crate::input::sstable::read_small;
+
+/// `Partitions.db` and `Rows.db`.
+#[derive(Debug, Default)]
+pub struct TrieFiles {
+    /// The trie of partitions.
+    pub partitions: Vec<u8>,
+    /// The tries of their rows.
+    pub rows: Vec<u8>,
+}
+
+/// The files of one SSTable, which a merge is cut by and a check beside it looks keys up in: some ten bytes per
+/// partition, in memory once as long as anybody needs them.
+#[derive(Clone, Debug, Default)]
+pub struct SharedTries(Arc<Mutex<Weak<TrieFiles>>>);
+
+impl SharedTries {
+    /// Reads them, unless somebody has them.
+    ///
+    /// # Errors
+    /// A failed read.
+    pub fn read(&self, io: &Io, mode: ReadMode, descriptor: &Descriptor) -> Result<Arc<TrieFiles>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = known.upgrade() {
+            return Ok(files);
+        }
+        let files = Arc::new(TrieFiles {
+            partitions: read_small(io, mode, &descriptor.path(Component::Partitions))?,
+            rows: read_small(io, mode, &descriptor.path(Component::Rows))?,
+        });
+        *known = Arc::downgrade(&files);
+        Ok(files)
+    }
+}
