@@ -15,7 +15,7 @@ use compactor_sstable::bti::rows::{RowBlocks, SeparatedBlock};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
-use compactor_sstable::statistics::{MetadataCollector, TimeRun};
+use compactor_sstable::statistics::{HyperLogLogPlus, MetadataCollector, TimeRun};
 use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
@@ -172,6 +172,8 @@ pub(crate) enum IndexPart {
     /// A partition.
     Partition {
         hash: KeyHash,
+        /// By which keys are counted.
+        cardinality_hash: u64,
         /// From the range's first byte.
         position: u64,
         len: u64,
@@ -303,6 +305,7 @@ impl SstableIndex for RangeIndex {
         batch.bytes.extend_from_slice(key);
         batch.parts.push(IndexPart::Partition {
             hash,
+            cardinality_hash: HyperLogLogPlus::hash(key),
             position,
             len,
             deletion,

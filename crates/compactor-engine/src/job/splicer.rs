@@ -14,7 +14,7 @@ use crate::job::range_end::{RangeEnd, Whole};
 use crate::job::range_output::{IndexPart, RangeBlock};
 use crate::read::data_trace::DataTrace;
 use crate::read::trace_batch::TraceBatch;
-use crate::write::format_index::FormatIndex;
+use crate::write::format_index::IndexEntries;
 use crate::write::outputs::Outputs;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};
 
@@ -280,7 +280,7 @@ fn splice_part(
             open,
         } => {
             let separator = next(separator_len);
-            if let FormatIndex::Bti(index) = &mut output.index {
+            if let IndexEntries::Bti(index) = &mut output.index.entries {
                 index.add_block(SeparatedBlock {
                     separator,
                     offset,
@@ -291,6 +291,7 @@ fn splice_part(
         }
         IndexPart::Partition {
             hash,
+            cardinality_hash,
             position,
             len,
             deletion,
@@ -302,10 +303,13 @@ fn splice_part(
             let key = next(key_len);
             let at = base.wrapping_add(position);
             output.partitions += 1;
-            output.collector.add_key(key);
-            match &mut output.index {
-                FormatIndex::Big(index) => index.add_entry(key, &hash, at, promoted)?,
-                FormatIndex::Bti(index) => index.add_entry(key, &hash, at, &deletion, blocks)?,
+            output.collector.add_key_hash(cardinality_hash);
+            if let Some(filter) = &mut output.index.filter {
+                filter.add_key(&hash);
+            }
+            match &mut output.index.entries {
+                IndexEntries::Big(index) => index.add_entry(key, at, promoted)?,
+                IndexEntries::Bti(index) => index.add_entry(key, &hash, at, &deletion, blocks)?,
             }
             Ok(Some(position + len))
         }

@@ -1,4 +1,4 @@
-//! `Index.db` on its way out, and what is derived from its entries: Bloom filter and summary.
+//! `Index.db` on its way out, and the summary of its entries.
 //!
 //! Source: `BigTableWriter.IndexWriter.append`.
 
@@ -6,10 +6,8 @@ use compactor_io::{SequentialWriter, WrittenFile};
 use compactor_sstable::big::index::write_entry;
 use compactor_sstable::big::index_info::PromotedIndexBuilder;
 use compactor_sstable::big::summary::{Summary, SummaryBuilder};
-use compactor_sstable::bloom_filter::{BloomFilter, FilterFilling};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::partitioner::KeyHash;
 
 use crate::error::Result;
 use crate::write::sstable_index::{IndexedPartition, SstableIndex};
@@ -31,11 +29,9 @@ struct EntryOutput {
     batch: Vec<u8>,
     /// Position of the next entry in `Index.db`.
     position: u64,
-    filter: Option<FilterFilling>,
     summary: SummaryBuilder,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
-    count: u64,
 }
 
 /// A complete partition index.
@@ -43,8 +39,6 @@ struct EntryOutput {
 pub struct FinishedIndex {
     /// `Index.db`, synced.
     pub file: WrittenFile,
-    /// Holds every key; `None` at a false positive chance of 1.
-    pub filter: Option<BloomFilter>,
     /// Sample of the index.
     pub summary: Summary,
     /// First partition key.
@@ -54,11 +48,10 @@ pub struct FinishedIndex {
 }
 
 impl BigIndexOutput {
-    /// Writes entries to `file`, with the blocks that `promoted` makes, and keys to `filter`.
+    /// Writes entries to `file`, with the blocks that `promoted` makes.
     pub fn new(
         file: SequentialWriter,
         promoted: PromotedIndexBuilder,
-        filter: Option<BloomFilter>,
         min_index_interval: u32,
     ) -> BigIndexOutput {
         BigIndexOutput {
@@ -67,18 +60,11 @@ impl BigIndexOutput {
                 file,
                 batch: Vec::with_capacity(BATCH_LEN + 4096),
                 position: 0,
-                filter: filter.map(FilterFilling::new),
                 summary: SummaryBuilder::new(min_index_interval.max(1)),
                 first_key: Vec::new(),
                 last_key: Vec::new(),
-                count: 0,
             },
         }
-    }
-
-    /// Partitions so far.
-    pub fn entries(&self) -> u64 {
-        self.entries.count
     }
 
     /// Syncs and closes the file.
@@ -91,7 +77,6 @@ impl BigIndexOutput {
         let file = entries.file.finish()?;
         Ok(FinishedIndex {
             file,
-            filter: entries.filter.map(FilterFilling::finish),
             summary: entries
                 .summary
                 .finish(&entries.first_key, &entries.last_key),
@@ -104,28 +89,18 @@ impl BigIndexOutput {
     ///
     /// # Errors
     /// A failed write.
-    pub fn add_entry(
-        &mut self,
-        key: &[u8],
-        hash: &KeyHash,
-        position: u64,
-        promoted: &[u8],
-    ) -> Result<()> {
-        self.entries.add(key, hash, position, promoted)
+    pub fn add_entry(&mut self, key: &[u8], position: u64, promoted: &[u8]) -> Result<()> {
+        self.entries.add(key, position, promoted)
     }
 }
 
 impl EntryOutput {
-    fn add(&mut self, key: &[u8], hash: &KeyHash, position: u64, promoted: &[u8]) -> Result<()> {
-        if self.count == 0 {
+    fn add(&mut self, key: &[u8], position: u64, promoted: &[u8]) -> Result<()> {
+        if self.position == 0 {
             self.first_key.extend_from_slice(key);
         }
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
-        self.count += 1;
-        if let Some(filter) = &mut self.filter {
-            filter.add_key(hash);
-        }
         self.summary.add(key, self.position);
         let before = self.batch.len();
         write_entry(&mut self.batch, key, position, promoted);
@@ -156,14 +131,13 @@ impl SstableIndex for BigIndexOutput {
     fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
         let IndexedPartition {
             key,
-            hash,
             position,
             header_len,
             deletion,
             ..
         } = *partition;
         let promoted = self.promoted.finish(header_len, &deletion)?;
-        self.entries.add(key, &hash, position, promoted)?;
+        self.entries.add(key, position, promoted)?;
         Ok(!promoted.is_empty())
     }
 }

@@ -1,9 +1,8 @@
-//! `Partitions.db` and `Rows.db` on their way out, and the Bloom filter over the same keys.
+//! `Partitions.db` and `Rows.db` on their way out.
 //!
 //! Source: `BtiTableWriter.IndexWriter.append`.
 
 use compactor_io::{SequentialWriter, WrittenFile};
-use compactor_sstable::bloom_filter::{BloomFilter, FilterFilling};
 use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::paged_output::PagedOutput;
 use compactor_sstable::bti::partitions::{PartitionIndexWriter, PartitionPosition};
@@ -19,14 +18,13 @@ use crate::write::sstable_index::{IndexedPartition, SstableIndex};
 /// Bytes collected before they go to a file's writer.
 const BATCH_LEN: usize = 64 << 10;
 
-/// The BTI index: `Partitions.db`, `Rows.db` and the filter.
+/// The BTI index: `Partitions.db` and `Rows.db`.
 #[derive(Debug)]
 pub struct BtiIndexOutput {
     partitions_file: SequentialWriter,
     rows_file: SequentialWriter,
     partitions: PartitionIndexWriter,
     rows: RowIndexWriter,
-    filter: Option<FilterFilling>,
 }
 
 /// A complete BTI index.
@@ -36,8 +34,6 @@ pub struct FinishedBtiIndex {
     pub partitions: WrittenFile,
     /// `Rows.db`, synced; it may be empty, and exists nevertheless.
     pub rows: WrittenFile,
-    /// Holds every key; `None` at a false positive chance of 1.
-    pub filter: Option<BloomFilter>,
     /// First partition key.
     pub first_key: Vec<u8>,
     /// Last partition key.
@@ -45,7 +41,7 @@ pub struct FinishedBtiIndex {
 }
 
 impl BtiIndexOutput {
-    /// Writes tries to the two files and keys to `filter`. The clustering columns have
+    /// Writes tries to the two files. The clustering columns have
     /// `clustering_types`; a block of rows ends with the one that reaches `column_index_size` bytes.
     ///
     /// # Errors
@@ -53,7 +49,6 @@ impl BtiIndexOutput {
     pub fn new(
         partitions_file: SequentialWriter,
         rows_file: SequentialWriter,
-        filter: Option<BloomFilter>,
         clustering_types: &[CqlType],
         column_index_size: u64,
     ) -> Result<BtiIndexOutput> {
@@ -62,13 +57,7 @@ impl BtiIndexOutput {
             rows_file,
             partitions: PartitionIndexWriter::new(),
             rows: RowIndexWriter::new(clustering_types, column_index_size)?,
-            filter: filter.map(FilterFilling::new),
         })
-    }
-
-    /// Partitions so far.
-    pub fn entries(&self) -> u64 {
-        self.partitions.count()
     }
 
     /// Syncs and closes the files.
@@ -83,7 +72,6 @@ impl BtiIndexOutput {
         Ok(FinishedBtiIndex {
             partitions: self.partitions_file.finish()?,
             rows: self.rows_file.finish()?,
-            filter: self.filter.map(FilterFilling::finish),
             first_key: first_key.to_vec(),
             last_key: last_key.to_vec(),
         })
@@ -149,9 +137,6 @@ impl BtiIndexOutput {
 
     /// Adds the entry of a partition whose entry in `Rows.db` is at `entry`.
     fn add(&mut self, key: &[u8], hash: &KeyHash, position: u64, entry: Option<u64>) -> Result<()> {
-        if let Some(filter) = &mut self.filter {
-            filter.add_key(hash);
-        }
         let place = match entry {
             Some(entry) => PartitionPosition::Rows(entry),
             None => PartitionPosition::Data(position),
@@ -236,15 +221,12 @@ mod tests {
             _ => n as u64 % 3,
         };
         let types = [CqlType::Int32];
-        let filter = BloomFilter::for_keys(keys.len() as u64, 0.01).unwrap();
-        let mut output =
-            BtiIndexOutput::new(create("p"), create("r"), filter, &types, 400).unwrap();
+        let mut output = BtiIndexOutput::new(create("p"), create("r"), &types, 400).unwrap();
         write(&mut output, &keys, count);
-        assert_eq!(output.entries(), keys.len() as u64);
+        assert_eq!(output.partitions.count(), keys.len() as u64);
         let finished = output.finish().unwrap();
         assert_eq!(finished.first_key, keys[0]);
         assert_eq!(finished.last_key, keys[keys.len() - 1]);
-        let filter = finished.filter.unwrap();
         let partitions = std::fs::read(&finished.partitions.path).unwrap();
         let rows = std::fs::read(&finished.rows.path).unwrap();
         assert_eq!(partitions.len() as u64, finished.partitions.len);
@@ -259,7 +241,6 @@ mod tests {
         let mut position = 0;
         for (n, key) in keys.iter().enumerate() {
             let hash = Partitioner::Murmur3.hash_key(key);
-            assert!(filter.may_contain_key(&hash));
             let entry = entries.next_entry().unwrap().unwrap();
             let found = parsed
                 .candidate(Token::Murmur3(hash.token), key, hash.h2)

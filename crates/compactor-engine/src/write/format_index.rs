@@ -11,14 +11,24 @@ use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Format, Version};
 
 use crate::error::Result;
+use crate::read::workers::WorkerQueue;
 use crate::write::big_index_output::BigIndexOutput;
 use crate::write::bti_index_output::BtiIndexOutput;
+use crate::write::filter_output::FilterOutput;
 use crate::write::sstable_index::{IndexedPartition, SstableIndex};
 
-/// The index of an output whose format is chosen at run time.
+/// The index of an output whose format is chosen at run time, and the Bloom filter over the same keys.
+#[derive(Debug)]
+pub struct FormatIndex {
+    /// `None` at a false positive chance of 1.
+    pub(crate) filter: Option<FilterOutput>,
+    pub(crate) entries: IndexEntries,
+}
+
+/// The files of either format.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per output")]
-pub enum FormatIndex {
+pub(crate) enum IndexEntries {
     /// BIG.
     Big(BigIndexOutput),
     /// BTI.
@@ -54,34 +64,36 @@ pub struct FinishedFormatIndex {
 }
 
 impl FormatIndex {
-    /// Creates the index files of the version's format with `create`. Keys also go to `filter`.
+    /// Creates the index files of the version's format with `create`. Keys also go to `filter`, as tasks of
+    /// `queue`.
     ///
     /// # Errors
     /// Clustering types that the format cannot index, or those of `create`.
     pub fn create(
         settings: &IndexSettings<'_>,
         filter: Option<BloomFilter>,
+        queue: WorkerQueue,
         create: impl Fn(Component) -> Result<SequentialWriter>,
     ) -> Result<FormatIndex> {
-        match settings.version.format() {
-            Format::Big => Ok(FormatIndex::Big(BigIndexOutput::new(
+        let entries = match settings.version.format() {
+            Format::Big => IndexEntries::Big(BigIndexOutput::new(
                 create(Component::Index)?,
                 PromotedIndexBuilder::new(settings.version, settings.column_index_size),
-                filter,
                 settings.min_index_interval,
-            ))),
+            )),
             Format::Bti => {
                 let types = settings.header.clustering_types.iter();
                 let types: Vec<CqlType> = types.map(|t| t.cql_type.clone()).collect();
-                Ok(FormatIndex::Bti(BtiIndexOutput::new(
+                IndexEntries::Bti(BtiIndexOutput::new(
                     create(Component::Partitions)?,
                     create(Component::Rows)?,
-                    filter,
                     &types,
                     settings.column_index_size,
-                )?))
+                )?)
             }
-        }
+        };
+        let filter = filter.map(|filter| FilterOutput::new(filter, queue));
+        Ok(FormatIndex { filter, entries })
     }
 
     /// Syncs and closes the files.
@@ -89,25 +101,26 @@ impl FormatIndex {
     /// # Errors
     /// A failed write or sync.
     pub fn finish(self) -> Result<FinishedFormatIndex> {
-        match self {
-            FormatIndex::Big(index) => {
+        let filter = self.filter.map(FilterOutput::finish).transpose()?;
+        match self.entries {
+            IndexEntries::Big(index) => {
                 let finished = index.finish()?;
                 Ok(FinishedFormatIndex {
                     files: vec![(Component::Index, finished.file.len)],
-                    filter: finished.filter,
+                    filter,
                     summary: Some(finished.summary),
                     first_key: finished.first_key,
                     last_key: finished.last_key,
                 })
             }
-            FormatIndex::Bti(index) => {
+            IndexEntries::Bti(index) => {
                 let finished = index.finish()?;
                 Ok(FinishedFormatIndex {
                     files: vec![
                         (Component::Partitions, finished.partitions.len),
                         (Component::Rows, finished.rows.len),
                     ],
-                    filter: finished.filter,
+                    filter,
                     summary: None,
                     first_key: finished.first_key,
                     last_key: finished.last_key,
@@ -127,16 +140,19 @@ impl SstableIndex for FormatIndex {
         body: &[u8],
         open_marker: &DeletionTime,
     ) -> Result<u64> {
-        match self {
-            FormatIndex::Big(index) => index.add_unfiltered(start, end, kind, body, open_marker),
-            FormatIndex::Bti(index) => index.add_unfiltered(start, end, kind, body, open_marker),
+        match &mut self.entries {
+            IndexEntries::Big(index) => index.add_unfiltered(start, end, kind, body, open_marker),
+            IndexEntries::Bti(index) => index.add_unfiltered(start, end, kind, body, open_marker),
         }
     }
 
     fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
-        match self {
-            FormatIndex::Big(index) => index.add_partition(partition),
-            FormatIndex::Bti(index) => index.add_partition(partition),
+        if let Some(filter) = &mut self.filter {
+            filter.add_key(&partition.hash);
+        }
+        match &mut self.entries {
+            IndexEntries::Big(index) => index.add_partition(partition),
+            IndexEntries::Bti(index) => index.add_partition(partition),
         }
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod big_index_output;
 pub(crate) mod bti_index_output;
 pub(crate) mod data_output;
+pub(crate) mod filter_output;
 pub(crate) mod format_index;
 pub(crate) mod output_blocks;
 pub(crate) mod outputs;

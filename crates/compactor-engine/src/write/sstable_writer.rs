@@ -209,7 +209,7 @@ impl SstableWriter {
             data,
             settings.compression.clone(),
             Arc::clone(&write.blocks),
-            queue,
+            queue.clone(),
             cancelled,
         )?;
         let index = FormatIndex::create(
@@ -220,6 +220,7 @@ impl SstableWriter {
                 min_index_interval: settings.min_index_interval,
             },
             filter,
+            queue,
             |component| create(component, small_file()),
         )?;
         let collector = MetadataCollector::new(settings.collector.clone());

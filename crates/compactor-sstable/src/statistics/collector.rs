@@ -333,8 +333,16 @@ impl MetadataCollector {
     /// Counts a partition key.
     #[inline]
     pub fn add_key(&mut self, key: &[u8]) {
+        if self.cardinality.is_some() {
+            self.add_key_hash(HyperLogLogPlus::hash(key));
+        }
+    }
+
+    /// Counts a partition key by its hash ([`HyperLogLogPlus::hash`]).
+    #[inline]
+    pub fn add_key_hash(&mut self, hash: u64) {
         if let Some(cardinality) = &mut self.cardinality {
-            cardinality.add(key);
+            cardinality.add_hash(hash);
         }
     }
 

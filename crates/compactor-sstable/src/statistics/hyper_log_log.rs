@@ -76,11 +76,17 @@ impl HyperLogLogPlus {
 
     /// Adds a partition key.
     pub fn add(&mut self, key: &[u8]) {
-        self.add_hash(murmur2::hash2_64(key));
+        self.add_hash(HyperLogLogPlus::hash(key));
     }
 
+    /// The hash by which a partition key is counted.
+    pub fn hash(key: &[u8]) -> u64 {
+        murmur2::hash2_64(key)
+    }
+
+    /// Adds a partition key by its hash.
     #[inline]
-    fn add_hash(&mut self, hash: u64) {
+    pub fn add_hash(&mut self, hash: u64) {
         match &mut self.state {
             State::Normal(registers) => {
                 raise(registers, (hash >> (64 - P)) as usize, run_length(hash));
