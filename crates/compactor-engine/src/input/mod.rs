@@ -1,6 +1,7 @@
 //! An SSTable that is read: its components, what its metadata say, where its indexes allow to begin, and a
 //! cursor over all of it or a range.
 
+pub(crate) mod component_file;
 pub(crate) mod component_list;
 pub(crate) mod header_union;
 pub(crate) mod index_heads;
@@ -16,12 +17,11 @@ pub(crate) mod sstable;
 pub(crate) mod trie_files;
 pub(crate) mod trie_places;
 
+pub use component_file::read_small;
 pub use component_list::ComponentList;
 pub use header_union::{HeaderSource, column_map, layout_of, union};
 pub use key_range::KeyRange;
 pub use repair_group::RepairGroup;
 pub use scan::Scan;
-pub use sstable::{
-    DataFile, InputSstable, READABLE, WRITABLE, parse_data_name, read_small, refuse_lone_link,
-};
+pub use sstable::{DataFile, InputSstable, READABLE, WRITABLE, parse_data_name, refuse_lone_link};
 pub use trie_files::{SharedTries, TrieFiles};

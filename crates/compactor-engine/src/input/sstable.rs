@@ -20,15 +20,12 @@ use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
 use crate::error::{Error, Result};
+use crate::input::component_file::read_small;
 use crate::input::component_list::{ComponentList, ForeignNames, ListFinding};
 use crate::input::header_union::layout_of;
 use crate::input::trie_files::{SharedTries, TrieFiles};
 use crate::read::decode::Encoding;
 use crate::read::each_of_many::each_of_many;
-
-/// Longest component that is read into memory whole: CompressionInfo of a 16 TiB table with 16 KiB
-/// chunks is 8 GiB, so this is generous without being endless.
-const SMALL_COMPONENT_LIMIT: u64 = 8 << 30;
 
 /// SSTables that are opened at a time: what takes long is to wait for five small reads of each, one after
 /// the other. Each has a descriptor and some pages meanwhile.
@@ -353,17 +350,6 @@ pub fn parse_data_name(path: &Path) -> Result<Descriptor> {
         )));
     }
     Ok(file.descriptor)
-}
-
-/// Reads a whole component.
-///
-/// # Errors
-/// A failed read.
-pub fn read_small(io: &Io, mode: ReadMode, path: &Path) -> Result<Vec<u8>> {
-    let file = io.open(path, mode)?;
-    let bytes = file.read_all(SMALL_COMPONENT_LIMIT)?;
-    file.evict();
-    Ok(bytes)
 }
 
 /// The components there are, if none is missing that Cassandra cannot do without, and their list.

@@ -7,7 +7,7 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::Result;
-use crate::input::sstable::read_small;
+use crate::input::component_file::read_small;
 
 /// `Partitions.db` and `Rows.db`.
 #[derive(Debug, Default)]

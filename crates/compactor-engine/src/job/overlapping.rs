@@ -19,10 +19,11 @@ use compactor_sstable::statistics::{EncodingStats, SerializationHeader};
 use compactor_sstable::{Component, Error as FormatError};
 
 use crate::error::{Error, Result};
+use crate::input::component_file::read_small;
 use crate::input::component_list::ForeignNames;
 use crate::input::header_union::{HeaderSource, union};
 use crate::input::key_range::KeyRange;
-use crate::input::sstable::{InputSstable, read_small};
+use crate::input::sstable::InputSstable;
 use crate::row::purge::{PurgeLimit, PurgeLimits};
 
 /// What is known of the table beyond the inputs.

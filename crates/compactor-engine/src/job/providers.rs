@@ -8,7 +8,8 @@ use compactor_sstable::statistics::commit_log::IntervalSet;
 use compactor_sstable::statistics::stats::StatsMetadata;
 
 use crate::error::Result;
-use crate::input::sstable::{InputSstable, read_small};
+use crate::input::component_file::read_small;
+use crate::input::sstable::InputSstable;
 use crate::job::options::MergeOptions;
 use crate::job::overlapping::Provider;
 use crate::job::tombstone_option::TombstoneOption;
