@@ -2,7 +2,6 @@
 //! are too many inputs, and what is published.
 
 pub(crate) mod budget;
-pub(crate) mod input_limit;
 pub(crate) mod merge_job;
 pub(crate) mod merge_run;
 pub(crate) mod options;
@@ -16,8 +15,7 @@ pub(crate) mod splicer;
 pub(crate) mod tombstone_option;
 pub(crate) mod turns;
 
-pub use budget::{Budget, Demands};
-pub use input_limit::free_files;
+pub use budget::{Budget, Demands, Taken, free_files};
 pub use merge_job::{MergeJob, decide_settings};
 pub use merge_run::{MergeOutcome, StagedMerge, publish};
 pub use options::{MergeOptions, OutputCompression, Scope};

@@ -30,7 +30,6 @@ use compactor_sstable::compression::info::CompressionParams;
 
 use crate::error::Result;
 use crate::input::sstable::InputSstable;
-use crate::job::input_limit::INTERMEDIATE_CHUNK_LEN;
 use crate::job::merge_job::MergeJob;
 use crate::job::merge_run::{SerialTimes, StagedMerge};
 use crate::job::options::{MergeOptions, OutputCompression, Scope};
@@ -40,6 +39,9 @@ use crate::merge::merge_counts::MergeCounts;
 use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
 use crate::read::data_trace::DataTrace;
+
+/// Uncompressed bytes per chunk of an intermediate SSTable.
+pub(crate) const INTERMEDIATE_CHUNK_LEN: u32 = 16 << 10;
 
 /// What the passes before the last have come to. What they wrote lives as long as this.
 #[derive(Debug, Default)]
@@ -159,8 +161,8 @@ impl MergeJob {
             self.io.clone(),
             self.intermediate_options(self.intermediate_version(&inputs), earlier),
             inputs,
-            // What is known of all inputs has been left out of it.
-            self.buffer_bytes,
+            // By all inputs: those that wait are open, too.
+            self.taken,
             &[],
         )?;
         let (staged, reads) = job.stage_intermediate(earlier, observer)?;
