@@ -131,7 +131,7 @@ impl InputSstable {
     /// Memory that what is known of it takes, about, bytes. What may be long is counted.
     pub(crate) fn held_bytes(&self) -> usize {
         /// Names, paths, and what the allocator adds.
-        const OTHERS: usize = 1536;
+        const OTHERS: usize = 2048;
         let stats = &self.statistics.stats;
         let of_histograms: usize = [&stats.partition_sizes, &stats.cells_per_partition]
             .iter()
