@@ -58,9 +58,9 @@ pub struct IoArgs {
     threads: Option<usize>,
 
     /// Memory that a run takes, 1MiB to 1TiB: the program, what is known of the inputs, some 4KiB of
-    /// each and 8 bytes of each chunk, and buffers for them and the output. A quarter of it is for buffers
-    /// however many inputs there are. Bloom filters, about a byte per partition, come on top, and with less
-    /// than 48MiB it takes more than that.
+    /// each and 8 bytes of each chunk, Bloom filters, about a byte per partition, index files of BTI inputs,
+    /// some ten bytes per partition, and buffers for all that is read and written. A quarter of it is for
+    /// buffers however much the rest is: where it is more, or the memory less than 48MiB, a run takes more.
     #[arg(
         long,
         help_heading = "Input and output",

@@ -243,6 +243,7 @@ fn stage(
         InputCheck::DataOnly => Ok((job.stage(observer)?, Vec::new())),
         InputCheck::AllComponents => {
             let inputs = InputsToCheck::of(&job);
+            let index_ahead = job.budget().index_ahead;
             let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
             let stop = &stop;
             std::thread::scope(|scope| {
@@ -264,7 +265,7 @@ fn stage(
                     feeds.tries = Some(ours);
                 }
                 if !inputs.indexed.is_empty() {
-                    let (ours, reader) = indexed_partitions::connect(&inputs.indexed);
+                    let (ours, reader) = indexed_partitions::connect(&inputs.indexed, index_ahead);
                     let read = move || inputs.read_indexes(io, reader, stop, failed);
                     let started = Builder::new().spawn_scoped(scope, read);
                     threads.push(started.map_err(refused)?);
@@ -388,13 +389,11 @@ impl InputsToCheck {
             is_read: *is_read,
             tries: input.tries.clone(),
         });
-        // Without clustering columns a partition has one row, which makes no index. All of these files are
-        // open at a time, which there may be too many for.
+        // All of these files are open at a time, which there may be too many for.
         let may_follow = !job.is_in_passes();
-        let indexed = big.iter().filter(|(input, is_read)| {
-            let has_clustering = !input.header().clustering_types.is_empty();
-            *is_read && has_clustering && may_follow
-        });
+        let indexed = big
+            .iter()
+            .filter(|(input, is_read)| *is_read && input.may_have_promoted_indexes() && may_follow);
         let indexed = indexed.map(|(input, _)| IndexedInput {
             data_path: input.data_path(),
             data_len: input.data_len(),

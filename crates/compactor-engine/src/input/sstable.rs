@@ -17,7 +17,7 @@ use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
 use compactor_sstable::statistics::tombstone_histogram::TombstoneHistogram;
 use compactor_sstable::statistics::{SerializationHeader, Statistics};
 use compactor_sstable::toc::Toc;
-use compactor_sstable::{Component, Error as FormatError, Version};
+use compactor_sstable::{Component, Error as FormatError, Format, Version};
 
 use crate::error::{Error, Result};
 use crate::input::component_file::read_small;
@@ -128,7 +128,7 @@ impl InputSstable {
     /// Memory that what is known of it takes, about, bytes. What may be long is counted.
     pub(crate) fn held_bytes(&self) -> usize {
         /// Names, paths, and what the allocator adds.
-        const OTHERS: usize = 1536;
+        const OTHERS: usize = 2048;
         let stats = &self.statistics.stats;
         let of_histograms: usize = [&stats.partition_sizes, &stats.cells_per_partition]
             .iter()
@@ -146,6 +146,33 @@ impl InputSstable {
         };
         let of_column = size_of::<ColumnLayout>() + size_of::<HeaderColumn>();
         size_of::<InputSstable>() + columns * of_column + stored + distributions + OTHERS
+    }
+
+    /// Memory that it takes to hold its components against its data, bytes: those that are in memory whole, and
+    /// a filter that is filled with the keys that come.
+    pub(crate) fn checked_bytes(&self) -> usize {
+        let len = |component| self.component_len(component);
+        let filter = len(Component::Filter);
+        let tries = len(Component::Partitions) + len(Component::Rows);
+        // A summary is read whole before it is parsed.
+        let bytes = tries + filter + filter / 8 * 9 + 2 * len(Component::Summary);
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Whether its index files are of the BTI format.
+    pub(crate) fn is_bti(&self) -> bool {
+        self.descriptor.version.format() == Format::Bti
+    }
+
+    /// Whether `Index.db` may have indexes of the rows of a partition. Without clustering columns it has one.
+    pub fn may_have_promoted_indexes(&self) -> bool {
+        !self.is_bti() && !self.header().clustering_types.is_empty()
+    }
+
+    fn component_len(&self, component: Component) -> u64 {
+        let mut components = self.components.iter();
+        let found = components.find(|(c, _)| *c == component);
+        found.map_or(0, |(_, len)| *len)
     }
 
     /// Opens the SSTable whose `Data.db` is `path`: checks its name, the presence of what its TOC

@@ -14,9 +14,8 @@ use crate::input::key_estimate::estimate_keys;
 use crate::input::repair_group::RepairGroup;
 use crate::input::scanner_order::scanner_order;
 use crate::input::sstable::InputSstable;
-use crate::job::budget::{Budget, Demands};
+use crate::job::budget::{Budget, Demands, INTERMEDIATE_CHUNK_LEN, Taken, free_files};
 use crate::job::fully_expired::set_fully_expired_apart;
-use crate::job::input_limit::inputs_at_once;
 use crate::job::options::{MergeOptions, Scope};
 use crate::job::output_settings::{
     decide_settings, header_sources, id_behind, inherited_settings, output_header, statistics_path,
@@ -48,8 +47,8 @@ pub struct MergeJob {
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
     pub(crate) shadow: Option<Arc<ShadowPlan>>,
-    /// What buffers may take of the memory.
-    pub(crate) buffer_bytes: usize,
+    /// What is not for buffers of the memory, but for the output.
+    pub(crate) taken: Taken,
     pub(crate) budget: Budget,
     /// For outputs after the first, whose id is decided.
     pub(crate) ids: OutputIds,
@@ -74,8 +73,8 @@ impl MergeJob {
         newest_first(&mut inputs);
         refuse_mixed_repair(&inputs)?;
         let provided_by = may_provide(&io, &options, &inputs)?;
-        let buffer_bytes = buffer_bytes(&options, &inputs);
-        let job = MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)?;
+        let taken = Taken::by_inputs(&inputs);
+        let job = MergeJob::decide(io, options, inputs, taken, &provided_by)?;
         let at_open = Some(at_open);
         Ok(MergeJob { at_open, ..job })
     }
@@ -104,14 +103,14 @@ impl MergeJob {
         one_partitioner(&inputs, &Surroundings::Unknown)?;
         let next = id_behind(&inputs, &options)?;
         // All stay open while the first ones are merged.
-        let buffer_bytes = buffer_bytes(&options, &inputs);
+        let taken = Taken::by_inputs(&inputs);
         for input in inputs {
             let group = RepairGroup::of(&input.statistics.stats);
             groups.entry(group).or_default().push(input);
         }
         if groups.len() == 1 {
             let inputs = groups.into_values().flatten().collect();
-            let job = MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)?;
+            let job = MergeJob::decide(io, options, inputs, taken, &provided_by)?;
             return Ok(vec![MergeJob { at_open, ..job }]);
         }
         if options.id.is_some() {
@@ -141,7 +140,7 @@ impl MergeJob {
                 ..options.clone()
             };
             let io = io.clone();
-            let job = MergeJob::decide(io, options, inputs, buffer_bytes, &provided_by)?;
+            let job = MergeJob::decide(io, options, inputs, taken, &provided_by)?;
             jobs.push(MergeJob {
                 ids: ids.clone(),
                 at_open: at_open.clone(),
@@ -151,13 +150,14 @@ impl MergeJob {
         Ok(jobs)
     }
 
-    /// Decides everything that does not need the inputs' data. They come newest first. So many bytes are
-    /// for buffers. Of the overlapping SSTables these may provide tombstones.
+    /// Decides everything that does not need the inputs' data. They come newest first. So much of the
+    /// memory is taken by them and others of the whole. Of the overlapping SSTables these may provide
+    /// tombstones.
     pub(crate) fn decide(
         io: Io,
         options: MergeOptions,
         inputs: Vec<InputSstable>,
-        buffer_bytes: usize,
+        taken: Taken,
         provided_by: &[PathBuf],
     ) -> Result<MergeJob> {
         if options.max_sstable_size == Some(0) {
@@ -228,8 +228,13 @@ impl MergeJob {
         let originals = inputs.iter().chain(&expired);
         let shadow = ShadowPlan::decide(&options, originals, &settings, providers)?.map(Arc::new);
         let ids = OutputIds::behind(settings.descriptor.id);
-        let budget = divide_memory(buffer_bytes, &options, &inputs, shadow.as_ref(), &settings);
-        let at_once = inputs_at_once(buffer_bytes, &options, &inputs, shadow.as_deref())?;
+        let demands = demands(taken, &options, &inputs, shadow.as_deref(), &settings);
+        let budget = Budget::divide(&demands);
+        let at_once = Budget::inputs_at_once(&Demands {
+            // Intermediate SSTables are among them then.
+            input_unit: demands.input_unit.max(INTERMEDIATE_CHUNK_LEN as usize),
+            ..demands
+        })?;
         Ok(MergeJob {
             io,
             options,
@@ -241,7 +246,7 @@ impl MergeJob {
             settings,
             drops,
             shadow,
-            buffer_bytes,
+            taken,
             budget,
             ids,
             at_once,
@@ -274,13 +279,13 @@ impl MergeJob {
 
     /// Divides the memory anew, after the inputs have changed.
     pub(crate) fn divide_memory(&mut self) {
-        self.budget = divide_memory(
-            self.buffer_bytes,
+        self.budget = Budget::divide(&demands(
+            self.taken,
             &self.options,
             &self.inputs,
-            self.shadow.as_ref(),
+            self.shadow.as_deref(),
             &self.settings,
-        );
+        ));
     }
 
     /// Equal clusterings or paths may be of other bytes, so that the order in which inputs are visited decides
@@ -382,26 +387,26 @@ fn open_inputs(io: &Io, options: &mut MergeOptions) -> Result<Vec<InputSstable>>
         .collect()
 }
 
-/// What these inputs, once they are open, leave of the memory.
-fn buffer_bytes(options: &MergeOptions, inputs: &[InputSstable]) -> usize {
-    let held = inputs.iter().map(InputSstable::held_bytes).sum();
-    Budget::beside(options.memory_bytes, held)
-}
-
-fn divide_memory(
-    buffer_bytes: usize,
+/// What a merge of these inputs asks for.
+fn demands(
+    taken: Taken,
     options: &MergeOptions,
     inputs: &[InputSstable],
-    shadow: Option<&Arc<ShadowPlan>>,
+    shadow: Option<&ShadowPlan>,
     settings: &SstableSettings,
-) -> Budget {
+) -> Demands {
     let units = inputs.iter().map(InputSstable::block_unit);
     let input_unit = units.clone().max().unwrap_or(0);
     let output_unit = settings.compression.as_ref().map_or(0, |c| c.chunk_len);
     let data_len = inputs.iter().map(InputSstable::data_len).sum();
-    let growing = Budget::growing(settings, data_len);
-    Budget::divide(&Demands {
-        memory_bytes: Budget::beside(buffer_bytes, growing),
+    Demands {
+        memory_bytes: options.memory_bytes,
+        taken: taken.with_output(settings, data_len),
+        files: options.open_files.unwrap_or_else(free_files),
+        data_len,
+        indexed: (inputs.iter())
+            .filter(|input| input.may_have_promoted_indexes())
+            .count(),
         inputs: inputs.len(),
         sources: shadow.map_or(0, |shadow| shadow.at_once()),
         threads: options.threads,
@@ -412,7 +417,7 @@ fn divide_memory(
         output_unit: output_unit as usize,
         all_units: units.map(|unit| unit as u64).sum(),
         max_output_len: options.max_sstable_size,
-    })
+    }
 }
 
 /// The order in which Cassandra visits them to make the header.

@@ -4,7 +4,6 @@
 pub(crate) mod budget;
 pub(crate) mod earlier_passes;
 pub(crate) mod fully_expired;
-pub(crate) mod input_limit;
 pub(crate) mod merge_job;
 pub(crate) mod merge_run;
 pub(crate) mod merged_input;
@@ -25,8 +24,7 @@ pub(crate) mod staged_merge;
 pub(crate) mod tombstone_option;
 pub(crate) mod turns;
 
-pub use budget::{Budget, Demands};
-pub use input_limit::free_files;
+pub use budget::{Budget, Demands, Taken, free_files};
 pub use merge_job::MergeJob;
 pub use options::{MergeOptions, OutputCompression, Scope};
 pub use output_settings::decide_settings;

@@ -30,8 +30,8 @@ use compactor_sstable::compression::info::CompressionParams;
 
 use crate::error::Result;
 use crate::input::sstable::InputSstable;
+use crate::job::budget::INTERMEDIATE_CHUNK_LEN;
 use crate::job::earlier_passes::{EarlierPasses, Intermediate, Progress};
-use crate::job::input_limit::INTERMEDIATE_CHUNK_LEN;
 use crate::job::merge_job::MergeJob;
 use crate::job::options::{MergeOptions, OutputCompression, Scope};
 use crate::job::overlapping::OverlappingSet;
@@ -137,8 +137,8 @@ impl MergeJob {
             self.io.clone(),
             self.intermediate_options(self.intermediate_version(&inputs), earlier),
             inputs,
-            // What is known of all inputs has been left out of it.
-            self.buffer_bytes,
+            // By all inputs: those that wait are open, too.
+            self.taken,
             &[],
         )?;
         let (staged, reads) = job.stage_intermediate(earlier, observer)?;

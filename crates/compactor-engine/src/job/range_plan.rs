@@ -11,14 +11,8 @@ use crate::input::range_places::RangePlaces;
 use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
 use crate::job::budget::Budget;
-use crate::job::input_limit::free_files;
 use crate::job::merge_job::MergeJob;
 
-/// Descriptors that an input being read takes, at most: as otherwise, and `Index.db` for
-/// the places.
-const FILES_PER_INPUT: u64 = 6;
-/// Samples of an input for each range: a border is looked for in the index from the sample before it on.
-const SAMPLES_PER_RANGE: u64 = 32;
 /// Samples of all inputs for each output that was asked for.
 const SAMPLES_PER_OUTPUT: u64 = 64;
 
@@ -64,18 +58,16 @@ impl RangePlan {
         if uncut.is_some() || (outputs < 2 && (is_short || is_one)) {
             return Ok(plan);
         }
-        let files = options.open_files.unwrap_or_else(free_files);
-        let keeps_open = job.inputs.len() as u64 * FILES_PER_INPUT <= files;
         let mut of_outputs = Vec::new();
         for input in &job.inputs {
-            let sample_len = budget.range_len / SAMPLES_PER_RANGE;
-            let mut places = RangePlaces::open(&job.io, input, options.read_mode, sample_len)?;
+            let mut places =
+                RangePlaces::open(&job.io, input, options.read_mode, budget.sample_len)?;
             if outputs > 1 {
                 // Where outputs end depends on nothing but the inputs.
                 let sample_len = total / (outputs * SAMPLES_PER_OUTPUT);
                 of_outputs.push(places.other_samples(input, sample_len)?);
             }
-            if keeps_open {
+            if budget.keeps_indexes_open {
                 places.keep_open()?;
             }
             plan.inputs.push(places);

@@ -35,15 +35,15 @@ use super::short_hex;
 use super::stream::ByteStream;
 use crate::error::Result;
 
-/// Bytes of promoted indexes of an input that may wait for the merge; one index may be longer.
-const WAITING_BYTES: usize = 256 << 10;
 /// Entries read of one input before it is another's turn.
 const ENTRIES_PER_TURN: usize = 1024;
-/// All inputs are read at once, and the index of partitions that are wide is short.
-const READAHEAD: ReadaheadOptions = ReadaheadOptions {
-    request_bytes: 64 << 10,
-    depth: 2,
-};
+/// Requests of an `Index.db` under way: all inputs are read at once, and the index of partitions that are wide
+/// is short.
+const REQUESTS: usize = 2;
+/// What is read ahead of an input is so many requests long: some are under way, others wait for the merge.
+const PARTS_AHEAD: usize = 6;
+/// They are read in whole pages.
+const PAGE_BYTES: usize = 4096;
 /// How often the thread looks whether it should still wait for the merge.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -62,6 +62,8 @@ pub(crate) struct IndexedInput {
 #[derive(Debug)]
 struct Ahead {
     state: Mutex<State>,
+    /// Bytes of a request.
+    request_bytes: usize,
     /// Something was read.
     read: Condvar,
     /// Something was taken, or nothing will be any more.
@@ -158,8 +160,9 @@ pub(crate) struct IndexReader {
     ahead: Arc<Ahead>,
 }
 
-/// Connects the two for these inputs.
-pub(crate) fn connect(inputs: &[IndexedInput]) -> (IndexedFeed, IndexReader) {
+/// Connects the two for these inputs, of each of which so many bytes may be read ahead; one index may be
+/// longer.
+pub(crate) fn connect(inputs: &[IndexedInput], ahead_bytes: usize) -> (IndexedFeed, IndexReader) {
     let ahead = Arc::new(Ahead {
         state: Mutex::new(State {
             inputs: inputs.iter().map(|_| Waiting::default()).collect(),
@@ -167,6 +170,7 @@ pub(crate) fn connect(inputs: &[IndexedInput]) -> (IndexedFeed, IndexReader) {
             ignored: Vec::new(),
             is_reader_gone: false,
         }),
+        request_bytes: (ahead_bytes / PARTS_AHEAD / PAGE_BYTES).max(1) * PAGE_BYTES,
         read: Condvar::new(),
         taken: Condvar::new(),
     });
@@ -440,7 +444,11 @@ impl IndexReader {
         let mut scans = Vec::with_capacity(inputs.len());
         for (input, findings) in inputs.iter().zip(findings) {
             let file = io.open(&findings.path(Component::Index), mode)?;
-            let stream = ByteStream::with_readahead(&file, 0, READAHEAD);
+            let readahead = ReadaheadOptions {
+                request_bytes: self.ahead.request_bytes,
+                depth: REQUESTS,
+            };
+            let stream = ByteStream::with_readahead(&file, 0, readahead);
             let data_len = Some(input.data_len);
             let scan = IndexScan::over(findings, &file, stream, data_len, input.partitioner, None);
             scans.push(Some((scan, file)));
@@ -479,7 +487,7 @@ impl IndexReader {
                 return Err(EngineError::Cancelled.into());
             }
             let mut inputs = state.inputs.iter().zip(scans);
-            if inputs.any(|(waiting, scan)| scan.is_some() && waiting.has_room()) {
+            if inputs.any(|(waiting, scan)| scan.is_some() && self.has_room_in(waiting)) {
                 return Ok(true);
             }
             // What is left of an index then is no partition's; who reads it whole says so.
@@ -494,7 +502,16 @@ impl IndexReader {
     fn has_room(&self, input: usize) -> bool {
         let state = self.ahead.lock();
         let waiting = state.inputs.get(input);
-        waiting.is_some_and(Waiting::has_room)
+        waiting.is_some_and(|waiting| self.has_room_in(waiting))
+    }
+
+    fn has_room_in(&self, waiting: &Waiting) -> bool {
+        waiting.merge == MergeState::Going && waiting.bytes < self.waiting_bytes()
+    }
+
+    /// Bytes of promoted indexes of an input that may wait for the merge.
+    fn waiting_bytes(&self) -> usize {
+        self.ahead.request_bytes * (PARTS_AHEAD - REQUESTS)
     }
 
     /// Some entries of one input; true at the end.
@@ -502,7 +519,7 @@ impl IndexReader {
         let mut entries = VecDeque::new();
         let (mut bytes, mut known_below) = (0, 0);
         for _ in 0..ENTRIES_PER_TURN {
-            if bytes >= WAITING_BYTES {
+            if bytes >= self.waiting_bytes() {
                 break;
             }
             if !scan.advance()? {
@@ -527,11 +544,5 @@ impl IndexReader {
         }
         self.ahead.read.notify_all();
         Ok(known_below == u64::MAX)
-    }
-}
-
-impl Waiting {
-    fn has_room(&self) -> bool {
-        self.merge == MergeState::Going && self.bytes < WAITING_BYTES
     }
 }
