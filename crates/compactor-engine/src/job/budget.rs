@@ -10,7 +10,7 @@ use compactor_sstable::bloom_filter::BloomFilter;
 use crate::error::{Error, Result};
 use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
-use crate::read::decode::DecodeOptions;
+use crate::read::decode::{BLOCKS_PER_REQUEST, DecodeOptions};
 use crate::read::window::HEADROOM;
 use crate::write::sstable_writer::SstableSettings;
 
@@ -276,12 +276,15 @@ impl Budget {
             .clamp(input_unit, MAX_BLOCK_LEN.max(input_unit));
         let affordable = per_input / (block_len + headroom);
         let decoded = (affordable / (1 + stored)).clamp(1, DECODED_AHEAD);
-        // Blocks that were read together are held until the last of them is decoded.
-        let behind = per_input.saturating_sub((decoded + 1) * (block_len + headroom));
-        let depth = (behind / stored).min(wanted) / block_len;
+        // Of the blocks in use, the next one comes before the former goes.
+        let behind = per_input.saturating_sub((decoded + 2) * (block_len + headroom));
+        let depth = ((behind / stored).min(wanted) / block_len).max(1);
+        // Blocks that were read together are held until the last of them is decoded: there are to be no more of
+        // those than whole requests.
+        let at_once = (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
         DecodeOptions {
             block_len,
-            depth: depth.max(1),
+            depth: depth / at_once * at_once,
             decoded,
             headroom,
         }
@@ -294,8 +297,8 @@ impl Budget {
         }
     }
 
-    /// How many ranges there is memory for at a time; each reads all inputs. One more for two processors than
-    /// they are, since a range may wait for what it reads; more would only push one another out of the caches.
+    /// How many ranges there is memory for at a time; each reads all inputs. Half as many again as
+    /// processors, since a range may wait for what it reads; more would only push one another out of the caches.
     fn ranges_at_once(demands: &Demands) -> usize {
         let memory = demands.taken.leaves(demands.memory_bytes);
         let (waiting, rest) = (

@@ -78,18 +78,20 @@ impl MergeJob {
         let planning = started.elapsed();
         let ended = std::thread::scope(|scope| {
             let closes = Closes(&merge);
+            let mut count = 0;
             for number in 0..threads {
                 let merge = Arc::clone(&merge);
                 let started = std::thread::Builder::new()
                     .name(format!("merge-{number}"))
                     .spawn_scoped(scope, move || merge.work());
                 match started {
-                    Ok(_) => {}
+                    Ok(_) => count += 1,
                     // Any number of threads does all there is to do.
                     Err(_) if number > 0 => break,
                     Err(error) => return Err(Error::thread("the merge")(error)),
                 }
             }
+            merge.queue().have_started(count);
             let ended = await_end(&merge, observer)
                 .and_then(|splicer| self.complete(&merge, splicer, observer, pass));
             if ended.is_err() {
@@ -135,7 +137,7 @@ impl MergeJob {
         plan: RangePlan,
         pass: &Pass<'_>,
     ) -> Result<Arc<RangeMerge>> {
-        let queue = WorkerQueue::new(self.options.threads);
+        let queue = WorkerQueue::default();
         let cancelled = Arc::new(AtomicBool::new(false));
         let mut output = pass.whole.output.clone();
         output.share_among(plan.outputs());

@@ -116,8 +116,9 @@ impl Drop for SayEnd<'_> {
     fn drop(&mut self) {
         let lost = || Err(Error::Internal("the merge of a range ended".to_owned()));
         let end = self.end.take().unwrap_or_else(lost);
-        Arc::clone(self.merge).push(self.range, Piece::End(end), 0);
+        // First, since whoever adds this to the output may go on with others' pieces.
         self.merge.turns.merged();
+        Arc::clone(self.merge).push(self.range, Piece::End(end), 0);
     }
 }
 

@@ -41,6 +41,8 @@ struct State {
     turn: usize,
     next: usize,
     merging: usize,
+    /// Who found no range that may begin yet.
+    idle: Vec<Thread>,
     /// Somebody adds to the output.
     is_held: bool,
     /// Of the ranges from the one whose turn it is on.
@@ -84,6 +86,15 @@ impl Waiting {
     }
 }
 
+/// A range may begin now. Others who sleep wait for something else, and would only sleep on.
+fn wake_idle(mut state: MutexGuard<'_, State>) {
+    let idle = state.idle.pop();
+    drop(state);
+    if let Some(thread) = idle {
+        thread.unpark();
+    }
+}
+
 impl Turns {
     pub(crate) fn new(limits: TurnLimits, queue: WorkerQueue) -> Turns {
         Turns {
@@ -109,7 +120,10 @@ impl Turns {
             && state.merging < limits.at_once
             && state.next < state.turn + limits.under_way
             && state.end.is_none();
+        let me = std::thread::current();
+        state.idle.retain(|other| other.id() != me.id());
         if !may_begin {
+            state.idle.push(me);
             return None;
         }
         state.next += 1;
@@ -121,8 +135,9 @@ impl Turns {
 
     /// A range has been merged.
     pub(crate) fn merged(&self) {
-        self.lock().merging -= 1;
-        self.queue.wake();
+        let mut state = self.lock();
+        state.merging -= 1;
+        wake_idle(state);
     }
 
     /// Adds a piece, once there is room.
@@ -187,8 +202,7 @@ impl Turns {
             state.end.get_or_insert(Ok(()));
             self.caller.unpark();
         }
-        drop(state);
-        self.queue.wake();
+        wake_idle(state);
     }
 
     /// It has failed, and nobody waits any more.

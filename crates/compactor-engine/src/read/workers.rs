@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// How long a thread sleeps at most before it looks again: whoever cancels tells nobody.
 const NAP: Duration = Duration::from_millis(100);
 
-/// A unit of work on one block. It waits for nothing but the buffers of a file's writer.
+/// A unit of work, most often on one block. It waits for nothing but the buffers of a file's writer.
 pub type Task = Box<dyn FnOnce() + Send>;
 
 /// A reader of which blocks can be decoded ahead of whoever needs them.
@@ -25,12 +25,10 @@ pub(crate) trait DecodeAhead: Send + Sync {
     fn decode_next(self: Arc<Self>, queue: &WorkerQueue);
 }
 
-/// What is to be done.
-#[derive(Clone)]
+/// What is to be done; see [`Workers`] for threads that do nothing else.
+#[derive(Clone, Default)]
 pub struct WorkerQueue {
     state: Arc<Mutex<State>>,
-    /// Threads beyond the processors: as many are left asleep.
-    surplus: usize,
 }
 
 #[derive(Default)]
@@ -40,6 +38,8 @@ struct State {
     ahead: BTreeMap<u64, Arc<dyn DecodeAhead>>,
     next_place: u64,
     sleeping: Vec<Thread>,
+    /// Threads beyond the processors: as many are left asleep.
+    surplus: usize,
     is_over: bool,
 }
 
@@ -55,14 +55,10 @@ enum Work {
 }
 
 impl WorkerQueue {
-    /// A queue that so many threads work off while they wait for something; see [`Workers`] for threads that
-    /// do nothing else.
-    pub fn new(threads: usize) -> WorkerQueue {
+    /// So many threads work it off while they wait for something; until then it is one.
+    pub fn have_started(&self, threads: usize) {
         let processors = std::thread::available_parallelism().map_or(threads, usize::from);
-        WorkerQueue {
-            state: Arc::default(),
-            surplus: threads.saturating_sub(processors),
-        }
+        self.lock().surplus = threads.saturating_sub(processors);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -93,7 +89,7 @@ impl WorkerQueue {
         drop(reader);
     }
 
-    /// Some block is to be compressed.
+    /// Some task is to be done.
     pub(crate) fn has_tasks(&self) -> bool {
         !self.lock().tasks.is_empty()
     }
@@ -160,15 +156,10 @@ impl WorkerQueue {
         }
     }
 
-    /// Lets one who sleeps look again.
-    pub(crate) fn wake(&self) {
-        self.wake_one(self.lock());
-    }
-
     /// Who slept last has the most in its caches. Where all processors are busy nobody is woken: those awake come
     /// to it sooner.
     fn wake_one(&self, mut state: MutexGuard<'_, State>) {
-        let sleeper = match state.sleeping.len() > self.surplus {
+        let sleeper = match state.sleeping.len() > state.surplus {
             true => state.sleeping.pop(),
             false => None,
         };
@@ -201,7 +192,7 @@ impl Workers {
     /// If the system refuses a thread.
     pub fn start(count: usize) -> Result<Workers> {
         let mut workers = Workers {
-            queue: WorkerQueue::new(count),
+            queue: WorkerQueue::default(),
             threads: Vec::new(),
         };
         for index in 0..count.max(1) {
@@ -212,6 +203,7 @@ impl Workers {
                 .map_err(Error::thread("compression"))?;
             workers.threads.push(thread);
         }
+        workers.queue.have_started(workers.threads.len());
         Ok(workers)
     }
 
@@ -248,7 +240,7 @@ mod tests {
 
     #[test]
     fn who_waits_does_what_is_queued() {
-        let queue = WorkerQueue::new(1);
+        let queue = WorkerQueue::default();
         let done = Arc::new(AtomicUsize::new(0));
         for number in 0..100 {
             let done = Arc::clone(&done);

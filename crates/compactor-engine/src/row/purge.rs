@@ -3,6 +3,10 @@
 //! A deletion is purgeable if its local deletion time is before gc before *and* nothing outside the
 //! inputs may hold data that it still shadows.
 //!
+//! A rule that keeps more has to be known also where whole inputs are dropped unread (`job/fully_expired.rs`), and
+//! one that forgets more where an input is known to have nothing to forget (`MergeInput::nothing_to_purge`): both
+//! compare with gc before on their own.
+//!
 //! Source: `PurgeFunction`, `DeletionPurger`, `CompactionController`, `AbstractCell.purge`.
 
 use compactor_sstable::data::cell::{Liveness, NO_TTL};

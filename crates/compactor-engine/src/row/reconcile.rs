@@ -1,7 +1,8 @@
-//! Which of two versions of a cell wins.
+//! Which of two versions of a regular cell wins; counters are added up (`counter_merge.rs`).
 //!
 //! The clock is never consulted and values are compared as raw bytes, so that every replica comes to
-//! the same answer at any time.
+//! the same answer at any time. A plain row that is newer than all others is copied without asking here: cells
+//! that are reconciled otherwise need `MergeInput::may_copy_rows` to say no.
 //!
 //! Source: `Cells.resolveRegular`.
 

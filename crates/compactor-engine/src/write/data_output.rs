@@ -552,7 +552,7 @@ mod tests {
         let path = temp.path().join("nb-1-big-Data.db");
         let options = WriterOptions::default();
         let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
-        let queue = WorkerQueue::new(1);
+        let queue = WorkerQueue::default();
         let blocks = Arc::new(OutputBlocks::new(1));
         let mut output = DataOutput::new(writer, None, blocks, queue, Arc::default()).unwrap();
         output.take_buffer().unwrap();
@@ -578,7 +578,7 @@ mod tests {
         let options = WriterOptions::default();
         let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
         let params = CompressionParams::new(Codec::Lz4, 16 << 10);
-        let queue = WorkerQueue::new(1);
+        let queue = WorkerQueue::default();
         let blocks = Arc::new(OutputBlocks::new(1));
         let output = DataOutput::new(writer, Some(params), blocks, queue, Arc::default()).unwrap();
         output.shared.blocks.begin();

@@ -3,7 +3,7 @@
 //! Its bits lie all over memory that no near cache holds: of tables of small partitions that is most of what there
 //! is to do for an entry, and it would hold up all that waits for its turn.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use compactor_sstable::bloom_filter::{BloomFilter, FilterFilling};
 use compactor_sstable::partitioner::KeyHash;
@@ -28,6 +28,8 @@ pub(crate) struct FilterOutput {
 struct Shared {
     /// With how many keys it has; `None` once it is complete.
     filling: Mutex<(Option<FilterFilling>, u64)>,
+    /// What comes while another adds keys: nobody waits for that one.
+    waiting: Mutex<Vec<Vec<KeyHash>>>,
     /// Batches that are yet to be added.
     batches: OutputBlocks,
 }
@@ -42,6 +44,7 @@ impl FilterOutput {
     pub(crate) fn new(filter: BloomFilter, queue: WorkerQueue) -> FilterOutput {
         let shared = Shared {
             filling: Mutex::new((Some(FilterFilling::new(filter)), 0)),
+            waiting: Mutex::default(),
             batches: OutputBlocks::new(1),
         };
         FilterOutput {
@@ -77,7 +80,10 @@ impl FilterOutput {
         self.submit();
         self.shared.batches.wait_for_less(1, &self.queue);
         let filling = self.shared.filling.lock();
-        let (filling, keys) = &mut *filling.unwrap_or_else(PoisonError::into_inner);
+        let mut filling = filling.unwrap_or_else(PoisonError::into_inner);
+        // Those that were left as the last one ended.
+        self.shared.add_waiting(&mut filling);
+        let (filling, keys) = &mut *filling;
         match filling.take().filter(|_| *keys == self.keys) {
             Some(filling) => Ok(filling.finish()),
             None => Err(Error::Internal(
@@ -88,12 +94,28 @@ impl FilterOutput {
 }
 
 impl Batch {
-    fn add(self) {
-        // Keys of one that was in a panic are missing in the count.
-        let filling = self.shared.filling.lock();
-        if let (Some(filling), keys) = &mut *filling.unwrap_or_else(PoisonError::into_inner) {
-            self.keys.iter().for_each(|key| filling.add_key(key));
-            *keys += self.keys.len() as u64;
+    fn add(mut self) {
+        self.shared.waiting().push(std::mem::take(&mut self.keys));
+        if let Ok(mut filling) = self.shared.filling.try_lock() {
+            self.shared.add_waiting(&mut filling);
+        }
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> MutexGuard<'_, Vec<Vec<KeyHash>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keys of one that is in a panic are missing in the count.
+    fn add_waiting(&self, (filling, count): &mut (Option<FilterFilling>, u64)) {
+        loop {
+            let keys = self.waiting().pop();
+            let (Some(keys), Some(filling)) = (keys, filling.as_mut()) else {
+                return;
+            };
+            keys.iter().for_each(|key| filling.add_key(key));
+            *count += keys.len() as u64;
         }
     }
 }
@@ -113,7 +135,7 @@ mod tests {
     fn has_all_keys_or_is_none() {
         for count in [0, 1, 1023, 1024, 1025, 5000u64] {
             let of_keys = || BloomFilter::for_keys(5000, 0.01).unwrap().unwrap();
-            let mut output = FilterOutput::new(of_keys(), WorkerQueue::new(1));
+            let mut output = FilterOutput::new(of_keys(), WorkerQueue::default());
             let mut expected = FilterFilling::new(of_keys());
             for key in 0..count {
                 let hash = Partitioner::Murmur3.hash_key(&key.to_be_bytes());
@@ -123,7 +145,7 @@ mod tests {
             assert_eq!(output.finish().unwrap(), expected.finish());
         }
         let filter = BloomFilter::for_keys(5000, 0.01).unwrap().unwrap();
-        let mut output = FilterOutput::new(filter, WorkerQueue::new(1));
+        let mut output = FilterOutput::new(filter, WorkerQueue::default());
         output.add_key(&Partitioner::Murmur3.hash_key(b"key"));
         let lost = std::mem::take(&mut output.batch);
         output.keys += lost.len() as u64;
