@@ -59,8 +59,8 @@ pub struct IoArgs {
 
     /// Memory that a run takes, 1MiB to 1TiB: the program, what is known of the inputs, some 4KiB of
     /// each and 8 bytes of each chunk, Bloom filters, about a byte per partition, index files of BTI inputs,
-    /// some ten bytes per partition, and buffers for all that is read and written. A quarter of it is for
-    /// buffers however much the rest is: where it is more, or the memory less than 48MiB, a run takes more.
+    /// some ten bytes per partition, and buffers. At least a quarter is left for buffers: if the rest is not
+    /// enough, or with less than 48MiB, a run takes more memory than this.
     #[arg(
         long,
         help_heading = "Input and output",

@@ -1,5 +1,5 @@
-//! An SSTable that is read: its components, what its metadata say, where its indexes allow to begin, and a
-//! cursor over all of it or a range.
+//! An input SSTable: its components and metadata, positions found by its indexes, and cursors over all of it or a
+//! range.
 
 pub(crate) mod component_file;
 pub(crate) mod component_list;

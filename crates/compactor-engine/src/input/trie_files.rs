@@ -1,4 +1,4 @@
-//! The index files of an SSTable of the BTI format, which are held in memory whole.
+//! The index files of a BTI SSTable, which are kept in memory.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -18,13 +18,13 @@ pub struct TrieFiles {
     pub rows: Vec<u8>,
 }
 
-/// The files of one SSTable, which a merge is cut by and a check beside it looks keys up in: some ten bytes per
-/// partition, in memory once as long as anybody needs them.
+/// The index files of one SSTable, some ten bytes per partition. They are read once for the planner, which splits the
+/// merge by them, and for the validation of the index, and dropped after their last use.
 #[derive(Clone, Debug, Default)]
 pub struct SharedTries(Arc<Mutex<Weak<TrieFiles>>>);
 
 impl SharedTries {
-    /// Reads them, unless somebody has them.
+    /// Reads the files, unless they are in memory.
     ///
     /// # Errors
     /// A failed read.

@@ -1,7 +1,7 @@
-//! Memory and descriptors are a budget: what inputs and output may hold at a time, and how many inputs may be
-//! read at a time.
+//! Divides memory and file descriptors between inputs and output, and limits the number of inputs that are read
+//! at a time.
 //!
-//! What grows with what is merged is taken first ([`Taken`]), and buffers have what it leaves.
+//! Memory that grows with the size of the inputs is subtracted first ([`Taken`]); the rest is divided into buffers.
 
 use compactor_io::open_files_limit;
 use compactor_sstable::Format;
@@ -16,118 +16,119 @@ use crate::write::sstable_writer::SstableSettings;
 
 /// Uncompressed bytes per chunk of an intermediate SSTable.
 pub(crate) const INTERMEDIATE_CHUNK_LEN: u32 = 16 << 10;
-/// Blocks that a readahead is cut into, at least.
+/// Minimum number of blocks in the readahead of an input.
 const READAHEAD_BLOCKS: usize = 4;
-/// Blocks that are decoded ahead where memory allows.
+/// Maximum number of blocks decoded ahead.
 const DECODED_AHEAD: usize = 2;
-/// Longest block that is decoded as one task, uncompressed bytes: what is merged at a time stays in the near
+/// Maximum uncompressed bytes of a block, which is decoded as one task: the blocks being merged fit into the L2
 /// cache.
 const MAX_BLOCK_LEN: usize = 128 << 10;
-/// What is read ahead per input where memory allows and nothing is asked for.
+/// Default readahead of an input, bytes, if memory allows.
 const DEFAULT_READAHEAD: usize = 4 << 20;
-/// Least bytes in front of a block's data: longer rows that straddle two blocks are copied more often.
+/// Minimum headroom before a block's data, bytes. A longer row that straddles two blocks is copied more often.
 const MIN_HEADROOM: usize = 4 << 10;
-/// What an input takes beside its buffers while it is read: cursor, channel, open files. Estimated.
+/// Estimated bytes of an input being read, in addition to its buffers: cursor, channel, open files.
 const READER_BYTES: usize = 16 << 10;
-/// Buffers that a pass has at least, however little memory is asked for.
+/// Minimum bytes for the buffers of a pass.
 const LEAST_PASS_BYTES: usize = 1 << 20;
 
-/// Memory of what the ranges behind the one whose turn it is come to, of eight parts of the whole.
+/// Share of the memory, in eighths, for the output of ranges that wait for their turn.
 const WAITING_EIGHTHS: usize = 3;
-/// Samples of the inputs for each range, where memory allows: a border is looked for in the index from the
-/// sample before it on.
+/// Index samples of each input per range, if memory allows. The search for a split point starts at the sample
+/// before it.
 const SAMPLES_PER_RANGE: u64 = 32;
-/// And at least: ranges are as long as the samples let them be.
+/// Minimum number of them: with fewer samples ranges are longer.
 const LEAST_SAMPLES_PER_RANGE: u64 = 4;
-/// What a sample takes while the plan is made: itself and its step, in vectors that grow.
+/// Bytes of a sample while ranges are planned: a [`Sample`] and its step, in vectors that grow by doubling.
 const BYTES_PER_SAMPLE: u64 = 2 * (size_of::<Sample>() + 24) as u64;
-/// Memory for samples, and for promoted indexes that are read ahead: of sixteen parts of the whole.
-const LEAST_SHARE: usize = 16;
-/// Promoted indexes of an input that are read ahead of the merge, at most and at least.
-const INDEX_AHEAD: usize = 384 << 10;
-const LEAST_INDEX_AHEAD: usize = 24 << 10;
-/// An entry of the output's summary: a key of some length, its place and the offset of both.
+/// Samples get one part in this many of the memory, and promoted indexes that are read ahead another.
+const SIXTEENTH: usize = 16;
+/// Maximum and minimum bytes of an input's promoted indexes that are read ahead of the merge.
+const MAX_INDEX_AHEAD: usize = 384 << 10;
+const MIN_INDEX_AHEAD: usize = 24 << 10;
+/// Estimated bytes of an entry of the output's summary: key, position, and the offset of the entry.
 const BYTES_PER_SUMMARY_ENTRY: u64 = 48;
 
-/// Descriptors that are left for everything but inputs: the output, components being checked, a ring
-/// for each I/O thread.
+/// Descriptors reserved for everything but inputs: the output, components being checked, a ring for each I/O
+/// thread.
 const RESERVED_FILES: u64 = 96;
-/// Descriptors that an input being read takes, at most: `Data.db`, and `Index.db` where it is held
-/// against the rows; the uring backend has two of each.
+/// Maximum descriptors of an input being read: `Data.db`, and `Index.db` if it is validated against the rows; the
+/// uring backend opens each twice.
 const FILES_PER_INPUT: u64 = 4;
-/// And one that is cut into ranges, if `Index.db` stays open for its places.
+/// Maximum descriptors of an input that is split into ranges while its `Index.db` stays open for lookups.
 const FILES_PER_CUT_INPUT: u64 = 6;
-/// Inputs that are read at a time however little there is.
+/// Minimum number of inputs read at a time.
 const LEAST_AT_ONCE: usize = 2;
 
-/// Bytes that a range may have waiting, at least.
+/// Minimum bytes of output that a range may buffer while it waits for its turn.
 const LEAST_WAITING: usize = 32 << 10;
-/// With more than two ranges at a time each has so much waiting, and reads so far ahead in each input: where
-/// memory does not allow that, more ranges cost more than they bring.
+/// Minimum buffered output of a range, and readahead of each of its inputs, bytes, for more than two ranges at a
+/// time: with less, another range costs more than it gains.
 const FAIR_WAITING: usize = 1 << 20;
 const FAIR_READAHEAD: usize = 768 << 10;
-/// Both ranges at a border decode the chunk that it lies in: so many chunks make that cost little.
+/// Minimum chunks of each input per range. The chunk at a split point is decoded by both ranges, which is cheap
+/// in comparison with this number.
 const CHUNKS_PER_RANGE: u64 = 32;
-/// A range costs some requests and allocations whatever is in it.
+/// Minimum uncompressed bytes of a range, since each range has a fixed cost of requests and allocations.
 const LEAST_RANGE_LEN: u64 = 512 << 10;
-/// Longest block of a range's output.
+/// Maximum bytes of a block of a range's output.
 const MAX_RANGE_BLOCK_LEN: usize = 128 << 10;
-/// Shortest block of a range's output.
+/// Minimum bytes of a block of a range's output.
 const MIN_RANGE_BLOCK_LEN: usize = 8 << 10;
-/// Blocks that what a range may have waiting is enough for, at least.
+/// Minimum number of blocks that a range may buffer.
 const BLOCKS_WAITING: usize = 8;
 
-/// What a merge asks for.
+/// Size of a merge, and limits set by its options.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Demands {
-    /// Bytes to be divided.
+    /// Memory limit, bytes.
     pub memory_bytes: usize,
-    /// Bytes of them that are not for buffers.
+    /// Part of it that is not available for buffers.
     pub taken: Taken,
-    /// Descriptors that inputs may take.
+    /// File descriptors available for inputs.
     pub files: u64,
     /// Uncompressed bytes of all inputs.
     pub data_len: u64,
-    /// Inputs whose promoted indexes are held against their rows.
+    /// Number of inputs whose promoted indexes are validated against their rows.
     pub indexed: usize,
-    /// Inputs that are read at a time.
+    /// Number of inputs read at a time.
     pub inputs: usize,
-    /// SSTables that are read beside them at a time.
+    /// Number of overlapping SSTables read at the same time.
     pub sources: usize,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
-    /// Processors that they run on.
+    /// Number of processors available to them.
     pub processors: usize,
-    /// Bytes read ahead per input, if somebody wants to know better.
+    /// Readahead per input, bytes, if set by an option.
     pub readahead_bytes: Option<usize>,
-    /// Uncompressed bytes in a range, likewise.
+    /// Uncompressed bytes per range, if set by an option.
     pub range_bytes: Option<u64>,
-    /// Chunk lengths: no block is shorter. Of inputs the longest.
+    /// Longest chunk length of the inputs, bytes: the minimum length of a block.
     pub input_unit: usize,
-    /// Of the output.
+    /// Chunk length of the output, bytes.
     pub output_unit: usize,
-    /// Chunk lengths of all inputs.
+    /// Sum of the chunk lengths of all inputs, bytes.
     pub all_units: u64,
-    /// Bytes on disk after which an output ends.
+    /// Maximum bytes of an output's `Data.db`.
     pub max_output_len: Option<u64>,
 }
 
-/// Bytes that a merge takes beside its buffers. They grow with what is merged, and there is no merge without
-/// them.
+/// Memory of a merge in addition to its buffers, bytes. It grows with the size of the inputs and cannot be
+/// limited.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Taken {
-    /// What is known of the opened inputs: a few KiB of each, and offsets of its chunks.
+    /// Metadata of the opened inputs: a few KiB each, and their chunk offsets.
     pub known: usize,
-    /// Components that are in memory whole while they are held against the data.
+    /// Components that are kept in memory while they are validated against the data.
     pub checked: usize,
-    /// What stays of the output until it is complete: its filter, offsets of its chunks, its summary.
+    /// Components of the output that are built in memory: Bloom filter, chunk offsets, summary.
     pub output: usize,
 }
 
 impl Taken {
-    /// By these inputs, once they are open.
+    /// Memory of these open inputs.
     pub(crate) fn by_inputs(inputs: &[InputSstable]) -> Taken {
-        // Those of the BTI format are checked all at once, as the merge goes on; of others one at a time.
+        // BTI inputs are validated all together during the merge, BIG inputs one after the other.
         let (bti, big): (Vec<_>, Vec<_>) = (inputs.iter()).partition(|input| input.is_bti());
         let of_bti = bti.into_iter().map(InputSstable::checked_bytes);
         let of_big = big.into_iter().map(InputSstable::checked_bytes);
@@ -138,7 +139,7 @@ impl Taken {
         }
     }
 
-    /// By an output of so many uncompressed bytes, too.
+    /// Adds the memory of an output of `data_len` uncompressed bytes.
     pub(crate) fn with_output(self, settings: &SstableSettings, data_len: u64) -> Taken {
         let (keys, chance) = (settings.expected_keys, settings.bloom_filter_fp_chance);
         let filter = BloomFilter::bytes_for_keys(keys, chance);
@@ -149,7 +150,7 @@ impl Taken {
             Format::Big => keys / u64::from(settings.min_index_interval.max(1)),
             Format::Bti => 0,
         };
-        // While it is filled a filter takes an eighth more.
+        // `FilterFilling` takes an eighth more than the filter.
         let output = (filter / 8 * 9)
             .saturating_add(offsets)
             .saturating_add(entries.saturating_mul(BYTES_PER_SUMMARY_ENTRY));
@@ -159,7 +160,7 @@ impl Taken {
         }
     }
 
-    /// What it leaves for buffers: a quarter of the memory at least.
+    /// Bytes of `memory_bytes` left for buffers: at least a quarter.
     fn leaves(&self, memory_bytes: usize) -> usize {
         let taken = self.known.saturating_add(self.checked);
         let taken = taken.saturating_add(self.output);
@@ -182,15 +183,15 @@ pub struct Budget {
     pub write_buffers: usize,
     /// Ranges that are merged at a time.
     pub ranges_at_once: usize,
-    /// Ranges that are merged, or wait for their turn.
+    /// Ranges that are being merged or wait for their turn.
     pub ranges_under_way: usize,
-    /// Bytes that each of them may have waiting.
+    /// Bytes of output that each of them may buffer.
     pub waiting_bytes: usize,
-    /// Uncompressed bytes of all inputs in a range, about.
+    /// Approximate uncompressed bytes of all inputs per range.
     pub range_len: u64,
-    /// Uncompressed bytes of an input between places of it that are known.
+    /// Uncompressed bytes between two index samples of an input.
     pub sample_len: u64,
-    /// Whether each input's index may stay open, for places in it that are looked for.
+    /// Whether `Index.db` of each input may stay open for lookups of split points.
     pub keeps_indexes_open: bool,
     /// Bytes of each input's promoted indexes that are read ahead.
     pub index_ahead: usize,
@@ -211,19 +212,19 @@ impl Budget {
         let waiting_bytes = waiting / ranges_under_way;
         let least = LEAST_RANGE_LEN.max(CHUNKS_PER_RANGE * demands.all_units);
         let range_len = (waiting_bytes as u64).max(least);
-        // What is merged again where an output ends is little beside the output.
+        // The range that an output ends in is merged again: it is to be short in comparison with the output.
         let most = demands.max_output_len.map_or(u64::MAX, |len| len / 8);
         let range_len = range_len.min(most.max(least));
         let range_len = demands.range_bytes.unwrap_or(range_len);
-        let samples = (memory / LEAST_SHARE) as u64 / BYTES_PER_SAMPLE;
+        let samples = (memory / SIXTEENTH) as u64 / BYTES_PER_SAMPLE;
         let sample_len = (range_len / SAMPLES_PER_RANGE).max(demands.data_len / samples.max(1));
         let sampled = demands.data_len / sample_len.max(1) * BYTES_PER_SAMPLE;
         let range_len = range_len.max(LEAST_SAMPLES_PER_RANGE * sample_len);
         let index_ahead =
-            (memory / LEAST_SHARE / demands.indexed.max(1)).clamp(LEAST_INDEX_AHEAD, INDEX_AHEAD);
-        let ahead = (demands.indexed * index_ahead).min(memory / LEAST_SHARE);
-        let rest = memory - waiting - ahead - (sampled as usize).min(memory / LEAST_SHARE);
-        // The first range is merged again where an output ends in it.
+            (memory / SIXTEENTH / demands.indexed.max(1)).clamp(MIN_INDEX_AHEAD, MAX_INDEX_AHEAD);
+        let ahead = (demands.indexed * index_ahead).min(memory / SIXTEENTH);
+        let rest = memory - waiting - ahead - (sampled as usize).min(memory / SIXTEENTH);
+        // One more range is read while the range that an output ends in is merged again.
         let again = usize::from(demands.max_output_len.is_some());
         let readers = (demands.inputs + demands.sources) * (ranges + again);
         let decode = Budget::readahead(rest, readers, ranges, demands);
@@ -253,13 +254,13 @@ impl Budget {
         }
     }
 
-    /// Blocks of an output that keep so many threads at work.
+    /// Number of output blocks that keeps `threads` threads busy.
     pub fn most_output_blocks(threads: usize) -> usize {
         2 * threads.max(1) + 4
     }
 
-    /// What is read ahead takes memory as it is stored, for the range that is merged and, where there are
-    /// several, as much for the one that is read before its turn. Little of it is decoded ahead.
+    /// Readahead of each of `readers` readers in `memory` bytes. Blocks are read ahead in their stored form, both
+    /// for the range being merged and, with several ranges, for the next one; only a few are decoded ahead.
     fn readahead(memory: usize, readers: usize, ranges: usize, demands: &Demands) -> DecodeOptions {
         let input_unit = demands.input_unit.max(4096);
         let per_input = memory / 4 * 3 / readers.max(1);
@@ -276,11 +277,11 @@ impl Budget {
             .clamp(input_unit, MAX_BLOCK_LEN.max(input_unit));
         let affordable = per_input / (block_len + headroom);
         let decoded = (affordable / (1 + stored)).clamp(1, DECODED_AHEAD);
-        // Of the blocks in use, the next one comes before the former goes.
+        // The window takes the next block before it recycles the current one: both are in use.
         let behind = per_input.saturating_sub((decoded + 2) * (block_len + headroom));
         let depth = ((behind / stored).min(wanted) / block_len).max(1);
-        // Blocks that were read together are held until the last of them is decoded: there are to be no more of
-        // those than whole requests.
+        // The buffer of a request is released when its last block has been decoded. With a depth of whole requests
+        // no more than `depth` blocks are held.
         let at_once = (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
         DecodeOptions {
             block_len,
@@ -297,8 +298,9 @@ impl Budget {
         }
     }
 
-    /// How many ranges there is memory for at a time; each reads all inputs. Half as many again as
-    /// processors, since a range may wait for what it reads; more would only push one another out of the caches.
+    /// Number of ranges merged at a time, each of which reads all inputs: as many as memory allows, up to one and a
+    /// half per processor. A range may wait for a read; more ranges would only evict one another from the CPU
+    /// caches.
     fn ranges_at_once(demands: &Demands) -> usize {
         let memory = demands.taken.leaves(demands.memory_bytes);
         let (waiting, rest) = (
@@ -315,14 +317,14 @@ impl Budget {
         useful.min(possible).min(fair.max(2)).max(1)
     }
 
-    /// How many inputs a merge reads at a time, beside what shadows them: as many as memory and descriptors are
-    /// enough for. Where memory is short it is as if there were [`LEAST_PASS_BYTES`]: with fewer in a pass there
-    /// are more passes, whose intermediate SSTables take more memory than their buffers would.
+    /// Number of inputs that memory and descriptors allow to be read at a time, in addition to the overlapping
+    /// SSTables. With less than [`LEAST_PASS_BYTES`] of memory it is the number for that much: fewer inputs per pass
+    /// make more passes, whose intermediate SSTables take more memory than the buffers save.
     ///
     /// # Errors
-    /// What shadows them leaves no room.
+    /// The overlapping SSTables leave no room for inputs.
     pub(crate) fn inputs_at_once(demands: &Demands) -> Result<usize> {
-        // What the output takes comes later, and a pass has less of it.
+        // Without the output's: it is taken into account later, and a pass writes only a part of it.
         let taken = Taken {
             output: 0,
             ..demands.taken
@@ -345,17 +347,17 @@ impl Budget {
         Ok(room.saturating_sub(sources).max(LEAST_AT_ONCE))
     }
 
-    /// How many inputs there is room for: each needs a window, a block decoded ahead, and the stored form of
-    /// one. `input_unit` is the longest of their chunks.
+    /// Number of inputs that fit into `memory_bytes`: each needs a window, a block decoded ahead and a block in its
+    /// stored form. `input_unit` is their longest chunk length.
     fn inputs_in(memory_bytes: usize, input_unit: usize) -> usize {
         let unit = input_unit.max(4096);
-        // What is stored is read in whole pages.
+        // Reads are in whole pages.
         let buffers = 2 * (unit + MIN_HEADROOM) + unit.next_multiple_of(4096) + 8192;
         memory_bytes / 4 * 3 / (buffers + READER_BYTES)
     }
 }
 
-/// Descriptors that this process may still open for inputs.
+/// Number of file descriptors that this process may still open for inputs.
 pub fn free_files() -> u64 {
     let Some(limit) = open_files_limit().soft else {
         return u64::MAX;
@@ -396,9 +398,14 @@ mod tests {
                     headroom,
                 } = budget.decode;
                 assert!(block_len >= chunk && depth >= 1, "{inputs}: {budget:?}");
-                let decoded = (decoded + 1) * (block_len + headroom);
+                // A block ahead is the only one of a depth of 1; otherwise the next is taken before the current
+                // one is recycled.
+                let in_use = if depth > 1 { 2 } else { 1 };
+                let decoded = (decoded + in_use) * (block_len + headroom);
+                let at_once = (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
+                assert_eq!(depth % at_once, 0, "{inputs}: {budget:?}");
                 let ranges = budget.ranges_at_once;
-                // Of as many ranges the first blocks are read before their turn.
+                // The next range of each is read before its turn.
                 let stored = depth * block_len * ranges.min(2);
                 let used = inputs * ranges * (decoded + stored);
                 let waiting = budget.ranges_under_way * budget.waiting_bytes;
@@ -485,7 +492,7 @@ mod tests {
         assert_eq!(leaves(1, 1, usize::MAX, 0), 0);
     }
 
-    /// Samples of an input of any length, and indexes that are read ahead of any number, have a share.
+    /// Samples and promoted indexes read ahead stay within their shares for any size and number of inputs.
     #[test]
     fn what_a_plan_takes_does_not_grow() {
         let of = |data_len, indexed| {
@@ -504,9 +511,9 @@ mod tests {
             assert!(samples <= 1 << 20, "{data_len}: {budget:?}");
             assert!(budget.range_len >= 4 * budget.sample_len, "{budget:?}");
         }
-        assert_eq!(of(1 << 30, 2).index_ahead, INDEX_AHEAD);
+        assert_eq!(of(1 << 30, 2).index_ahead, MAX_INDEX_AHEAD);
         assert_eq!(of(1 << 30, 16).index_ahead, 64 << 10);
-        assert_eq!(of(1 << 30, 1000).index_ahead, LEAST_INDEX_AHEAD);
+        assert_eq!(of(1 << 30, 1000).index_ahead, MIN_INDEX_AHEAD);
     }
 
     #[test]

@@ -41,7 +41,7 @@ struct State {
     turn: usize,
     next: usize,
     merging: usize,
-    /// Who found no range that may begin yet.
+    /// Threads that wait until another range may begin.
     idle: Vec<Thread>,
     /// Somebody adds to the output.
     is_held: bool,
@@ -57,7 +57,7 @@ struct State {
 struct Waiting {
     pieces: VecDeque<(Piece, usize)>,
     bytes: usize,
-    /// Who waits for room for so many bytes.
+    /// The thread that waits for room, and the bytes it needs.
     waiter: Option<(Thread, usize)>,
 }
 
@@ -80,13 +80,13 @@ pub(crate) enum Pushed {
 }
 
 impl Waiting {
-    /// Beside others, or alone, however long it is.
+    /// Whether `len` more bytes may be buffered. A piece of any length is accepted if it is the only one.
     fn has_room(&self, len: usize, limits: &TurnLimits) -> bool {
         self.bytes == 0 || self.bytes + len <= limits.waiting_bytes
     }
 }
 
-/// A range may begin now. Others who sleep wait for something else, and would only sleep on.
+/// Wakes a thread that waits until another range may begin: other sleeping threads wait for something else.
 fn wake_idle(mut state: MutexGuard<'_, State>) {
     let idle = state.idle.pop();
     drop(state);

@@ -1,5 +1,5 @@
-//! Partitions of several inputs become one: which input is next, what of it is written, and what SSTables
-//! beside the merge remove of it.
+//! Merging the partitions of several inputs: the order of inputs, the rows and markers that are written, and what
+//! overlapping SSTables shadow.
 
 pub(crate) mod contest;
 pub(crate) mod marker;

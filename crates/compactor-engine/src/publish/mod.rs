@@ -1,5 +1,4 @@
-//! Where outputs are made, and how they appear: the claim on a directory, the hidden directories of runs,
-//! transaction logs, and the renames.
+//! Publication of outputs: the claim on a directory, the hidden directories of runs, transaction logs and renames.
 
 pub(crate) mod directory_lock;
 pub(crate) mod inputs_at_open;

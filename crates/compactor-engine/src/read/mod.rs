@@ -1,8 +1,8 @@
-//! From the stored bytes of one `Data.db` to rows.
+//! Reading one `Data.db`: from stored bytes to rows.
 //!
-//! `decode` reads extents ahead; their chunks are decompressed by whoever needs them next, or ahead of it by
-//! threads that wait for something else (`workers`). `window` makes contiguous bytes of blocks, and
-//! `cursor` rows of these, as views.
+//! `decode` reads ahead; chunks are decompressed by the thread that needs them next, or earlier by threads that wait
+//! for something else (`workers`). `window` presents blocks as contiguous bytes, and `cursor` parses them into rows
+//! without copying.
 
 pub(crate) mod cursor;
 pub(crate) mod data_trace;

@@ -1,4 +1,4 @@
-//! What a trace is told, kept to be passed on: to another thread, or when the turn of a range comes.
+//! Batches of trace events, passed to another thread or kept until the turn of their range.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use compactor_sstable::partitioner::KeyHash;
 
 use crate::read::data_trace::DataTrace;
 
-/// Bytes of what a trace is told that are handed over at once.
+/// Bytes of events that are passed on at once.
 const BATCH_BYTES: usize = 32 << 10;
 
-/// What a cursor came to next: see [`DataTrace`], which is told it.
+/// An event of a [`DataTrace`].
 #[derive(Clone, Debug)]
 pub enum TraceEvent<'a> {
     /// A partition.
@@ -59,7 +59,7 @@ enum KeptEvent {
     EndOfPartition(u64),
 }
 
-/// Events in their order.
+/// Events of one input, in their order.
 #[derive(Debug, Default)]
 pub struct TraceBatch {
     bytes: Vec<u8>,
@@ -72,7 +72,7 @@ impl TraceBatch {
         self.bytes.len() + self.events.len() * size_of::<KeptEvent>()
     }
 
-    /// Leaves room for as much again.
+    /// Takes the batch, and leaves an empty one of the same capacity.
     fn take(&mut self) -> TraceBatch {
         let next = TraceBatch {
             bytes: Vec::with_capacity(self.bytes.len()),
@@ -81,7 +81,7 @@ impl TraceBatch {
         std::mem::replace(self, next)
     }
 
-    /// What was kept.
+    /// The events, in their order.
     pub fn events(&self) -> impl Iterator<Item = TraceEvent<'_>> {
         let mut bytes = &self.bytes[..];
         let mut next = move |len: usize| {
@@ -116,8 +116,8 @@ impl TraceBatch {
         })
     }
 
-    /// Tells `trace`; `is_traced` says whether it wants to be told of the current partition's rows, and
-    /// goes on from batch to batch.
+    /// Passes the events to `trace`. `is_traced` is whether it asked for the current partition's rows; it carries
+    /// over from batch to batch.
     pub(crate) fn tell(&self, trace: &mut dyn DataTrace, is_traced: &mut bool) {
         for event in self.events() {
             match event {
@@ -142,7 +142,7 @@ impl TraceBatch {
     }
 }
 
-/// Hands over what it is told in batches, and with the last that there are no more.
+/// A [`DataTrace`] that collects events into batches.
 pub struct BatchedTrace<F> {
     batch: TraceBatch,
     hand_over: F,
@@ -156,7 +156,7 @@ impl<F> fmt::Debug for BatchedTrace<F> {
 }
 
 impl<F: FnMut(TraceBatch, bool)> BatchedTrace<F> {
-    /// `hand_over` takes batches, and whether it is the last.
+    /// `hand_over` is called with each batch, and whether it is the last.
     pub fn new(hand_over: F) -> BatchedTrace<F> {
         BatchedTrace {
             batch: TraceBatch::default(),
@@ -199,7 +199,7 @@ impl<F: FnMut(TraceBatch, bool) + Send> DataTrace for BatchedTrace<F> {
             open,
         };
         self.add(name, event);
-        // Whoever is told later may want all.
+        // The consumer of the batch may need all.
         0
     }
 

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// How long a thread sleeps at most before it looks again: whoever cancels tells nobody.
 const NAP: Duration = Duration::from_millis(100);
 
-/// A unit of work, most often on one block. It waits for nothing but the buffers of a file's writer.
+/// A unit of work, usually on one block. It waits for nothing but the buffers of a file's writer.
 pub type Task = Box<dyn FnOnce() + Send>;
 
 /// A reader of which blocks can be decoded ahead of whoever needs them.
@@ -25,7 +25,8 @@ pub(crate) trait DecodeAhead: Send + Sync {
     fn decode_next(self: Arc<Self>, queue: &WorkerQueue);
 }
 
-/// What is to be done; see [`Workers`] for threads that do nothing else.
+/// Queue of tasks and of blocks that can be decoded ahead. Threads work on it while they wait for something else;
+/// [`Workers`] are threads that do nothing else.
 #[derive(Clone, Default)]
 pub struct WorkerQueue {
     state: Arc<Mutex<State>>,
@@ -38,7 +39,7 @@ struct State {
     ahead: BTreeMap<u64, Arc<dyn DecodeAhead>>,
     next_place: u64,
     sleeping: Vec<Thread>,
-    /// Threads beyond the processors: as many are left asleep.
+    /// Number of threads in excess of the processors, which are left asleep.
     surplus: usize,
     is_over: bool,
 }
@@ -55,7 +56,7 @@ enum Work {
 }
 
 impl WorkerQueue {
-    /// So many threads work it off while they wait for something; until then it is one.
+    /// Sets the number of threads that take work from the queue. Until then any sleeping thread is woken.
     pub fn have_started(&self, threads: usize) {
         let processors = std::thread::available_parallelism().map_or(threads, usize::from);
         self.lock().surplus = threads.saturating_sub(processors);
@@ -89,7 +90,7 @@ impl WorkerQueue {
         drop(reader);
     }
 
-    /// Some task is to be done.
+    /// Whether a task is queued.
     pub(crate) fn has_tasks(&self) -> bool {
         !self.lock().tasks.is_empty()
     }
@@ -156,8 +157,8 @@ impl WorkerQueue {
         }
     }
 
-    /// Who slept last has the most in its caches. Where all processors are busy nobody is woken: those awake come
-    /// to it sooner.
+    /// Wakes the thread that went to sleep last, whose data is most likely in the CPU caches. If as many threads as
+    /// processors are awake none is woken: one of those takes the work next.
     fn wake_one(&self, mut state: MutexGuard<'_, State>) {
         let sleeper = match state.sleeping.len() > state.surplus {
             true => state.sleeping.pop(),

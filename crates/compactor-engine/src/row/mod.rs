@@ -1,6 +1,5 @@
-//! Many versions of a row become one: reconciled, shadowed, purged.
-//!
-//! Nothing here knows of files, or of the order of rows and partitions.
+//! Merging the versions of one row: reconciliation, shadowing and purging, independent of files and of the order of
+//! rows and partitions.
 
 pub(crate) mod counter_merge;
 pub(crate) mod dropped_columns;

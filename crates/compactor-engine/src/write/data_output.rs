@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::read::workers::WorkerQueue;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::BlockOutput;
+use crate::write::pending::Pending;
 
 /// Uncompressed bytes that are compressed as one task, at least.
 const BLOCK_LEN: usize = 256 << 10;
@@ -68,7 +69,7 @@ struct Shared {
     ordered: Mutex<Ordered>,
     blocks: Arc<OutputBlocks>,
     /// Tasks of this file alone.
-    own: OutputBlocks,
+    own: Pending,
     /// A block is missing, and no other is written any more. The error is in `ordered` until somebody takes
     /// it.
     has_failed: AtomicBool,
@@ -180,7 +181,7 @@ impl DataOutput {
                 error: None,
             }),
             blocks,
-            own: OutputBlocks::new(1),
+            own: Pending::default(),
             has_failed: AtomicBool::new(false),
             written: AtomicU64::new(0),
             encoded: AtomicU64::new(0),

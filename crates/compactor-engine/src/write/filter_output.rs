@@ -1,7 +1,7 @@
-//! The Bloom filter of an output, which any thread adds keys to.
+//! The Bloom filter of an output, filled by any thread.
 //!
-//! Its bits lie all over memory that no near cache holds: of tables of small partitions that is most of what there
-//! is to do for an entry, and it would hold up all that waits for its turn.
+//! Setting its bits misses the CPU caches. For small partitions that would be most of the work done while holding
+//! the order of ranges, so keys are added in batches, by tasks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,12 +10,12 @@ use compactor_sstable::partitioner::KeyHash;
 
 use crate::error::{Error, Result};
 use crate::read::workers::WorkerQueue;
-use crate::write::output_blocks::OutputBlocks;
+use crate::write::pending::Pending;
 
-/// Keys that are added as one task.
+/// Number of keys added by one task.
 const BATCH_LEN: usize = 1024;
 
-/// A filter on its way: its keys come in batches.
+/// A Bloom filter under construction.
 #[derive(Debug)]
 pub(crate) struct FilterOutput {
     shared: Arc<Shared>,
@@ -26,15 +26,15 @@ pub(crate) struct FilterOutput {
 
 #[derive(Debug)]
 struct Shared {
-    /// With how many keys it has; `None` once it is complete.
+    /// The filter, `None` once it is complete, and its number of keys.
     filling: Mutex<(Option<FilterFilling>, u64)>,
-    /// What comes while another adds keys: nobody waits for that one.
+    /// Batches to be added by the thread that has locked the filter: no task waits for another.
     waiting: Mutex<Vec<Vec<KeyHash>>>,
-    /// Batches that are yet to be added.
-    batches: OutputBlocks,
+    /// Tasks.
+    batches: Pending,
 }
 
-/// A batch that counts as under way until it is dropped.
+/// A batch, which is pending until it is dropped.
 struct Batch {
     shared: Arc<Shared>,
     keys: Vec<KeyHash>,
@@ -45,7 +45,7 @@ impl FilterOutput {
         let shared = Shared {
             filling: Mutex::new((Some(FilterFilling::new(filter)), 0)),
             waiting: Mutex::default(),
-            batches: OutputBlocks::new(1),
+            batches: Pending::default(),
         };
         FilterOutput {
             shared: Arc::new(shared),
@@ -75,13 +75,13 @@ impl FilterOutput {
     /// The filter with all keys.
     ///
     /// # Errors
-    /// If a thread ended before it had added its keys.
+    /// If keys were lost in a panic of a task.
     pub(crate) fn finish(mut self) -> Result<BloomFilter> {
         self.submit();
         self.shared.batches.wait_for_less(1, &self.queue);
         let filling = self.shared.filling.lock();
         let mut filling = filling.unwrap_or_else(PoisonError::into_inner);
-        // Those that were left as the last one ended.
+        // A batch may have been queued just as the thread that had locked the filter found no more.
         self.shared.add_waiting(&mut filling);
         let (filling, keys) = &mut *filling;
         match filling.take().filter(|_| *keys == self.keys) {
@@ -107,7 +107,7 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keys of one that is in a panic are missing in the count.
+    /// Adds all waiting batches. Keys lost in a panic are missing from the count.
     fn add_waiting(&self, (filling, count): &mut (Option<FilterFilling>, u64)) {
         loop {
             let keys = self.waiting().pop();
@@ -132,7 +132,7 @@ mod tests {
     use compactor_sstable::partitioner::Partitioner;
 
     #[test]
-    fn has_all_keys_or_is_none() {
+    fn has_all_keys() {
         for count in [0, 1, 1023, 1024, 1025, 5000u64] {
             let of_keys = || BloomFilter::for_keys(5000, 0.01).unwrap().unwrap();
             let mut output = FilterOutput::new(of_keys(), WorkerQueue::default());
@@ -144,6 +144,29 @@ mod tests {
             }
             assert_eq!(output.finish().unwrap(), expected.finish());
         }
+    }
+
+    /// A batch that comes while another thread has locked the filter is added later.
+    #[test]
+    fn a_batch_does_not_wait_for_another() {
+        let of_keys = || BloomFilter::for_keys(5000, 0.01).unwrap().unwrap();
+        let mut output = FilterOutput::new(of_keys(), WorkerQueue::default());
+        let mut expected = FilterFilling::new(of_keys());
+        let shared = Arc::clone(&output.shared);
+        let locked = shared.filling.lock().unwrap();
+        for key in 0..3 * BATCH_LEN {
+            let hash = Partitioner::Murmur3.hash_key(&key.to_be_bytes());
+            output.add_key(&hash);
+            expected.add_key(&hash);
+        }
+        shared.batches.wait_for_less(1, &output.queue);
+        assert_eq!((locked.1, shared.waiting().len()), (0, 3));
+        drop(locked);
+        assert_eq!(output.finish().unwrap(), expected.finish());
+    }
+
+    #[test]
+    fn a_lost_batch_is_an_error() {
         let filter = BloomFilter::for_keys(5000, 0.01).unwrap().unwrap();
         let mut output = FilterOutput::new(filter, WorkerQueue::default());
         output.add_key(&Partitioner::Murmur3.hash_key(b"key"));

@@ -1,5 +1,5 @@
-//! One SSTable is written: `partition_writer` makes bytes, index entries and statistics of partitions,
-//! `data_output` compresses blocks, and `sstable_writer` adds the other components.
+//! Writing an SSTable: `partition_writer` serializes partitions and collects index entries and statistics,
+//! `data_output` compresses blocks, and `sstable_writer` writes the other components.
 
 pub(crate) mod big_index_output;
 pub(crate) mod bti_index_output;
@@ -9,6 +9,7 @@ pub(crate) mod format_index;
 pub(crate) mod output_blocks;
 pub(crate) mod outputs;
 pub(crate) mod partition_writer;
+pub(crate) mod pending;
 pub(crate) mod sstable_index;
 pub(crate) mod sstable_writer;
 

@@ -1,82 +1,46 @@
-//! Memory of the blocks of an output that are under way: being compressed, or waiting to be written.
+//! Buffers of an output's blocks.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::Thread;
 
 use crate::read::workers::WorkerQueue;
+use crate::write::pending::Pending;
 
-/// Counts the blocks under way, and keeps memory for the next.
+/// Counts the blocks being compressed or waiting to be written, and recycles their buffers.
 #[derive(Debug)]
 pub struct OutputBlocks {
-    /// Who fills blocks goes on while fewer are under way.
+    /// Limit below which another block may be filled.
     most: usize,
-    state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    under_way: usize,
-    /// Who waits until fewer than so many are under way.
-    waiters: Vec<(usize, Thread)>,
-    spare: Vec<Vec<u8>>,
+    pending: Pending,
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl OutputBlocks {
-    /// At most so many blocks are under way, but for those that waited for their turn before.
+    /// A block is filled while fewer than `most` are pending. Blocks that were filled earlier, by ranges that wait
+    /// for their turn, may exceed that number.
     pub fn new(most: usize) -> OutputBlocks {
         OutputBlocks {
             most: most.max(1),
-            state: Mutex::default(),
+            pending: Pending::default(),
+            spare: Mutex::default(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Does other work until another block may be filled.
+    /// Works on the queue until another block may be filled.
     pub(crate) fn wait(&self, queue: &WorkerQueue) {
-        self.wait_for_less(self.most, queue);
-    }
-
-    /// Does other work until fewer than `count` are under way.
-    pub(crate) fn wait_for_less(&self, count: usize, queue: &WorkerQueue) {
-        let me = std::thread::current();
-        queue.wait_for(|| {
-            let mut state = self.lock();
-            let is_me = |(_, other): &(usize, Thread)| other.id() == me.id();
-            let place = state.waiters.iter().position(is_me);
-            if state.under_way < count {
-                place.map(|place| state.waiters.swap_remove(place));
-                return Some(());
-            }
-            if place.is_none() {
-                state.waiters.push((count, me.clone()));
-            }
-            None
-        });
+        self.pending.wait_for_less(self.most, queue);
     }
 
     pub(crate) fn begin(&self) {
-        self.lock().under_way += 1;
+        self.pending.begin();
     }
 
     pub(crate) fn end(&self) {
-        let mut state = self.lock();
-        state.under_way -= 1;
-        // Who would still have to wait is not woken: with many threads that would be most of what they do.
-        let under_way = state.under_way;
-        let is_done = |waiter: &mut (usize, Thread)| under_way < waiter.0;
-        let woken: Vec<_> = state.waiters.extract_if(.., is_done).collect();
-        drop(state);
-        for (_, thread) in woken {
-            thread.unpark();
-        }
+        self.pending.end();
     }
 
     /// Memory for a block of this length, and some more for the row that exceeds it.
     pub(crate) fn take(&self, len: usize) -> Vec<u8> {
-        let mut block = self.lock().spare.pop().unwrap_or_default();
+        let mut block = self.spare().pop().unwrap_or_default();
         // A row longer than a block made it grow: that memory is not kept.
         block.shrink_to(len + len / 4);
         block.reserve(len + len / 8);
@@ -88,7 +52,11 @@ impl OutputBlocks {
         block.clear();
         if block.capacity() > 0 {
             // No more are kept than were in use at a time.
-            self.lock().spare.push(block);
+            self.spare().push(block);
         }
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

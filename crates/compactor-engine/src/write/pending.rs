@@ -1,0 +1,93 @@
+//! Number of submitted blocks or tasks that are not finished yet.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+
+use crate::read::workers::WorkerQueue;
+
+/// Counts what is pending, and wakes threads that wait until less is.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    count: usize,
+    /// Waiting threads, each with the count that it waits to fall below.
+    waiters: Vec<(usize, Thread)>,
+}
+
+impl Pending {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn begin(&self) {
+        self.lock().count += 1;
+    }
+
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.count -= 1;
+        // Only threads that can go on are woken: with many threads, futile wake-ups cost a third of the CPU time.
+        let count = state.count;
+        let can_go_on = |waiter: &mut (usize, Thread)| count < waiter.0;
+        let woken: Vec<_> = state.waiters.extract_if(.., can_go_on).collect();
+        drop(state);
+        for (_, thread) in woken {
+            thread.unpark();
+        }
+    }
+
+    /// Works on the queue until fewer than `limit` are pending.
+    pub(crate) fn wait_for_less(&self, limit: usize, queue: &WorkerQueue) {
+        let me = std::thread::current();
+        queue.wait_for(|| {
+            let mut state = self.lock();
+            let is_me = |(_, other): &(usize, Thread)| other.id() == me.id();
+            let place = state.waiters.iter().position(is_me);
+            if state.count < limit {
+                place.map(|place| state.waiters.swap_remove(place));
+                return Some(());
+            }
+            if place.is_none() {
+                state.waiters.push((limit, me.clone()));
+            }
+            None
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Each waits for a limit of its own, and passes when the count falls below it, not before.
+    #[test]
+    fn waiters_pass_below_their_limits() {
+        let pending = Arc::new(Pending::default());
+        (0..3).for_each(|_| pending.begin());
+        let passed = Arc::new(AtomicUsize::new(0));
+        let wait = |limit| {
+            let (pending, passed) = (Arc::clone(&pending), Arc::clone(&passed));
+            std::thread::spawn(move || {
+                pending.wait_for_less(limit, &WorkerQueue::default());
+                passed.fetch_or(1 << limit, Ordering::SeqCst);
+            })
+        };
+        let threads = [wait(3), wait(2), wait(1)];
+        while pending.lock().waiters.len() < threads.len() {
+            std::thread::yield_now();
+        }
+        for (limit, thread) in [3, 2, 1].into_iter().zip(threads) {
+            assert_eq!(passed.load(Ordering::SeqCst) & (1 << limit), 0);
+            pending.end();
+            thread.join().unwrap();
+        }
+        assert!(pending.lock().waiters.is_empty());
+    }
+}
