@@ -39,7 +39,6 @@ mod synthesis;
 mod write;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 
 use compactor_engine::input::{READABLE, parse_data_name, refuse_lone_link};
@@ -185,10 +184,9 @@ pub fn scrub(
             Some(IndexWalk::start(scan, data_len)?)
         }
     };
-    let header = &stored.statistics.header;
-    let key_type = header.key_type.cql_type.clone();
+    let key_type = stored.statistics.header.key_type.cql_type.clone();
     let losses = Losses::new(options.max_losses, stored.chunks().cloned(), key_type);
-    let mut scan = Scan::new(&descriptor, header, Arc::clone(&stored.layout), losses);
+    let mut scan = Scan::new(&descriptor, &stored, losses);
     scan.validate = options.validate;
     scan.is_checksummed = stored.is_checksummed();
     scan.file_len = stored.file.len();

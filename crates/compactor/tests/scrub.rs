@@ -317,6 +317,28 @@ fn random_damage_is_salvaged_to_the_row() {
 }
 
 #[test]
+fn an_index_that_is_damaged_too_gives_no_partition_another_key_or_deletion() {
+    for version in [Version::Nb, Version::Oa] {
+        let copy = generated(Shape::Wide, 3000, version, Some(4096));
+        let original = items(&copy.data());
+        let first_chunk = chunk_offsets(&copy, version)[0];
+        copy.flip(Component::Data, first_chunk + 9, 2);
+        let index = copy.read(Component::Index);
+        let mut kept = 0;
+        for at in 0..64 {
+            for bit in [0x01, 0x80] {
+                copy.write(Component::Index, &index);
+                copy.edit(Component::Index, |bytes| bytes[at] ^= bit);
+                let scrubbed = scrubbed(&copy.data());
+                check(&original, &scrubbed);
+                kept += usize::from(scrubbed.output.is_some());
+            }
+        }
+        assert!(kept > 0, "{version}: nothing salvaged by an index");
+    }
+}
+
+#[test]
 fn a_truncated_file_is_kept_up_to_where_it_ends() {
     for chunk in [Some(4096), None] {
         let copy = generated(Shape::KeyValue, 1000, Version::Oa, chunk);

@@ -113,7 +113,14 @@ impl<'a> Scan<'a> {
             return None;
         }
         let last = self.current.as_ref().and_then(Current::last);
-        here.block_in(range, &self.layout, last)
+        let block = here.block_in(range, &self.layout, last)?;
+        let open = block.open.as_ref().map(|(deletion, _)| *deletion);
+        let deletions = [Some(block.partition_deletion), open];
+        deletions
+            .into_iter()
+            .flatten()
+            .all(|deletion| self.is_in_range(&deletion))
+            .then_some(block)
     }
 
     fn go_on_inside(
@@ -176,8 +183,24 @@ impl<'a> Scan<'a> {
         })
     }
 
+    /// True if a key of the index may be one of this SSTable: the index has no checksum, and rows
+    /// must not be salvaged under a key that nobody wrote.
     fn is_valid(&self, key: &[u8]) -> bool {
-        !key.is_empty() && self.header.key_type.cql_type.validate(key).is_ok()
+        let hash = PARTITIONER.hash_key(key);
+        !key.is_empty()
+            && self.header.key_type.cql_type.validate(key).is_ok()
+            && self.filter.is_none_or(|f| f.may_contain_key(&hash))
+    }
+
+    /// True if Statistics.db, which has checksums, allows for this deletion of the index: a wrong one
+    /// would delete what is sound.
+    fn is_in_range(&self, deletion: &DeletionTime) -> bool {
+        let stats = self.stats;
+        let timestamps = stats.min_timestamp..=stats.max_timestamp;
+        let times = stats.min_local_deletion_time..=stats.max_local_deletion_time;
+        deletion.is_live()
+            || (timestamps.contains(&deletion.marked_for_delete_at)
+                && times.contains(&deletion.local_deletion_time))
     }
 }
 

@@ -13,9 +13,12 @@ use std::sync::Arc;
 use compactor_engine::merge::Observer;
 use compactor_engine::read::{Cursor, RowRef};
 use compactor_engine::{Error as EngineError, Result as EngineResult};
+use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::statistics::{CollectorSettings, MetadataCollector, SerializationHeader};
+use compactor_sstable::statistics::{
+    CollectorSettings, MetadataCollector, SerializationHeader, StatsMetadata,
+};
 use compactor_sstable::{Component, Corruption, Error as FormatError};
 
 use super::PARTITIONER;
@@ -25,6 +28,7 @@ use super::loss::{LossKind, Losses};
 use super::runs::Runs;
 use super::search::Search;
 use super::splice::{Piece, Spliced};
+use super::stored::Stored;
 use super::synthesis::Name;
 use crate::error::Result;
 use crate::verify::chunks::CheckedData;
@@ -107,6 +111,8 @@ enum Flow {
 pub(super) struct Scan<'a> {
     pub(super) layout: Arc<Layout>,
     pub(super) header: &'a SerializationHeader,
+    pub(super) stats: &'a StatsMetadata,
+    pub(super) filter: Option<&'a BloomFilter>,
     pub(super) descriptor: &'a Descriptor,
     /// Values are held against their types.
     pub(super) validate: bool,
@@ -129,16 +135,14 @@ pub(super) struct Scan<'a> {
 type DataCursor<'s, 'a> = Cursor<Spliced<'a, &'s mut CheckedData<'a>>>;
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(
-        descriptor: &'a Descriptor,
-        header: &'a SerializationHeader,
-        layout: Arc<Layout>,
-        losses: Losses,
-    ) -> Scan<'a> {
+    pub(super) fn new(descriptor: &'a Descriptor, stored: &'a Stored, losses: Losses) -> Scan<'a> {
+        let header = &stored.statistics.header;
         Scan {
-            search: Search::new(Arc::clone(&layout), header),
-            layout,
+            search: Search::new(Arc::clone(&stored.layout), header),
+            layout: Arc::clone(&stored.layout),
             header,
+            stats: &stored.statistics.stats,
+            filter: stored.filter.as_ref(),
             descriptor,
             validate: true,
             is_checksummed: true,

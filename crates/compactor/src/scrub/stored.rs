@@ -6,6 +6,7 @@ use std::sync::Arc;
 use compactor_engine::input::{DataFile, InputSstable, SharedTries, layout_of};
 use compactor_engine::read::Encoding;
 use compactor_io::{InputFile, Io, ReadMode};
+use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::info::CompressionInfo;
@@ -29,6 +30,8 @@ pub(super) struct Stored {
     pub(super) statistics: Statistics,
     pub(super) layout: Arc<Layout>,
     pub(super) has_index: bool,
+    /// Sound as far as can be seen: `Filter.db` has no checksum.
+    pub(super) filter: Option<BloomFilter>,
     pub(super) digest: Option<u32>,
     compressed: Option<(CompressionInfo, ChunkDecompressor)>,
     crc: Option<CrcFile>,
@@ -71,8 +74,8 @@ impl Stored {
             ))));
         }
         let layout = Arc::new(layout_of(&statistics.header, descriptor.version).map_err(at)?);
-        // They are made anew, whatever is wrong with them.
-        files.filter(fp_chance)?;
+        let filter = files.filter(fp_chance)?;
+        // It is made anew, whatever is wrong with it.
         files.summary()?;
         let digest = files.digest()?;
         let file = io.open(&descriptor.path(Component::Data), mode)?;
@@ -101,6 +104,7 @@ impl Stored {
             statistics,
             layout,
             has_index: files.has(Component::Index),
+            filter,
             digest,
             compressed,
             crc,
