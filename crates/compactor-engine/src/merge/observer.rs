@@ -13,6 +13,10 @@ pub trait Observer {
     fn is_cancelled(&self) -> bool;
     /// Uncompressed bytes read of all inputs so far, and rows and partitions written.
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64);
+    /// Called with a line for the person who runs it, such as damage that was found.
+    fn message(&mut self, text: &str) {
+        let _ = text;
+    }
     /// Called before the `Data.db` of an input is read: what is to be told of its content.
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
         let _ = data_path;

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 pub use compactor_engine::publish::{ExistingOutput, OutputClaim};
 
-use crate::catalog::{self, Catalog};
+use super::{Table, data_files};
 use crate::error::{Error, Result};
 
 /// Refuses an output beside its inputs, under whatever name they lie there, or in the table that they
@@ -16,11 +16,11 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// A refusal that says where else it could go.
-pub fn check(output: &Path, catalog: &Catalog) -> Result<()> {
+pub(super) fn check(output: &Path, table: &Table) -> Result<()> {
     let Ok(output) = output.canonicalize() else {
         return refuse_a_way_back(output);
     };
-    for directory in directories(catalog) {
+    for directory in directories(table) {
         if directory == output {
             return Err(Error::refused(format!(
                 "--output {} is where the inputs are: a node would load both. Choose another directory, \
@@ -29,7 +29,7 @@ pub fn check(output: &Path, catalog: &Catalog) -> Result<()> {
                 output.display()
             )));
         }
-        if catalog::table_directory_above(&directory) == Some(output.as_path()) {
+        if super::table_directory_above(&directory) == Some(output.as_path()) {
             return Err(Error::refused(format!(
                 "--output {} is the table's own directory, and the inputs are a snapshot or backup \
                  of it: a node would load the output beside what it was made from. Choose another \
@@ -38,7 +38,7 @@ pub fn check(output: &Path, catalog: &Catalog) -> Result<()> {
             )));
         }
     }
-    if let Some((there, input)) = input_linked_in(&output, &catalog.sstables) {
+    if let Some((there, input)) = input_linked_in(&output, &table.sstables) {
         return Err(Error::refused(format!(
             "--output {} holds {}, which is the input {} under another name: a node would load both it \
              and the output. Choose another directory",
@@ -69,9 +69,9 @@ fn refuse_a_way_back(output: &Path) -> Result<()> {
 }
 
 /// Where SSTables were named, and where they are: a named one may be a symbolic link.
-fn directories(catalog: &Catalog) -> BTreeSet<PathBuf> {
+fn directories(table: &Table) -> BTreeSet<PathBuf> {
     let mut directories = BTreeSet::new();
-    for path in catalog.sstables.iter().chain(&catalog.siblings) {
+    for path in table.sstables.iter().chain(&table.siblings) {
         let named = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -90,11 +90,9 @@ fn input_linked_in<'a>(directory: &Path, inputs: &'a [PathBuf]) -> Option<(PathB
         .iter()
         .filter_map(|input| Some((identity(input)?, input)))
         .collect();
-    catalog::data_files(directory)
-        .into_iter()
-        .find_map(|there| {
-            let identity = identity(&there)?;
-            let input = inputs.get(&identity)?;
-            Some((there, *input))
-        })
+    data_files(directory).into_iter().find_map(|there| {
+        let identity = identity(&there)?;
+        let input = inputs.get(&identity)?;
+        Some((there, *input))
+    })
 }

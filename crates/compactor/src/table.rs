@@ -1,4 +1,22 @@
-//! Finding SSTables: a `Data.db`, a table directory, a snapshot.
+//! The SSTables of a table: found on disk, with their schema, and what can be done with them.
+//!
+//! Each operation is a builder: [`Table::merge`], [`Table::compact`], [`Table::upgrade`],
+//! [`Table::split`], [`Table::scrub`]. They share [`Purging`], [`OutputForm`] and [`Resources`], and refuse
+//! what might lose data before anything is written.
+
+mod compact;
+mod live_directory;
+mod merge;
+mod node_command;
+mod output_directory;
+mod output_form;
+mod output_layout;
+mod purging;
+mod resources;
+mod rewrite;
+mod scrub;
+mod strategy_warning;
+mod verified;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,32 +29,128 @@ use compactor_engine::publish::{is_harmless_log, is_run_directory};
 use compactor_sstable::Component;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::{Descriptor, NameError, TableDirectory};
-use compactor_sstable::schema::{Schema, Table};
+use compactor_sstable::schema::{Schema, Table as TableSchema};
 use compactor_sstable::transaction_log;
 
 use crate::error::{Error, Result};
 
-/// What was found.
+pub use compact::{Compact, OpenedCompaction};
+pub use merge::{Merge, Merged, OpenedMerge};
+pub use node_command::{NextSteps, NodeCommand};
+pub use output_directory::{ExistingOutput, OutputClaim};
+pub use output_form::{Compression, DEFAULT_CHUNK_LENGTH, OutputForm};
+pub use output_layout::{OutputLayout, TableName};
+pub use purging::Purging;
+pub use resources::Resources;
+pub use rewrite::{Failure, PlannedRewrite, RewriteOutcome, Split, Unsplit, Upgrade};
+pub use scrub::{Scrub, ScrubOutcome};
+
+/// The SSTables of one table, and its schema as far as it is known.
 #[derive(Debug, Default)]
-pub struct Catalog {
-    /// `Data.db` of each SSTable, ascending by id within a directory.
-    pub sstables: Vec<PathBuf>,
-    /// `Data.db` of SSTables that lie beside a named one, in the same directory, unnamed. Where a
-    /// named one is a symbolic link, also those beside what it leads to.
-    pub siblings: Vec<PathBuf>,
-    /// The `schema.cql` beside them, or the file that was named instead.
-    pub schema: Option<(PathBuf, Table)>,
-    /// What was left out, and why, in sentences.
-    pub notes: Vec<String>,
+pub struct Table {
+    pub(crate) sstables: Vec<PathBuf>,
+    pub(crate) siblings: Vec<PathBuf>,
+    pub(crate) schema: Option<(PathBuf, TableSchema)>,
+    notes: Vec<String>,
 }
 
-impl Catalog {
-    /// Refuses SSTables that have appeared in the directories of these since they were found. To be asked
-    /// when a run that purges has opened its inputs: from there on the run itself looks at what appears.
+impl Table {
+    /// Finds the SSTables of a table's or snapshot's directory, or the one whose `Data.db` is `path`, and
+    /// the `schema.cql` alongside them.
     ///
     /// # Errors
-    /// A refusal that names one.
-    pub fn refuse_newcomers(&self) -> Result<()> {
+    /// A path that does not exist, a directory without SSTables, a file that is not a `Data.db`, a
+    /// transaction log of a node, or a `schema.cql` that cannot be read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Table> {
+        Table::open_all(&[path.as_ref().to_owned()], None)
+    }
+
+    /// As [`Table::open`], for several paths. With `schema`, that file describes the table, and perhaps
+    /// others; a `schema.cql` alongside the SSTables is not read then.
+    ///
+    /// # Errors
+    /// As [`Table::open`]; two schemas that differ; paths of two tables; a schema without the table.
+    pub fn open_all(paths: &[PathBuf], schema: Option<&Path>) -> Result<Table> {
+        let (mut table, directories) = find_files(paths)?;
+        if let Some(path) = schema {
+            let schema = choose_table(path, &table.sstables)?;
+            table.schema = Some((path.to_owned(), schema));
+            return Ok(table);
+        }
+        for directory in &directories {
+            let Some(found) = read_schema_alongside(&directory.join("schema.cql"))? else {
+                continue;
+            };
+            match &table.schema {
+                None => table.schema = Some(found),
+                Some(first) => refuse_two_schemas(first, &found)?,
+            }
+        }
+        Ok(table)
+    }
+
+    /// As [`Table::open_all`], but reads no schema.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub fn open_without_schema(paths: &[PathBuf]) -> Result<Table> {
+        Ok(find_files(paths)?.0)
+    }
+
+    /// `Data.db` of each SSTable, ascending by id within a directory.
+    pub fn sstables(&self) -> &[PathBuf] {
+        &self.sstables
+    }
+
+    /// `Data.db` of SSTables in the directories of the named ones that are not named themselves. Where a
+    /// named one is a symbolic link, its target's directory counts too.
+    pub fn siblings(&self) -> &[PathBuf] {
+        &self.siblings
+    }
+
+    /// The schema, if it is known.
+    pub fn schema(&self) -> Option<&TableSchema> {
+        self.schema.as_ref().map(|(_, schema)| schema)
+    }
+
+    /// Sentences on files that were left out, and why.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Keyspace and name, from the directories or the schema.
+    pub fn name(&self) -> Option<TableName> {
+        TableName::of(self)
+    }
+
+    /// Merges the SSTables into one, or several.
+    pub fn merge(&self) -> Merge<'_> {
+        Merge::new(self)
+    }
+
+    /// Compacts the SSTables by a strategy until it finds nothing more to do.
+    pub fn compact(&self) -> Compact<'_> {
+        Compact::new(self)
+    }
+
+    /// Rewrites each SSTable in another version or compression.
+    pub fn upgrade(&self, form: OutputForm) -> Upgrade<'_> {
+        Upgrade::new(self, form)
+    }
+
+    /// Splits each SSTable whose `Data.db` is larger than `bytes` on disk.
+    pub fn split(&self, bytes: u64) -> Split<'_> {
+        Split::new(self, bytes)
+    }
+
+    /// Salvages what can be read of each SSTable.
+    pub fn scrub(&self) -> Scrub<'_> {
+        Scrub::new(self)
+    }
+
+    /// Refuses SSTables that have appeared in the directories since the table was opened. Called once a
+    /// run that purges has opened its inputs: from then on the run itself looks for new ones.
+    fn refuse_new_sstables(&self) -> Result<()> {
         let found = self.sstables.iter().chain(&self.siblings);
         let known: BTreeSet<PathBuf> = found.filter_map(|path| path.canonicalize().ok()).collect();
         let directories: BTreeSet<&Path> = known.iter().filter_map(|path| path.parent()).collect();
@@ -51,53 +165,58 @@ impl Catalog {
             ))),
         }
     }
-}
 
-/// Finds the SSTables that `paths` name, each a `Data.db` or a directory that holds some, and their
-/// schema.
-///
-/// # Errors
-/// A path that does not exist, a directory without SSTables, a file that is no `Data.db`, a
-/// `schema.cql` that cannot be read, or two that differ.
-pub fn find(paths: &[PathBuf]) -> Result<Catalog> {
-    find_with_schema(paths, None)
-}
-
-/// As [`find`], but takes the schema from this file, which may describe other tables too. A
-/// `schema.cql` beside the SSTables is not read then.
-///
-/// # Errors
-/// As [`find`]; or no table in the file is that of the SSTables.
-pub fn find_with_schema(paths: &[PathBuf], schema: Option<&Path>) -> Result<Catalog> {
-    let (mut catalog, directories) = find_files(paths)?;
-    if let Some(path) = schema {
-        let table = choose_table(path, &catalog.sstables)?;
-        catalog.schema = Some((path.to_owned(), table));
-        return Ok(catalog);
+    /// Uncompressed bytes of the SSTables, roughly.
+    fn roughly_uncompressed_bytes(&self) -> u64 {
+        let sstables = self.sstables.iter();
+        sstables.map(|path| roughly_uncompressed_bytes(path)).sum()
     }
-    for directory in &directories {
-        let Some(found) = read_schema_beside(&directory.join("schema.cql"))? else {
-            continue;
+
+    /// What the table's directory holds besides the snapshot or backup that these SSTables are, in a
+    /// sentence: that they are complete is true of the snapshot only.
+    fn outside_snapshot(&self) -> Option<String> {
+        let own: Vec<PathBuf> = self
+            .sstables
+            .iter()
+            .filter_map(|path| path.canonicalize().ok())
+            .collect();
+        let tables: BTreeSet<&Path> = own
+            .iter()
+            .filter_map(|path| table_directory_above(path.parent()?))
+            .collect();
+        // Snapshots are hard links, unless somebody has copied them.
+        let identity = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+        let names: BTreeSet<_> = own.iter().filter_map(|path| path.file_name()).collect();
+        let files: BTreeSet<_> = own.iter().filter_map(|path| identity(path)).collect();
+        let is_outside = |path: &PathBuf| {
+            !path.file_name().is_some_and(|name| names.contains(name))
+                && !identity(path).is_some_and(|file| files.contains(&file))
         };
-        match &catalog.schema {
-            None => catalog.schema = Some(found),
-            Some(first) => refuse_two_schemas(first, &found)?,
-        }
+        let (table, count) = tables
+            .into_iter()
+            .map(|table| {
+                (
+                    table,
+                    data_files(table).iter().filter(|p| is_outside(p)).count(),
+                )
+            })
+            .find(|(_, count)| *count > 0)?;
+        Some(format!(
+            "--complete vouches for the snapshot only, but the \
+             directory of the table, {}, holds {} not in it: if the output is to join them, name them with --overlapping \
+             instead",
+            table.display(),
+            match count {
+                1 => "1 SSTable that is".to_owned(),
+                count => format!("{count} SSTables that are"),
+            }
+        ))
     }
-    Ok(catalog)
-}
-
-/// As [`find`], but looks for no schema.
-///
-/// # Errors
-/// As [`find`].
-pub fn find_sstables(paths: &[PathBuf]) -> Result<Catalog> {
-    Ok(find_files(paths)?.0)
 }
 
 /// The SSTables, and the directories that they are in.
-fn find_files(paths: &[PathBuf]) -> Result<(Catalog, Vec<PathBuf>)> {
-    let mut catalog = Catalog::default();
+fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
+    let mut table = Table::default();
     let mut directories = Vec::new();
     for path in paths {
         let metadata = match fs::metadata(path) {
@@ -112,15 +231,15 @@ fn find_files(paths: &[PathBuf]) -> Result<(Catalog, Vec<PathBuf>)> {
             Err(e) => return Err(Error::file("open", path)(e)),
         };
         if metadata.is_dir() {
-            let mut found = list(path, &mut catalog.notes)?;
+            let mut found = list(path, &mut table.notes)?;
             if found.is_empty() {
                 return Err(none_in(path));
             }
-            catalog.sstables.append(&mut found);
+            table.sstables.append(&mut found);
             directories.push(path.clone());
         } else {
             parse_data_name(path)?;
-            catalog.sstables.push(path.clone());
+            table.sstables.push(path.clone());
             let directory = match path.parent() {
                 Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
                 _ => PathBuf::from("."),
@@ -130,8 +249,8 @@ fn find_files(paths: &[PathBuf]) -> Result<(Catalog, Vec<PathBuf>)> {
             }
         }
     }
-    refuse_two_tables(&catalog.sstables)?;
-    let named: Vec<PathBuf> = catalog
+    refuse_two_tables(&table.sstables)?;
+    let named: Vec<PathBuf> = table
         .sstables
         .iter()
         .filter_map(|path| path.canonicalize().ok())
@@ -142,11 +261,11 @@ fn find_files(paths: &[PathBuf]) -> Result<(Catalog, Vec<PathBuf>)> {
         for path in list(&directory, &mut ignored)? {
             let own = path.canonicalize().unwrap_or_else(|_| path.clone());
             if known.insert(own) {
-                catalog.siblings.push(path);
+                table.siblings.push(path);
             }
         }
     }
-    Ok((catalog, directories))
+    Ok((table, directories))
 }
 
 /// The directories, and those that files are really in that were named through a symbolic link.
@@ -179,7 +298,7 @@ pub fn data_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// `TABLE` of `TABLE/snapshots/NAME` and `TABLE/backups` (`Directories`).
-pub fn table_directory_above(directory: &Path) -> Option<&Path> {
+pub(crate) fn table_directory_above(directory: &Path) -> Option<&Path> {
     let parent = directory.parent()?;
     if directory.ends_with("backups") {
         return Some(parent);
@@ -190,52 +309,12 @@ pub fn table_directory_above(directory: &Path) -> Option<&Path> {
         .flatten()
 }
 
-/// What the table's directory holds besides the snapshot or backup that these SSTables are, in a
-/// sentence: that they are complete is true of the snapshot only.
-pub fn outside_snapshot(sstables: &[PathBuf]) -> Option<String> {
-    let own: Vec<PathBuf> = sstables
-        .iter()
-        .filter_map(|path| path.canonicalize().ok())
-        .collect();
-    let tables: BTreeSet<&Path> = own
-        .iter()
-        .filter_map(|path| table_directory_above(path.parent()?))
-        .collect();
-    // Snapshots are hard links, unless somebody has copied them.
-    let identity = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
-    let names: BTreeSet<_> = own.iter().filter_map(|path| path.file_name()).collect();
-    let files: BTreeSet<_> = own.iter().filter_map(|path| identity(path)).collect();
-    let is_outside = |path: &PathBuf| {
-        !path.file_name().is_some_and(|name| names.contains(name))
-            && !identity(path).is_some_and(|file| files.contains(&file))
-    };
-    let (table, count) = tables
-        .into_iter()
-        .map(|table| {
-            (
-                table,
-                data_files(table).iter().filter(|p| is_outside(p)).count(),
-            )
-        })
-        .find(|(_, count)| *count > 0)?;
-    Some(format!(
-        "--complete vouches for the snapshot only, but the \
-         directory of the table, {}, holds {} not in it: if the output is to join them, name them with --overlapping \
-         instead",
-        table.display(),
-        match count {
-            1 => "1 SSTable that is".to_owned(),
-            count => format!("{count} SSTables that are"),
-        }
-    ))
-}
-
 /// SSTables that lie in directories of different tables. Files copied out of these directories do not
 /// say what they are of; their columns and key are compared later.
 ///
 /// # Errors
 /// Names two that are of different tables.
-pub fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
+fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
     let mut first: Option<(&PathBuf, TableDirectory)> = None;
     for path in sstables {
         let directory = path
@@ -274,7 +353,7 @@ pub fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
 
 /// Why these may be of two tables although nothing contradicts it: they lie in several directories,
 /// some of which do not say what table they are of.
-pub fn doubt_one_table(sstables: &[PathBuf]) -> Option<String> {
+fn doubt_one_table(sstables: &[PathBuf]) -> Option<String> {
     let directory = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
     let directories: BTreeSet<PathBuf> = sstables.iter().filter_map(directory).collect();
     let is_named = |d: &PathBuf| TableDirectory::parse(d).is_some_and(|t| t.table_id.is_some());
@@ -413,7 +492,7 @@ pub fn roughly_uncompressed_bytes(data_path: &Path) -> u64 {
     uncompressed().unwrap_or(stored)
 }
 
-fn read_schema_beside(path: &Path) -> Result<Option<(PathBuf, Table)>> {
+fn read_schema_alongside(path: &Path) -> Result<Option<(PathBuf, TableSchema)>> {
     if matches!(fs::metadata(path), Err(e) if e.kind() == ErrorKind::NotFound) {
         return Ok(None);
     }
@@ -468,7 +547,10 @@ fn not_a_schema(path: &Path, why: impl std::fmt::Display) -> Error {
 }
 
 /// Columns and drops decide what is left of the data: there must be no doubt of them.
-fn refuse_two_schemas(first: &(PathBuf, Table), other: &(PathBuf, Table)) -> Result<()> {
+fn refuse_two_schemas(
+    first: &(PathBuf, TableSchema),
+    other: &(PathBuf, TableSchema),
+) -> Result<()> {
     let same = (&first.1.columns, &first.1.dropped_columns, &first.1.options)
         == (&other.1.columns, &other.1.dropped_columns, &other.1.options);
     if same {
@@ -483,7 +565,7 @@ fn refuse_two_schemas(first: &(PathBuf, Table), other: &(PathBuf, Table)) -> Res
 
 /// The table of a schema that the SSTables are of, by the name of their directory where there are
 /// several.
-fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<Table> {
+fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<TableSchema> {
     let schema = read_schema(path)?;
     if let [only] = &schema.tables[..] {
         return Ok(only.clone());
@@ -511,10 +593,10 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         fs::write(temp.path().join("nb-1-big-Data.db"), b"x").unwrap();
         fs::write(temp.path().join("nb-2-big-Data.db"), b"x").unwrap();
-        let found = find(&[temp.path().join("nb-1-big-Data.db")]).unwrap();
-        found.refuse_newcomers().unwrap();
+        let found = Table::open(temp.path().join("nb-1-big-Data.db")).unwrap();
+        found.refuse_new_sstables().unwrap();
         fs::write(temp.path().join("nb-3-big-Data.db"), b"x").unwrap();
-        let error = found.refuse_newcomers().unwrap_err();
+        let error = found.refuse_new_sstables().unwrap_err();
         assert!(error.to_string().contains("nb-3-big-Data.db"), "{error}");
     }
 
@@ -530,7 +612,7 @@ mod tests {
         make(".by_a/nb-1-big-Data.db");
         make(".compactor-1-2-3/nb-2-big-Data.db");
         make(".other/file");
-        let found = find(&[temp.path().to_owned()]).unwrap();
+        let found = Table::open(temp.path()).unwrap();
         assert_eq!(found.sstables, [temp.path().join("nb-1-big-Data.db")]);
         let [note] = &found.notes[..] else {
             panic!("{:?}", found.notes);

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::catalog::table_directory_above;
+use super::table_directory_above;
 use crate::error::{Error, Result};
 use crate::node_processes::Users;
 
@@ -24,7 +24,7 @@ const WAY_OUT: &str = "Merge a snapshot (`nodetool snapshot` flushes first), sto
 ///
 /// # Errors
 /// A refusal that says what to merge instead.
-pub fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<()> {
+pub(super) fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<()> {
     let directories: BTreeSet<PathBuf> = sstables
         .iter()
         .filter_map(|path| path.canonicalize().ok()?.parent().map(Path::to_owned))

@@ -13,11 +13,11 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::{DirectoryKind, TableDirectory};
 use serde::Serialize;
 
-use crate::catalog::{self, Catalog};
+use super::output_directory::{self, ExistingOutput, OutputClaim};
+use super::{Table, data_files};
 use crate::error::{Error, Result};
-use crate::output_directory::{self, OutputClaim};
+use crate::merge::MergeRequest;
 use crate::run_record::{OutputFile, RunRecord};
-use crate::{ExistingOutput, MergeRequest};
 
 /// Keyspace and name of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,9 +32,9 @@ pub struct TableName {
 impl TableName {
     /// The table that SSTables are of: by the directories that they are in, of which one is named
     /// `<keyspace>/<table>-<id>`, snapshots and backups in it included; else by their schema.
-    pub fn of(catalog: &Catalog) -> Option<TableName> {
+    pub fn of(table: &Table) -> Option<TableName> {
         let directory = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
-        let mut directories: Vec<PathBuf> = catalog.sstables.iter().filter_map(directory).collect();
+        let mut directories: Vec<PathBuf> = table.sstables.iter().filter_map(directory).collect();
         directories.dedup();
         let of_directory = directories
             .iter()
@@ -42,7 +42,7 @@ impl TableName {
             .find(|table| table.table_id.is_some() && table.index.is_none())
             .map(|table| (table.keyspace, table.table));
         let of_schema = || {
-            let (_, table) = catalog.schema.as_ref()?;
+            let (_, table) = table.schema.as_ref()?;
             Some((table.keyspace.clone()?, table.name.clone()))
         };
         let (keyspace, table) = of_directory.or_else(of_schema)?;
@@ -90,10 +90,10 @@ impl OutputLayout {
     }
 
     /// For outputs of these SSTables.
-    pub fn of(catalog: &Catalog, top: impl Into<PathBuf>, flat: bool) -> OutputLayout {
+    pub fn of(table: &Table, top: impl Into<PathBuf>, flat: bool) -> OutputLayout {
         OutputLayout {
-            inputs_in: live_directory_of(&catalog.sstables),
-            ..OutputLayout::new(top, TableName::of(catalog), flat)
+            inputs_in: live_directory_of(&table.sstables),
+            ..OutputLayout::new(top, TableName::of(table), flat)
         }
     }
 
@@ -122,14 +122,14 @@ impl OutputLayout {
     ///
     /// # Errors
     /// As [`output_directory::check`]; or the directory that was named holds SSTables itself.
-    pub fn check(&self, catalog: &Catalog) -> Result<()> {
-        output_directory::check(&self.top, catalog)?;
+    pub fn check(&self, table: &Table) -> Result<()> {
+        output_directory::check(&self.top, table)?;
         if self.top == self.directory {
             return Ok(());
         }
-        output_directory::check(&self.directory, catalog)?;
+        output_directory::check(&self.directory, table)?;
         // What is above its table's directory is looked at by nobody, unless it is a directory of SSTables.
-        if let Some(there) = catalog::data_files(&self.top).into_iter().min() {
+        if let Some(there) = data_files(&self.top).into_iter().min() {
             return Err(Error::refused(format!(
                 "{} holds SSTables already ({}), and the output would go into {}: choose a directory without \
                  SSTables, or say --flat",
@@ -257,11 +257,11 @@ mod tests {
                 continue;
             };
             let table = schema.only_table().unwrap().clone();
-            let catalog = Catalog {
+            let table = Table {
                 schema: Some((PathBuf::from("schema.cql"), table)),
-                ..Catalog::default()
+                ..Table::default()
             };
-            assert_eq!(TableName::of(&catalog), expected, "{name}");
+            assert_eq!(TableName::of(&table), expected, "{name}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::output_layout::OutputLayout;
+use super::output_layout::OutputLayout;
 
 /// A command of Cassandra's, or of this program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -12,6 +12,36 @@ pub struct NodeCommand {
     pub purpose: &'static str,
     /// The program and its arguments. Bytes of paths that are not UTF-8 are replaced.
     pub argv: Vec<String>,
+}
+
+/// How outputs get to a node.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct NextSteps {
+    /// Empty without outputs, or where the table is not known.
+    pub commands: Vec<NodeCommand>,
+    /// Why outputs cannot be imported from where they are.
+    #[serde(skip)]
+    pub hint: Option<String>,
+}
+
+impl NextSteps {
+    pub(super) fn new(layout: &OutputLayout, has_outputs: bool) -> NextSteps {
+        if !has_outputs {
+            return NextSteps::default();
+        }
+        let hint = layout.table().is_none().then(|| {
+            format!(
+                "to import it, name its table with --schema: Cassandra 5.0 and later import only from a \
+                 directory .../KEYSPACE/TABLE, which {} is not",
+                layout.directory().display()
+            )
+        });
+        NextSteps {
+            commands: NodeCommand::for_outputs(layout),
+            hint,
+        }
+    }
 }
 
 impl NodeCommand {
@@ -92,7 +122,7 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output_layout::TableName;
+    use crate::table::TableName;
 
     fn commands(top: &str, flat: bool) -> Vec<NodeCommand> {
         let table = TableName {

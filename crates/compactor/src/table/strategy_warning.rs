@@ -1,14 +1,12 @@
-//! What one SSTable of everything means to the strategy that compacts the table.
+//! Effect of one large SSTable on the strategy that compacts the table.
 
-use compactor::sstable::schema::Table;
+use compactor_sstable::schema::Table as TableSchema;
 
-use crate::output::say;
-
-/// A warning for a table whose strategy keeps its SSTables apart, where all become one; `is_split` says
-/// that outputs have a size at most. Also on stderr, before the work is done.
-pub fn warn_of_one_sstable(table: Option<&Table>, is_split: bool) -> Option<String> {
-    let class = table?.compaction_option("class")?;
-    let note = match class.rsplit('.').next()? {
+/// Returns a warning for a table whose strategy keeps its SSTables apart, where all become one. Outputs
+/// are of a limited size if `is_split`.
+pub(super) fn of_one_sstable(schema: Option<&TableSchema>, is_split: bool) -> Option<String> {
+    let class = schema?.compaction_option("class")?;
+    Some(match class.rsplit('.').next()? {
         "TimeWindowCompactionStrategy" => format!(
             "the table has {class}: data of all time windows goes into the same SSTable, which is \
              dropped only when the newest of it has expired. Merge the SSTables of one window at a time"
@@ -26,7 +24,5 @@ pub fn warn_of_one_sstable(table: Option<&Table>, is_split: bool) -> Option<Stri
              SSTables of one window at a time"
         ),
         _ => return None,
-    };
-    say(format_args!("warning: {note}"));
-    Some(note)
+    })
 }
