@@ -17,8 +17,6 @@ const SPOOL_CAPACITY: usize = 131_072;
 const ROUND_SECONDS: i64 = 60;
 /// Probes before the spool counts as full.
 const MAX_PROBES: usize = 100;
-/// Slots that are allocated together.
-const BLOCK_SLOTS: usize = 16;
 const EMPTY_POINT: i64 = -1;
 
 /// Builds a [`TombstoneHistogram`].
@@ -136,10 +134,8 @@ impl TombstoneHistogramBuilder {
     }
 
     fn flush(&mut self) {
-        for block in std::mem::take(&mut self.spool).blocks.into_iter().flatten() {
-            for slot in block.iter().filter(|slot| slot.count != 0) {
-                self.bins.add(slot.point, slot.count);
-            }
+        for (point, count) in std::mem::take(&mut self.spool).slots() {
+            self.bins.add(point, count);
         }
     }
 
@@ -164,26 +160,23 @@ fn round_up(point: i64) -> i64 {
 /// Open addressing with linear probing. Cassandra's has twice as many slots as entries, but of the upper
 /// half a hash reaches only what it probes.
 ///
-/// Most SSTables have deletions of few moments: slots come in blocks, each there from when it is used.
+/// Two arrays of zeroes, of which the system provides a page when it is first written: most SSTables have
+/// deletions of few moments.
 #[derive(Clone, Debug, Default)]
 struct Spool {
-    blocks: Vec<Option<Box<[Slot; BLOCK_SLOTS]>>>,
+    points: Vec<i64>,
+    /// Number of times each point was added; 0 for a free slot.
+    counts: Vec<i32>,
     len: usize,
 }
 
-/// A point, and how often it was added: never if the slot is free.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
-    point: i64,
-    count: i32,
-}
-
 impl Spool {
-    /// False if there is no room.
+    /// Returns false if there is no room.
+    #[inline]
     fn try_add(&mut self, point: i64, count: i32) -> bool {
-        if self.blocks.is_empty() {
-            let slots = SPOOL_CAPACITY + MAX_PROBES;
-            self.blocks.resize(slots.div_ceil(BLOCK_SLOTS), None);
+        if self.counts.is_empty() {
+            self.points = vec![0; SPOOL_CAPACITY + MAX_PROBES];
+            self.counts = vec![0; SPOOL_CAPACITY + MAX_PROBES];
         }
         if self.len > SPOOL_CAPACITY {
             return false;
@@ -191,20 +184,26 @@ impl Spool {
         // The hash is an int, of which the lower half of the table is addressed.
         let hash = point.wrapping_mul(948_701_839) as u32 as usize;
         let first = hash & (SPOOL_CAPACITY - 1);
-        for place in first..first + MAX_PROBES {
-            let block = self.blocks[place / BLOCK_SLOTS].get_or_insert_default();
-            let slot = &mut block[place % BLOCK_SLOTS];
-            if slot.count == 0 {
-                *slot = Slot { point, count };
+        let slots = first..first + MAX_PROBES;
+        let points = self.points[slots.clone()].iter_mut();
+        for (own, own_count) in points.zip(&mut self.counts[slots]) {
+            if *own_count == 0 {
+                (*own, *own_count) = (point, count);
                 self.len += 1;
                 return true;
             }
-            if slot.point == point {
-                slot.count = slot.count.saturating_add(count);
+            if *own == point {
+                *own_count = own_count.saturating_add(count);
                 return true;
             }
         }
         false
+    }
+
+    /// Points and counts in the order of the slots.
+    fn slots(&self) -> impl Iterator<Item = (i64, i32)> {
+        let slots = self.points.iter().copied().zip(self.counts.iter().copied());
+        slots.filter(|(_, count)| *count != 0)
     }
 }
 
