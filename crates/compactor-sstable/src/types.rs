@@ -9,6 +9,7 @@
 //! | [`cell_path`] | order and type of cell paths and cells in a complex column |
 //! | [`partition_key`] | the values in a partition key |
 //! | [`validate`] | whether bytes are a value at all |
+//! | [`value`] | a value as a Rust type |
 //! | [`json`], [`text`] | how Cassandra prints a value, in JSON and elsewhere |
 //! | [`temporal`] | how `sstabledump` prints timestamps |
 //! | [`identifier`] | how CQL prints a name |
@@ -33,9 +34,11 @@ pub mod partition_key;
 pub mod temporal;
 pub mod text;
 pub mod validate;
+pub mod value;
 
 pub use clustering_order::{ClusteringOrder, ValueOrder};
 pub use marshal_error::MarshalError;
+pub use value::Value;
 
 /// A type as found in a serialization header (`AbstractType`).
 ///

@@ -32,6 +32,7 @@ pub mod scrub;
 pub mod swap;
 pub mod table;
 pub mod verify;
+pub mod writer;
 
 pub use compactor_engine::input::Scan;
 pub use compactor_engine::job::{MergeJob, OutputCompression, Scope, TombstoneOption};
@@ -40,6 +41,7 @@ pub use compactor_engine::read::RateLimiter;
 pub use compactor_engine::{Error as EngineError, Result as EngineResult, input, read};
 pub use compactor_io as io;
 pub use compactor_sstable as sstable;
+pub use compactor_sstable::types::Value;
 pub use compactor_strategy as strategy;
 pub use error::{Error, ErrorKind, Result};
 pub use merge::{
@@ -50,6 +52,7 @@ pub use report::{CompressionReport, MergeReport};
 pub use table::{
     Compression, ExistingOutput, Merged, OutputForm, Purging, Resources, Table, TableName,
 };
+pub use writer::SstableWriter;
 
 /// The examples of README.md, compiled.
 #[cfg(doctest)]

@@ -97,6 +97,14 @@ impl Table {
         Ok(find_files(paths)?.0)
     }
 
+    /// A table without SSTables so far.
+    pub(crate) fn of_schema(schema: TableSchema) -> Table {
+        Table {
+            schema: Some((PathBuf::from("the schema"), schema)),
+            ..Table::default()
+        }
+    }
+
     /// `Data.db` of each SSTable, ascending by id within a directory.
     pub fn sstables(&self) -> &[PathBuf] {
         &self.sstables

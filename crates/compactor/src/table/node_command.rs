@@ -26,7 +26,7 @@ pub struct NextSteps {
 }
 
 impl NextSteps {
-    pub(super) fn new(layout: &OutputLayout, has_outputs: bool) -> NextSteps {
+    pub(crate) fn new(layout: &OutputLayout, has_outputs: bool) -> NextSteps {
         if !has_outputs {
             return NextSteps::default();
         }

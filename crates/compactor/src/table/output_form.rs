@@ -61,7 +61,7 @@ impl OutputForm {
     ///
     /// # Errors
     /// Settings that contradict one another, or a compressor of the schema that is not supported.
-    pub(super) fn apply(&self, table: &Table, request: &mut MergeRequest) -> Result<()> {
+    pub(crate) fn apply(&self, table: &Table, request: &mut MergeRequest) -> Result<()> {
         request.version = self.version;
         request.format = self.format;
         request.compression = self.resolve_compression(table)?;

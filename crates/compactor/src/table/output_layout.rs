@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use compactor_engine::publish::Replaceable;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::{DirectoryKind, TableDirectory};
+use compactor_sstable::schema::Table as TableSchema;
 use serde::Serialize;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
@@ -46,7 +47,17 @@ impl TableName {
             Some((table.keyspace.clone()?, table.name.clone()))
         };
         let (keyspace, table) = of_directory.or_else(of_schema)?;
-        // Of the names of directories that a text proposes, these lead nowhere else.
+        TableName::checked(keyspace, table)
+    }
+
+    /// The table of a schema that names its keyspace.
+    pub fn of_schema(schema: &TableSchema) -> Option<TableName> {
+        let keyspace = schema.keyspace.clone()?;
+        TableName::checked(keyspace, schema.name.clone())
+    }
+
+    /// Names that lead nowhere else when they become names of directories: a schema may have any.
+    fn checked(keyspace: String, table: String) -> Option<TableName> {
         let is_name = |name: &str| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         };
