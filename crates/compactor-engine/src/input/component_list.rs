@@ -219,10 +219,10 @@ impl ComponentList {
             return findings;
         };
         // Without it compressed data would be taken for plain (`CompressionInfoComponent`).
-        const WITHOUT_WHICH: Component = Component::CompressionInfo;
-        if toc.contains(WITHOUT_WHICH) && !self.has(WITHOUT_WHICH) {
-            let expected = format!("a file {WITHOUT_WHICH}, which TOC.txt lists");
-            add(true, WITHOUT_WHICH, "sstable", expected, "no such file");
+        const REQUIRED: Component = Component::CompressionInfo;
+        if toc.contains(REQUIRED) && !self.has(REQUIRED) {
+            let expected = format!("a file {REQUIRED}, which TOC.txt lists");
+            add(true, REQUIRED, "sstable", expected, "no such file");
         }
         for listed in toc.unknown() {
             if !self.foreign.iter().any(|name| name == listed) {

@@ -10,7 +10,7 @@ use crate::input::index_heads::IndexHeads;
 use crate::input::sstable::InputSstable;
 
 /// A place in the order of partitions.
-pub type Place<'a> = (Position, &'a [u8]);
+pub type DecoratedKey<'a> = (Position, &'a [u8]);
 
 /// Bytes of `Index.db` that are read at a time.
 const INDEX_STEP: usize = 256 << 10;
@@ -48,25 +48,25 @@ impl KeyRange {
 
     /// Where its first partition lies.
     #[must_use]
-    pub fn first(&self) -> Place<'_> {
+    pub fn first(&self) -> DecoratedKey<'_> {
         (self.first.0, &self.first.1)
     }
 
     /// Where its last partition lies.
     #[must_use]
-    pub fn last(&self) -> Place<'_> {
+    pub fn last(&self) -> DecoratedKey<'_> {
         (self.last.0, &self.last.1)
     }
 
     /// Whether a partition that lies here may be in it.
     #[must_use]
-    pub fn contains(&self, place: Place<'_>) -> bool {
+    pub fn contains(&self, place: DecoratedKey<'_>) -> bool {
         self.first() <= place && place <= self.last()
     }
 
     /// Whether a partition may be in both of them.
     #[must_use]
-    pub fn meets(&self, other: &KeyRange) -> bool {
+    pub fn overlaps(&self, other: &KeyRange) -> bool {
         self.first() <= other.last() && other.first() <= self.last()
     }
 }
@@ -118,8 +118,8 @@ mod tests {
             ("f", "g", false),
         ] {
             let other = range(first.as_bytes(), last.as_bytes());
-            assert_eq!(middle.meets(&other), meets, "{first}..{last}");
-            assert_eq!(other.meets(&middle), meets, "{first}..{last}");
+            assert_eq!(middle.overlaps(&other), meets, "{first}..{last}");
+            assert_eq!(other.overlaps(&middle), meets, "{first}..{last}");
         }
     }
 }

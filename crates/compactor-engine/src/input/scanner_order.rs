@@ -18,7 +18,7 @@ use compactor_sstable::sstable_id::SstableId;
 use crate::input::sstable::InputSstable;
 
 /// Buckets of a `HashSet` that is made without a capacity.
-const LEAST_BUCKETS: usize = 16;
+const MIN_BUCKETS: usize = 16;
 
 /// A name of the table that an SSTable is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ fn name_of(directory: &Path) -> TableName {
 
 /// Entries that were added one after the other to an empty `HashSet`, in its order.
 fn hash_set_order<T>(mut entries: Vec<(i32, T)>) -> Vec<(i32, T)> {
-    let mut buckets = LEAST_BUCKETS;
+    let mut buckets = MIN_BUCKETS;
     while entries.len() > buckets / 4 * 3 {
         buckets *= 2;
     }

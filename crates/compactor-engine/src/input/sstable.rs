@@ -25,7 +25,7 @@ use crate::input::component_list::{ComponentList, ForeignNames, ListFinding};
 use crate::input::header_union::layout_of;
 use crate::input::trie_files::{SharedTries, TrieFiles};
 use crate::read::decode::Encoding;
-use crate::read::each_of_many::each_of_many;
+use crate::read::parallel_map::parallel_map;
 
 /// SSTables that are opened at a time: what takes long is to wait for five small reads of each, one after
 /// the other. Each has a descriptor and some pages meanwhile.
@@ -126,7 +126,7 @@ impl DataFile {
 
 impl InputSstable {
     /// Memory that what is known of it takes, about, bytes. What may be long is counted.
-    pub(crate) fn held_bytes(&self) -> usize {
+    pub(crate) fn metadata_bytes(&self) -> usize {
         /// Names, paths, and what the allocator adds.
         const OTHERS: usize = 2048;
         let stats = &self.statistics.stats;
@@ -150,7 +150,7 @@ impl InputSstable {
 
     /// Memory that it takes to hold its components against its data, bytes: those that are in memory whole, and
     /// a filter that is filled with the keys that come.
-    pub(crate) fn checked_bytes(&self) -> usize {
+    pub(crate) fn validation_bytes(&self) -> usize {
         let len = |component| self.component_len(component);
         let filter = len(Component::Filter);
         let tries = len(Component::Partitions) + len(Component::Rows);
@@ -241,26 +241,26 @@ impl InputSstable {
 
     /// Opens several, which may be tens of thousands: some at a time, each directory listed
     /// once. What became of each is in the order of the paths.
-    pub fn open_each(io: &Io, paths: &[PathBuf], mode: ReadMode) -> Vec<Result<InputSstable>> {
-        InputSstable::each_opened(io, paths, mode, |input| input)
+    pub fn open_all(io: &Io, paths: &[PathBuf], mode: ReadMode) -> Vec<Result<InputSstable>> {
+        InputSstable::open_all_with(io, paths, mode, |input| input)
     }
 
-    /// As [`InputSstable::open_each`], and keeps what `made` makes of each.
-    pub fn each_opened<T: Send>(
+    /// As [`InputSstable::open_all`], and keeps what `made` makes of each.
+    pub fn open_all_with<T: Send>(
         io: &Io,
         paths: &[PathBuf],
         mode: ReadMode,
         made: impl Fn(InputSstable) -> T + Sync,
     ) -> Vec<Result<T>> {
         let names = ForeignNames::default();
-        each_of_many(paths, OPENED_AT_ONCE, |path| {
+        parallel_map(paths, OPENED_AT_ONCE, |path| {
             InputSstable::open_listed(io, path, mode, &names).map(&made)
         })
     }
 
     /// Lets go of what the statistics tell of distributions: of tens of thousands of inputs that would take
     /// as much memory as a merge has. How many partitions there are stays.
-    pub fn forget_distributions(&mut self) {
+    pub fn drop_distributions(&mut self) {
         let stats = &mut self.statistics.stats;
         for histogram in [&mut stats.partition_sizes, &mut stats.cells_per_partition] {
             *histogram = histogram.in_one_bucket();
@@ -316,7 +316,7 @@ impl InputSstable {
 
     /// The statistics tell the compression ratio that these chunks come to. Those of another SSTable
     /// hardly do.
-    pub fn has_its_ratio(&self) -> bool {
+    pub fn matches_compression_ratio(&self) -> bool {
         let ratio = self
             .compression_info()
             .map_or(NO_COMPRESSION_RATIO, CompressionInfo::compression_ratio);
@@ -398,7 +398,7 @@ fn list_components(
     match findings.into_iter().find(|finding| finding.is_damage) {
         None => Ok((list, toc)),
         Some(damage) => {
-            refuse_lone_link(descriptor, damage.component)?;
+            refuse_link_without_sidecars(descriptor, damage.component)?;
             let error = FormatError::corrupt(damage.structure, 0, damage.expected, damage.found);
             let path = descriptor.path(damage.component);
             Err(Error::Format(error.with_file(&path, damage.component)))
@@ -411,7 +411,7 @@ fn list_components(
 ///
 /// # Errors
 /// Invalid input, naming the file that the link leads to.
-pub fn refuse_lone_link(descriptor: &Descriptor, component: Component) -> Result<()> {
+pub fn refuse_link_without_sidecars(descriptor: &Descriptor, component: Component) -> Result<()> {
     let data = descriptor.path(Component::Data);
     let is_link = std::fs::symlink_metadata(&data).is_ok_and(|data| data.is_symlink());
     if !is_link || descriptor.path(component).exists() {

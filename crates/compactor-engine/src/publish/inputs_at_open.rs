@@ -128,7 +128,7 @@ impl InputsAtOpen {
 
     /// Why reading the inputs failed: that they were replaced meanwhile, if they were, else `error`.
     pub fn reason_for(&self, error: Error) -> Error {
-        match self.look_again() {
+        match self.recheck() {
             Err(replaced @ Error::Refused(_)) if !matches!(error, Error::Cancelled) => replaced,
             _ => error,
         }
@@ -139,7 +139,7 @@ impl InputsAtOpen {
     /// # Errors
     /// [`Error::Refused`] if an input is gone or another file, a transaction is under way in its
     /// directory, or new SSTables are there that purged tombstones may have shadowed.
-    pub fn look_again(&self) -> Result<()> {
+    pub fn recheck(&self) -> Result<()> {
         for input in &self.inputs {
             let path = input.data_path.display();
             match FileIdentity::of(&input.data_path) {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn assert_refused(seen: &InputsAtOpen, why: &str) {
-        match seen.look_again() {
+        match seen.recheck() {
             Err(Error::Refused(message)) => assert!(message.contains(why), "{message}"),
             other => panic!("{why}: {other:?}"),
         }
@@ -234,7 +234,7 @@ mod tests {
     fn inputs_that_are_gone_or_replaced_are_refused() {
         let (_temp, inputs) = directory();
         let seen = InputsAtOpen::look(&inputs, false).unwrap();
-        seen.look_again().unwrap();
+        seen.recheck().unwrap();
         fs::write(&inputs[0], "longer").unwrap();
         assert_refused(&seen, "is another file now");
 
@@ -255,9 +255,9 @@ mod tests {
             InputsAtOpen::look(&inputs, true).unwrap(),
         );
         fs::write(temp.path().join("oa-3-big-TOC.txt"), "").unwrap();
-        purges.look_again().unwrap();
+        purges.recheck().unwrap();
         fs::write(temp.path().join("oa-3-big-Data.db"), "x").unwrap();
-        keeps.look_again().unwrap();
+        keeps.recheck().unwrap();
         assert_refused(&purges, "oa-3-big-Data.db has appeared");
     }
 
@@ -275,6 +275,6 @@ mod tests {
         assert_refused(&seen, "a transaction is under way");
         let commit = transaction_log::Record::commit().line();
         fs::write(&log, add + &commit).unwrap();
-        seen.look_again().unwrap();
+        seen.recheck().unwrap();
     }
 }

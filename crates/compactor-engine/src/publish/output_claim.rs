@@ -17,12 +17,12 @@ use compactor_sstable::descriptor::{Descriptor, NameError};
 
 use crate::error::{Error, Result};
 use crate::publish::directory_lock::{is_still, lock_directory};
-use crate::publish::left_behind::clean_up;
 use crate::publish::node_directory::refuse_directory_of_node;
 use crate::publish::publication::refuse_unfinished;
 use crate::publish::replaceable::Replaceable;
 use crate::publish::replacement::Replacement;
 use crate::publish::run_directory::RunDirectory;
+use crate::publish::stale_runs::clean_up;
 
 /// What is to become of SSTables that the output directory holds already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,14 +77,14 @@ impl OutputClaim {
             inputs: &inputs,
             ..Replaceable::default()
         };
-        OutputClaim::take_of(directory, existing, like, replaced)
+        OutputClaim::take_replacing(directory, existing, like, replaced)
     }
 
     /// As [`OutputClaim::take`]. What is to be replaced has to be of the table of `replaceable`.
     ///
     /// # Errors
     /// As [`OutputClaim::take`].
-    pub fn take_of(
+    pub fn take_replacing(
         directory: &Path,
         existing: ExistingOutput,
         like: Option<&Path>,
@@ -140,14 +140,14 @@ impl OutputClaim {
     /// # Errors
     /// The refusal, or a failed read.
     pub fn check(directory: &Path, existing: ExistingOutput) -> Result<()> {
-        OutputClaim::check_of(directory, existing, Replaceable::default())
+        OutputClaim::check_replacing(directory, existing, Replaceable::default())
     }
 
-    /// Refuses what [`OutputClaim::take_of`] would refuse now, and changes nothing.
+    /// Refuses what [`OutputClaim::take_replacing`] would refuse now, and changes nothing.
     ///
     /// # Errors
     /// The refusal, or a failed read.
-    pub fn check_of(
+    pub fn check_replacing(
         directory: &Path,
         existing: ExistingOutput,
         replaceable: Replaceable<'_>,

@@ -106,7 +106,7 @@ pub struct OutputIds {
 
 impl OutputIds {
     /// Ids behind this one.
-    pub fn behind(id: SstableId) -> OutputIds {
+    pub fn after(id: SstableId) -> OutputIds {
         OutputIds {
             last: Arc::new(Mutex::new(id)),
         }
@@ -118,13 +118,13 @@ impl OutputIds {
     /// No id is left.
     pub fn take(&self) -> Result<SstableId> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = id_behind(*last)?;
+        *last = id_after(*last)?;
         Ok(*last)
     }
 }
 
 /// The id of the output after the one with this id.
-fn id_behind(id: SstableId) -> Result<SstableId> {
+fn id_after(id: SstableId) -> Result<SstableId> {
     match id {
         SstableId::Uuid { .. } => new_uuid_id(),
         sequence => SstableId::next_sequence([sequence])

@@ -166,7 +166,7 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
     };
     // Whoever may not list it has made nothing there.
     for found in find_in(parent, is_for_target).unwrap_or_default() {
-        if let Found::Left(left) = found {
+        if let Found::Stale(left) = found {
             clear(&left.path().join(NEW), &target)?;
             left.remove()?;
         }

@@ -35,14 +35,14 @@ pub(crate) struct RunDirectory {
 #[derive(Debug)]
 pub(crate) enum Found {
     /// The run is at work.
-    AtWork(PathBuf),
+    Active(PathBuf),
     /// The run was killed. Its lock is ours while this lives.
-    Left(LeftDirectory),
+    Stale(StaleDirectory),
 }
 
 /// The directory of a run that was killed.
 #[derive(Debug)]
-pub(crate) struct LeftDirectory {
+pub(crate) struct StaleDirectory {
     path: PathBuf,
     _lock: File,
 }
@@ -107,7 +107,7 @@ impl Drop for RunDirectory {
     }
 }
 
-impl LeftDirectory {
+impl StaleDirectory {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -176,8 +176,8 @@ pub(crate) fn find_in(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Re
             continue;
         };
         match lock.try_lock() {
-            Ok(()) => found.push(Found::Left(LeftDirectory { path, _lock: lock })),
-            Err(TryLockError::WouldBlock) => found.push(Found::AtWork(path)),
+            Ok(()) => found.push(Found::Stale(StaleDirectory { path, _lock: lock })),
+            Err(TryLockError::WouldBlock) => found.push(Found::Active(path)),
             Err(TryLockError::Error(_)) => {}
         }
     }
@@ -327,13 +327,13 @@ mod tests {
         fs::write(place(".compactor-1-2-7"), "x").unwrap();
         let own = RunDirectory::create(temp.path()).unwrap();
         let mut found = find_in(temp.path(), |_| true).unwrap();
-        found.sort_by_key(|found| matches!(found, Found::AtWork(_)));
-        let [Found::Left(left), Found::AtWork(at_work)] = &found[..] else {
+        found.sort_by_key(|found| matches!(found, Found::Active(_)));
+        let [Found::Stale(left), Found::Active(at_work)] = &found[..] else {
             panic!("{found:?}");
         };
         assert_eq!(left.path(), place(".compactor-1-2-3"));
         assert_eq!(at_work, own.path());
-        let Some(Found::Left(left)) = found.into_iter().next() else {
+        let Some(Found::Stale(left)) = found.into_iter().next() else {
             panic!();
         };
         left.remove().unwrap();

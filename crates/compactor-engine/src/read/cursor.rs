@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use crate::read::data_trace::DataTrace;
 use crate::read::expected_partitions::{CursorRange, ExpectedPartitions};
 use crate::read::hex::hex;
-use crate::read::places_hash::PlacesHash;
+use crate::read::key_position_checksum::KeyPositionChecksum;
 use crate::read::row_counts::RowCounts;
 use crate::read::window::{BlockSource, Window};
 
@@ -41,7 +41,7 @@ use previous::PreviousClustering;
 
 /// What the cursor stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum CursorState {
     /// Before the first partition or behind the last byte of one.
     BetweenPartitions,
     /// On the static row of the current partition.
@@ -62,7 +62,7 @@ pub struct Cursor<S> {
     window: Window<S>,
     layout: Arc<Layout>,
     path: PathBuf,
-    place: Place,
+    state: CursorState,
     key: Vec<u8>,
     partitioner: Partitioner,
     hash: KeyHash,
@@ -79,7 +79,7 @@ pub struct Cursor<S> {
     partitions: u64,
     rows: RowCounts,
     static_is_empty: bool,
-    places: PlacesHash,
+    places: KeyPositionChecksum,
     expected: Option<ExpectedPartitions>,
     range: Option<CursorRange>,
     first_key: Vec<u8>,
@@ -111,7 +111,7 @@ impl<S: BlockSource> Cursor<S> {
             window,
             layout,
             path,
-            place: Place::BetweenPartitions,
+            state: CursorState::BetweenPartitions,
             key: Vec::new(),
             partitioner,
             hash: KeyHash::default(),
@@ -130,7 +130,7 @@ impl<S: BlockSource> Cursor<S> {
             partitions: 0,
             rows: RowCounts::default(),
             static_is_empty: false,
-            places: PlacesHash::default(),
+            places: KeyPositionChecksum::default(),
             expected: None,
             range: None,
             first_key: Vec::new(),
@@ -164,7 +164,7 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     /// Hash over keys and positions of the partitions so far.
-    pub fn places(&self) -> PlacesHash {
+    pub fn places(&self) -> KeyPositionChecksum {
         self.places
     }
 
@@ -200,11 +200,11 @@ impl<S: BlockSource> Cursor<S> {
     /// # Errors
     /// Damage, or a partition that does not sort behind the one before.
     pub fn next_partition(&mut self) -> Result<bool> {
-        if self.place == Place::PartitionEnd {
+        if self.state == CursorState::PartitionEnd {
             self.window.consume(1);
-            self.place = Place::BetweenPartitions;
+            self.state = CursorState::BetweenPartitions;
         }
-        debug_assert_eq!(self.place, Place::BetweenPartitions);
+        debug_assert_eq!(self.state, CursorState::BetweenPartitions);
         if self.window.bytes().is_empty() && !self.window.refill()? {
             self.check_end()?;
             if let Some(trace) = &mut self.trace {
@@ -249,12 +249,12 @@ impl<S: BlockSource> Cursor<S> {
         self.previous.order_prefix = None;
         self.open = DeletionTime::LIVE;
         self.window.consume(head.len);
-        self.place = Place::PartitionStart;
+        self.state = CursorState::PartitionStart;
         if self.layout.has_static() {
             let head = self.parse("static_row", |bytes, layout, remaining, _| {
                 parse_static_head(bytes, layout, remaining)
             })?;
-            self.place = Place::StaticRow(head);
+            self.state = CursorState::StaticRow(head);
             // One that cannot be parsed is an error to whoever reads it.
             let is_empty = |row: RowRef<'_>| row.start().is_ok_and(|start| start.is_empty());
             self.static_is_empty = self.static_row().is_some_and(is_empty);
@@ -267,7 +267,7 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     /// Lets the next partition come wherever it sorts: also the one that was just refused.
-    pub fn take_any_order(&mut self) {
+    pub fn allow_any_order(&mut self) {
         self.has_partition = false;
     }
 
@@ -284,19 +284,19 @@ impl<S: BlockSource> Cursor<S> {
             let next_len = next.head.len;
             self.window.consume(len);
             self.rows.rows += 1;
-            self.tell_trace(next_len);
+            self.notify_trace(next_len);
             return Ok(());
         }
-        self.leave_unfiltered()
+        self.pass_unfiltered()
     }
 
     /// Moves to the next unfiltered, which has not been found yet.
-    fn leave_unfiltered(&mut self) -> Result<()> {
-        match &self.place {
-            Place::StaticRow(head) => self.window.consume(head.len),
-            Place::Row => {
+    fn pass_unfiltered(&mut self) -> Result<()> {
+        match &self.state {
+            CursorState::StaticRow(head) => self.window.consume(head.len),
+            CursorState::Row => {
                 // What follows may be damaged: then the cursor stands nowhere.
-                self.place = Place::PartitionStart;
+                self.state = CursorState::PartitionStart;
                 if let Some(&FoundRow { head, .. }) = self.found.current() {
                     let spans = self.found.spans(self.layout.clustering.len());
                     self.spans.clear();
@@ -305,20 +305,20 @@ impl<S: BlockSource> Cursor<S> {
                     self.window.consume(head.len);
                 }
             }
-            Place::Marker(head) => {
+            CursorState::Marker(head) => {
                 let (kind, len) = (head.kind, head.len);
                 self.remember(kind, len);
                 self.window.consume(len);
             }
-            Place::PartitionStart => {}
-            Place::PartitionEnd | Place::BetweenPartitions => return Ok(()),
+            CursorState::PartitionStart => {}
+            CursorState::PartitionEnd | CursorState::BetweenPartitions => return Ok(()),
         }
-        if self.stand_on_found_row()? {
+        if self.move_to_found_row()? {
             return Ok(());
         }
         match self.window.bytes().first() {
-            Some(first) if first & flags::END_OF_PARTITION != 0 => self.stand_on_end(),
-            _ => self.stand_on_next(),
+            Some(first) if first & flags::END_OF_PARTITION != 0 => self.move_to_end(),
+            _ => self.move_to_next(),
         }
     }
 
@@ -331,7 +331,7 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     /// Stands on the row that comes next. False if there is none, or it is not whole in the window.
-    fn stand_on_found_row(&mut self) -> Result<bool> {
+    fn move_to_found_row(&mut self) -> Result<bool> {
         let bytes = self.window.bytes();
         let found = self.found.find(bytes, &self.layout, self.wanted);
         let Some(&FoundRow {
@@ -341,33 +341,33 @@ impl<S: BlockSource> Cursor<S> {
             return Ok(false);
         };
         self.rows.rows += 1;
-        self.place = Place::Row;
+        self.state = CursorState::Row;
         self.order_prefix = order_prefix;
         self.check_order(Kind::Clustering)?;
-        self.tell_trace(head.len);
+        self.notify_trace(head.len);
         Ok(true)
     }
 
     /// For what is not a whole row in the window, nor the end of the partition.
-    fn stand_on_next(&mut self) -> Result<()> {
+    fn move_to_next(&mut self) -> Result<()> {
         let head = self.parse("unfiltered", |bytes, layout, remaining, spans| {
             parse_head(bytes, layout, remaining, spans)
         })?;
         match head {
             // It is whole now.
-            UnfilteredHead::Row(_) => match self.stand_on_found_row()? {
+            UnfilteredHead::Row(_) => match self.move_to_found_row()? {
                 true => Ok(()),
                 false => Err(Error::Internal("a row was found and lost".to_owned())),
             },
             UnfilteredHead::Marker(head) => {
-                self.place = Place::Marker(head);
+                self.state = CursorState::Marker(head);
                 self.order_prefix = self.prefix_of_marker(head.kind);
                 self.check_order(head.kind)?;
                 self.check_pairing(&head)?;
-                self.tell_trace(head.len);
+                self.notify_trace(head.len);
                 Ok(())
             }
-            UnfilteredHead::EndOfPartition => self.stand_on_end(),
+            UnfilteredHead::EndOfPartition => self.move_to_end(),
         }
     }
 
@@ -382,8 +382,8 @@ impl<S: BlockSource> Cursor<S> {
         })
     }
 
-    fn stand_on_end(&mut self) -> Result<()> {
-        self.place = Place::PartitionEnd;
+    fn move_to_end(&mut self) -> Result<()> {
+        self.state = CursorState::PartitionEnd;
         self.order_prefix = None;
         if !self.open.is_live() {
             return Err(self.corrupt(
@@ -401,7 +401,7 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     /// Finds out of each row whether it is a plain one.
-    pub(crate) fn look_for_plain_rows(&mut self, is_wanted: bool) {
+    pub(crate) fn detect_plain_rows(&mut self, is_wanted: bool) {
         self.wanted.plain = is_wanted;
     }
 
@@ -412,7 +412,7 @@ impl<S: BlockSource> Cursor<S> {
 
     /// Adds file, position and partition to what the parser of the current row found.
     #[cold]
-    pub fn place_error(&self, error: FormatError) -> Error {
+    pub fn locate_error(&self, error: FormatError) -> Error {
         Error::Format(
             error
                 .at_base(self.window.position())
@@ -447,7 +447,7 @@ impl<S: BlockSource> Cursor<S> {
                 &mut self.spans,
             ) {
                 Ok(value) => return Ok(value),
-                Err(Stop::Corrupt(error)) => return Err(self.place_error(error)),
+                Err(Stop::Corrupt(error)) => return Err(self.locate_error(error)),
                 Err(Stop::Incomplete) => {
                     if !self.window.refill()? {
                         let left = self.window.bytes().len();

@@ -264,9 +264,9 @@ impl DecodedBlocks {
     /// better use of the disk.
     fn request_ahead(&mut self) {
         let end = self.block_count.min(self.next_out + self.depth);
-        let at_once = (self.depth / 2).clamp(1, BLOCKS_PER_REQUEST as u64);
+        let per_request = (self.depth / 2).clamp(1, BLOCKS_PER_REQUEST as u64);
         while self.next_request < end {
-            let request_end = self.next_request + at_once;
+            let request_end = self.next_request + per_request;
             if request_end > end && end < self.block_count {
                 return;
             }
@@ -712,16 +712,16 @@ mod tests {
                     let (found, digest) = read(&file, &encoding, 0..data_len, chunks, &workers);
                     assert_eq!(found, content, "{case}");
                     assert_eq!(digest.value(), crc32(&stored), "{case}");
-                    for border in [0, 1, 4095, 4096, 8192, 12_287, 12_288, 12_300, data_len] {
-                        let border = border.min(data_len);
+                    for split in [0, 1, 4095, 4096, 8192, 12_287, 12_288, 12_300, data_len] {
+                        let split = split.min(data_len);
                         let (mut found, mut digest) =
-                            read(&file, &encoding, 0..border, chunks, &workers);
+                            read(&file, &encoding, 0..split, chunks, &workers);
                         let (rest, rest_digest) =
-                            read(&file, &encoding, border..data_len, chunks, &workers);
+                            read(&file, &encoding, split..data_len, chunks, &workers);
                         found.extend(rest);
                         digest.append_run(&rest_digest);
-                        assert_eq!(found, content, "{case}, in two at {border}");
-                        assert_eq!(digest.value(), crc32(&stored), "{case}, in two at {border}");
+                        assert_eq!(found, content, "{case}, in two at {split}");
+                        assert_eq!(digest.value(), crc32(&stored), "{case}, in two at {split}");
                     }
                 }
             }

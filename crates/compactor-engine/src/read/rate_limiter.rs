@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 
 /// How long to sleep at most before looking whether somebody wants to stop.
-const NAP: Duration = Duration::from_millis(50);
+const MAX_SLEEP: Duration = Duration::from_millis(50);
 
 /// One rate for all inputs of a merge, and for all merges that share it.
 #[derive(Debug)]
@@ -22,13 +22,13 @@ pub struct RateLimiter {
     bytes_per_s: NonZeroU64,
     /// Ends every wait when it is set.
     stop: Arc<AtomicBool>,
-    bill: Mutex<Bill>,
+    reservations: Mutex<Reservations>,
 }
 
 #[derive(Debug, Default)]
-struct Bill {
+struct Reservations {
     /// When what was taken so far will have been paid for.
-    paid_at: Option<Instant>,
+    next_free: Option<Instant>,
     bytes: u64,
 }
 
@@ -38,7 +38,7 @@ impl RateLimiter {
         RateLimiter {
             bytes_per_s,
             stop: Arc::default(),
-            bill: Mutex::default(),
+            reservations: Mutex::default(),
         }
     }
 
@@ -49,12 +49,12 @@ impl RateLimiter {
         RateLimiter { stop, ..self }
     }
 
-    /// Waits until everything before these bytes is paid for, and puts them on the bill.
+    /// Waits until everything before these bytes is paid for, and puts them on the reservations.
     ///
     /// # Errors
     /// Cancelled, if `cancelled` or the limiter's own flag is set before these bytes may be taken.
     pub fn take(&self, bytes: u64, cancelled: &AtomicBool) -> Result<()> {
-        let wait_until = self.enter(bytes, Instant::now());
+        let wait_until = self.reserve(bytes, Instant::now());
         loop {
             let left = wait_until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -63,28 +63,32 @@ impl RateLimiter {
             if cancelled.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed) {
                 return Err(Error::Cancelled);
             }
-            std::thread::sleep(left.min(NAP));
+            std::thread::sleep(left.min(MAX_SLEEP));
         }
     }
 
     /// When bytes that are asked for at `now` may be taken.
-    fn enter(&self, bytes: u64, now: Instant) -> Instant {
+    fn reserve(&self, bytes: u64, now: Instant) -> Instant {
         let cost = Duration::from_secs_f64(bytes as f64 / self.bytes_per_s.get() as f64);
-        let mut bill = self.bill();
+        let mut reservations = self.reservations();
         // Time in which nothing was taken is lost: it is no credit.
-        let start = bill.paid_at.map_or(now, |paid_at| paid_at.max(now));
-        bill.paid_at = Some(start + cost);
-        bill.bytes = bill.bytes.saturating_add(bytes);
+        let start = reservations
+            .next_free
+            .map_or(now, |next_free| next_free.max(now));
+        reservations.next_free = Some(start + cost);
+        reservations.bytes = reservations.bytes.saturating_add(bytes);
         start
     }
 
     /// Bytes that all who share it have taken so far.
     pub fn taken_bytes(&self) -> u64 {
-        self.bill().bytes
+        self.reservations().bytes
     }
 
-    fn bill(&self) -> MutexGuard<'_, Bill> {
-        self.bill.lock().unwrap_or_else(PoisonError::into_inner)
+    fn reservations(&self) -> MutexGuard<'_, Reservations> {
+        self.reservations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,12 +101,12 @@ mod tests {
         let limiter = RateLimiter::new(NonZeroU64::new(1000).unwrap());
         let now = Instant::now();
         let after = |ms| now + Duration::from_millis(ms);
-        assert_eq!(limiter.enter(500, now), now);
-        assert_eq!(limiter.enter(100, now), after(500));
-        assert_eq!(limiter.enter(1, after(100)), after(600));
+        assert_eq!(limiter.reserve(500, now), now);
+        assert_eq!(limiter.reserve(100, now), after(500));
+        assert_eq!(limiter.reserve(1, after(100)), after(600));
         // A pause is no credit for later.
-        assert_eq!(limiter.enter(1000, after(5000)), after(5000));
-        assert_eq!(limiter.enter(1, after(5001)), after(6000));
+        assert_eq!(limiter.reserve(1000, after(5000)), after(5000));
+        assert_eq!(limiter.reserve(1, after(5001)), after(6000));
         assert_eq!(limiter.taken_bytes(), 1602);
     }
 

@@ -145,7 +145,7 @@ impl TraceBatch {
 /// A [`DataTrace`] that collects events into batches.
 pub struct BatchedTrace<F> {
     batch: TraceBatch,
-    hand_over: F,
+    submit: F,
 }
 
 impl<F> fmt::Debug for BatchedTrace<F> {
@@ -156,11 +156,11 @@ impl<F> fmt::Debug for BatchedTrace<F> {
 }
 
 impl<F: FnMut(TraceBatch, bool)> BatchedTrace<F> {
-    /// `hand_over` is called with each batch, and whether it is the last.
-    pub fn new(hand_over: F) -> BatchedTrace<F> {
+    /// `submit` is called with each batch, and whether it is the last.
+    pub fn new(submit: F) -> BatchedTrace<F> {
         BatchedTrace {
             batch: TraceBatch::default(),
-            hand_over,
+            submit,
         }
     }
 
@@ -168,7 +168,7 @@ impl<F: FnMut(TraceBatch, bool)> BatchedTrace<F> {
         self.batch.bytes.extend_from_slice(bytes);
         self.batch.events.push(event);
         if self.batch.len() >= BATCH_BYTES {
-            (self.hand_over)(self.batch.take(), false);
+            (self.submit)(self.batch.take(), false);
         }
     }
 }
@@ -208,6 +208,6 @@ impl<F: FnMut(TraceBatch, bool) + Send> DataTrace for BatchedTrace<F> {
     }
 
     fn end(&mut self) {
-        (self.hand_over)(self.batch.take(), true);
+        (self.submit)(self.batch.take(), true);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 
 /// How long a thread sleeps at most before it looks again: whoever cancels tells nobody.
-const NAP: Duration = Duration::from_millis(100);
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
 /// A unit of work, usually on one block. It waits for nothing but the buffers of a file's writer.
 pub type Task = Box<dyn FnOnce() + Send>;
@@ -37,7 +37,7 @@ struct State {
     tasks: VecDeque<Task>,
     /// Readers in the order in which they came, each at most once.
     ahead: BTreeMap<u64, Arc<dyn DecodeAhead>>,
-    next_place: u64,
+    next_ticket: u64,
     sleeping: Vec<Thread>,
     /// Number of threads in excess of the processors, which are left asleep.
     surplus: usize,
@@ -57,7 +57,7 @@ enum Work {
 
 impl WorkerQueue {
     /// Sets the number of threads that take work from the queue. Until then any sleeping thread is woken.
-    pub fn have_started(&self, threads: usize) {
+    pub fn set_thread_count(&self, threads: usize) {
         let processors = std::thread::available_parallelism().map_or(threads, usize::from);
         self.lock().surplus = threads.saturating_sub(processors);
     }
@@ -76,8 +76,8 @@ impl WorkerQueue {
     /// Queues a reader. Returns its place, by which it can be [withdrawn](Self::withdraw).
     pub(crate) fn offer(&self, reader: Arc<dyn DecodeAhead>) -> u64 {
         let mut state = self.lock();
-        let place = state.next_place;
-        state.next_place += 1;
+        let place = state.next_ticket;
+        state.next_ticket += 1;
         state.ahead.insert(place, reader);
         self.wake_one(state);
         place
@@ -140,7 +140,7 @@ impl WorkerQueue {
             has_slept = true;
             let found = ready();
             if found.is_none() {
-                std::thread::park_timeout(NAP);
+                std::thread::park_timeout(MAX_SLEEP);
             }
             self.lock().sleeping.retain(|other| other.id() != me.id());
             if let Some(found) = found {
@@ -204,7 +204,7 @@ impl Workers {
                 .map_err(Error::thread("compression"))?;
             workers.threads.push(thread);
         }
-        workers.queue.have_started(workers.threads.len());
+        workers.queue.set_thread_count(workers.threads.len());
         Ok(workers)
     }
 

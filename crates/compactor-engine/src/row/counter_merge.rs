@@ -1,7 +1,7 @@
 //! Counter cells: their contexts are added up, not chosen between.
 //!
 //! Merged contexts are new bytes, which are kept beside the row that is merged; a cell whose value is among them
-//! has [`MADE`] as its version.
+//! has [`MERGED_VALUE`] as its version.
 //!
 //! Source: `Cells.resolveCounter`, `DeserializationHelper.maybeClearCounterValue`.
 
@@ -13,7 +13,7 @@ use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use crate::row::reconcile::{CellInRow, left_wins};
 
 /// Version of a cell whose value a merge of counters made.
-pub const MADE: u32 = u32::MAX;
+pub const MERGED_VALUE: u32 = u32::MAX;
 
 /// Contexts that merges of one row made.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ impl Contexts {
         self.bytes.clear();
     }
 
-    /// All of them, one after the other: the row of cells of version [`MADE`].
+    /// All of them, one after the other: the row of cells of version [`MERGED_VALUE`].
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
@@ -39,7 +39,7 @@ impl Contexts {
     fn made(&self, start: usize, cell: Cell) -> Cell {
         Cell {
             value: Span::new(start as u32, (self.bytes.len() - start) as u32),
-            version: MADE,
+            version: MERGED_VALUE,
             ..cell
         }
     }
@@ -63,7 +63,7 @@ impl Contexts {
     /// The bytes that a cell's value is in, if its row is `row` unless a merge made it.
     fn row_of<'r>(&'r self, cell: &Cell, row: &'r [u8]) -> &'r [u8] {
         match cell.version {
-            MADE => &self.bytes,
+            MERGED_VALUE => &self.bytes,
             _ => row,
         }
     }

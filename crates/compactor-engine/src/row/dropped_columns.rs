@@ -100,31 +100,31 @@ impl DropTimes {
 
 /// Which columns of a header the table does not have any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GoneColumns {
+pub struct RemovedColumns {
     /// In header order; empty if all are there.
     static_columns: Vec<bool>,
     regular_columns: Vec<bool>,
 }
 
-impl GoneColumns {
+impl RemovedColumns {
     /// Those of `header` that were dropped and not added again, by the table's schema.
-    pub fn of(table: &Table, header: &SerializationHeader) -> GoneColumns {
+    pub fn of(table: &Table, header: &SerializationHeader) -> RemovedColumns {
         let dropped = table.dropped_columns.iter().map(|column| &*column.name);
         let dropped: HashSet<&str> = dropped.collect();
         let of = |kind: ColumnKind, columns: &[HeaderColumn]| -> Vec<bool> {
             let known = table.columns.iter().filter(|column| column.kind == kind);
             let known: HashSet<&str> = known.map(|column| &*column.name).collect();
-            let is_gone = |column: &HeaderColumn| {
+            let is_removed = |column: &HeaderColumn| {
                 let name = String::from_utf8_lossy(&column.name);
                 dropped.contains(&*name) && !known.contains(&*name)
             };
-            let gone: Vec<bool> = columns.iter().map(is_gone).collect();
-            match gone.contains(&true) {
-                true => gone,
+            let removed: Vec<bool> = columns.iter().map(is_removed).collect();
+            match removed.contains(&true) {
+                true => removed,
                 false => Vec::new(),
             }
         };
-        GoneColumns {
+        RemovedColumns {
             static_columns: of(ColumnKind::Static, &header.static_columns),
             regular_columns: of(ColumnKind::Regular, &header.regular_columns),
         }

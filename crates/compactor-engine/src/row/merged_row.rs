@@ -28,7 +28,7 @@ pub struct MergedRow {
     pub(super) cells: Vec<Cell>,
     pub(crate) contexts: Contexts,
     /// Some cell is a tombstone or expires.
-    pub(super) has_mortal: bool,
+    pub(super) has_ttl_or_tombstones: bool,
 }
 
 /// A complex column of a row.
@@ -56,7 +56,7 @@ impl Default for MergedRow {
             complex: Vec::new(),
             cells: Vec::new(),
             contexts: Contexts::default(),
-            has_mortal: false,
+            has_ttl_or_tombstones: false,
         }
     }
 }
@@ -75,7 +75,7 @@ impl MergedRow {
         self.complex.clear();
         self.cells.clear();
         self.contexts.clear();
-        self.has_mortal = false;
+        self.has_ttl_or_tombstones = false;
     }
 
     /// The places of simple columns, and which of them are present.
@@ -86,9 +86,9 @@ impl MergedRow {
 
     /// Notes what was put into places: of the first 64 columns, a bit each.
     #[inline(always)]
-    pub(super) fn add_read(&mut self, present: u64, has_mortal: bool) {
+    pub(super) fn add_read(&mut self, present: u64, has_ttl_or_tombstones: bool) {
         self.present.insert_first(present);
-        self.has_mortal |= has_mortal;
+        self.has_ttl_or_tombstones |= has_ttl_or_tombstones;
     }
 
     /// Puts the cell of a simple column into its place.
@@ -97,7 +97,7 @@ impl MergedRow {
         if let Some(slot) = self.slots.get_mut(index as usize) {
             *slot = cell;
             self.present.insert(index as usize);
-            self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+            self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
         }
     }
 
@@ -213,7 +213,9 @@ impl MergedRow {
             self.deletion = DeletionTime::LIVE;
             counts.row_deletions += 1;
         }
-        if self.has_mortal || self.complex.iter().any(|column| !column.deletion.is_live()) {
+        if self.has_ttl_or_tombstones
+            || self.complex.iter().any(|column| !column.deletion.is_live())
+        {
             self.purge_columns(purger, counts);
         }
         if !self.complex.is_empty() {

@@ -17,11 +17,11 @@ use compactor_sstable::partitioner::KeyHash;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeLimit {
     /// Nothing outside the inputs can hold this partition.
-    All,
+    Unlimited,
     /// Something outside may hold data of this timestamp or later: only deletions before it go.
     Before(i64),
     /// Keep everything.
-    Nothing,
+    KeepAll,
 }
 
 /// Decides how far a partition's deletions may be purged.
@@ -61,9 +61,9 @@ impl Purger {
     pub fn is_purgeable(&self, timestamp: i64, local_deletion_time: i64) -> bool {
         local_deletion_time < self.gc_before_s
             && match self.limit {
-                PurgeLimit::All => true,
+                PurgeLimit::Unlimited => true,
                 PurgeLimit::Before(limit) => timestamp < limit,
-                PurgeLimit::Nothing => false,
+                PurgeLimit::KeepAll => false,
             }
     }
 
@@ -123,7 +123,7 @@ mod tests {
     const PURGER: Purger = Purger {
         now_s: 1000,
         gc_before_s: 900,
-        limit: PurgeLimit::All,
+        limit: PurgeLimit::Unlimited,
     };
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         };
         assert!(!before.is_purgeable(7, 0) && before.is_purgeable(6, 0));
         let nothing = Purger {
-            limit: PurgeLimit::Nothing,
+            limit: PurgeLimit::KeepAll,
             ..PURGER
         };
         assert!(!nothing.is_purgeable(i64::MIN, 0));

@@ -157,8 +157,8 @@ impl RowMerger {
         row.reset(columns.len());
         parts.clear();
         // One version with nothing over it is taken as it was read.
-        let is_alone = context.inputs == 1 && context.active.is_live();
-        let active = match (is_alone, versions) {
+        let is_single = context.inputs == 1 && context.active.is_live();
+        let active = match (is_single, versions) {
             (true, [only]) => {
                 read_only(only, kind, row, parts, counts)?;
                 DeletionTime::LIVE
@@ -169,7 +169,7 @@ impl RowMerger {
             let visits = kind.visits(context);
             if kind.has_counters {
                 parts.merge_counters(row, versions, columns, active)?;
-            } else if is_alone {
+            } else if is_single {
                 parts.take_as_read(row);
             } else {
                 parts.merge_paths(row, versions, columns, active, visits);
@@ -204,8 +204,8 @@ fn read_only(
     let mut sink = VersionSink::<true>::new(row, parts, versions, kind, active, false, counts);
     sink.map = only.map;
     let read = only.row.read_cells(&start, 0, &mut sink);
-    let (present, has_mortal) = (sink.present, sink.has_mortal);
-    row.add_read(present, has_mortal);
+    let (present, has_ttl_or_tombstones) = (sink.present, sink.has_ttl_or_tombstones);
+    row.add_read(present, has_ttl_or_tombstones);
     read.map_err(|fault| describe(0, only, fault))
 }
 
@@ -236,8 +236,8 @@ fn read_all(
         let read = version.row.read_cells(start, number as u32, &mut sink);
         read.map_err(|fault| describe(number, version, fault))?;
     }
-    let (present, has_mortal) = (sink.present, sink.has_mortal);
-    row.add_read(present, has_mortal);
+    let (present, has_ttl_or_tombstones) = (sink.present, sink.has_ttl_or_tombstones);
+    row.add_read(present, has_ttl_or_tombstones);
     Ok(active)
 }
 
@@ -289,14 +289,14 @@ fn describe(number: usize, version: &Version<'_>, fault: RowFault) -> VersionErr
 
 /// Takes the cells of versions. Fields that change with each cell are its own, and nothing that is not inlined is
 /// given a reference to it, so that they stay in registers.
-struct VersionSink<'m, const IS_ALONE: bool> {
+struct VersionSink<'m, const IS_SINGLE: bool> {
     /// The row: places of simple columns, and which of them have a cell, beside those that are in `present`.
     slots: &'m mut [Cell],
     further: &'m mut ColumnSet,
     /// Of the first 64 columns those that have a cell, a bit each.
     present: u64,
     /// Some cell is a tombstone or expires.
-    has_mortal: bool,
+    has_ttl_or_tombstones: bool,
     parts: &'m mut ColumnParts,
     versions: &'m [Version<'m>],
     /// Which of them is read, and index of each of its columns in the output header.
@@ -312,7 +312,7 @@ struct VersionSink<'m, const IS_ALONE: bool> {
     counts: &'m mut PurgeCounts,
 }
 
-impl<'m, const IS_ALONE: bool> VersionSink<'m, IS_ALONE> {
+impl<'m, const IS_SINGLE: bool> VersionSink<'m, IS_SINGLE> {
     #[inline(always)]
     fn new(
         row: &'m mut MergedRow,
@@ -322,13 +322,13 @@ impl<'m, const IS_ALONE: bool> VersionSink<'m, IS_ALONE> {
         active: DeletionTime,
         has_visits: bool,
         counts: &'m mut PurgeCounts,
-    ) -> VersionSink<'m, IS_ALONE> {
+    ) -> VersionSink<'m, IS_SINGLE> {
         let (slots, further) = row.slots_and_present();
         VersionSink {
             slots,
             further,
             present: 0,
-            has_mortal: false,
+            has_ttl_or_tombstones: false,
             parts,
             versions,
             version: 0,
@@ -351,13 +351,13 @@ impl<'m, const IS_ALONE: bool> VersionSink<'m, IS_ALONE> {
     }
 }
 
-impl<const IS_ALONE: bool> CellSink for VersionSink<'_, IS_ALONE> {
+impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
     #[inline(always)]
     fn simple(&mut self, column: usize, cell: Cell) {
         let Some(&index) = self.map.get(column) else {
             return;
         };
-        self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+        self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
         if self.needs_care
             && !takes(
                 self.parts,
@@ -374,7 +374,7 @@ impl<const IS_ALONE: bool> CellSink for VersionSink<'_, IS_ALONE> {
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
         };
-        if !IS_ALONE {
+        if !IS_SINGLE {
             if self.active.deletes(cell.timestamp) {
                 return;
             }
@@ -414,7 +414,7 @@ impl<const IS_ALONE: bool> CellSink for VersionSink<'_, IS_ALONE> {
             self.counts.of_dropped_columns += 1;
             return;
         }
-        self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+        self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
         self.parts.push(cell);
     }
 }

@@ -9,7 +9,7 @@ use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::ColumnLayout;
 
-use crate::row::counter_merge::{Contexts, MADE};
+use crate::row::counter_merge::{Contexts, MERGED_VALUE};
 use crate::row::merged_row::{ComplexColumn, MergedRow};
 use crate::row::reconcile::{CellInRow, first_wins};
 use crate::row::row_version::{Version, row_bytes};
@@ -25,7 +25,7 @@ pub enum RowShadow<'c> {
         /// The newest deletion of the partition or a range.
         deletion: DeletionTime,
         /// The row; `None` for an empty one.
-        row: Option<RowAbove<'c>>,
+        row: Option<ShadowingRow<'c>>,
         /// Index of its columns by those of the row below.
         columns: &'c [u32],
     },
@@ -33,18 +33,18 @@ pub enum RowShadow<'c> {
 
 /// A row that lies over another one, and the versions that its cells are in.
 #[derive(Clone, Copy, Debug)]
-pub struct RowAbove<'c> {
+pub struct ShadowingRow<'c> {
     /// The row.
     pub row: &'c MergedRow,
     /// Its versions.
     pub versions: &'c [Version<'c>],
 }
 
-impl<'c> RowAbove<'c> {
+impl<'c> ShadowingRow<'c> {
     /// A cell, and the bytes that its path and value are in.
     fn in_row(&self, cell: &'c Cell) -> CellInRow<'c> {
         let row = match cell.version {
-            MADE => self.row.made(),
+            MERGED_VALUE => self.row.made(),
             number => row_bytes(self.versions, number),
         };
         (cell, row)
@@ -63,8 +63,8 @@ pub struct CellShadow<'c> {
     deletion: DeletionTime,
     /// Deletions of complex columns too go if they are not newer, unless only rows are looked at.
     is_by_cell: bool,
-    gone: &'c [bool],
-    row: Option<(RowAbove<'c>, &'c [u32])>,
+    removed: &'c [bool],
+    row: Option<(ShadowingRow<'c>, &'c [u32])>,
 }
 
 /// What lies over the cells of a complex column.
@@ -72,7 +72,7 @@ pub struct CellShadow<'c> {
 pub struct ComplexShadow<'c> {
     deletion: DeletionTime,
     /// Cells of the column in the row above.
-    above: Option<(RowAbove<'c>, &'c [Cell])>,
+    above: Option<(ShadowingRow<'c>, &'c [Cell])>,
 }
 
 impl<'c> RowShadow<'c> {
@@ -83,16 +83,16 @@ impl<'c> RowShadow<'c> {
         mut deletion: DeletionTime,
     ) -> (Liveness, DeletionTime, Option<CellShadow<'c>>) {
         let shadow = match self {
-            RowShadow::Deletion(over, gone) => {
+            RowShadow::Deletion(over, removed) => {
                 let mut shadow = CellShadow {
                     deletion: over,
                     is_by_cell: false,
-                    gone,
+                    removed,
                     row: None,
                 };
                 if over.is_live() || deletion.supersedes(&over) {
                     shadow.deletion = DeletionTime::LIVE;
-                    return (liveness, deletion, (!gone.is_empty()).then_some(shadow));
+                    return (liveness, deletion, (!removed.is_empty()).then_some(shadow));
                 }
                 deletion = DeletionTime::LIVE;
                 shadow
@@ -109,7 +109,7 @@ impl<'c> RowShadow<'c> {
                 CellShadow {
                     deletion: over,
                     is_by_cell: true,
-                    gone: &[],
+                    removed: &[],
                     row: row.map(|row| (row, columns)),
                 }
             }
@@ -123,7 +123,7 @@ impl<'c> RowShadow<'c> {
 
 impl<'c> CellShadow<'c> {
     /// Index in the row above of a column of the row below.
-    fn index_above(&self, index: u32) -> Option<(RowAbove<'c>, u32)> {
+    fn index_above(&self, index: u32) -> Option<(ShadowingRow<'c>, u32)> {
         let (above, columns) = self.row?;
         Some((above, *columns.get(index as usize)?))
     }
@@ -133,18 +133,20 @@ impl<'c> CellShadow<'c> {
         Some(above.in_row(above.row.simple(index)?))
     }
 
-    fn complex_above(&self, index: u32) -> Option<(RowAbove<'c>, &'c ComplexColumn)> {
+    fn complex_above(&self, index: u32) -> Option<(ShadowingRow<'c>, &'c ComplexColumn)> {
         let (above, index) = self.index_above(index)?;
         Some((above, above.row.complex_of(index)?))
     }
 
-    fn is_gone(&self, index: u32) -> bool {
-        self.gone.get(index as usize).is_some_and(|gone| *gone)
+    fn is_removed(&self, index: u32) -> bool {
+        self.removed
+            .get(index as usize)
+            .is_some_and(|removed| *removed)
     }
 
     /// Whether a cell of a simple column is left.
     fn leaves(&self, index: u32, cell: CellInRow<'_>) -> bool {
-        if self.is_gone(index) || self.deletion.deletes(cell.0.timestamp) {
+        if self.is_removed(index) || self.deletion.deletes(cell.0.timestamp) {
             return false;
         }
         let over = self.simple_above(index);
@@ -161,7 +163,7 @@ impl<'c> CellShadow<'c> {
         cell: CellInRow<'_>,
         contexts: &mut Contexts,
     ) -> Result<bool> {
-        if self.is_gone(index) || self.deletion.deletes(cell.0.timestamp) {
+        if self.is_removed(index) || self.deletion.deletes(cell.0.timestamp) {
             return Ok(false);
         }
         let Some((over, over_row)) = self.simple_above(index) else {
@@ -186,7 +188,7 @@ impl<'c> CellShadow<'c> {
             deletion: self.deletion,
             above: None,
         };
-        if self.is_gone(index) {
+        if self.is_removed(index) {
             shadow.deletion = EVERYTHING;
             return (DeletionTime::LIVE, shadow);
         }

@@ -128,7 +128,7 @@ impl<S: BlockSource> Cursor<S> {
 
     #[cold]
     pub(super) fn corrupt(&self, structure: &'static str, expected: &str, found: &str) -> Error {
-        self.place_error(FormatError::corrupt(structure, 0, expected, found))
+        self.locate_error(FormatError::corrupt(structure, 0, expected, found))
     }
 
     #[cold]

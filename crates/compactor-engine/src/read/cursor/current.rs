@@ -10,7 +10,7 @@ use compactor_sstable::data::unfiltered::{MarkerHead, RowHead};
 use compactor_sstable::partitioner::{KeyHash, Position};
 
 use super::found_rows::FoundRow;
-use super::{Cursor, Place};
+use super::{Cursor, CursorState};
 use crate::read::window::BlockSource;
 
 impl<S: BlockSource> Cursor<S> {
@@ -70,8 +70,8 @@ impl<S: BlockSource> Cursor<S> {
 
     /// The static row, while the cursor has not gone on to the first unfiltered.
     pub fn static_row(&self) -> Option<RowRef<'_>> {
-        match self.place {
-            Place::StaticRow(ref head) => Some(RowRef {
+        match self.state {
+            CursorState::StaticRow(ref head) => Some(RowRef {
                 bytes: self.window.bytes(),
                 head,
                 layout: &self.layout,
@@ -83,7 +83,8 @@ impl<S: BlockSource> Cursor<S> {
     /// On a bound that opens where the one before it closes: both are what Cassandra writes as one
     /// boundary.
     pub fn is_second_half(&self) -> bool {
-        let (Place::Marker(head), Some(previous_kind)) = (&self.place, self.previous.kind) else {
+        let (CursorState::Marker(head), Some(previous_kind)) = (&self.state, self.previous.kind)
+        else {
             return false;
         };
         let is_candidate = |kind: Kind, opens| kind.is_open() == opens && kind.is_close() != opens;
@@ -102,12 +103,12 @@ impl<S: BlockSource> Cursor<S> {
     /// Where the current unfiltered stands; `None` at the end of the partition.
     #[inline]
     pub fn clustering(&self) -> Option<Prefix<'_>> {
-        let (kind, spans) = match &self.place {
-            Place::Row => {
+        let (kind, spans) = match &self.state {
+            CursorState::Row => {
                 let spans = self.found.spans(self.layout.clustering.len());
                 (Kind::Clustering, spans)
             }
-            Place::Marker(head) => (head.kind, &self.spans[..]),
+            CursorState::Marker(head) => (head.kind, &self.spans[..]),
             _ => return None,
         };
         Some(Prefix {
@@ -145,7 +146,7 @@ impl<S: BlockSource> Cursor<S> {
 
     #[inline(always)]
     pub(super) fn is_on_row(&self) -> bool {
-        matches!(self.place, Place::Row)
+        matches!(self.state, CursorState::Row)
     }
 
     /// On a row that was found to be plain.
@@ -166,8 +167,8 @@ impl<S: BlockSource> Cursor<S> {
     /// The current range tombstone marker.
     #[inline]
     pub fn marker(&self) -> Option<MarkerHead> {
-        match self.place {
-            Place::Marker(head) => Some(head),
+        match self.state {
+            CursorState::Marker(head) => Some(head),
             _ => None,
         }
     }

@@ -17,7 +17,7 @@ pub struct Visits<'a> {
 
 impl Visits<'_> {
     /// A single input.
-    pub const ALONE: Visits<'static> = Visits {
+    pub const SINGLE: Visits<'static> = Visits {
         places: &[0],
         sources: 1,
     };

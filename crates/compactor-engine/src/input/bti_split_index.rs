@@ -1,8 +1,8 @@
-//! Where an input of the BTI format can be cut: [`RangePlaces`](crate::input::range_places::RangePlaces) by
+//! Where an input of the BTI format can be cut: [`SplitIndex`](crate::input::split_index::SplitIndex) by
 //! `Partitions.db`.
 //!
 //! The trie has the shortest prefix of each key that tells it from its neighbours. Where such a prefix is
-//! one of the border too, the key decides, which is in the data.
+//! one of the split too, the key decides, which is in the data.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use crate::input::trie_files::TrieFiles;
 
 /// The places of an input with Murmur3Partitioner.
 #[derive(Debug)]
-pub(crate) struct TriePlaces {
+pub(crate) struct BtiSplitIndex {
     descriptor: Descriptor,
     files: Arc<TrieFiles>,
     samples: Vec<Sample>,
     data_len: u64,
 }
 
-impl TriePlaces {
+impl BtiSplitIndex {
     /// Reads the files, and takes samples about `sample_len` uncompressed bytes from one another.
     ///
     /// # Errors
@@ -38,8 +38,8 @@ impl TriePlaces {
         input: &InputSstable,
         mode: ReadMode,
         sample_len: u64,
-    ) -> Result<TriePlaces> {
-        let mut places = TriePlaces {
+    ) -> Result<BtiSplitIndex> {
+        let mut places = BtiSplitIndex {
             descriptor: input.descriptor.clone(),
             files: input.tries(io, mode)?,
             samples: Vec::new(),
@@ -82,14 +82,14 @@ impl TriePlaces {
 
     pub(crate) fn first_from(
         &self,
-        border: Position,
+        split: Position,
         key_at: impl FnOnce(u64) -> Result<Position>,
     ) -> Result<u64> {
-        let around = self.index()?.around(border.0);
+        let around = self.index()?.around(split.0);
         let around = around.map_err(|e| self.at_partitions(e))?;
         if let Some(entry) = around.doubtful {
             let position = self.position(entry)?.min(self.data_len);
-            if position == self.data_len || key_at(position)? >= border {
+            if position == self.data_len || key_at(position)? >= split {
                 return Ok(position);
             }
         }

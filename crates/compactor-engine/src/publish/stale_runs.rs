@@ -16,7 +16,7 @@ use crate::publish::run_directory::{Found, find_in};
 pub(crate) fn clean_up(directory: &Path) -> Result<()> {
     for found in find_in(directory, |_| true)? {
         match found {
-            Found::AtWork(path) => {
+            Found::Active(path) => {
                 return Err(Error::Refused(format!(
                     "another run is writing into {} ({}): wait until it has ended, or choose another \
                      directory",
@@ -24,7 +24,7 @@ pub(crate) fn clean_up(directory: &Path) -> Result<()> {
                     path.display()
                 )));
             }
-            Found::Left(left) => {
+            Found::Stale(left) => {
                 for part in parts(left.path())? {
                     undo_unfinished(&part, directory)?;
                     remove_orphans(directory, &part)?;

@@ -9,7 +9,7 @@ const PER_THREAD: usize = 16;
 
 /// What `work` makes of each, in their order. Few things are done by the caller's thread alone; of many,
 /// `threads` are under way at a time. Each is done once, also when others have failed.
-pub fn each_of_many<T: Sync, R: Send>(
+pub fn parallel_map<T: Sync, R: Send>(
     things: &[T],
     threads: usize,
     work: impl Fn(&T) -> R + Sync,
@@ -54,7 +54,7 @@ mod tests {
     fn results_are_in_the_order_of_what_they_are_of() {
         for count in [0, 1, PER_THREAD, 100 * PER_THREAD + 1] {
             let numbers: Vec<usize> = (0..count).collect();
-            let doubled = each_of_many(&numbers, 7, |n| 2 * n);
+            let doubled = parallel_map(&numbers, 7, |n| 2 * n);
             assert_eq!(doubled, numbers.iter().map(|n| 2 * n).collect::<Vec<_>>());
         }
     }
@@ -64,7 +64,7 @@ mod tests {
     fn many_are_done_at_the_same_time() {
         let barrier = Barrier::new(2);
         let numbers: Vec<usize> = (0..2 * PER_THREAD).collect();
-        let done = each_of_many(&numbers, 2, |n| {
+        let done = parallel_map(&numbers, 2, |n| {
             barrier.wait();
             *n
         });

@@ -1,6 +1,6 @@
 //! Where an input can be cut between partitions, by its partition index.
 //!
-//! A border between ranges is a place in the ring. The index says where the first partition at or behind
+//! A split between ranges is a place in the ring. The index says where the first partition at or behind
 //! it begins in `Data.db`. It is not believed: whoever reads the ranges to both sides sees whether the
 //! partitions of the one end where those of the other begin, and on which side they belong
 //! ([`Cursor::over_range`](crate::read::cursor::Cursor::over_range)).
@@ -17,10 +17,10 @@ use compactor_sstable::partitioner::{Partitioner, Position};
 use crossbeam_channel::{Receiver, bounded};
 
 use crate::error::{Error, Result};
+use crate::input::bti_split_index::BtiSplitIndex;
 use crate::input::index_heads::IndexHeads;
 use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
-use crate::input::trie_places::TriePlaces;
 
 /// Bytes of `Index.db` that are read at a time: for one place, and for all of them.
 const SEEK_STEP: usize = 32 << 10;
@@ -28,16 +28,16 @@ const SCAN_STEP: usize = 256 << 10;
 
 /// The places of one input.
 #[derive(Debug)]
-pub(crate) enum RangePlaces {
+pub(crate) enum SplitIndex {
     /// By `Index.db` and `Summary.db`.
-    Big(BigPlaces),
+    Big(BigSplitIndex),
     /// By `Partitions.db` and `Rows.db`.
-    Bti(TriePlaces),
+    Bti(BtiSplitIndex),
 }
 
 /// The places of an input of the BIG format.
 #[derive(Debug)]
-pub(crate) struct BigPlaces {
+pub(crate) struct BigSplitIndex {
     io: Io,
     mode: ReadMode,
     descriptor: Descriptor,
@@ -50,7 +50,7 @@ pub(crate) struct BigPlaces {
     ahead: Mutex<BTreeMap<u64, Receiver<Result<Extent, IoError>>>>,
 }
 
-impl RangePlaces {
+impl SplitIndex {
     /// Why an input cannot be cut, if it cannot.
     pub(crate) fn refusal(input: &InputSstable) -> Option<&'static str> {
         match (input.descriptor.version.format(), input.partitioner) {
@@ -71,12 +71,12 @@ impl RangePlaces {
         input: &InputSstable,
         mode: ReadMode,
         sample_len: u64,
-    ) -> Result<RangePlaces> {
+    ) -> Result<SplitIndex> {
         if input.descriptor.version.format() == Format::Bti {
-            let places = TriePlaces::open(io, input, mode, sample_len)?;
-            return Ok(RangePlaces::Bti(places));
+            let places = BtiSplitIndex::open(io, input, mode, sample_len)?;
+            return Ok(SplitIndex::Bti(places));
         }
-        let mut places = BigPlaces {
+        let mut places = BigSplitIndex {
             io: io.clone(),
             mode,
             descriptor: input.descriptor.clone(),
@@ -88,10 +88,10 @@ impl RangePlaces {
         };
         let summary = input.summary(io, mode)?;
         places.samples = places.sample(summary.as_ref(), sample_len)?;
-        Ok(RangePlaces::Big(places))
+        Ok(SplitIndex::Big(places))
     }
 
-    /// As [`RangePlaces::open`], samples at another distance.
+    /// As [`SplitIndex::open`], samples at another distance.
     ///
     /// # Errors
     /// As there.
@@ -101,11 +101,11 @@ impl RangePlaces {
         sample_len: u64,
     ) -> Result<Vec<Sample>> {
         match self {
-            RangePlaces::Big(places) => {
+            SplitIndex::Big(places) => {
                 let summary = input.summary(&places.io, places.mode)?;
                 places.sample(summary.as_ref(), sample_len)
             }
-            RangePlaces::Bti(places) => places.sample(sample_len),
+            SplitIndex::Bti(places) => places.sample(sample_len),
         }
     }
 
@@ -114,7 +114,7 @@ impl RangePlaces {
     /// # Errors
     /// A failed open.
     pub(crate) fn keep_open(&mut self) -> Result<()> {
-        if let RangePlaces::Big(places) = self {
+        if let SplitIndex::Big(places) = self {
             places.index = Some(places.index()?);
         }
         Ok(())
@@ -123,36 +123,36 @@ impl RangePlaces {
     /// The samples, in their order.
     pub(crate) fn samples(&self) -> &[Sample] {
         match self {
-            RangePlaces::Big(places) => &places.samples,
-            RangePlaces::Bti(places) => places.samples(),
+            SplitIndex::Big(places) => &places.samples,
+            SplitIndex::Bti(places) => places.samples(),
         }
     }
 
-    /// Begins to read what [`RangePlaces::first_from`] needs of the index, which is to be called then.
-    pub(crate) fn read_ahead(&self, border: Position) {
-        if let RangePlaces::Big(places) = self {
-            places.read_ahead(border);
+    /// Begins to read what [`SplitIndex::first_from`] needs of the index, which is to be called then.
+    pub(crate) fn read_ahead(&self, split: Position) {
+        if let SplitIndex::Big(places) = self {
+            places.read_ahead(split);
         }
     }
 
-    /// Where the first partition at or behind `border` begins in the uncompressed data, or where these
+    /// Where the first partition at or behind `split` begins in the uncompressed data, or where these
     /// end. `key_at` reads the key of the partition at a position of the data.
     ///
     /// # Errors
     /// Damage in the index, a failed read, or those of `key_at`.
     pub(crate) fn first_from(
         &self,
-        border: Position,
+        split: Position,
         key_at: impl FnOnce(u64) -> Result<Position>,
     ) -> Result<u64> {
         match self {
-            RangePlaces::Big(places) => places.first_from(border),
-            RangePlaces::Bti(places) => places.first_from(border, key_at),
+            SplitIndex::Big(places) => places.first_from(split),
+            SplitIndex::Bti(places) => places.first_from(split, key_at),
         }
     }
 }
 
-impl BigPlaces {
+impl BigSplitIndex {
     fn index(&self) -> Result<InputFile> {
         match &self.index {
             Some(index) => Ok(index.clone()),
@@ -209,17 +209,17 @@ impl BigPlaces {
         }
     }
 
-    /// The sampled partition before a border.
-    fn sample_before(&self, border: Position) -> Option<&Sample> {
-        let before = self.samples.partition_point(|sample| sample.at < border);
+    /// The sampled partition before a split.
+    fn sample_before(&self, split: Position) -> Option<&Sample> {
+        let before = self.samples.partition_point(|sample| sample.at < split);
         before.checked_sub(1).and_then(|n| self.samples.get(n))
     }
 
-    fn read_ahead(&self, border: Position) {
+    fn read_ahead(&self, split: Position) {
         let Some(index) = &self.index else {
             return;
         };
-        let offset = self.sample_before(border).map_or(0, |s| s.index_offset);
+        let offset = self.sample_before(split).map_or(0, |s| s.index_offset);
         let len = index.len().saturating_sub(offset).min(SEEK_STEP as u64);
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         if len == 0 || ahead.contains_key(&offset) {
@@ -247,10 +247,10 @@ impl BigPlaces {
         }
     }
 
-    fn first_from(&self, border: Position) -> Result<u64> {
-        let sample = self.sample_before(border);
+    fn first_from(&self, split: Position) -> Result<u64> {
+        let sample = self.sample_before(split);
         let index = self.index()?;
-        // The sampled partition stands before the border.
+        // The sampled partition stands before the split.
         let offset = sample.map_or(0, |sample| sample.index_offset);
         let bytes = self.take_ahead(offset)?;
         let mut heads = IndexHeads::at(&index, offset, SEEK_STEP).with_bytes(bytes);
@@ -260,7 +260,7 @@ impl BigPlaces {
             heads = IndexHeads::at(&index, 0, SEEK_STEP);
         }
         while let Some(head) = heads.next_head()? {
-            if self.partitioner.position(head.key) >= border {
+            if self.partitioner.position(head.key) >= split {
                 return Ok(head.position.min(self.data_len));
             }
         }
