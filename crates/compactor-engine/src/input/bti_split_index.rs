@@ -1,8 +1,8 @@
-//! Where an input of the BTI format can be cut: [`SplitIndex`](crate::input::split_index::SplitIndex) by
+//! Split points of an input of the BTI format: [`SplitIndex`](crate::input::split_index::SplitIndex) by
 //! `Partitions.db`.
 //!
-//! The trie has the shortest prefix of each key that tells it from its neighbours. Where such a prefix is
-//! one of the split too, the key decides, which is in the data.
+//! The trie stores the shortest prefix of each key that distinguishes it from its neighbours. If such a
+//! prefix is also a prefix of the split point, the whole key decides, which is in the data.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
 use crate::input::trie_files::TrieFiles;
 
-/// The places of an input with Murmur3Partitioner.
+/// Lookup of split points in an input with Murmur3Partitioner.
 #[derive(Debug)]
 pub(crate) struct BtiSplitIndex {
     descriptor: Descriptor,
@@ -29,10 +29,7 @@ pub(crate) struct BtiSplitIndex {
 }
 
 impl BtiSplitIndex {
-    /// Reads the files, and takes samples about `sample_len` uncompressed bytes from one another.
-    ///
-    /// # Errors
-    /// Damage in the index, or a failed read.
+    /// Reads the files and samples the index about every `sample_len` uncompressed bytes.
     pub(crate) fn open(
         io: &Io,
         input: &InputSstable,
@@ -49,7 +46,8 @@ impl BtiSplitIndex {
         Ok(places)
     }
 
-    /// Tokens are spread evenly, so samples at even distances are.
+    /// Tokens are uniformly distributed, so samples at equal token distances are at about equal byte
+    /// distances.
     pub(crate) fn sample(&self, sample_len: u64) -> Result<Vec<Sample>> {
         let index = self.index()?;
         let token = |key: &[u8]| i128::from(Partitioner::Murmur3.token(key));
@@ -101,7 +99,7 @@ impl BtiSplitIndex {
         PartitionIndex::parse(&self.files.partitions).map_err(|e| self.at_partitions(e))
     }
 
-    /// Where a partition is in the data.
+    /// Position of a partition in the data.
     fn position(&self, entry: PartitionEntry) -> Result<u64> {
         match entry.position {
             PartitionPosition::Data(position) => Ok(position),

@@ -1,14 +1,15 @@
-//! The same done to each of many small things that wait for the disk, several at a time.
+//! Parallel map over small items whose processing mostly waits for the disk.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-/// Things for which it pays to have another thread.
+/// Number of items for which another thread pays off.
 const PER_THREAD: usize = 16;
 
-/// What `work` makes of each, in their order. Few things are done by the caller's thread alone; of many,
-/// `threads` are under way at a time. Each is done once, also when others have failed.
+/// Applies `work` to each item and returns the results in order. Few items are processed by the caller's
+/// thread alone; of many, up to `threads` are processed concurrently. Each is processed once, even if others
+/// fail.
 pub fn parallel_map<T: Sync, R: Send>(
     things: &[T],
     threads: usize,
@@ -33,7 +34,7 @@ pub fn parallel_map<T: Sync, R: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // With fewer threads it takes longer, no more.
+            // Fewer threads only take longer.
             if Builder::new().spawn_scoped(scope, run).is_err() {
                 break;
             }
@@ -59,7 +60,7 @@ mod tests {
         }
     }
 
-    /// One that waits for another would wait for ever if they were not done at the same time.
+    /// The barrier deadlocks unless two items are processed concurrently.
     #[test]
     fn many_are_done_at_the_same_time() {
         let barrier = Barrier::new(2);

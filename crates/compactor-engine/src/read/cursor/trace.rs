@@ -1,4 +1,4 @@
-//! Telling an index that can only be checked with the data at hand of what the cursor comes to.
+//! Notification of a listener that validates an index against the rows the cursor reads.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::{Cursor, CursorState};
 use crate::read::window::BlockSource;
 
 impl<S: BlockSource> Cursor<S> {
-    /// Tells the trace of what the cursor stands on, which takes so many bytes, if it wants to know.
+    /// Notifies the trace of the current unfiltered, of `len` bytes, if it listens to this partition.
     #[inline(always)]
     pub(super) fn notify_trace(&mut self, len: usize) {
         if self.is_traced {
