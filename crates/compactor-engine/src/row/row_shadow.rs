@@ -1,5 +1,5 @@
-//! What is left of a merged row beside the tombstones, and the newer cells, of SSTables that are not
-//! merged. What shadows it is not written.
+//! Removal of data in a merged row that tombstones or newer cells of overlapping SSTables shadow. Those
+//! SSTables are not merged, and what they shadow is not written.
 //!
 //! Source: `CompactionIterator.GarbageSkippingUnfilteredRowIterator.garbageFilterRow`,
 //! `BTreeRow.filter`, `Rows.removeShadowedCells`, `Cells.addNonShadowed`.
@@ -14,24 +14,24 @@ use crate::row::merged_row::{ComplexColumn, MergedRow};
 use crate::row::reconcile::{CellInRow, first_wins};
 use crate::row::row_version::{Version, row_bytes};
 
-/// What lies over a row.
+/// Data of overlapping SSTables that may shadow a row.
 #[derive(Clone, Copy, Debug)]
 pub enum RowShadow<'c> {
-    /// The newest deletion of the partition, a range or the row; and by its index whether a column of the
-    /// row below is none of the table's any more (`BTreeRow.filter`), or nothing if all are.
+    /// The newest deletion of the partition, a range or the row, and by index whether the table no longer has
+    /// a column of the merged row (`BTreeRow.filter`); empty if it has all.
     Deletion(DeletionTime, &'c [bool]),
-    /// A row that is looked at cell by cell.
+    /// A row to compare with cell by cell.
     Row {
         /// The newest deletion of the partition or a range.
         deletion: DeletionTime,
-        /// The row; `None` for an empty one.
+        /// The shadowing row; `None` for an empty one.
         row: Option<ShadowingRow<'c>>,
-        /// Index of its columns by those of the row below.
+        /// Index of its columns by those of the merged row.
         columns: &'c [u32],
     },
 }
 
-/// A row that lies over another one, and the versions that its cells are in.
+/// A row that shadows the merged row, and the versions that contain its cells.
 #[derive(Clone, Copy, Debug)]
 pub struct ShadowingRow<'c> {
     /// The row.
@@ -41,7 +41,7 @@ pub struct ShadowingRow<'c> {
 }
 
 impl<'c> ShadowingRow<'c> {
-    /// A cell, and the bytes that its path and value are in.
+    /// Returns a cell with the bytes that contain its path and value.
     fn in_row(&self, cell: &'c Cell) -> CellInRow<'c> {
         let row = match cell.version {
             MERGED_VALUE => self.row.made(),
@@ -51,32 +51,34 @@ impl<'c> ShadowingRow<'c> {
     }
 }
 
-/// Deletes whatever there is.
+/// Deletion that covers everything.
 const EVERYTHING: DeletionTime = DeletionTime {
     marked_for_delete_at: i64::MAX,
     local_deletion_time: i64::MAX,
 };
 
-/// What lies over the cells of a row.
+/// Data that may shadow the cells of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct CellShadow<'c> {
     deletion: DeletionTime,
-    /// Deletions of complex columns too go if they are not newer, unless only rows are looked at.
+    /// Whether deletions of complex columns are removed if they are not newer, which they are not if only
+    /// rows are compared.
     is_by_cell: bool,
     removed: &'c [bool],
     row: Option<(ShadowingRow<'c>, &'c [u32])>,
 }
 
-/// What lies over the cells of a complex column.
+/// Data that may shadow the cells of a complex column.
 #[derive(Clone, Copy, Debug)]
 pub struct ComplexShadow<'c> {
     deletion: DeletionTime,
-    /// Cells of the column in the row above.
+    /// Cells of the column in the shadowing row.
     above: Option<(ShadowingRow<'c>, &'c [Cell])>,
 }
 
 impl<'c> RowShadow<'c> {
-    /// What is left of liveness and deletion of a row, and what lies over its cells: `None` for nothing.
+    /// Returns the remaining liveness and deletion of a row, and the data that may shadow its cells: `None`
+    /// if nothing does.
     pub fn over(
         self,
         mut liveness: Liveness,
@@ -122,7 +124,7 @@ impl<'c> RowShadow<'c> {
 }
 
 impl<'c> CellShadow<'c> {
-    /// Index in the row above of a column of the row below.
+    /// Index in the shadowing row of a column of the merged row.
     fn index_above(&self, index: u32) -> Option<(ShadowingRow<'c>, u32)> {
         let (above, columns) = self.row?;
         Some((above, *columns.get(index as usize)?))
@@ -144,7 +146,7 @@ impl<'c> CellShadow<'c> {
             .is_some_and(|removed| *removed)
     }
 
-    /// Whether a cell of a simple column is left.
+    /// Whether a cell of a simple column remains.
     fn leaves(&self, index: u32, cell: CellInRow<'_>) -> bool {
         if self.is_removed(index) || self.deletion.deletes(cell.0.timestamp) {
             return false;
@@ -153,10 +155,10 @@ impl<'c> CellShadow<'c> {
         over.is_none_or(|over| is_newer(cell, over))
     }
 
-    /// Whether a counter is left. `contexts` are those of the row below.
+    /// Whether a counter remains. `contexts` are those of the merged row.
     ///
     /// # Errors
-    /// Corruption if a value is no context.
+    /// Corruption if a value is not a context.
     fn leaves_counter(
         &self,
         index: u32,
@@ -169,7 +171,7 @@ impl<'c> CellShadow<'c> {
         let Some((over, over_row)) = self.simple_above(index) else {
             return Ok(true);
         };
-        // If its value was made, then among the contexts of the row above.
+        // A merged value is in the contexts of the shadowing row.
         let over = Cell {
             version: 0,
             ..*over
@@ -178,7 +180,7 @@ impl<'c> CellShadow<'c> {
         Ok(!contexts.gives_right(cell, (&over, over_row))?)
     }
 
-    /// What is left of the deletion of a complex column, and what lies over its cells.
+    /// Returns the remaining deletion of a complex column, and the data that may shadow its cells.
     fn over_complex(
         &self,
         index: u32,
@@ -213,7 +215,7 @@ impl<'c> CellShadow<'c> {
 }
 
 impl ComplexShadow<'_> {
-    /// Whether a cell of the column is left.
+    /// Whether a cell of the column remains.
     fn leaves(&self, column: &ColumnLayout, (cell, row): CellInRow<'_>) -> bool {
         if self.deletion.deletes(cell.timestamp) {
             return false;
@@ -233,16 +235,16 @@ impl ComplexShadow<'_> {
     }
 }
 
-/// Of two that are the same the one below stays, whatever the bytes of their paths.
+/// Of two equal cells the one in the merged row remains, whatever the bytes of their paths.
 fn is_newer(cell: CellInRow<'_>, over: CellInRow<'_>) -> bool {
     first_wins(cell, over)
 }
 
 impl MergedRow {
-    /// Leaves out what is shadowed outside the merge. Returns how many items that were.
+    /// Removes cells that are shadowed outside the merge. Returns the number of removed items.
     ///
     /// # Errors
-    /// Corruption if the value of a counter is no context.
+    /// Corruption if the value of a counter is not a context.
     pub(crate) fn shadow(
         &mut self,
         over: RowShadow<'_>,
