@@ -130,7 +130,7 @@ impl RemovedColumns {
         }
     }
 
-    /// Of the static or the regular columns.
+    /// The static or the regular columns.
     #[inline]
     pub fn of_kind(&self, is_static: bool) -> &[bool] {
         if is_static {
