@@ -7,7 +7,7 @@ use compactor_benches::memory::{MemoryBlocks, MemoryIndex};
 use compactor_benches::shape::{NOW_S, Shape};
 use compactor_benches::table::{Key, Rows, Table, Totals, keys_for, scan, writer};
 use compactor_engine::input::column_map;
-use compactor_engine::job::Surroundings;
+use compactor_engine::job::OutsideSstables;
 use compactor_engine::merge::{MergeInput, PartitionMerger};
 use compactor_engine::read::MemorySource;
 use compactor_engine::write::PartitionWriter;
@@ -90,7 +90,7 @@ fn bench(c: &mut Criterion, name: &str, case: &Case) {
 
 fn run(merger: Merger) -> Writer {
     merger
-        .run(&Surroundings::Unknown, &mut NoObserver)
+        .run(&OutsideSstables::Unknown, &mut NoObserver)
         .expect("no damage")
         .0
 }

@@ -12,7 +12,7 @@
 pub mod filling;
 pub mod spec;
 
-pub use filling::FilterFilling;
+pub use filling::FilterBuilder;
 pub use spec::BloomSpec;
 
 use crate::byte_reader::ByteReader;

@@ -192,7 +192,7 @@ impl Compaction {
                 break;
             }
         }
-        self.at_open.look_again()?;
+        self.at_open.recheck()?;
         let is_any = self.table.outputs().next().is_some();
         if is_any || error.is_none() {
             self.publish(&claim, &output)?;

@@ -11,7 +11,7 @@ use compactor_engine::input::{InputSstable, SharedTries};
 use compactor_engine::job::{self, MergeJob, MergeOptions, OverlappingSstable, StagedMerge};
 use compactor_engine::merge::{InputRead, Observer};
 use compactor_engine::publish::InputsAtOpen;
-use compactor_engine::read::{DataTrace, each_of_many};
+use compactor_engine::read::{DataTrace, parallel_map};
 use compactor_engine::{Error as EngineError, Result as EngineResult};
 use compactor_io::{Io, IoOptions, ReadMode};
 use compactor_sstable::descriptor::Descriptor;
@@ -445,7 +445,7 @@ impl InputsToCheck {
     fn check(&self, io: &Io, stop: &AtomicBool, failed: &AtomicBool) -> Checked {
         let are_small = (self.inputs.iter()).all(|input| input.data_len() <= SMALL_INPUT_BYTES);
         let at_once = if are_small { CHECKED_AT_ONCE } else { 1 };
-        let results = each_of_many(&self.inputs, at_once, |input| {
+        let results = parallel_map(&self.inputs, at_once, |input| {
             if failed.load(Ordering::Relaxed) {
                 return Ok(None);
             }

@@ -17,7 +17,7 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
-use compactor_engine::input::{READABLE, read_small, refuse_lone_link};
+use compactor_engine::input::{READABLE, read_small, refuse_link_without_sidecars};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::{Descriptor, TableDirectory};
@@ -122,7 +122,7 @@ pub fn read(io: &Io, path: &Path, options: &MetadataOptions) -> Result<SstableMe
     let descriptor = Descriptor::parse(path)
         .map_err(FormatError::from)?
         .descriptor;
-    refuse_lone_link(&descriptor, Component::Statistics)?;
+    refuse_link_without_sidecars(&descriptor, Component::Statistics)?;
     read_all(io, path, &descriptor, options).map_err(|error| match error.kind() {
         ErrorKind::Corrupt if !READABLE.contains(&descriptor.version) => {
             let version = descriptor.version;

@@ -336,7 +336,7 @@ impl MergeReport {
             publication_s: outcome.serial.publication.as_secs_f64(),
         };
         let uncut = outcome
-            .uncut
+            .unsplit_reason
             .map(|why| format!("the merge cannot be cut: {why}"));
         let (asked, written) = (outcome.outputs_asked, outcome.outputs.len());
         if (1..asked).contains(&written) {

@@ -41,7 +41,7 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use compactor_engine::input::{READABLE, parse_data_name, refuse_lone_link};
+use compactor_engine::input::{READABLE, parse_data_name, refuse_link_without_sidecars};
 use compactor_engine::merge::Observer;
 use compactor_io::Io;
 use compactor_sstable::partitioner::Partitioner;
@@ -160,7 +160,7 @@ pub fn scrub(
 ) -> Result<ScrubReport> {
     let started = Instant::now();
     let descriptor = parse_data_name(data_path)?;
-    refuse_lone_link(&descriptor, Component::Statistics)?;
+    refuse_link_without_sidecars(&descriptor, Component::Statistics)?;
     if !READABLE.contains(&descriptor.version) {
         let what = format!(
             "SSTable version {}; this release scrubs {}",

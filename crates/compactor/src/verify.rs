@@ -46,7 +46,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use compactor_engine::input::{
-    READABLE, SharedTries, layout_of, parse_data_name, refuse_lone_link,
+    READABLE, SharedTries, layout_of, parse_data_name, refuse_link_without_sidecars,
 };
 use compactor_engine::merge::Observer;
 use compactor_engine::read::hex;
@@ -171,7 +171,7 @@ pub fn verify(
 ) -> Result<VerifyReport> {
     let started = Instant::now();
     let descriptor = parse_data_name(data_path)?;
-    refuse_lone_link(&descriptor, Component::Statistics)?;
+    refuse_link_without_sidecars(&descriptor, Component::Statistics)?;
     if !READABLE.contains(&descriptor.version) {
         return Err(unsupported(
             &descriptor,

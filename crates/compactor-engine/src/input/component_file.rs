@@ -1,4 +1,4 @@
-//! A component that is read whole.
+//! Reading a whole component into memory.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use compactor_io::{Io, ReadMode};
 
 use crate::error::Result;
 
-/// Longest component that is read into memory whole: CompressionInfo of a 16 TiB table with 16 KiB
-/// chunks is 8 GiB, so this is generous without being endless.
+/// Maximum length of a component that is read into memory: `CompressionInfo.db` of a 16 TiB table with 16 KiB
+/// chunks is 8 GiB, so this is generous but finite.
 const SMALL_COMPONENT_LIMIT: u64 = 8 << 30;
 
 /// Reads a whole component.

@@ -1,7 +1,7 @@
-//! Which files an SSTable has, and which it should have.
+//! Files of an SSTable that exist, compared with those that should.
 //!
 //! `TOC.txt` is trusted as far as Cassandra trusts it. A node takes the files that are in the directory
-//! (`Directories.SSTableLister`); a file that is listed and missing is an error in its log and nothing more
+//! (`Directories.SSTableLister`); a listed file that is missing is only logged as an error
 //! (`TOCComponent.loadTOC`), unless it is `CompressionInfo.db`
 //! (`CompressionInfoComponent.verifyCompressionInfoExistenceIfApplicable`).
 
@@ -22,19 +22,19 @@ use crate::error::{Error, Result};
 pub struct ComponentList {
     /// Known components, with their lengths in bytes.
     pub present: Vec<(Component, u64)>,
-    /// What follows the SSTable's name in other files, such as those of secondary indexes.
+    /// Name suffixes of other files of the SSTable, such as those of secondary indexes.
     pub foreign: Vec<String>,
 }
 
-/// Names of files that are no component of ours, by directory and SSTable. Each directory is listed
-/// once, when the first of its SSTables is looked at: a table may have tens of thousands.
+/// Names of files that are not Cassandra's own components, by directory and SSTable. Each directory is listed
+/// once, when its first SSTable is examined: a table may have tens of thousands.
 #[derive(Debug, Default)]
 pub struct ForeignNames {
     directories: Mutex<HashMap<PathBuf, HashMap<String, Vec<String>>>>,
 }
 
 impl ForeignNames {
-    /// What follows the SSTable's name in such files, sorted.
+    /// Sorted name suffixes of the SSTable's other files.
     fn of(&self, descriptor: &Descriptor) -> Result<Vec<String>> {
         let own = &descriptor.directory;
         let Ok(mut directories) = self.directories.lock() else {
@@ -71,34 +71,31 @@ fn foreign_names(directory: &Path) -> Result<HashMap<String, Vec<String>>> {
     Ok(names)
 }
 
-/// Something that the files there are do not fit.
+/// Inconsistency of the files with `TOC.txt` or with what Cassandra needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListFinding {
-    /// False for what Cassandra makes anew or does without.
+    /// False if Cassandra rebuilds the component or works without it.
     pub is_damage: bool,
-    /// The component that is missing, or `TOC.txt`.
+    /// The missing component, or `TOC.txt`.
     pub component: Component,
     /// `sstable` or `toc`.
     pub structure: &'static str,
-    /// What should be.
+    /// Expected state.
     pub expected: String,
-    /// What is.
+    /// Found state.
     pub found: String,
 }
 
 impl ComponentList {
-    /// Looks which files of `descriptor` exist.
+    /// Looks up which files of `descriptor` exist.
     ///
     /// # Errors
-    /// If its directory cannot be listed.
+    /// Its directory cannot be listed.
     pub fn read(descriptor: &Descriptor) -> Result<ComponentList> {
         ComponentList::read_listed(descriptor, &ForeignNames::default())
     }
 
-    /// As [`ComponentList::read`], with the other names of a directory that was listed before.
-    ///
-    /// # Errors
-    /// As [`ComponentList::read`].
+    /// As [`ComponentList::read`], with a cache of directory listings.
     pub fn read_listed(descriptor: &Descriptor, names: &ForeignNames) -> Result<ComponentList> {
         let foreign = names.of(descriptor)?;
         Ok(ComponentList {
@@ -107,11 +104,11 @@ impl ComponentList {
         })
     }
 
-    /// Looks which files of ours exist, and lists no directory. [`ComponentList::check`] takes what is
-    /// not ours for missing then.
+    /// Looks up which of Cassandra's own components exist, without listing the directory.
+    /// [`ComponentList::check`] then takes other files for missing.
     ///
     /// # Errors
-    /// If a file cannot be looked up.
+    /// A file cannot be looked up.
     pub fn known(descriptor: &Descriptor) -> Result<ComponentList> {
         let mut present = Vec::new();
         for component in Component::ALL {
@@ -128,17 +125,17 @@ impl ComponentList {
         })
     }
 
-    /// True if the component is on disk.
+    /// Whether the component exists.
     pub fn has(&self, component: Component) -> bool {
         self.present.iter().any(|(c, _)| *c == component)
     }
 
-    /// Bytes of all known components.
+    /// Total length of all known components, bytes.
     pub fn total_len(&self) -> u64 {
         self.present.iter().map(|(_, len)| len).sum()
     }
 
-    /// Files of which Cassandra makes new ones, or that it does without, each with what it does.
+    /// Missing components that Cassandra rebuilds or works without, each with the consequence.
     fn dispensable(
         &self,
         descriptor: &Descriptor,
@@ -150,7 +147,7 @@ impl ComponentList {
         if descriptor.format() == Format::Big {
             found.push((Component::Summary, REBUILT));
         }
-        // A table without filters has a chance of 1.
+        // A table without Bloom filters has a false positive chance of 1.
         if fp_chance.is_some_and(|chance| chance != 1.0) {
             found.push((Component::Filter, REBUILT));
         }
@@ -166,8 +163,8 @@ impl ComponentList {
         found
     }
 
-    /// What is missing of `descriptor`, or not listed. `toc` is the parsed `TOC.txt`, if it exists
-    /// and could be parsed; `fp_chance` that of the filter in `Statistics.db`.
+    /// Reports components of `descriptor` that are missing or not listed. `toc` is the parsed `TOC.txt`, if
+    /// it exists and could be parsed; `fp_chance` is the false positive chance in `Statistics.db`.
     pub fn check(
         &self,
         descriptor: &Descriptor,
@@ -195,13 +192,13 @@ impl ComponentList {
         };
         for &component in required {
             if !self.has(component) {
-                let expected = format!("a file {component}, without which there is no SSTable");
+                let expected = format!("a file {component}, which every SSTable has");
                 add(true, component, "sstable", expected, "no such file");
             }
         }
         if !self.has(Component::Toc) {
-            let expected = "a file TOC.txt, which tells what other files there should be";
-            let found = "no such file; Cassandra makes one of the files there are";
+            let expected = "a file TOC.txt, which lists the files of the SSTable";
+            let found = "no such file; Cassandra rebuilds it from the files that exist";
             add(false, Component::Toc, "sstable", expected.to_owned(), found);
         }
         let is_listed = |component| toc.is_some_and(|toc| toc.contains(component));
@@ -218,11 +215,11 @@ impl ComponentList {
         let Some(toc) = toc else {
             return findings;
         };
-        // Without it compressed data would be taken for plain (`CompressionInfoComponent`).
-        const WITHOUT_WHICH: Component = Component::CompressionInfo;
-        if toc.contains(WITHOUT_WHICH) && !self.has(WITHOUT_WHICH) {
-            let expected = format!("a file {WITHOUT_WHICH}, which TOC.txt lists");
-            add(true, WITHOUT_WHICH, "sstable", expected, "no such file");
+        // Without it, compressed data would be read as uncompressed (`CompressionInfoComponent`).
+        const REQUIRED: Component = Component::CompressionInfo;
+        if toc.contains(REQUIRED) && !self.has(REQUIRED) {
+            let expected = format!("a file {REQUIRED}, which TOC.txt lists");
+            add(true, REQUIRED, "sstable", expected, "no such file");
         }
         for listed in toc.unknown() {
             if !self.foreign.iter().any(|name| name == listed) {

@@ -1,7 +1,7 @@
-//! One output header from many input headers, and how each input's columns map to it.
+//! Union of the inputs' headers, and the mapping of each input's columns to it.
 //!
-//! Columns are the union of the inputs' columns. Where inputs know a column or clustering by
-//! different types, the newest input's is taken, provided that values look the same on disk.
+//! The columns of the output are the union of the inputs' columns. If inputs have different types for a
+//! column or clustering, the newest input's is taken, provided that values have the same serialization.
 //!
 //! Source: `SerializationHeader.make`.
 
@@ -21,7 +21,7 @@ use compactor_sstable::{Component, Error as FormatError, Version};
 
 use crate::error::{Error, Result};
 
-/// What the union needs to know of an input.
+/// An input of the union.
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderSource<'a> {
     /// Path of its `Statistics.db`, for messages.
@@ -30,17 +30,17 @@ pub struct HeaderSource<'a> {
     pub header: &'a SerializationHeader,
 }
 
-/// Index in the output header of each column of an input.
+/// Index of each column of an input in the output header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnMap {
-    /// For static columns, in the input's order.
+    /// Static columns, in the input's order.
     pub static_columns: Vec<u32>,
-    /// For regular columns, in the input's order.
+    /// Regular columns, in the input's order.
     pub regular_columns: Vec<u32>,
 }
 
 impl ColumnMap {
-    /// The map of one kind.
+    /// Map of the static or the regular columns.
     pub fn of_kind(&self, is_static: bool) -> &[u32] {
         if is_static {
             &self.static_columns
@@ -50,10 +50,10 @@ impl ColumnMap {
     }
 }
 
-/// The decoding layout of one SSTable.
+/// Returns the decoding layout of an SSTable.
 ///
 /// # Errors
-/// Corruption where columns are not in header order, unsupported for types that are.
+/// Corruption if columns are not in header order; unsupported types.
 pub fn layout_of(header: &SerializationHeader, version: Version) -> Result<Layout, FormatError> {
     let columns = |columns: &[HeaderColumn]| -> Result<Vec<ColumnLayout>, FormatError> {
         let columns = columns
@@ -81,12 +81,12 @@ pub fn layout_of(header: &SerializationHeader, version: Version) -> Result<Layou
     })
 }
 
-/// Builds the output header. `sources` come newest first.
+/// Builds the output header. `sources` are ordered newest first.
 ///
 /// # Errors
-/// Refused, where the inputs cannot be of one table: other partition key, other number of clustering
-/// columns, a column that is static here and regular there, simple here and complex there, or whose
-/// values are framed differently.
+/// Refused if the inputs cannot belong to one table: different partition keys or numbers of clustering
+/// columns, or a column that is static in one and regular in another, simple in one and complex in another,
+/// or has differently framed values.
 pub fn union(
     sources: &[HeaderSource<'_>],
     encoding_stats: EncodingStats,
@@ -106,10 +106,10 @@ pub fn union(
     })
 }
 
-/// Checks that a source is of the table.
+/// Validates a source against the table's schema.
 ///
 /// # Errors
-/// Invalid input, naming the first contradiction between schema and header.
+/// Invalid input, naming the first disagreement between schema and header.
 pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
     table.check_header(source.header).map_err(|disagreement| {
         let name = match &table.keyspace {
@@ -131,9 +131,9 @@ pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
     })
 }
 
-/// Gives a header the types that its columns have in the schema now, or had when they were dropped,
-/// as a node that compacts does. Where the values of a dropped column would be read otherwise it keeps
-/// its type.
+/// Sets the types of a header's columns to those in the current schema, or to those they had when they were
+/// dropped, as a compacting node does. A dropped column keeps its type if its values would otherwise be
+/// decoded differently.
 pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
     let set = |header_type: &mut HeaderType, cql_type: &Option<CqlType>| {
         if let Some(cql_type) = cql_type
@@ -183,7 +183,7 @@ pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
 /// Maps an input's columns to the output's.
 ///
 /// # Errors
-/// Internal, if the output is not a union that includes the input.
+/// Internal if the output is not a union that includes the input.
 pub fn column_map(input: &Layout, output: &Layout) -> Result<ColumnMap> {
     let map = |input: &[ColumnLayout], output: &[ColumnLayout]| -> Result<Vec<u32>> {
         input
@@ -232,7 +232,7 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
         .zip(&b.clustering_types)
         .enumerate()
     {
-        // A user type that has grown a field, or text that was blob, sorts and looks the same.
+        // A user type with additional fields, or text that was blob, has the same order and serialization.
         let (x, y) = (&x.cql_type, &y.cql_type);
         let is_reversed = |t: &compactor_sstable::types::CqlType| {
             matches!(t, compactor_sstable::types::CqlType::Reversed(_))
@@ -268,7 +268,7 @@ fn union_columns(
     sources: &[HeaderSource<'_>],
     columns: impl Fn(&SerializationHeader) -> &Vec<HeaderColumn>,
 ) -> Result<Vec<HeaderColumn>> {
-    // Simple before complex, then by name: the order of headers.
+    // Header order: simple before complex columns, then by name.
     let mut union: BTreeMap<(bool, Vec<u8>), (HeaderColumn, &Path)> = BTreeMap::new();
     let mut is_complex: BTreeMap<Vec<u8>, bool> = BTreeMap::new();
     for source in sources {

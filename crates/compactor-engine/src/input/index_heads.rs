@@ -1,4 +1,4 @@
-//! `Index.db` from some entry on: keys and positions, without the promoted indexes between them.
+//! Entries of `Index.db` from an offset on: keys and positions, skipping promoted indexes.
 
 use compactor_io::InputFile;
 use compactor_sstable::Component;
@@ -7,15 +7,15 @@ use compactor_sstable::vint;
 
 use crate::error::{Error, Result};
 
-/// What is in front of a key, and the most that is between it and a promoted index.
+/// Length of the field before a key, and maximum length of the fields between a key and a promoted index.
 const KEY_LEN_BYTES: usize = 2;
 const NUMBERS_LEN: usize = 2 * vint::MAX_LEN;
 
-/// Reads the heads of entries.
+/// Reader of entry heads.
 #[derive(Debug)]
 pub(crate) struct IndexHeads<'a> {
     file: &'a InputFile,
-    /// Bytes that are read at a time.
+    /// Bytes per read.
     step: usize,
     buffer: Vec<u8>,
     taken: usize,
@@ -23,18 +23,18 @@ pub(crate) struct IndexHeads<'a> {
     offset: u64,
 }
 
-/// The head of an entry.
+/// Head of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IndexHead<'k> {
     pub(crate) key: &'k [u8],
-    /// Where the partition begins in the uncompressed data.
+    /// Position of the partition in the uncompressed data.
     pub(crate) position: u64,
-    /// Where the entry begins in the file.
+    /// Offset of the entry in the file.
     pub(crate) offset: u64,
 }
 
 impl<'a> IndexHeads<'a> {
-    /// Before the entry at `offset`.
+    /// Creates a reader before the entry at `offset`.
     pub(crate) fn at(file: &'a InputFile, offset: u64, step: usize) -> IndexHeads<'a> {
         IndexHeads {
             file,
@@ -45,17 +45,14 @@ impl<'a> IndexHeads<'a> {
         }
     }
 
-    /// These bytes have been read already.
+    /// Provides bytes at the current offset that have already been read.
     #[must_use]
     pub(crate) fn with_bytes(mut self, bytes: Vec<u8>) -> IndexHeads<'a> {
         self.buffer = bytes;
         self
     }
 
-    /// The next entry; `None` at the end of the file.
-    ///
-    /// # Errors
-    /// A failed read, or damage.
+    /// Returns the next entry; `None` at the end of the file.
     pub(crate) fn next_head(&mut self) -> Result<Option<IndexHead<'_>>> {
         let offset = self.offset;
         if !self.fill(KEY_LEN_BYTES)? {
@@ -69,7 +66,7 @@ impl<'a> IndexHeads<'a> {
             _ => 0,
         };
         let key_end = KEY_LEN_BYTES + key_len;
-        // At the end of the file there may be less.
+        // Fewer bytes may be left before the end of the file.
         self.fill(key_end + NUMBERS_LEN)?;
         let mut pos = key_end;
         let bytes = self.rest();
@@ -81,7 +78,7 @@ impl<'a> IndexHeads<'a> {
         let left = self.file.len().saturating_sub(offset + pos as u64);
         if promoted_len > left {
             let found = promoted_len.to_string();
-            let expected = format!("at most {left} bytes, which are left");
+            let expected = format!("at most the {left} bytes that are left");
             return Err(self.corrupt("index.promoted_size", offset, expected, &found));
         }
         let key_at = self.taken + KEY_LEN_BYTES;
@@ -100,7 +97,7 @@ impl<'a> IndexHeads<'a> {
         self.buffer.get(self.taken..).unwrap_or_default()
     }
 
-    /// Reads on until there are so many bytes; false if the file ends before.
+    /// Reads until `len` bytes are buffered; returns false if the file ends before.
     fn fill(&mut self, len: usize) -> Result<bool> {
         while self.rest().len() < len {
             let have = self.rest().len();
@@ -118,8 +115,8 @@ impl<'a> IndexHeads<'a> {
         Ok(true)
     }
 
-    /// Goes behind the head, of `len` bytes, and its promoted index. The bytes of the head stay until more
-    /// are read.
+    /// Skips a head of `len` bytes and its promoted index. The bytes of the head stay valid until the next
+    /// read.
     fn skip(&mut self, len: usize, promoted_len: u64) {
         self.offset += len as u64 + promoted_len;
         let promoted_len = usize::try_from(promoted_len).unwrap_or(usize::MAX);

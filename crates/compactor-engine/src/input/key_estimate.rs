@@ -1,11 +1,11 @@
-//! How many partitions there are, before anything was read.
+//! Estimate of the number of partitions before any are read.
 
 use compactor_sstable::statistics::{HyperLogLogPlus, StatsMetadata};
 
 use crate::input::sstable::InputSstable;
 
-/// How many partitions the inputs have together, from the cardinality that each carries; where one
-/// does not, from its rows (`SSTableReader.getApproximateKeyCount`).
+/// Estimates the number of distinct partitions in the inputs from their cardinality sketches, or from the row
+/// counts if an input has none (`SSTableReader.getApproximateKeyCount`).
 pub fn estimate_keys(inputs: &[InputSstable]) -> u64 {
     let mut merged: Option<HyperLogLogPlus> = None;
     for input in inputs {
@@ -29,8 +29,8 @@ pub fn estimate_keys(inputs: &[InputSstable]) -> u64 {
     merged.map_or(1, |m| m.cardinality().max(1).unsigned_abs())
 }
 
-/// How many of `keys`, the partitions that the inputs have together, go into each SSTable if none is to
-/// be longer on disk than `max_sstable_size` (`MaxSSTableSizeWriter.sstableKeyCount`).
+/// Estimates the number of partitions per output for a maximum size on disk of `max_sstable_size`, where
+/// `keys` is the number of distinct partitions in the inputs (`MaxSSTableSizeWriter.sstableKeyCount`).
 pub fn keys_per_sstable(inputs: &[InputSstable], keys: u64, max_sstable_size: u64) -> u64 {
     let stats = inputs.iter().map(|i| &i.statistics.stats);
     let keys_of_all: u64 = stats.map(partition_count).sum();
@@ -41,7 +41,7 @@ pub fn keys_per_sstable(inputs: &[InputSstable], keys: u64, max_sstable_size: u6
     (keys / sstables).max(1)
 }
 
-/// How many partitions an SSTable has: each is in the histogram of sizes.
+/// Number of partitions of an SSTable: the count of its partition size histogram.
 pub fn partition_count(stats: &StatsMetadata) -> u64 {
     stats.partition_sizes.count().max(0).unsigned_abs()
 }

@@ -1,4 +1,4 @@
-//! First and last partition of an SSTable, in the order of the ring.
+//! First and last partition of an SSTable in ring order.
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
@@ -9,14 +9,13 @@ use crate::error::{Error, Result};
 use crate::input::index_heads::IndexHeads;
 use crate::input::sstable::InputSstable;
 
-/// A place in the order of partitions.
-pub type Place<'a> = (Position, &'a [u8]);
+/// Position in the order of partitions: token, then key.
+pub type DecoratedKey<'a> = (Position, &'a [u8]);
 
-/// Bytes of `Index.db` that are read at a time.
+/// Bytes of `Index.db` per read.
 const INDEX_STEP: usize = 256 << 10;
 
-/// The partitions of an SSTable lie between these, both of which it has
-/// (`SSTableReader.getFirst`, `getLast`).
+/// First and last partition of an SSTable (`SSTableReader.getFirst`, `getLast`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
     first: (Position, Vec<u8>),
@@ -24,11 +23,11 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// The range of an SSTable: in `Statistics.db` since `oa`, in `Summary.db` before. Where that is
-    /// missing or damaged, `Index.db` is read to its end, of which Cassandra makes a `Summary.db` anew.
+    /// Reads the range of an SSTable: from `Statistics.db` since `oa`, from `Summary.db` before. If that is
+    /// missing or damaged, reads all of `Index.db`, from which Cassandra rebuilds `Summary.db`.
     ///
     /// # Errors
-    /// A component that cannot be read, or is damaged.
+    /// A component that cannot be read or is damaged.
     pub fn of(io: &Io, input: &InputSstable, mode: ReadMode) -> Result<KeyRange> {
         let version = input.descriptor.version;
         let stats = &input.statistics.stats;
@@ -46,27 +45,27 @@ impl KeyRange {
         })
     }
 
-    /// Where its first partition lies.
+    /// First partition.
     #[must_use]
-    pub fn first(&self) -> Place<'_> {
+    pub fn first(&self) -> DecoratedKey<'_> {
         (self.first.0, &self.first.1)
     }
 
-    /// Where its last partition lies.
+    /// Last partition.
     #[must_use]
-    pub fn last(&self) -> Place<'_> {
+    pub fn last(&self) -> DecoratedKey<'_> {
         (self.last.0, &self.last.1)
     }
 
-    /// Whether a partition that lies here may be in it.
+    /// Whether the SSTable may contain the partition.
     #[must_use]
-    pub fn contains(&self, place: Place<'_>) -> bool {
+    pub fn contains(&self, place: DecoratedKey<'_>) -> bool {
         self.first() <= place && place <= self.last()
     }
 
-    /// Whether a partition may be in both of them.
+    /// Whether a partition may be in both ranges.
     #[must_use]
-    pub fn meets(&self, other: &KeyRange) -> bool {
+    pub fn overlaps(&self, other: &KeyRange) -> bool {
         self.first() <= other.last() && other.first() <= self.last()
     }
 }
@@ -118,8 +117,8 @@ mod tests {
             ("f", "g", false),
         ] {
             let other = range(first.as_bytes(), last.as_bytes());
-            assert_eq!(middle.meets(&other), meets, "{first}..{last}");
-            assert_eq!(other.meets(&middle), meets, "{first}..{last}");
+            assert_eq!(middle.overlaps(&other), meets, "{first}..{last}");
+            assert_eq!(other.overlaps(&middle), meets, "{first}..{last}");
         }
     }
 }

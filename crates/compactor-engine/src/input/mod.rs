@@ -1,6 +1,7 @@
 //! An input SSTable: its components and metadata, positions found by its indexes, and cursors over all of it or a
 //! range.
 
+pub(crate) mod bti_split_index;
 pub(crate) mod component_file;
 pub(crate) mod component_list;
 pub(crate) mod header_union;
@@ -8,14 +9,13 @@ pub(crate) mod index_heads;
 pub(crate) mod key_estimate;
 pub(crate) mod key_range;
 pub(crate) mod range_input;
-pub(crate) mod range_places;
 pub(crate) mod repair_group;
 pub(crate) mod sample;
 pub(crate) mod scan;
 pub(crate) mod scanner_order;
+pub(crate) mod split_index;
 pub(crate) mod sstable;
 pub(crate) mod trie_files;
-pub(crate) mod trie_places;
 
 pub use component_file::read_small;
 pub use component_list::ComponentList;
@@ -23,5 +23,7 @@ pub use header_union::{HeaderSource, column_map, layout_of, union};
 pub use key_range::KeyRange;
 pub use repair_group::RepairGroup;
 pub use scan::Scan;
-pub use sstable::{DataFile, InputSstable, READABLE, WRITABLE, parse_data_name, refuse_lone_link};
+pub use sstable::{
+    DataFile, InputSstable, READABLE, WRITABLE, parse_data_name, refuse_link_without_sidecars,
+};
 pub use trie_files::{SharedTries, TrieFiles};

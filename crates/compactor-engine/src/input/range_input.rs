@@ -1,4 +1,4 @@
-//! An SSTable that is read in ranges, by several threads.
+//! An SSTable that several threads read in ranges.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::read::hex::hex;
 use crate::read::rate_limiter::RateLimiter;
 use crate::read::workers::WorkerQueue;
 
-/// How inputs are read.
+/// Read settings of the inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) decode: DecodeOptions,
@@ -29,18 +29,18 @@ pub(crate) struct Reading {
     pub(crate) limiter: Option<Arc<RateLimiter>>,
 }
 
-/// A part of an SSTable: bytes of its content, and places in the ring that its partitions lie between.
+/// Part of an SSTable: a byte range of its content, and the ring positions between which its partitions are.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// `None` for the first range.
+    /// Lower bound, inclusive; `None` for the first range.
     pub(crate) from: Option<Position>,
-    /// `None` for the last range.
+    /// Upper bound, exclusive; `None` for the last range.
     pub(crate) below: Option<Position>,
 }
 
-/// Its `Data.db`, opened once.
+/// An input with an open `Data.db`.
 #[derive(Debug)]
 pub(crate) struct RangeInput {
     file: InputFile,
@@ -53,10 +53,7 @@ pub(crate) struct RangeInput {
 }
 
 impl RangeInput {
-    /// Opens an SSTable.
-    ///
-    /// # Errors
-    /// As [`DataFile::open`](crate::input::sstable::DataFile::open).
+    /// Opens `Data.db` of an SSTable.
     pub(crate) fn open(io: &Io, input: &InputSstable) -> Result<RangeInput> {
         let stats = &input.statistics.stats;
         Ok(RangeInput {
@@ -74,12 +71,12 @@ impl RangeInput {
         })
     }
 
-    /// Uncompressed bytes.
+    /// Uncompressed length, bytes.
     pub(crate) fn data_len(&self) -> u64 {
         self.encoding.data_len()
     }
 
-    /// A cursor over a part of it.
+    /// Returns a cursor over a part of the input.
     pub(crate) fn cursor(&self, part: &Part, reading: &Reading) -> Cursor<DecodedBlocks> {
         let blocks = DecodedBlocks::start_range(
             self.file.clone(),
@@ -107,10 +104,10 @@ impl RangeInput {
         cursor
     }
 
-    /// Where the partition at a position of the content stands in the ring.
+    /// Ring position of the partition at a position of the content.
     ///
     /// # Errors
-    /// Damage there, or a failed read.
+    /// Damage at that position, or a failed read.
     pub(crate) fn key_at(&self, position: u64, reading: &Reading) -> Result<Position> {
         let part = Part {
             start: position,
@@ -133,7 +130,7 @@ impl RangeInput {
         Ok(cursor.position_in_ring())
     }
 
-    /// A part begins behind its end: the index is damaged.
+    /// Error for a part that begins after its end, which shows that the index is damaged.
     pub(crate) fn out_of_order(&self, start: u64, end: u64) -> Error {
         let error = FormatError::corrupt(
             "index.position",
@@ -144,7 +141,7 @@ impl RangeInput {
         Error::Format(error.with_file(&self.path, Component::Data))
     }
 
-    /// Whether all ranges together are what the statistics speak of.
+    /// Validates the partitions of all ranges together against the statistics.
     pub(crate) fn check(&self, first_key: &[u8], last_key: &[u8], partitions: u64) -> Result<()> {
         let corrupt = |structure, expected: String, found: String| {
             let error = FormatError::corrupt(structure, 0, expected, found);

@@ -1,5 +1,5 @@
-//! Data of different repair states is never mixed: in one SSTable it would lose its state or, worse,
-//! claim one that it does not have.
+//! Repair state of SSTables. Data of different repair states must not be mixed: the merged SSTable would lose
+//! its state or, worse, claim a state that part of its data does not have.
 //!
 //! Source: `CompactionStrategyManager`, `CompactionTask.getPendingRepair`.
 
@@ -7,19 +7,19 @@ use std::fmt;
 
 use compactor_sstable::statistics::StatsMetadata;
 
-/// What SSTables must have in common to be merged with one another.
+/// Repair state that SSTables must share to be merged with one another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepairGroup {
-    /// Session of an incremental repair that has not ended.
+    /// Id of an incremental repair session that has not ended.
     pub pending_repair: Option<[u8; 16]>,
-    /// Held by a transient replica until the repair ends.
+    /// Whether a transient replica holds it until the repair ends.
     pub is_transient: bool,
-    /// An incremental repair has ended that covered it, whenever that was.
+    /// Whether a completed incremental repair covered it, at any time.
     pub is_repaired: bool,
 }
 
 impl RepairGroup {
-    /// The group of an SSTable with these statistics.
+    /// Returns the group of an SSTable with these statistics.
     pub fn of(stats: &StatsMetadata) -> RepairGroup {
         RepairGroup {
             pending_repair: stats.pending_repair,

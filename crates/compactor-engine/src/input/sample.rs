@@ -1,20 +1,20 @@
-//! Partitions of an input whose place in its data is known.
+//! Sampled partitions of an input with their positions.
 
 use compactor_sstable::partitioner::Position;
 
-/// A partition that an index was asked about.
+/// A sampled entry of a partition index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// Where it stands in the ring.
+    /// Ring position.
     pub(crate) at: Position,
-    /// Uncompressed bytes before it, roughly.
+    /// Approximate number of uncompressed bytes before it.
     pub(crate) data_before: u64,
-    /// Its entry in `Index.db`.
+    /// Offset of its entry in `Index.db`.
     pub(crate) index_offset: u64,
 }
 
 impl Sample {
-    /// A sample of a trie, which is known where it is in the data.
+    /// Creates a sample of a trie, which has no offset in `Index.db`.
     pub(crate) fn of_trie(at: Position, data_before: u64) -> Sample {
         Sample {
             at,

@@ -1,4 +1,4 @@
-//! Reading one SSTable from its first partition to its last.
+//! Sequential scan of one SSTable.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::read::decode::{DecodeOptions, DecodedBlocks};
 use crate::read::window::HEADROOM;
 use crate::read::workers::Workers;
 
-/// An SSTable with a cursor over its data and a thread that decodes ahead of it.
+/// An SSTable with a cursor over its data and a thread that decodes ahead.
 #[derive(Debug)]
 pub struct Scan {
-    // Fields drop in order: the cursor before the thread that works for it.
+    // Fields are dropped in order: the cursor before the thread that decodes for it.
     cursor: Cursor<DecodedBlocks>,
     sstable: InputSstable,
     _workers: Workers,
@@ -34,7 +34,7 @@ impl Scan {
     /// Starts reading an opened SSTable ahead.
     ///
     /// # Errors
-    /// It cannot be opened, or the system refuses a thread.
+    /// A failed open, or the system refuses a thread.
     pub fn start(io: &Io, sstable: InputSstable) -> Result<Scan> {
         let workers = Workers::start(1)?;
         let blocks = DecodedBlocks::start(
@@ -68,7 +68,7 @@ impl Scan {
         &mut self.cursor
     }
 
-    /// What is known of the SSTable besides its data.
+    /// Metadata of the SSTable.
     pub fn sstable(&self) -> &InputSstable {
         &self.sstable
     }

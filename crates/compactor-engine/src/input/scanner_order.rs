@@ -1,14 +1,13 @@
-//! The order in which Cassandra's compaction has its inputs' scanners.
+//! Order of the inputs' scanners in Cassandra's compaction.
 //!
-//! The inputs of a compaction are a `HashSet` of readers, whose order is that of the hashes of their
-//! descriptors: of version, id, keyspace and table, not of the directory. Those whose hashes lead to the
-//! same bucket are in the order in which they came, which is left to the compaction strategy and, after a
-//! restart, to threads that open SSTables: here the older one comes first. Above level 0 a level is one
-//! scanner.
+//! The inputs of a compaction are a `HashSet` of readers. Its order is that of the hashes of their
+//! descriptors (version, id, keyspace and table, not the directory). Inputs in the same bucket are in
+//! insertion order, which depends on the compaction strategy and, after a restart, on the threads that open
+//! SSTables: here the older one comes first. Each level above level 0 has a single scanner.
 //!
 //! Source: 5.0 and 6.0-alpha2, `LifecycleTransaction.originals`, `Descriptor.hashCode`, `Version.hashCode`,
 //! `AbstractStrategyHolder.GroupedSSTableContainer`, `LeveledCompactionStrategy.getScanners`. In 4.1 the hash
-//! has the identity of an object in it, and in 3.11 that and the directory.
+//! includes the identity of an object, and in 3.11 that and the directory.
 
 use std::path::Path;
 
@@ -17,20 +16,20 @@ use compactor_sstable::sstable_id::SstableId;
 
 use crate::input::sstable::InputSstable;
 
-/// Buckets of a `HashSet` that is made without a capacity.
-const LEAST_BUCKETS: usize = 16;
+/// Buckets of a `HashSet` created without a capacity.
+const MIN_BUCKETS: usize = 16;
 
-/// A name of the table that an SSTable is of.
+/// Keyspace and table of an SSTable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TableName {
     keyspace: String,
     table: String,
 }
 
-/// Inputs of a merge, by number, in the order of their scanners: those of one scanner together.
+/// Returns the numbers of a merge's inputs, grouped by scanner, in the order of the scanners.
 ///
-/// `expired` are inputs of the compaction that are not read. The table's name is that of the directories
-/// if it is not known.
+/// `expired` are inputs of the compaction that are not read. If the table's name is not known, it is taken
+/// from the directories.
 pub(crate) fn scanner_order(
     inputs: &[InputSstable],
     expired: &[InputSstable],
@@ -52,7 +51,7 @@ pub(crate) fn scanner_order(
     let read = hash_set_order(hashed.collect())
         .into_iter()
         .filter(|(_, number)| *number < inputs.len());
-    // They go through a set of those that are read, which may have fewer buckets.
+    // Inputs that are read are in a set of their own, which may have fewer buckets.
     let mut read = hash_set_order(read.collect());
     let level = |number: usize| inputs[number].statistics.stats.level;
     read.sort_by_key(|(_, number)| level(*number));
@@ -68,7 +67,7 @@ pub(crate) fn scanner_order(
     scanners
 }
 
-/// As Cassandra takes it from a directory; of none if it is not a table's.
+/// Name that Cassandra derives from the directory; empty if it is not a table's directory.
 fn name_of(directory: &Path) -> TableName {
     let absolute = std::path::absolute(directory);
     let parsed = TableDirectory::parse(absolute.as_deref().unwrap_or(directory));
@@ -87,9 +86,9 @@ fn name_of(directory: &Path) -> TableName {
     }
 }
 
-/// Entries that were added one after the other to an empty `HashSet`, in its order.
+/// Sorts entries into the iteration order of a `HashSet` to which they were added one after the other.
 fn hash_set_order<T>(mut entries: Vec<(i32, T)>) -> Vec<(i32, T)> {
-    let mut buckets = LEAST_BUCKETS;
+    let mut buckets = MIN_BUCKETS;
     while entries.len() > buckets / 4 * 3 {
         buckets *= 2;
     }
@@ -125,7 +124,7 @@ fn hash_of_id(id: SstableId) -> i32 {
     }])
 }
 
-/// `Arrays.hashCode` of what has these hashes.
+/// `Arrays.hashCode` of elements with these hashes.
 fn hash_of_list(hashes: impl IntoIterator<Item = i32>) -> i32 {
     hashes
         .into_iter()
@@ -148,7 +147,7 @@ mod tests {
         assert_eq!(hash_of_string(""), 0);
         assert_eq!(hash_of_string("big"), 97536);
         assert_eq!(hash_of_list([1, 2]), 994);
-        // 31 + the number, as `Objects.hash` has it.
+        // 31 + the number, as computed by `Objects.hash`.
         assert_eq!(hash_of_id(SstableId::Sequence(7)), 38);
     }
 
@@ -159,11 +158,11 @@ mod tests {
             let order = hash_set_order(entries);
             order.into_iter().map(|(hash, ())| hash).collect::<Vec<_>>()
         };
-        // 16 and 0 are in one bucket of sixteen, in the order in which they came.
+        // 16 and 0 are in the same of sixteen buckets, in insertion order.
         assert_eq!(order(&[16, 3, 0]), [16, 0, 3]);
         let many: Vec<i32> = [16].into_iter().chain(0..12).collect();
         assert_eq!(order(&many).last(), Some(&16));
-        // The upper half takes part.
+        // The upper half of the hash is mixed in.
         assert_eq!(order(&[1, 1 << 16 | 2, 0]), [0, 1, 1 << 16 | 2]);
     }
 }

@@ -1,4 +1,4 @@
-//! An SSTable opened for reading: its statistics, how its data is stored, and its file.
+//! An SSTable opened for reading: its statistics, the encoding of its data, and its file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,13 +25,13 @@ use crate::input::component_list::{ComponentList, ForeignNames, ListFinding};
 use crate::input::header_union::layout_of;
 use crate::input::trie_files::{SharedTries, TrieFiles};
 use crate::read::decode::Encoding;
-use crate::read::each_of_many::each_of_many;
+use crate::read::parallel_map::parallel_map;
 
-/// SSTables that are opened at a time: what takes long is to wait for five small reads of each, one after
-/// the other. Each has a descriptor and some pages meanwhile.
+/// Number of SSTables opened concurrently. Most of the time is spent waiting for five small sequential reads
+/// of each. Each takes a descriptor and a few pages meanwhile.
 const OPENED_AT_ONCE: usize = 8;
 
-/// Versions whose data this program reads: everything since Cassandra 3.0.
+/// Versions that this program reads: all since Cassandra 3.0.
 pub const READABLE: [Version; 11] = Version::ALL;
 
 /// Versions that this program writes.
@@ -48,33 +48,33 @@ pub const WRITABLE: [Version; 5] = [
 pub struct InputSstable {
     /// Directory, version and id.
     pub descriptor: Descriptor,
-    /// Everything in `Statistics.db`.
+    /// Content of `Statistics.db`.
     pub statistics: Statistics,
     /// The table's partitioner.
     pub partitioner: Partitioner,
-    /// Its header, ready for decoding.
+    /// Decoding layout derived from its header.
     pub layout: Arc<Layout>,
     /// `Data.db`.
     pub data: DataFile,
-    /// How `Data.db` is stored.
+    /// Encoding of `Data.db`.
     pub encoding: Arc<Encoding>,
-    /// Components on disk, with their lengths.
+    /// Existing components, with their lengths in bytes.
     pub components: Vec<(Component, u64)>,
-    /// Components that are not ours, such as those of secondary indexes.
+    /// Name suffixes of files that are not Cassandra's own components, such as those of secondary indexes.
     pub foreign_components: Vec<String>,
-    /// What Cassandra makes anew or does without, and what of `TOC.txt` the files do not fit.
+    /// Components that Cassandra rebuilds or works without, and inconsistencies of `TOC.txt` with the files.
     pub notes: Vec<ListFinding>,
-    /// Index files of the BTI format, while somebody needs them.
+    /// Index files of the BTI format, while in use.
     pub tries: SharedTries,
 }
 
-/// A `Data.db` that was looked at, and is closed until it is read: there may be more inputs than
+/// A `Data.db` that was examined, and stays closed until it is read: there may be more inputs than
 /// descriptors.
 #[derive(Clone, Debug)]
 pub struct DataFile {
     path: PathBuf,
     len: u64,
-    /// As asked for, and as it came to.
+    /// Requested and actual mode.
     asked_mode: ReadMode,
     mode: ReadMode,
 }
@@ -87,7 +87,7 @@ impl DataFile {
         })
     }
 
-    /// One that is open already.
+    /// Describes an open file.
     pub fn of(file: &InputFile) -> DataFile {
         DataFile {
             path: file.path().to_owned(),
@@ -97,27 +97,27 @@ impl DataFile {
         }
     }
 
-    /// Bytes as stored.
-    #[expect(clippy::len_without_is_empty, reason = "an empty one is refused")]
+    /// Stored length, bytes.
+    #[expect(clippy::len_without_is_empty, reason = "an empty file is refused")]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// How it is read.
+    /// I/O mode.
     pub fn mode(&self) -> ReadMode {
         self.mode
     }
 
-    /// Opens it.
+    /// Opens the file.
     ///
     /// # Errors
-    /// A failed open, or a file of another length than before.
+    /// A failed open, or a changed length.
     pub fn open(&self, io: &Io) -> Result<InputFile> {
         let file = io.open(&self.path, self.asked_mode)?;
         if file.len() == self.len {
             return Ok(file);
         }
-        let expected = format!("{} bytes, as when it was looked at first", self.len);
+        let expected = format!("{} bytes, as when it was first opened", self.len);
         let found = format!("{} bytes", file.len());
         let error = FormatError::corrupt("data", 0, expected, found);
         Err(Error::Format(error.with_file(&self.path, Component::Data)))
@@ -125,9 +125,9 @@ impl DataFile {
 }
 
 impl InputSstable {
-    /// Memory that what is known of it takes, about, bytes. What may be long is counted.
-    pub(crate) fn held_bytes(&self) -> usize {
-        /// Names, paths, and what the allocator adds.
+    /// Estimated memory of its metadata, bytes. Parts that may be long are counted.
+    pub(crate) fn metadata_bytes(&self) -> usize {
+        /// Names, paths and allocator overhead.
         const OTHERS: usize = 2048;
         let stats = &self.statistics.stats;
         let of_histograms: usize = [&stats.partition_sizes, &stats.cells_per_partition]
@@ -148,13 +148,13 @@ impl InputSstable {
         size_of::<InputSstable>() + columns * of_column + stored + distributions + OTHERS
     }
 
-    /// Memory that it takes to hold its components against its data, bytes: those that are in memory whole, and
-    /// a filter that is filled with the keys that come.
-    pub(crate) fn checked_bytes(&self) -> usize {
+    /// Memory for validating its components against its data, bytes: components that are kept in memory, and
+    /// a filter that is filled with the keys read.
+    pub(crate) fn validation_bytes(&self) -> usize {
         let len = |component| self.component_len(component);
         let filter = len(Component::Filter);
         let tries = len(Component::Partitions) + len(Component::Rows);
-        // A summary is read whole before it is parsed.
+        // A summary is read completely before it is parsed.
         let bytes = tries + filter + filter / 8 * 9 + 2 * len(Component::Summary);
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
@@ -164,7 +164,8 @@ impl InputSstable {
         self.descriptor.version.format() == Format::Bti
     }
 
-    /// Whether `Index.db` may have indexes of the rows of a partition. Without clustering columns it has one.
+    /// Whether its `Index.db` may have promoted indexes. Without clustering columns a partition has one row
+    /// and no index.
     pub fn may_have_promoted_indexes(&self) -> bool {
         !self.is_bti() && !self.header().clustering_types.is_empty()
     }
@@ -175,19 +176,13 @@ impl InputSstable {
         found.map_or(0, |(_, len)| *len)
     }
 
-    /// Opens the SSTable whose `Data.db` is `path`: checks its name, the presence of what its TOC
-    /// lists, and its metadata.
-    ///
-    /// # Errors
-    /// Damage, something unsupported, or a failed read.
+    /// Opens the SSTable whose `Data.db` is `path`. Checks its name, the presence of the components listed in
+    /// its TOC, and its metadata.
     pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<InputSstable> {
         InputSstable::open_listed(io, path, mode, &ForeignNames::default())
     }
 
-    /// As [`InputSstable::open`], for one of many in a directory.
-    ///
-    /// # Errors
-    /// As [`InputSstable::open`].
+    /// As [`InputSstable::open`], with a cache of directory listings for many SSTables in a directory.
     pub fn open_listed(
         io: &Io,
         path: &Path,
@@ -239,28 +234,28 @@ impl InputSstable {
         })
     }
 
-    /// Opens several, which may be tens of thousands: some at a time, each directory listed
-    /// once. What became of each is in the order of the paths.
-    pub fn open_each(io: &Io, paths: &[PathBuf], mode: ReadMode) -> Vec<Result<InputSstable>> {
-        InputSstable::each_opened(io, paths, mode, |input| input)
+    /// Opens several SSTables, possibly tens of thousands: a few concurrently, each directory listed once.
+    /// Results are in the order of the paths.
+    pub fn open_all(io: &Io, paths: &[PathBuf], mode: ReadMode) -> Vec<Result<InputSstable>> {
+        InputSstable::open_all_with(io, paths, mode, |input| input)
     }
 
-    /// As [`InputSstable::open_each`], and keeps what `made` makes of each.
-    pub fn each_opened<T: Send>(
+    /// As [`InputSstable::open_all`], but keeps only the result of `made` for each.
+    pub fn open_all_with<T: Send>(
         io: &Io,
         paths: &[PathBuf],
         mode: ReadMode,
         made: impl Fn(InputSstable) -> T + Sync,
     ) -> Vec<Result<T>> {
         let names = ForeignNames::default();
-        each_of_many(paths, OPENED_AT_ONCE, |path| {
+        parallel_map(paths, OPENED_AT_ONCE, |path| {
             InputSstable::open_listed(io, path, mode, &names).map(&made)
         })
     }
 
-    /// Lets go of what the statistics tell of distributions: of tens of thousands of inputs that would take
-    /// as much memory as a merge has. How many partitions there are stays.
-    pub fn forget_distributions(&mut self) {
+    /// Drops the histograms and sketches of the statistics, except for the number of partitions: for tens of
+    /// thousands of inputs they would take as much memory as a merge has.
+    pub fn drop_distributions(&mut self) {
         let stats = &mut self.statistics.stats;
         for histogram in [&mut stats.partition_sizes, &mut stats.cells_per_partition] {
             *histogram = histogram.in_one_bucket();
@@ -278,12 +273,12 @@ impl InputSstable {
         self.encoding.data_len()
     }
 
-    /// Uncompressed bytes that it is decoded by at least.
+    /// Minimum uncompressed bytes per decoded block.
     pub(crate) fn block_unit(&self) -> usize {
         self.encoding.unit() as usize
     }
 
-    /// Length of all components.
+    /// Total length of all components, bytes.
     pub fn disk_len(&self) -> u64 {
         self.components.iter().map(|(_, len)| len).sum()
     }
@@ -296,13 +291,14 @@ impl InputSstable {
         }
     }
 
-    /// A layout that accepts only times and clusterings that the statistics cover. Those of another
-    /// SSTable decode every time wrongly, some beyond their own extremes.
+    /// Returns a layout that accepts only times and clusterings within the extremes of the statistics.
+    /// Delta-encoded times decode wrongly with the `Statistics.db` of another SSTable, some beyond those
+    /// extremes.
     pub fn bounded_layout(&self) -> Arc<Layout> {
         let stats = &self.statistics.stats;
         let version = self.descriptor.version;
         let base = self.layout.min_timestamp;
-        // Writers before 4.0 are not known well enough.
+        // Timestamp extremes written before 4.0 are not known well enough.
         let timestamp_deltas = match version.has_metadata_checksum() {
             true => TimestampDeltas::between(base, stats.min_timestamp, stats.max_timestamp),
             false => TimestampDeltas::ANY,
@@ -314,41 +310,32 @@ impl InputSstable {
         })
     }
 
-    /// The statistics tell the compression ratio that these chunks come to. Those of another SSTable
-    /// hardly do.
-    pub fn has_its_ratio(&self) -> bool {
+    /// Whether the compression ratio in the statistics is that of the chunks. The `Statistics.db` of another
+    /// SSTable hardly ever has the same ratio.
+    pub fn matches_compression_ratio(&self) -> bool {
         let ratio = self
             .compression_info()
             .map_or(NO_COMPRESSION_RATIO, CompressionInfo::compression_ratio);
         self.statistics.stats.compression_ratio.to_bits() == ratio.to_bits()
     }
 
-    /// The header as found.
+    /// Its header as stored.
     pub fn header(&self) -> &SerializationHeader {
         &self.statistics.header
     }
 
-    /// The index files of the BTI format.
-    ///
-    /// # Errors
-    /// A failed read.
+    /// Reads the index files of the BTI format.
     pub fn tries(&self, io: &Io, mode: ReadMode) -> Result<Arc<TrieFiles>> {
         self.tries.read(io, mode, &self.descriptor)
     }
 
-    /// Reads another component whole.
-    ///
-    /// # Errors
-    /// A failed read.
+    /// Reads another component into memory.
     pub fn read_component(&self, io: &Io, mode: ReadMode, component: Component) -> Result<Vec<u8>> {
         read_small(io, mode, &self.descriptor.path(component))
     }
 
-    /// `Summary.db`, if there is one that can be understood: Cassandra makes one anew otherwise
+    /// Reads `Summary.db`; `None` if it is missing or cannot be parsed: Cassandra rebuilds it then
     /// (`IndexSummaryComponent.loadOrDeleteCorrupted`).
-    ///
-    /// # Errors
-    /// A failed read.
     pub fn summary(&self, io: &Io, mode: ReadMode) -> Result<Option<Summary>> {
         if !self.has(Component::Summary) {
             return Ok(None);
@@ -357,16 +344,16 @@ impl InputSstable {
         Ok(Summary::parse(&bytes, self.descriptor.version).ok())
     }
 
-    /// True if the component is on disk.
+    /// Whether the component exists.
     pub fn has(&self, component: Component) -> bool {
         self.components.iter().any(|(c, _)| *c == component)
     }
 }
 
-/// The descriptor of a `Data.db`.
+/// Parses the name of a `Data.db`.
 ///
 /// # Errors
-/// If the name is not one of a `Data.db`.
+/// The name is not that of a `Data.db`.
 pub fn parse_data_name(path: &Path) -> Result<Descriptor> {
     let file = Descriptor::parse(path).map_err(|e| Error::Format(e.into()))?;
     if file.component != Some(Component::Data) {
@@ -379,7 +366,8 @@ pub fn parse_data_name(path: &Path) -> Result<Descriptor> {
     Ok(file.descriptor)
 }
 
-/// The components there are, if none is missing that Cassandra cannot do without, and their list.
+/// Lists the existing components and inconsistencies; an error if a component that Cassandra needs is
+/// missing.
 fn list_components(
     io: &Io,
     mode: ReadMode,
@@ -398,7 +386,7 @@ fn list_components(
     match findings.into_iter().find(|finding| finding.is_damage) {
         None => Ok((list, toc)),
         Some(damage) => {
-            refuse_lone_link(descriptor, damage.component)?;
+            refuse_link_without_sidecars(descriptor, damage.component)?;
             let error = FormatError::corrupt(damage.structure, 0, damage.expected, damage.found);
             let path = descriptor.path(damage.component);
             Err(Error::Format(error.with_file(&path, damage.component)))
@@ -406,12 +394,12 @@ fn list_components(
     }
 }
 
-/// Refuses a `Data.db` that is a symbolic link where a component that is missing alongside it is alongside the file
-/// that it leads to: nothing is damaged there.
+/// Refuses a `Data.db` that is a symbolic link if a component that is missing next to the link exists next to
+/// its target: nothing is damaged then.
 ///
 /// # Errors
-/// Invalid input, naming the file that the link leads to.
-pub fn refuse_lone_link(descriptor: &Descriptor, component: Component) -> Result<()> {
+/// Invalid input, naming the link's target.
+pub fn refuse_link_without_sidecars(descriptor: &Descriptor, component: Component) -> Result<()> {
     let data = descriptor.path(Component::Data);
     let is_link = std::fs::symlink_metadata(&data).is_ok_and(|data| data.is_symlink());
     if !is_link || descriptor.path(component).exists() {
@@ -493,7 +481,7 @@ fn read_encoding(
         let bytes = read_small(io, mode, &path)?;
         match CrcFile::parse(&bytes, data_file_len) {
             Ok(crc) => Some(crc),
-            // No read of a node looks at it, but streaming does.
+            // A node's reads do not use it, but streaming does.
             Err(FormatError::Corrupt(error)) => {
                 notes.push(ListFinding {
                     is_damage: false,

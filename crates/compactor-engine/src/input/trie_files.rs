@@ -1,4 +1,4 @@
-//! The index files of a BTI SSTable, which are kept in memory.
+//! Index files of a BTI SSTable, kept in memory.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -12,14 +12,14 @@ use crate::input::component_file::read_small;
 /// `Partitions.db` and `Rows.db`.
 #[derive(Debug, Default)]
 pub struct TrieFiles {
-    /// The trie of partitions.
+    /// Content of `Partitions.db`.
     pub partitions: Vec<u8>,
-    /// The tries of their rows.
+    /// Content of `Rows.db`.
     pub rows: Vec<u8>,
 }
 
-/// The index files of one SSTable, some ten bytes per partition. They are read once for the planner, which splits the
-/// merge by them, and for the validation of the index, and dropped after their last use.
+/// Shared index files of one SSTable, about ten bytes per partition. They are read once for the planner,
+/// which splits the merge by them, and for the validation of the index, and dropped after their last use.
 #[derive(Clone, Debug, Default)]
 pub struct SharedTries(Arc<Mutex<Weak<TrieFiles>>>);
 

@@ -1,7 +1,7 @@
 //! Divides memory and file descriptors between inputs and output, and limits the number of inputs that are read
 //! at a time.
 //!
-//! Memory that grows with the size of the inputs is subtracted first ([`Taken`]); the rest is divided into buffers.
+//! Memory that grows with the size of the inputs is subtracted first ([`ReservedMemory`]); the rest is divided into buffers.
 
 use compactor_io::open_files_limit;
 use compactor_sstable::Format;
@@ -30,15 +30,15 @@ const MIN_HEADROOM: usize = 4 << 10;
 /// Estimated bytes of an input being read, in addition to its buffers: cursor, channel, open files.
 const READER_BYTES: usize = 16 << 10;
 /// Minimum bytes for the buffers of a pass.
-const LEAST_PASS_BYTES: usize = 1 << 20;
+const MIN_PASS_BYTES: usize = 1 << 20;
 
 /// Share of the memory, in eighths, for the output of ranges that wait for their turn.
-const WAITING_EIGHTHS: usize = 3;
+const BUFFERED_EIGHTHS: usize = 3;
 /// Index samples of each input per range, if memory allows. The search for a split point starts at the sample
 /// before it.
 const SAMPLES_PER_RANGE: u64 = 32;
 /// Minimum number of them: with fewer samples ranges are longer.
-const LEAST_SAMPLES_PER_RANGE: u64 = 4;
+const MIN_SAMPLES_PER_RANGE: u64 = 4;
 /// Bytes of a sample while ranges are planned: a [`Sample`] and its step, in vectors that grow by doubling.
 const BYTES_PER_SAMPLE: u64 = 2 * (size_of::<Sample>() + 24) as u64;
 /// Samples get one part in this many of the memory, and promoted indexes that are read ahead another.
@@ -56,27 +56,27 @@ const RESERVED_FILES: u64 = 96;
 /// uring backend opens each twice.
 const FILES_PER_INPUT: u64 = 4;
 /// Maximum descriptors of an input that is split into ranges while its `Index.db` stays open for lookups.
-const FILES_PER_CUT_INPUT: u64 = 6;
+const FILES_PER_SPLIT_INPUT: u64 = 6;
 /// Minimum number of inputs read at a time.
-const LEAST_AT_ONCE: usize = 2;
+const MIN_CONCURRENT_INPUTS: usize = 2;
 
 /// Minimum bytes of output that a range may buffer while it waits for its turn.
-const LEAST_WAITING: usize = 32 << 10;
+const MIN_BUFFERED: usize = 32 << 10;
 /// Minimum buffered output of a range, and readahead of each of its inputs, bytes, for more than two ranges at a
 /// time: with less, another range costs more than it gains.
-const FAIR_WAITING: usize = 1 << 20;
+const FAIR_BUFFERED: usize = 1 << 20;
 const FAIR_READAHEAD: usize = 768 << 10;
 /// Minimum chunks of each input per range. The chunk at a split point is decoded by both ranges, which is cheap
 /// in comparison with this number.
 const CHUNKS_PER_RANGE: u64 = 32;
 /// Minimum uncompressed bytes of a range, since each range has a fixed cost of requests and allocations.
-const LEAST_RANGE_LEN: u64 = 512 << 10;
+const MIN_RANGE_LEN: u64 = 512 << 10;
 /// Maximum bytes of a block of a range's output.
 const MAX_RANGE_BLOCK_LEN: usize = 128 << 10;
 /// Minimum bytes of a block of a range's output.
 const MIN_RANGE_BLOCK_LEN: usize = 8 << 10;
 /// Minimum number of blocks that a range may buffer.
-const BLOCKS_WAITING: usize = 8;
+const BUFFERED_BLOCKS: usize = 8;
 
 /// Size of a merge, and limits set by its options.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,7 +84,7 @@ pub struct Demands {
     /// Memory limit, bytes.
     pub memory_bytes: usize,
     /// Part of it that is not available for buffers.
-    pub taken: Taken,
+    pub taken: ReservedMemory,
     /// File descriptors available for inputs.
     pub files: u64,
     /// Uncompressed bytes of all inputs.
@@ -116,7 +116,7 @@ pub struct Demands {
 /// Memory of a merge in addition to its buffers, bytes. It grows with the size of the inputs and cannot be
 /// limited.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Taken {
+pub struct ReservedMemory {
     /// Metadata of the opened inputs: a few KiB each, and their chunk offsets.
     pub known: usize,
     /// Components that are kept in memory while they are validated against the data.
@@ -125,22 +125,22 @@ pub struct Taken {
     pub output: usize,
 }
 
-impl Taken {
+impl ReservedMemory {
     /// Memory of these open inputs.
-    pub(crate) fn by_inputs(inputs: &[InputSstable]) -> Taken {
+    pub(crate) fn by_inputs(inputs: &[InputSstable]) -> ReservedMemory {
         // BTI inputs are validated all together during the merge, BIG inputs one after the other.
         let (bti, big): (Vec<_>, Vec<_>) = (inputs.iter()).partition(|input| input.is_bti());
-        let of_bti = bti.into_iter().map(InputSstable::checked_bytes);
-        let of_big = big.into_iter().map(InputSstable::checked_bytes);
-        Taken {
-            known: inputs.iter().map(InputSstable::held_bytes).sum(),
+        let of_bti = bti.into_iter().map(InputSstable::validation_bytes);
+        let of_big = big.into_iter().map(InputSstable::validation_bytes);
+        ReservedMemory {
+            known: inputs.iter().map(InputSstable::metadata_bytes).sum(),
             checked: of_bti.sum::<usize>() + of_big.max().unwrap_or(0),
             output: 0,
         }
     }
 
     /// Adds the memory of an output of `data_len` uncompressed bytes.
-    pub(crate) fn with_output(self, settings: &SstableSettings, data_len: u64) -> Taken {
+    pub(crate) fn with_output(self, settings: &SstableSettings, data_len: u64) -> ReservedMemory {
         let (keys, chance) = (settings.expected_keys, settings.bloom_filter_fp_chance);
         let filter = BloomFilter::bytes_for_keys(keys, chance);
         let compression = settings.compression.as_ref();
@@ -150,11 +150,11 @@ impl Taken {
             Format::Big => keys / u64::from(settings.min_index_interval.max(1)),
             Format::Bti => 0,
         };
-        // `FilterFilling` takes an eighth more than the filter.
+        // `FilterBuilder` takes an eighth more than the filter.
         let output = (filter / 8 * 9)
             .saturating_add(offsets)
             .saturating_add(entries.saturating_mul(BYTES_PER_SUMMARY_ENTRY));
-        Taken {
+        ReservedMemory {
             output: usize::try_from(output).unwrap_or(usize::MAX),
             ..self
         }
@@ -182,11 +182,11 @@ pub struct Budget {
     /// Buffers of the output's writer.
     pub write_buffers: usize,
     /// Ranges that are merged at a time.
-    pub ranges_at_once: usize,
+    pub concurrent_ranges: usize,
     /// Ranges that are being merged or wait for their turn.
-    pub ranges_under_way: usize,
+    pub ranges_in_flight: usize,
     /// Bytes of output that each of them may buffer.
-    pub waiting_bytes: usize,
+    pub buffered_bytes: usize,
     /// Approximate uncompressed bytes of all inputs per range.
     pub range_len: u64,
     /// Uncompressed bytes between two index samples of an input.
@@ -202,16 +202,16 @@ impl Budget {
     /// time. Of the rest a quarter goes to the output, and three to the inputs, each of which needs room for
     /// the stored and the decoded form of what it reads ahead.
     pub fn divide(demands: &Demands) -> Budget {
-        let ranges = Budget::ranges_at_once(demands);
+        let ranges = Budget::concurrent_ranges(demands);
         let memory = demands.taken.leaves(demands.memory_bytes);
         let waiting = match ranges {
             1 => 0,
-            _ => memory / 8 * WAITING_EIGHTHS,
+            _ => memory / 8 * BUFFERED_EIGHTHS,
         };
-        let ranges_under_way = Budget::ranges_under_way(ranges);
-        let waiting_bytes = waiting / ranges_under_way;
-        let least = LEAST_RANGE_LEN.max(CHUNKS_PER_RANGE * demands.all_units);
-        let range_len = (waiting_bytes as u64).max(least);
+        let ranges_in_flight = Budget::ranges_in_flight(ranges);
+        let buffered_bytes = waiting / ranges_in_flight;
+        let least = MIN_RANGE_LEN.max(CHUNKS_PER_RANGE * demands.all_units);
+        let range_len = (buffered_bytes as u64).max(least);
         // The range that an output ends in is merged again: it is to be short in comparison with the output.
         let most = demands.max_output_len.map_or(u64::MAX, |len| len / 8);
         let range_len = range_len.min(most.max(least));
@@ -219,7 +219,7 @@ impl Budget {
         let samples = (memory / SIXTEENTH) as u64 / BYTES_PER_SAMPLE;
         let sample_len = (range_len / SAMPLES_PER_RANGE).max(demands.data_len / samples.max(1));
         let sampled = demands.data_len / sample_len.max(1) * BYTES_PER_SAMPLE;
-        let range_len = range_len.max(LEAST_SAMPLES_PER_RANGE * sample_len);
+        let range_len = range_len.max(MIN_SAMPLES_PER_RANGE * sample_len);
         let index_ahead =
             (memory / SIXTEENTH / demands.indexed.max(1)).clamp(MIN_INDEX_AHEAD, MAX_INDEX_AHEAD);
         let ahead = (demands.indexed * index_ahead).min(memory / SIXTEENTH);
@@ -230,8 +230,8 @@ impl Budget {
         let decode = Budget::readahead(rest, readers, ranges, demands);
         let output = rest / 4;
         let block_len = match ranges {
-            1 => output / 2 / BLOCKS_WAITING,
-            _ => waiting_bytes / BLOCKS_WAITING,
+            1 => output / 2 / BUFFERED_BLOCKS,
+            _ => buffered_bytes / BUFFERED_BLOCKS,
         };
         let block_len = block_len.clamp(MIN_RANGE_BLOCK_LEN, MAX_RANGE_BLOCK_LEN);
         let most_blocks = Budget::most_output_blocks(demands.threads);
@@ -244,12 +244,12 @@ impl Budget {
             block_len,
             write_buffer_bytes,
             write_buffers: 4,
-            ranges_at_once: ranges,
-            ranges_under_way,
-            waiting_bytes,
+            concurrent_ranges: ranges,
+            ranges_in_flight,
+            buffered_bytes,
             range_len,
             sample_len,
-            keeps_indexes_open: demands.inputs as u64 * FILES_PER_CUT_INPUT <= demands.files,
+            keeps_indexes_open: demands.inputs as u64 * FILES_PER_SPLIT_INPUT <= demands.files,
             index_ahead,
         }
     }
@@ -282,35 +282,35 @@ impl Budget {
         let depth = ((behind / stored).min(wanted) / block_len).max(1);
         // The buffer of a request is released when its last block has been decoded. With a depth of whole requests
         // no more than `depth` blocks are held.
-        let at_once = (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
+        let per_request = (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
         DecodeOptions {
             block_len,
-            depth: depth / at_once * at_once,
+            depth: depth / per_request * per_request,
             decoded,
             headroom,
         }
     }
 
-    fn ranges_under_way(at_once: usize) -> usize {
-        match at_once {
+    fn ranges_in_flight(concurrent: usize) -> usize {
+        match concurrent {
             1 => 1,
-            _ => at_once + at_once / 2 + 1,
+            _ => concurrent + concurrent / 2 + 1,
         }
     }
 
     /// Number of ranges merged at a time, each of which reads all inputs: as many as memory allows, up to one and a
     /// half per processor. A range may wait for a read; more ranges would only evict one another from the CPU
     /// caches.
-    fn ranges_at_once(demands: &Demands) -> usize {
+    fn concurrent_ranges(demands: &Demands) -> usize {
         let memory = demands.taken.leaves(demands.memory_bytes);
         let (waiting, rest) = (
-            memory / 8 * WAITING_EIGHTHS,
-            memory / 8 * (8 - WAITING_EIGHTHS),
+            memory / 8 * BUFFERED_EIGHTHS,
+            memory / 8 * (8 - BUFFERED_EIGHTHS),
         );
         let readers = (demands.inputs + demands.sources).max(1);
         let by_readers = Budget::inputs_in(rest, demands.input_unit) / readers;
-        let possible = by_readers.min(waiting / LEAST_WAITING / 2);
-        let fair = (rest / 4 * 3 / readers / FAIR_READAHEAD).min(waiting / FAIR_WAITING / 3 * 2);
+        let possible = by_readers.min(waiting / MIN_BUFFERED / 2);
+        let fair = (rest / 4 * 3 / readers / FAIR_READAHEAD).min(waiting / FAIR_BUFFERED / 3 * 2);
         let useful = demands
             .threads
             .min(demands.processors + demands.processors.div_ceil(2));
@@ -318,22 +318,22 @@ impl Budget {
     }
 
     /// Number of inputs that memory and descriptors allow to be read at a time, in addition to the overlapping
-    /// SSTables. With less than [`LEAST_PASS_BYTES`] of memory it is the number for that much: fewer inputs per pass
+    /// SSTables. With less than [`MIN_PASS_BYTES`] of memory it is the number for that much: fewer inputs per pass
     /// make more passes, whose intermediate SSTables take more memory than the buffers save.
     ///
     /// # Errors
     /// The overlapping SSTables leave no room for inputs.
-    pub(crate) fn inputs_at_once(demands: &Demands) -> Result<usize> {
+    pub(crate) fn max_concurrent_inputs(demands: &Demands) -> Result<usize> {
         // Without the output's: it is taken into account later, and a pass writes only a part of it.
-        let taken = Taken {
+        let taken = ReservedMemory {
             output: 0,
             ..demands.taken
         };
-        let memory = taken.leaves(demands.memory_bytes).max(LEAST_PASS_BYTES);
+        let memory = taken.leaves(demands.memory_bytes).max(MIN_PASS_BYTES);
         let by_memory = Budget::inputs_in(memory, demands.input_unit);
         let by_files = usize::try_from(demands.files / FILES_PER_INPUT).unwrap_or(usize::MAX);
         let (room, sources) = (by_memory.min(by_files), demands.sources);
-        if sources > LEAST_AT_ONCE && sources + LEAST_AT_ONCE > room {
+        if sources > MIN_CONCURRENT_INPUTS && sources + MIN_CONCURRENT_INPUTS > room {
             let (what, remedy) = match by_memory <= by_files {
                 true => ("memory", "give it more memory"),
                 false => ("the number of files that may be open", "raise that limit"),
@@ -341,10 +341,10 @@ impl Budget {
             return Err(Error::InvalidInput(format!(
                 "{sources} overlapping SSTables are to be read at a time for the tombstones they provide, and \
                  {what} is enough for {} beside the inputs: {remedy}, or merge without them",
-                room.saturating_sub(LEAST_AT_ONCE)
+                room.saturating_sub(MIN_CONCURRENT_INPUTS)
             )));
         }
-        Ok(room.saturating_sub(sources).max(LEAST_AT_ONCE))
+        Ok(room.saturating_sub(sources).max(MIN_CONCURRENT_INPUTS))
     }
 
     /// Number of inputs that fit into `memory_bytes`: each needs a window, a block decoded ahead and a block in its
@@ -402,13 +402,13 @@ mod tests {
                 // one is recycled.
                 let in_use = if depth > 1 { 2 } else { 1 };
                 let decoded = (decoded + in_use) * (block_len + headroom);
-                let at_once = (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
-                assert_eq!(depth % at_once, 0, "{inputs}: {budget:?}");
-                let ranges = budget.ranges_at_once;
+                let per_request = (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
+                assert_eq!(depth % per_request, 0, "{inputs}: {budget:?}");
+                let ranges = budget.concurrent_ranges;
                 // The next range of each is read before its turn.
                 let stored = depth * block_len * ranges.min(2);
                 let used = inputs * ranges * (decoded + stored);
-                let waiting = budget.ranges_under_way * budget.waiting_bytes;
+                let waiting = budget.ranges_in_flight * budget.buffered_bytes;
                 assert!(
                     used + waiting <= memory / 8 * 7,
                     "{inputs}: {used} bytes, {budget:?}"
@@ -419,20 +419,20 @@ mod tests {
 
     #[test]
     fn there_are_no_more_ranges_than_memory() {
-        let at_once = |memory, inputs, threads| {
-            Budget::divide(&demands(memory, inputs, threads, 16 << 10)).ranges_at_once
+        let concurrent = |memory, inputs, threads| {
+            Budget::divide(&demands(memory, inputs, threads, 16 << 10)).concurrent_ranges
         };
-        assert_eq!(at_once(64 << 20, 4, 1), 1);
-        assert_eq!(at_once(64 << 20, 4, 2), 2);
-        assert!((3..=12).contains(&at_once(64 << 20, 4, 32)));
-        assert!(at_once(1 << 30, 4, 32) == 32);
-        assert_eq!(at_once(64 << 20, 10_000, 32), 1);
-        assert!(at_once(1 << 20, 2, 8) < 4);
+        assert_eq!(concurrent(64 << 20, 4, 1), 1);
+        assert_eq!(concurrent(64 << 20, 4, 2), 2);
+        assert!((3..=12).contains(&concurrent(64 << 20, 4, 32)));
+        assert!(concurrent(1 << 30, 4, 32) == 32);
+        assert_eq!(concurrent(64 << 20, 10_000, 32), 1);
+        assert!(concurrent(1 << 20, 2, 8) < 4);
         for memory in [1usize << 20, 16 << 20, 64 << 20] {
             let budget = Budget::divide(&demands(memory, 3, 8, 16 << 10));
-            let waits = budget.ranges_at_once > 1;
+            let waits = budget.concurrent_ranges > 1;
             assert!(
-                !waits || budget.waiting_bytes >= LEAST_WAITING,
+                !waits || budget.buffered_bytes >= MIN_BUFFERED,
                 "{budget:?}"
             );
         }
@@ -442,21 +442,24 @@ mod tests {
     #[test]
     fn little_memory_plans_as_a_mebibyte_does() {
         let chunk = 16 << 10;
-        let at_once = |memory, chunk| {
+        let concurrent = |memory, chunk| {
             let demands = Demands {
                 files: u64::MAX,
                 ..demands(memory, 10_000, 2, chunk)
             };
-            Budget::inputs_at_once(&demands).unwrap()
+            Budget::max_concurrent_inputs(&demands).unwrap()
         };
-        let of_a_mebibyte = at_once(1 << 20, chunk);
+        let of_a_mebibyte = concurrent(1 << 20, chunk);
         assert!(of_a_mebibyte > 4);
         for memory in [0, 64 << 10, 128 << 10] {
-            assert_eq!(at_once(memory, chunk), of_a_mebibyte);
+            assert_eq!(concurrent(memory, chunk), of_a_mebibyte);
         }
-        assert_eq!(at_once(64 << 20, chunk), Budget::inputs_in(64 << 20, chunk));
+        assert_eq!(
+            concurrent(64 << 20, chunk),
+            Budget::inputs_in(64 << 20, chunk)
+        );
         // Long chunks do not fit as often, and two are merged at least.
-        assert_eq!(at_once(0, 1 << 20), 2);
+        assert_eq!(concurrent(0, 1 << 20), 2);
     }
 
     #[test]
@@ -466,10 +469,10 @@ mod tests {
             sources,
             ..demands(64 << 20, 100, 2, 16 << 10)
         };
-        assert_eq!(Budget::inputs_at_once(&with(40, 0)).unwrap(), 10);
-        assert_eq!(Budget::inputs_at_once(&with(40, 3)).unwrap(), 7);
-        assert_eq!(Budget::inputs_at_once(&with(0, 0)).unwrap(), 2);
-        let error = Budget::inputs_at_once(&with(40, 9))
+        assert_eq!(Budget::max_concurrent_inputs(&with(40, 0)).unwrap(), 10);
+        assert_eq!(Budget::max_concurrent_inputs(&with(40, 3)).unwrap(), 7);
+        assert_eq!(Budget::max_concurrent_inputs(&with(0, 0)).unwrap(), 2);
+        let error = Budget::max_concurrent_inputs(&with(40, 9))
             .unwrap_err()
             .to_string();
         assert!(error.contains("enough for 8"), "{error}");
@@ -480,7 +483,7 @@ mod tests {
     #[test]
     fn what_is_taken_leaves_a_quarter() {
         let leaves = |known, checked, output, memory| {
-            let taken = Taken {
+            let taken = ReservedMemory {
                 known,
                 checked,
                 output,

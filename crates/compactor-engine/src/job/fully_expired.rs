@@ -7,26 +7,26 @@ use compactor_io::{Io, ReadMode};
 use crate::error::{Error, Result};
 use crate::input::key_range::KeyRange;
 use crate::input::sstable::InputSstable;
-use crate::job::overlapping::Surroundings;
+use crate::job::overlapping::OutsideSstables;
 
 /// Splits off the inputs that need not be read: all that they hold is past its grace, and none of it
 /// is newer than anything that is not.
-pub(crate) fn set_fully_expired_apart(
+pub(crate) fn split_off_fully_expired(
     io: &Io,
     mode: ReadMode,
     inputs: Vec<InputSstable>,
     gc_before_s: i64,
-    surroundings: &Surroundings,
+    outside: &OutsideSstables,
 ) -> Result<(Vec<InputSstable>, Vec<InputSstable>)> {
-    let overlapping: &[_] = match surroundings {
-        Surroundings::Unknown => return Ok((Vec::new(), inputs)),
-        Surroundings::Nothing => &[],
-        Surroundings::Overlapping(sstables) => sstables,
+    let overlapping: &[_] = match outside {
+        OutsideSstables::Unknown => return Ok((Vec::new(), inputs)),
+        OutsideSstables::None => &[],
+        OutsideSstables::Overlapping(sstables) => sstables,
     };
     let is_candidate = |input: &InputSstable, min_timestamp: i64| {
         let stats = &input.statistics.stats;
         // Nothing of the data is read then: the statistics had better be its own.
-        input.has_its_ratio()
+        input.matches_compression_ratio()
             && stats.max_local_deletion_time < gc_before_s
             && stats.max_timestamp < min_timestamp
     };
@@ -56,7 +56,7 @@ pub(crate) fn set_fully_expired_apart(
         let ranges: Vec<Option<KeyRange>> = inputs.iter().map(range_of).collect::<Result<_>>()?;
         let may_meet = |keys| {
             let mut ranges = ranges.iter();
-            ranges.any(|range| range.as_ref().is_none_or(|range| range.meets(keys)))
+            ranges.any(|range| range.as_ref().is_none_or(|range| range.overlaps(keys)))
         };
         asked.retain(|s| may_meet(s.keys()));
         let timestamps = asked.iter().map(|s| s.min_timestamp());

@@ -14,18 +14,18 @@ use crate::input::key_estimate::estimate_keys;
 use crate::input::repair_group::RepairGroup;
 use crate::input::scanner_order::scanner_order;
 use crate::input::sstable::InputSstable;
-use crate::job::budget::{Budget, Demands, INTERMEDIATE_CHUNK_LEN, Taken, free_files};
-use crate::job::fully_expired::set_fully_expired_apart;
+use crate::job::budget::{Budget, Demands, INTERMEDIATE_CHUNK_LEN, ReservedMemory, free_files};
+use crate::job::fully_expired::split_off_fully_expired;
 use crate::job::options::{MergeOptions, Scope};
 use crate::job::output_settings::{
-    decide_settings, header_sources, id_behind, inherited_settings, output_header, statistics_path,
+    decide_settings, header_sources, id_after, inherited_settings, output_header, statistics_path,
     union_of,
 };
-use crate::job::overlapping::{OverlappingSstable, Surroundings};
-use crate::job::providers::{may_provide, providers_of};
+use crate::job::overlapping::{OutsideSstables, OverlappingSstable};
 use crate::job::refused_inputs::{one_partitioner, refuse_duplicates, refuse_mixed_repair};
 use crate::job::shadow_plan::ShadowPlan;
 use crate::job::tombstone_option::TombstoneOption;
+use crate::job::tombstone_sources::{open_tombstone_sources, tombstone_source_paths};
 use crate::publish::inputs_at_open::InputsAtOpen;
 use crate::publish::output_claim::OutputClaim;
 use crate::publish::output_id::OutputIds;
@@ -42,18 +42,18 @@ pub struct MergeJob {
     /// What the inputs were before they were opened; `None` of an intermediate merge. Shared by the jobs
     /// of a table.
     pub(crate) at_open: Option<Arc<InputsAtOpen>>,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) outside: OutsideSstables,
     pub(crate) partitioner: Partitioner,
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
     pub(crate) shadow: Option<Arc<ShadowPlan>>,
     /// What is not for buffers of the memory, but for the output.
-    pub(crate) taken: Taken,
+    pub(crate) taken: ReservedMemory,
     pub(crate) budget: Budget,
     /// For outputs after the first, whose id is decided.
     pub(crate) ids: OutputIds,
     /// Inputs that can be read at a time.
-    pub(crate) at_once: usize,
+    pub(crate) max_concurrent: usize,
 }
 
 impl MergeJob {
@@ -72,9 +72,9 @@ impl MergeJob {
             open_inputs(&io, &mut options).map_err(|error| at_open.reason_for(error))?;
         newest_first(&mut inputs);
         refuse_mixed_repair(&inputs)?;
-        let provided_by = may_provide(&io, &options, &inputs)?;
-        let taken = Taken::by_inputs(&inputs);
-        let job = MergeJob::decide(io, options, inputs, taken, &provided_by)?;
+        let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
+        let taken = ReservedMemory::by_inputs(&inputs);
+        let job = MergeJob::decide(io, options, inputs, taken, &source_paths)?;
         let at_open = Some(at_open);
         Ok(MergeJob { at_open, ..job })
     }
@@ -97,20 +97,20 @@ impl MergeJob {
             open_inputs(&io, &mut options).map_err(|error| at_open.reason_for(error))?;
         let at_open = Some(at_open);
         newest_first(&mut inputs);
-        let provided_by = may_provide(&io, &options, &inputs)?;
+        let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
         // All are to be of one table.
         union_of(&inputs)?;
-        one_partitioner(&inputs, &Surroundings::Unknown)?;
-        let next = id_behind(&inputs, &options)?;
+        one_partitioner(&inputs, &OutsideSstables::Unknown)?;
+        let next = id_after(&inputs, &options)?;
         // All stay open while the first ones are merged.
-        let taken = Taken::by_inputs(&inputs);
+        let taken = ReservedMemory::by_inputs(&inputs);
         for input in inputs {
             let group = RepairGroup::of(&input.statistics.stats);
             groups.entry(group).or_default().push(input);
         }
         if groups.len() == 1 {
             let inputs = groups.into_values().flatten().collect();
-            let job = MergeJob::decide(io, options, inputs, taken, &provided_by)?;
+            let job = MergeJob::decide(io, options, inputs, taken, &source_paths)?;
             return Ok(vec![MergeJob { at_open, ..job }]);
         }
         if options.id.is_some() {
@@ -123,7 +123,7 @@ impl MergeJob {
             .iter()
             .flat_map(|(group, inputs)| inputs.iter().map(|i| (*group, i.data_path())))
             .collect();
-        let ids = OutputIds::behind(next);
+        let ids = OutputIds::after(next);
         let mut jobs = Vec::with_capacity(groups.len());
         for (group, inputs) in groups {
             let others = paths.iter().filter(|(other, _)| *other != group);
@@ -140,7 +140,7 @@ impl MergeJob {
                 ..options.clone()
             };
             let io = io.clone();
-            let job = MergeJob::decide(io, options, inputs, taken, &provided_by)?;
+            let job = MergeJob::decide(io, options, inputs, taken, &source_paths)?;
             jobs.push(MergeJob {
                 ids: ids.clone(),
                 at_open: at_open.clone(),
@@ -157,8 +157,8 @@ impl MergeJob {
         io: Io,
         options: MergeOptions,
         inputs: Vec<InputSstable>,
-        taken: Taken,
-        provided_by: &[PathBuf],
+        taken: ReservedMemory,
+        source_paths: &[PathBuf],
     ) -> Result<MergeJob> {
         if options.max_sstable_size == Some(0) {
             return Err(Error::InvalidInput(
@@ -176,26 +176,26 @@ impl MergeJob {
             inherited.level = 0;
         }
         let is_repaired = |i: &InputSstable| i.statistics.stats.repaired_at != 0;
-        let surroundings = match &options.scope {
+        let outside = match &options.scope {
             _ if options.only_purge_repaired && !inputs.iter().all(is_repaired) => {
-                Surroundings::Unknown
+                OutsideSstables::Unknown
             }
-            Scope::Unknown => Surroundings::Unknown,
-            Scope::Complete => Surroundings::Nothing,
-            Scope::Overlapping(paths) => Surroundings::Overlapping(
+            Scope::Unknown => OutsideSstables::Unknown,
+            Scope::Complete => OutsideSstables::None,
+            Scope::Overlapping(paths) => OutsideSstables::Overlapping(
                 paths
                     .iter()
                     .map(|path| options.overlapping.open(&io, path, options.read_mode))
                     .collect::<Result<_>>()?,
             ),
         };
-        let partitioner = one_partitioner(&inputs, &surroundings)?;
+        let partitioner = one_partitioner(&inputs, &outside)?;
         let settings = decide_settings(&options, &inputs, inherited)?;
         let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
-        surroundings.refuse_other_table(&header_sources(&inputs, &paths))?;
+        outside.refuse_other_table(&header_sources(&inputs, &paths))?;
         let (expired, inputs) = match options.gc_before_s {
             Some(gc_before_s) => {
-                set_fully_expired_apart(&io, options.read_mode, inputs, gc_before_s, &surroundings)?
+                split_off_fully_expired(&io, options.read_mode, inputs, gc_before_s, &outside)?
             }
             None => (Vec::new(), inputs),
         };
@@ -221,16 +221,17 @@ impl MergeJob {
                 DropTimes::of(table, &settings.header, &path)?
             }
         };
-        let providers = match surroundings {
-            Surroundings::Overlapping(_) => providers_of(&io, &options, provided_by)?,
-            Surroundings::Unknown | Surroundings::Nothing => Vec::new(),
+        let tombstone_sources = match outside {
+            OutsideSstables::Overlapping(_) => open_tombstone_sources(&io, &options, source_paths)?,
+            OutsideSstables::Unknown | OutsideSstables::None => Vec::new(),
         };
         let originals = inputs.iter().chain(&expired);
-        let shadow = ShadowPlan::decide(&options, originals, &settings, providers)?.map(Arc::new);
-        let ids = OutputIds::behind(settings.descriptor.id);
+        let shadow =
+            ShadowPlan::decide(&options, originals, &settings, tombstone_sources)?.map(Arc::new);
+        let ids = OutputIds::after(settings.descriptor.id);
         let demands = demands(taken, &options, &inputs, shadow.as_deref(), &settings);
         let budget = Budget::divide(&demands);
-        let at_once = Budget::inputs_at_once(&Demands {
+        let max_concurrent = Budget::max_concurrent_inputs(&Demands {
             // Intermediate SSTables are among them then.
             input_unit: demands.input_unit.max(INTERMEDIATE_CHUNK_LEN as usize),
             ..demands
@@ -241,7 +242,7 @@ impl MergeJob {
             inputs,
             expired,
             at_open: None,
-            surroundings,
+            outside,
             partitioner,
             settings,
             drops,
@@ -249,7 +250,7 @@ impl MergeJob {
             taken,
             budget,
             ids,
-            at_once,
+            max_concurrent,
         })
     }
 
@@ -322,9 +323,9 @@ impl MergeJob {
 
     /// The SSTables that were named as overlapping the inputs.
     pub fn overlapping(&self) -> &[Arc<OverlappingSstable>] {
-        match &self.surroundings {
-            Surroundings::Overlapping(sstables) => sstables,
-            Surroundings::Unknown | Surroundings::Nothing => &[],
+        match &self.outside {
+            OutsideSstables::Overlapping(sstables) => sstables,
+            OutsideSstables::Unknown | OutsideSstables::None => &[],
         }
     }
 
@@ -378,18 +379,18 @@ fn open_inputs(io: &Io, options: &mut MergeOptions) -> Result<Vec<InputSstable>>
     let is_compared = options.overlapping_tombstones != TombstoneOption::None;
     let opened = |mut input: InputSstable| {
         if !is_compared {
-            input.forget_distributions();
+            input.drop_distributions();
         }
         input
     };
-    InputSstable::each_opened(io, &paths, options.read_mode, opened)
+    InputSstable::open_all_with(io, &paths, options.read_mode, opened)
         .into_iter()
         .collect()
 }
 
 /// What a merge of these inputs asks for.
 fn demands(
-    taken: Taken,
+    taken: ReservedMemory,
     options: &MergeOptions,
     inputs: &[InputSstable],
     shadow: Option<&ShadowPlan>,
@@ -408,7 +409,7 @@ fn demands(
             .filter(|input| input.may_have_promoted_indexes())
             .count(),
         inputs: inputs.len(),
-        sources: shadow.map_or(0, |shadow| shadow.at_once()),
+        sources: shadow.map_or(0, |shadow| shadow.max_concurrent()),
         threads: options.threads,
         processors: std::thread::available_parallelism().map_or(options.threads, usize::from),
         readahead_bytes: options.readahead_bytes,

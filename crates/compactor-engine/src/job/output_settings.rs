@@ -64,7 +64,7 @@ pub fn decide_settings(
         descriptor: Descriptor::new(
             &options.output_directory,
             version,
-            options.id.map_or_else(|| id_behind(inputs, options), Ok)?,
+            options.id.map_or_else(|| id_after(inputs, options), Ok)?,
         ),
         header,
         compression,
@@ -143,7 +143,7 @@ pub(crate) fn inherited_settings(inputs: &[InputSstable]) -> Result<CollectorSet
     Ok(inherited)
 }
 
-pub(crate) fn id_behind(inputs: &[InputSstable], options: &MergeOptions) -> Result<SstableId> {
+pub(crate) fn id_after(inputs: &[InputSstable], options: &MergeOptions) -> Result<SstableId> {
     let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
     next_id(&options.output_directory, &paths, options.scope.named())
 }

@@ -28,11 +28,11 @@ use crate::row::purge::{PurgeLimit, PurgeLimits};
 
 /// What is known of the table beyond the inputs.
 #[derive(Debug)]
-pub enum Surroundings {
+pub enum OutsideSstables {
     /// Nothing: other SSTables may exist, so no tombstone goes.
     Unknown,
     /// The inputs are all that the table has.
-    Nothing,
+    None,
     /// These SSTables, and no others, are there besides the inputs.
     Overlapping(Vec<Arc<OverlappingSstable>>),
 }
@@ -54,7 +54,7 @@ pub struct OverlappingSstable {
 
 /// An SSTable that may be read beside a merge.
 #[derive(Debug)]
-pub(crate) struct Provider {
+pub(crate) struct TombstoneSource {
     pub(crate) keys: KeyRange,
     pub(crate) sstable: InputSstable,
 }
@@ -129,7 +129,7 @@ impl OverlappingSstable {
             let path = descriptor.path(component);
             move |e: FormatError| Error::Format(e.with_file(&path, component))
         };
-        if descriptor.version.has_metadata_checksum() && !input.has_its_ratio() {
+        if descriptor.version.has_metadata_checksum() && !input.matches_compression_ratio() {
             // Its times say what may be purged, and nothing else here would tell them from those of
             // another SSTable.
             let found = input.statistics.stats.compression_ratio.to_string();
@@ -224,22 +224,22 @@ impl OverlappingSstable {
     ///
     /// # Errors
     /// Those of [`InputSstable::open`].
-    pub(crate) fn provider(&self, io: &Io, mode: ReadMode) -> Result<Provider> {
-        Ok(Provider {
+    pub(crate) fn tombstone_source(&self, io: &Io, mode: ReadMode) -> Result<TombstoneSource> {
+        Ok(TombstoneSource {
             keys: self.keys.clone(),
             sstable: InputSstable::open(io, &self.descriptor.path(Component::Data), mode)?,
         })
     }
 }
 
-impl Surroundings {
+impl OutsideSstables {
     /// Refuses SSTables that cannot be of the inputs' table: what they do not hold says nothing about
     /// what may be purged.
     ///
     /// # Errors
     /// Those of [`union`].
     pub fn refuse_other_table(&self, inputs: &[HeaderSource<'_>]) -> Result<()> {
-        let Surroundings::Overlapping(sstables) = self else {
+        let OutsideSstables::Overlapping(sstables) = self else {
             return Ok(());
         };
         let paths: Vec<PathBuf> = sstables
@@ -258,17 +258,17 @@ impl Surroundings {
     }
 }
 
-impl PurgeLimits for Surroundings {
+impl PurgeLimits for OutsideSstables {
     fn limit(&self, key: &[u8], hash: KeyHash) -> PurgeLimit {
         match self {
-            Surroundings::Unknown => PurgeLimit::Nothing,
-            Surroundings::Nothing => PurgeLimit::All,
-            Surroundings::Overlapping(sstables) => sstables
+            OutsideSstables::Unknown => PurgeLimit::KeepAll,
+            OutsideSstables::None => PurgeLimit::Unlimited,
+            OutsideSstables::Overlapping(sstables) => sstables
                 .iter()
                 .filter(|s| s.may_hold(key, hash))
                 .map(|s| s.min_timestamp)
                 .min()
-                .map_or(PurgeLimit::All, PurgeLimit::Before),
+                .map_or(PurgeLimit::Unlimited, PurgeLimit::Before),
         }
     }
 }

@@ -11,12 +11,12 @@ use crate::input::range_input::{RangeInput, Reading};
 use crate::job::earlier_passes::EarlierPasses;
 use crate::job::merge_job::MergeJob;
 use crate::job::merged_input::MergedInput;
-use crate::job::overlapping::Surroundings;
+use crate::job::overlapping::OutsideSstables;
 use crate::job::range_plan::RangePlan;
 use crate::job::range_run::RangeMerge;
+use crate::job::range_sequencer::{RangeSequencer, SequencerLimits};
 use crate::job::splicer::Splicer;
 use crate::job::staged_merge::{MergeOutcome, SerialTimes, StagedMerge};
-use crate::job::turns::{TurnLimits, Turns};
 use crate::merge::merge_counts::MergeCounts;
 use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
@@ -34,11 +34,11 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub(crate) struct Pass<'a> {
     pub(crate) earlier: &'a EarlierPasses,
     pub(crate) is_last: bool,
-    pub(crate) whole: Whole,
+    pub(crate) whole: InputTotals,
 }
 
 /// What is known of all its inputs before they are read.
-pub(crate) struct Whole {
+pub(crate) struct InputTotals {
     started: Instant,
     stored_bytes: u64,
     uncompressed_bytes: u64,
@@ -47,9 +47,9 @@ pub(crate) struct Whole {
 
 impl MergeJob {
     /// To be asked before passes change the inputs.
-    pub(crate) fn whole(&self) -> Whole {
+    pub(crate) fn whole(&self) -> InputTotals {
         let stored_bytes = self.inputs.iter().map(|i| i.data.len()).sum();
-        Whole {
+        InputTotals {
             started: Instant::now(),
             stored_bytes,
             uncompressed_bytes: self.uncompressed_bytes(),
@@ -72,12 +72,12 @@ impl MergeJob {
             _ => Staging::create(&self.claim()?)?,
         };
         let plan = RangePlan::of(&self)?;
-        let (ranges, uncut) = (plan.len(), plan.uncut);
+        let (ranges, unsplit_reason) = (plan.len(), plan.unsplit_reason);
         let threads = self.options.threads.max(1);
         let merge = self.range_merge(observer, staging, plan, pass)?;
         let planning = started.elapsed();
         let ended = std::thread::scope(|scope| {
-            let closes = Closes(&merge);
+            let closes = CloseGuard(&merge);
             let mut count = 0;
             for number in 0..threads {
                 let merge = Arc::clone(&merge);
@@ -91,7 +91,7 @@ impl MergeJob {
                     Err(error) => return Err(Error::thread("the merge")(error)),
                 }
             }
-            merge.queue().have_started(count);
+            merge.queue().set_thread_count(count);
             let ended = await_end(&merge, observer)
                 .and_then(|splicer| self.complete(&merge, splicer, observer, pass));
             if ended.is_err() {
@@ -114,14 +114,14 @@ impl MergeJob {
                 stored_bytes_read: pass.whole.stored_bytes,
                 uncompressed_bytes_read: pass.whole.uncompressed_bytes,
                 ranges,
-                uncut,
+                unsplit_reason,
                 outputs_asked: self.options.outputs.get(),
                 serial: SerialTimes {
                     planning,
                     order: merge.progress.ordered(),
                     publication,
                 }
-                .behind(pass.earlier.serial),
+                .added_to(pass.earlier.serial),
                 passes: pass.earlier.passes,
                 elapsed: pass.whole.started.elapsed(),
             },
@@ -167,11 +167,11 @@ impl MergeJob {
             });
         }
         let budget = plan.budget;
-        let limits = TurnLimits {
+        let limits = SequencerLimits {
             ranges: plan.len(),
-            at_once: budget.ranges_at_once,
-            under_way: budget.ranges_under_way,
-            waiting_bytes: budget.waiting_bytes.max(budget.block_len * 2),
+            concurrent: budget.concurrent_ranges,
+            in_flight: budget.ranges_in_flight,
+            buffered_bytes: budget.buffered_bytes.max(budget.block_len * 2),
         };
         let limit = self.options.max_sstable_size;
         let splicer = Splicer::new(Arc::clone(&layout), current, inputs.len(), limit);
@@ -182,7 +182,7 @@ impl MergeJob {
             io: self.io.clone(),
             options: self.options.clone(),
             settings: self.settings.clone(),
-            surroundings: std::mem::replace(&mut self.surroundings, Surroundings::Unknown),
+            outside: std::mem::replace(&mut self.outside, OutsideSstables::Unknown),
             layout,
             drops: std::mem::take(&mut self.drops),
             scanner_order,
@@ -194,7 +194,7 @@ impl MergeJob {
             },
             blocks,
             prepared: Mutex::default(),
-            turns: Turns::new(limits, queue),
+            sequencer: RangeSequencer::new(limits, queue),
             splicer: Mutex::new(Some(splicer)),
             progress: Default::default(),
         }))
@@ -265,18 +265,18 @@ impl MergeJob {
 }
 
 /// Lets the threads of a merge go.
-struct Closes<'a>(&'a RangeMerge);
+struct CloseGuard<'a>(&'a RangeMerge);
 
-impl Drop for Closes<'_> {
+impl Drop for CloseGuard<'_> {
     fn drop(&mut self) {
-        self.0.turns.close();
+        self.0.sequencer.close();
     }
 }
 
 /// Passes on how far the merge is until all ranges have been added to the outputs.
 fn await_end(merge: &RangeMerge, observer: &mut dyn Observer) -> Result<Splicer> {
     loop {
-        if let Some(end) = merge.turns.take_end() {
+        if let Some(end) = merge.sequencer.take_result() {
             end?;
             return merge
                 .take_splicer()

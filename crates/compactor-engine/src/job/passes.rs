@@ -65,7 +65,7 @@ impl MergeJob {
 
     /// Whether there are more inputs than can be read at a time.
     pub fn is_in_passes(&self) -> bool {
-        self.inputs.len() > self.at_once
+        self.inputs.len() > self.max_concurrent
     }
 
     /// Merges the smallest inputs until so few are left that they can be merged in one pass.
@@ -73,13 +73,13 @@ impl MergeJob {
     /// # Errors
     /// As [`MergeJob::run`].
     pub(crate) fn earlier_passes(&mut self, observer: &mut dyn Observer) -> Result<EarlierPasses> {
-        let at_once = self.at_once;
+        let max_concurrent = self.max_concurrent;
         let lens: Vec<u64> = self.inputs.iter().map(InputSstable::data_len).collect();
         let mut earlier = EarlierPasses {
             passes: 1,
             progress: Progress {
                 read: 0,
-                planned: planned_bytes(&lens, at_once),
+                planned: planned_bytes(&lens, max_concurrent),
                 whole: lens.iter().sum(),
             },
             ..EarlierPasses::default()
@@ -93,8 +93,8 @@ impl MergeJob {
             // Of what it took to open them all.
             give_back_free_memory();
         }
-        while self.inputs.len() > at_once {
-            let count = number_to_merge(self.inputs.len(), at_once);
+        while self.inputs.len() > max_concurrent {
+            let count = number_to_merge(self.inputs.len(), max_concurrent);
             let (place, some) = self.take_smallest(count);
             let intermediate = self.merge_some(some, &mut earlier, observer)?;
             give_back_free_memory();
@@ -207,16 +207,16 @@ impl MergeJob {
 }
 
 /// So many that afterwards just enough are left; all that can be merged if that is not enough.
-fn number_to_merge(inputs: usize, at_once: usize) -> usize {
-    (inputs - at_once + 1).min(at_once)
+fn number_to_merge(inputs: usize, max_concurrent: usize) -> usize {
+    (inputs - max_concurrent + 1).min(max_concurrent)
 }
 
 /// Bytes that all passes read, if nothing becomes smaller.
-fn planned_bytes(lens: &[u64], at_once: usize) -> u64 {
+fn planned_bytes(lens: &[u64], max_concurrent: usize) -> u64 {
     let mut left: BinaryHeap<Reverse<u64>> = lens.iter().copied().map(Reverse).collect();
     let mut planned: u64 = lens.iter().sum();
-    while left.len() > at_once {
-        let count = number_to_merge(left.len(), at_once);
+    while left.len() > max_concurrent {
+        let count = number_to_merge(left.len(), max_concurrent);
         let merged = (0..count)
             .filter_map(|_| left.pop())
             .map(|Reverse(len)| len)

@@ -19,7 +19,7 @@ use compactor_sstable::statistics::{HyperLogLogPlus, MetadataCollector, TimeRun}
 use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
-use crate::job::range_end::RangeEnd;
+use crate::job::range_summary::RangeSummary;
 use crate::read::data_trace::DataTrace;
 use crate::read::trace_batch::{BatchedTrace, TraceBatch};
 use crate::write::format_index::IndexSettings;
@@ -33,7 +33,7 @@ pub(crate) enum Piece {
     /// What the trace of an input is to be told next.
     Trace(usize, TraceBatch),
     /// There is no more.
-    End(Result<Box<RangeEnd>>),
+    End(Result<Box<RangeSummary>>),
 }
 
 /// Takes what ranges come to.
@@ -117,12 +117,12 @@ impl BlockOutput for RangeBlocks {
 
 /// Takes bytes that nobody wants.
 #[derive(Debug)]
-pub(crate) struct NoBlocks {
+pub(crate) struct DiscardBlocks {
     pub(crate) block_len: usize,
     pub(crate) spare: Vec<u8>,
 }
 
-impl BlockOutput for NoBlocks {
+impl BlockOutput for DiscardBlocks {
     fn block_len(&self) -> usize {
         self.block_len
     }
@@ -139,9 +139,9 @@ impl BlockOutput for NoBlocks {
 
 /// An index that nobody wants.
 #[derive(Debug)]
-pub(crate) struct NoIndex;
+pub(crate) struct DiscardIndex;
 
-impl SstableIndex for NoIndex {
+impl SstableIndex for DiscardIndex {
     fn add_unfiltered(
         &mut self,
         _start: u64,
@@ -219,14 +219,14 @@ impl IndexBatch {
 /// Builds what is inside the index entries of a range.
 #[derive(Debug)]
 pub(crate) struct RangeIndex {
-    rows: RowsOf,
+    rows: RowIndexBuilder,
     /// What goes with the next block.
     batch: Rc<RefCell<IndexBatch>>,
 }
 
 /// The rows of a partition, indexed in the format of the output.
 #[derive(Debug)]
-enum RowsOf {
+enum RowIndexBuilder {
     Big(PromotedIndexBuilder),
     Bti(Box<RowBlocks>),
 }
@@ -239,11 +239,11 @@ impl RangeIndex {
     pub(crate) fn new(settings: &IndexSettings<'_>) -> Result<RangeIndex> {
         let size = settings.column_index_size;
         let rows = match settings.version.format() {
-            Format::Big => RowsOf::Big(PromotedIndexBuilder::new(settings.version, size)),
+            Format::Big => RowIndexBuilder::Big(PromotedIndexBuilder::new(settings.version, size)),
             Format::Bti => {
                 let types = settings.header.clustering_types.iter();
                 let types: Vec<CqlType> = types.map(|t| t.cql_type.clone()).collect();
-                RowsOf::Bti(Box::new(RowBlocks::new(&types, size)?))
+                RowIndexBuilder::Bti(Box::new(RowBlocks::new(&types, size)?))
             }
         };
         Ok(RangeIndex {
@@ -264,10 +264,10 @@ impl SstableIndex for RangeIndex {
         open_marker: &DeletionTime,
     ) -> Result<u64> {
         match &mut self.rows {
-            RowsOf::Big(promoted) => {
+            RowIndexBuilder::Big(promoted) => {
                 Ok(promoted.add_unfiltered(start, end, kind, body, open_marker))
             }
-            RowsOf::Bti(rows) => {
+            RowIndexBuilder::Bti(rows) => {
                 let batch = &self.batch;
                 let tell = |block: SeparatedBlock<'_>| {
                     batch.borrow_mut().add_block(block);
@@ -290,12 +290,12 @@ impl SstableIndex for RangeIndex {
         let batch = &mut *self.batch.borrow_mut();
         let (mut promoted_len, mut blocks) = (0, 0);
         match &mut self.rows {
-            RowsOf::Big(builder) => {
+            RowIndexBuilder::Big(builder) => {
                 let promoted = builder.finish(header_len, &deletion)?;
                 promoted_len = promoted.len();
                 batch.bytes.extend_from_slice(promoted);
             }
-            RowsOf::Bti(rows) => {
+            RowIndexBuilder::Bti(rows) => {
                 blocks = rows.finish(|block| {
                     batch.add_block(block);
                     Ok(())
@@ -318,16 +318,16 @@ impl SstableIndex for RangeIndex {
 }
 
 /// Remembers what the trace of an input is to be told, whose turn comes when the ranges before have ended.
-pub(crate) fn later_trace(
+pub(crate) fn buffered_trace(
     input: usize,
     merge: Arc<dyn PieceSink>,
     range: usize,
 ) -> Box<dyn DataTrace> {
     // The last of the range is not the last of the input.
-    let hand_over = move |batch: TraceBatch, _| {
+    let submit = move |batch: TraceBatch, _| {
         let len = batch.len();
         // If nobody wants it any more the merge is told so elsewhere.
         Arc::clone(&merge).push(range, Piece::Trace(input, batch), len);
     };
-    Box::new(BatchedTrace::new(hand_over))
+    Box::new(BatchedTrace::new(submit))
 }

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use compactor_sstable::partitioner::Position;
 
 use crate::error::Result;
-use crate::input::range_places::RangePlaces;
 use crate::input::sample::Sample;
+use crate::input::split_index::SplitIndex;
 use crate::input::sstable::InputSstable;
 use crate::job::budget::Budget;
 use crate::job::merge_job::MergeJob;
@@ -21,15 +21,15 @@ const SAMPLES_PER_OUTPUT: u64 = 64;
 pub(crate) struct RangePlan {
     pub(crate) budget: Budget,
     /// Between two ranges each.
-    borders: Vec<Position>,
+    splits: Vec<Position>,
     /// Those of them behind which another output begins.
-    output_borders: Vec<Position>,
+    output_splits: Vec<Position>,
     /// Why it cannot be cut, if it cannot.
-    pub(crate) uncut: Option<&'static str>,
+    pub(crate) unsplit_reason: Option<&'static str>,
     /// None where it is not cut.
-    inputs: Vec<RangePlaces>,
+    inputs: Vec<SplitIndex>,
     data_lens: Vec<u64>,
-    /// Where each border is in each input, once somebody asked.
+    /// Where each split is in each input, once somebody asked.
     starts: Vec<Mutex<Option<Vec<u64>>>>,
 }
 
@@ -42,26 +42,26 @@ impl RangePlan {
         let options = &job.options;
         let outputs = options.outputs.get() as u64;
         let total = job.uncompressed_bytes();
-        let uncut = refusal(job);
+        let unsplit_reason = refusal(job);
         let budget = job.budget;
         let is_short = total < 2 * budget.range_len;
-        let is_one = budget.ranges_at_once < 2 && options.max_sstable_size.is_none();
+        let is_one = budget.concurrent_ranges < 2 && options.max_sstable_size.is_none();
         let mut plan = RangePlan {
             budget: job.budget,
-            borders: Vec::new(),
-            output_borders: Vec::new(),
-            uncut,
+            splits: Vec::new(),
+            output_splits: Vec::new(),
+            unsplit_reason,
             inputs: Vec::new(),
             data_lens: job.inputs.iter().map(InputSstable::data_len).collect(),
             starts: Vec::new(),
         };
-        if uncut.is_some() || (outputs < 2 && (is_short || is_one)) {
+        if unsplit_reason.is_some() || (outputs < 2 && (is_short || is_one)) {
             return Ok(plan);
         }
         let mut of_outputs = Vec::new();
         for input in &job.inputs {
             let mut places =
-                RangePlaces::open(&job.io, input, options.read_mode, budget.sample_len)?;
+                SplitIndex::open(&job.io, input, options.read_mode, budget.sample_len)?;
             if outputs > 1 {
                 // Where outputs end depends on nothing but the inputs.
                 let sample_len = total / (outputs * SAMPLES_PER_OUTPUT);
@@ -74,38 +74,38 @@ impl RangePlan {
         }
         if outputs > 1 {
             let steps = steps(of_outputs.iter().map(Vec::as_slice));
-            plan.output_borders = output_borders(steps, total, outputs);
+            plan.output_splits = output_splits(steps, total, outputs);
         }
         if !is_one && !is_short {
-            let steps = steps(plan.inputs.iter().map(RangePlaces::samples));
-            plan.borders = cut(steps, &plan.output_borders, budget.range_len);
+            let steps = steps(plan.inputs.iter().map(SplitIndex::samples));
+            plan.splits = split_ranges(steps, &plan.output_splits, budget.range_len);
         } else {
-            plan.borders.clone_from(&plan.output_borders);
+            plan.splits.clone_from(&plan.output_splits);
         }
-        plan.starts = plan.borders.iter().map(|_| Mutex::default()).collect();
+        plan.starts = plan.splits.iter().map(|_| Mutex::default()).collect();
         Ok(plan)
     }
 
     /// How many ranges there are.
     pub(crate) fn len(&self) -> usize {
-        self.borders.len() + 1
+        self.splits.len() + 1
     }
 
     /// How many outputs there are, if something is left for each.
     pub(crate) fn outputs(&self) -> usize {
-        self.output_borders.len() + 1
+        self.output_splits.len() + 1
     }
 
     /// Whether a range is the first of another output.
     pub(crate) fn begins_output(&self, range: usize) -> bool {
-        let border = range.checked_sub(1).and_then(|n| self.borders.get(n));
-        border.is_some_and(|border| self.output_borders.binary_search(border).is_ok())
+        let split = range.checked_sub(1).and_then(|n| self.splits.get(n));
+        split.is_some_and(|split| self.output_splits.binary_search(split).is_ok())
     }
 
     /// The places in the ring that a range lies between; `None` for the first and behind the last.
-    pub(crate) fn borders(&self, range: usize) -> (Option<Position>, Option<Position>) {
-        let border = |number: usize| self.borders.get(number).copied();
-        (range.checked_sub(1).and_then(border), border(range))
+    pub(crate) fn splits(&self, range: usize) -> (Option<Position>, Option<Position>) {
+        let split = |number: usize| self.splits.get(number).copied();
+        (range.checked_sub(1).and_then(split), split(range))
     }
 
     /// Where a range begins in each input; where they end for the one behind the last. `key_at` reads where
@@ -121,8 +121,7 @@ impl RangePlan {
         let Some(number) = range.checked_sub(1) else {
             return Ok(vec![0; self.data_lens.len()]);
         };
-        let (Some(border), Some(known)) = (self.borders.get(number), self.starts.get(number))
-        else {
+        let (Some(split), Some(known)) = (self.splits.get(number), self.starts.get(number)) else {
             return Ok(self.data_lens.clone());
         };
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -131,7 +130,7 @@ impl RangePlan {
         }
         let places = self.inputs.iter().enumerate();
         let starts: Vec<u64> = places
-            .map(|(input, places)| places.first_from(*border, |position| key_at(input, position)))
+            .map(|(input, places)| places.first_from(*split, |position| key_at(input, position)))
             .collect::<Result<_>>()?;
         *known = Some(starts.clone());
         Ok(starts)
@@ -140,15 +139,15 @@ impl RangePlan {
     /// Begins to read of the indexes where a range begins, unless that is known.
     pub(crate) fn read_ahead(&self, range: usize) {
         let number = range.checked_sub(1);
-        let border = number.and_then(|n| Some((self.borders.get(n)?, self.starts.get(n)?)));
-        let Some((border, known)) = border else {
+        let split = number.and_then(|n| Some((self.splits.get(n)?, self.starts.get(n)?)));
+        let Some((split, known)) = split else {
             return;
         };
         let known = known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
             self.inputs
                 .iter()
-                .for_each(|places| places.read_ahead(*border));
+                .for_each(|places| places.read_ahead(*split));
         }
     }
 
@@ -171,7 +170,7 @@ fn refusal(job: &MergeJob) -> Option<&'static str> {
     job.inputs
         .iter()
         .chain(beside)
-        .find_map(RangePlaces::refusal)
+        .find_map(SplitIndex::refusal)
 }
 
 /// Bytes of all inputs up to a place, behind the place before.
@@ -191,41 +190,41 @@ fn steps<'a>(inputs: impl Iterator<Item = &'a [Sample]>) -> Vec<Step> {
 }
 
 /// Cuts where the bytes that come to a place make their share of all.
-fn output_borders(steps: Vec<Step>, total: u64, outputs: u64) -> Vec<Position> {
-    let mut borders: Vec<Position> = Vec::new();
+fn output_splits(steps: Vec<Step>, total: u64, outputs: u64) -> Vec<Position> {
+    let mut splits: Vec<Position> = Vec::new();
     let (mut len, mut ended) = (0u64, 0);
     for (at, bytes) in steps {
         len = len.saturating_add(bytes);
         let shares = u128::from(len) * u128::from(outputs) / u128::from(total.max(1));
         let shares = (shares as u64).min(outputs - 1);
-        if shares > ended && borders.last() != Some(&at) {
-            borders.push(at);
+        if shares > ended && splits.last() != Some(&at) {
+            splits.push(at);
             ended = shares;
         }
     }
-    borders
+    splits
 }
 
-/// Cuts at the borders of outputs, and where the bytes that come to a place make a range.
-fn cut(steps: Vec<Step>, of_outputs: &[Position], range_len: u64) -> Vec<Position> {
-    let mut borders: Vec<Position> = Vec::new();
+/// Cuts at the splits of outputs, and where the bytes that come to a place make a range.
+fn split_ranges(steps: Vec<Step>, of_outputs: &[Position], range_len: u64) -> Vec<Position> {
+    let mut splits: Vec<Position> = Vec::new();
     let mut of_outputs = of_outputs.iter().copied().peekable();
     let mut len = 0u64;
     for (at, bytes) in steps {
-        while let Some(border) = of_outputs.next_if(|border| *border <= at) {
-            if borders.last() != Some(&border) {
-                borders.push(border);
+        while let Some(split) = of_outputs.next_if(|split| *split <= at) {
+            if splits.last() != Some(&split) {
+                splits.push(split);
             }
             len = 0;
         }
         len = len.saturating_add(bytes);
-        if len >= range_len && borders.last() != Some(&at) {
-            borders.push(at);
+        if len >= range_len && splits.last() != Some(&at) {
+            splits.push(at);
             len = 0;
         }
     }
-    borders.extend(of_outputs);
-    borders
+    splits.extend(of_outputs);
+    splits
 }
 
 #[cfg(test)]
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn borders_are_where_a_range_is_full() {
+    fn split_points_are_where_a_range_is_full() {
         let steps = sorted(vec![
             (at(5), 40),
             (at(-3), 0),
@@ -250,29 +249,32 @@ mod tests {
             (at(9), 50),
             (at(7), 50),
         ]);
-        assert_eq!(cut(steps.clone(), &[], 100), [at(5), at(9)]);
-        assert_eq!(cut(steps.clone(), &[], 1000), []);
+        assert_eq!(split_ranges(steps.clone(), &[], 100), [at(5), at(9)]);
+        assert_eq!(split_ranges(steps.clone(), &[], 1000), []);
         // However long what lies between two samples is, it is one range.
-        assert_eq!(cut(steps.clone(), &[], 1), [at(0), at(5), at(7), at(9)]);
+        assert_eq!(
+            split_ranges(steps.clone(), &[], 1),
+            [at(0), at(5), at(7), at(9)]
+        );
         // Ranges subdivide what outputs are cut into.
         let of_outputs = [at(1), at(7), at(20)];
         let expected = [at(1), at(7), at(9), at(20)];
-        assert_eq!(cut(steps, &of_outputs, 100), expected);
+        assert_eq!(split_ranges(steps, &of_outputs, 100), expected);
         // Many inputs have a partition there.
-        assert_eq!(cut(vec![(at(1), 200); 3], &[], 100), [at(1)]);
+        assert_eq!(split_ranges(vec![(at(1), 200); 3], &[], 100), [at(1)]);
     }
 
     #[test]
     fn outputs_have_their_shares() {
         let steps: Vec<Step> = (1..=100).map(|token| (at(token), 10)).collect();
-        assert_eq!(output_borders(steps.clone(), 1000, 2), [at(50)]);
+        assert_eq!(output_splits(steps.clone(), 1000, 2), [at(50)]);
         assert_eq!(
-            output_borders(steps.clone(), 1000, 4),
+            output_splits(steps.clone(), 1000, 4),
             [at(25), at(50), at(75)]
         );
-        assert_eq!(output_borders(steps, 1000, 1), []);
+        assert_eq!(output_splits(steps, 1000, 1), []);
         // One that is longer than a share takes another's.
         let steps = vec![(at(1), 10), (at(2), 900), (at(3), 90)];
-        assert_eq!(output_borders(steps, 1000, 4), [at(2)]);
+        assert_eq!(output_splits(steps, 1000, 4), [at(2)]);
     }
 }

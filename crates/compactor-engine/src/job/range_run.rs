@@ -2,7 +2,7 @@
 //!
 //! Each thread does whatever is next: it compresses a block whose place is known, takes the next range and
 //! merges it, or decodes ahead for a range that is being merged. Ranges are added to the output in their
-//! order ([`Turns`]), so it is the same to the byte for any number of threads.
+//! order ([`RangeSequencer`]), so it is the same to the byte for any number of threads.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,15 +19,15 @@ use crate::error::{Error, Result};
 use crate::input::range_input::{Part, Reading};
 use crate::job::merged_input::MergedInput;
 use crate::job::options::MergeOptions;
-use crate::job::overlapping::Surroundings;
-use crate::job::range_end::{Collected, RangeEnd, RangeRead};
+use crate::job::overlapping::OutsideSstables;
 use crate::job::range_output::{
-    NoBlocks, NoIndex, Piece, PieceSink, RangeBlocks, RangeIndex, later_trace,
+    DiscardBlocks, DiscardIndex, Piece, PieceSink, RangeBlocks, RangeIndex, buffered_trace,
 };
 use crate::job::range_plan::RangePlan;
+use crate::job::range_sequencer::{Next, Pushed, RangeSequencer};
+use crate::job::range_summary::{Collected, RangeRead, RangeSummary};
 use crate::job::shadow_plan::ShadowPlan;
-use crate::job::splicer::{Splicer, StatisticsAgain};
-use crate::job::turns::{Next, Pushed, Turns};
+use crate::job::splicer::{Splicer, StatisticsReplay};
 use crate::merge::merge_input::MergeInput;
 use crate::merge::observer::Observer;
 use crate::merge::partition_merge::{Merged, PartitionMerger};
@@ -50,7 +50,7 @@ pub(crate) struct RangeMerge {
     pub(crate) io: Io,
     pub(crate) options: MergeOptions,
     pub(crate) settings: SstableSettings,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) outside: OutsideSstables,
     pub(crate) layout: Arc<Layout>,
     pub(crate) drops: DropTimes,
     /// Of inputs in which the order of all partitions decides.
@@ -59,7 +59,7 @@ pub(crate) struct RangeMerge {
     pub(crate) blocks: Arc<OutputBlocks>,
     /// Ranges that are to come soon: their first blocks are read.
     pub(crate) prepared: Mutex<PreparedRanges>,
-    pub(crate) turns: Turns,
+    pub(crate) sequencer: RangeSequencer,
     /// Locked by whoever holds the order.
     pub(crate) splicer: Mutex<Option<Splicer>>,
     pub(crate) progress: MergeProgress,
@@ -106,18 +106,18 @@ impl MergeProgress {
 }
 
 /// Says that a range has ended, also if its thread panics.
-struct SayEnd<'a> {
+struct CompletionGuard<'a> {
     merge: &'a Arc<RangeMerge>,
     range: usize,
-    end: Option<Result<Box<RangeEnd>>>,
+    end: Option<Result<Box<RangeSummary>>>,
 }
 
-impl Drop for SayEnd<'_> {
+impl Drop for CompletionGuard<'_> {
     fn drop(&mut self) {
         let lost = || Err(Error::Internal("the merge of a range ended".to_owned()));
         let end = self.end.take().unwrap_or_else(lost);
         // First, since whoever adds this to the output may go on with others' pieces.
-        self.merge.turns.merged();
+        self.merge.sequencer.merged();
         Arc::clone(self.merge).push(self.range, Piece::End(end), 0);
     }
 }
@@ -163,19 +163,19 @@ impl RangeMerge {
             let next = self.queue().wait_for(|| match self.queue().has_tasks() {
                 // Blocks whose place is known come first.
                 true => None,
-                false => self.turns.next(),
+                false => self.sequencer.next(),
             });
             match next {
                 Next::Nothing => return,
                 Next::Merge(range) => {
-                    let mut say = SayEnd {
+                    let mut guard = CompletionGuard {
                         merge: self,
                         range,
                         end: None,
                     };
                     let merged = catch_unwind(AssertUnwindSafe(|| self.merge(range)));
                     // A panic has been reported by the panic hook.
-                    say.end = merged.ok().map(|end| end.map(Box::new));
+                    guard.end = merged.ok().map(|end| end.map(Box::new));
                 }
             }
         }
@@ -184,7 +184,7 @@ impl RangeMerge {
     /// Stops the merge.
     pub(crate) fn fail(&self, error: Error) {
         self.reading.cancelled.store(true, Ordering::Relaxed);
-        self.turns.fail(error);
+        self.sequencer.fail(error);
     }
 
     fn add_to_output(self: &Arc<Self>) -> Result<()> {
@@ -192,12 +192,12 @@ impl RangeMerge {
         let splicer = splicer
             .as_mut()
             .ok_or_else(|| Error::Internal("no output is left".to_owned()))?;
-        while let Some((range, piece)) = self.turns.pop() {
+        while let Some((range, piece)) = self.sequencer.pop() {
             match piece {
                 Piece::Block(block) => {
                     let again = |before| {
-                        let again = RangeStatistics::start(self, range, before)?;
-                        Ok(Box::new(again) as Box<dyn StatisticsAgain>)
+                        let again = RangeReplay::start(self, range, before)?;
+                        Ok(Box::new(again) as Box<dyn StatisticsReplay>)
                     };
                     splicer.add_block(&again, block)?;
                 }
@@ -211,7 +211,7 @@ impl RangeMerge {
                 Piece::End(end) => {
                     splicer.end_range(*end?, self.plan.begins_output(range + 1))?;
                     self.plan.forget(range);
-                    self.turns.pass_on();
+                    self.sequencer.advance();
                 }
             }
         }
@@ -226,7 +226,7 @@ impl RangeMerge {
         };
         let starts = self.plan.starts(range, key_at)?;
         let ends = self.plan.starts(range + 1, key_at)?;
-        let (from, below) = self.plan.borders(range);
+        let (from, below) = self.plan.splits(range);
         let mut cursors = Vec::new();
         let bounds = starts.into_iter().zip(ends);
         for ((number, input), (start, end)) in self.inputs.iter().enumerate().zip(bounds) {
@@ -279,7 +279,7 @@ impl RangeMerge {
             if let Some(trace) = lock(&input.trace).as_mut().filter(|_| is_traced) {
                 let part = trace.of_part(bytes);
                 cursor.set_trace(
-                    part.unwrap_or_else(|| later_trace(number, Arc::clone(self) as _, range)),
+                    part.unwrap_or_else(|| buffered_trace(number, Arc::clone(self) as _, range)),
                 );
             }
             let mut merge_input = MergeInput::new(
@@ -298,7 +298,7 @@ impl RangeMerge {
             inputs.push(merge_input);
             numbers.push(number);
         }
-        let bounds = self.plan.borders(range);
+        let bounds = self.plan.splits(range);
         let shadow = self.shadow.as_ref();
         let merger = PartitionMerger::new(
             inputs,
@@ -321,7 +321,7 @@ impl RangeMerge {
     }
 
     /// Merges one range.
-    fn merge(self: &Arc<Self>, range: usize) -> Result<RangeEnd> {
+    fn merge(self: &Arc<Self>, range: usize) -> Result<RangeSummary> {
         let index = RangeIndex::new(&IndexSettings {
             version: self.settings.descriptor.version,
             header: &self.settings.header,
@@ -335,7 +335,7 @@ impl RangeMerge {
             &index,
         );
         let layout = Arc::clone(&self.layout);
-        let writer = PartitionWriter::new(layout, blocks, index, MetadataCollector::of_a_part())?;
+        let writer = PartitionWriter::new(layout, blocks, index, MetadataCollector::for_part())?;
         let prepared = {
             let mut prepared = lock(&self.prepared);
             prepared.taken = prepared.taken.max(range + 1);
@@ -345,10 +345,10 @@ impl RangeMerge {
             Some(cursors) => cursors,
             None => self.cursors(range, &self.reading)?,
         };
-        let at_once = self.plan.budget.ranges_at_once;
+        let concurrent = self.plan.budget.concurrent_ranges;
         // Where the range behind the one that is read next begins, so that nobody waits for the indexes then.
-        self.plan.read_ahead(range + 2 * at_once + 1);
-        self.prepare(range + at_once)?;
+        self.plan.read_ahead(range + 2 * concurrent + 1);
+        self.prepare(range + concurrent)?;
         let BegunRange {
             mut merger,
             numbers,
@@ -358,7 +358,7 @@ impl RangeMerge {
             merge: self,
             seen: Some([before, 0, 0]),
         };
-        merger.run_until(|_| Ok(false), &self.surroundings, &mut observer)?;
+        merger.run_until(|_| Ok(false), &self.outside, &mut observer)?;
         let Merged {
             mut inputs,
             writer,
@@ -382,7 +382,7 @@ impl RangeMerge {
         let reads = reads.collect();
         drop(inputs);
         let (_, _, statistics) = writer.finish();
-        Ok(RangeEnd {
+        Ok(RangeSummary {
             collected: Collected { rows, statistics },
             counts,
             reads,
@@ -401,7 +401,7 @@ impl PieceSink for RangeMerge {
 
     /// Adds to the output if it is the turn of the range.
     fn push(self: Arc<Self>, range: usize, piece: Piece, len: usize) {
-        if self.turns.push(range, piece, len) == Pushed::TakeOrder {
+        if self.sequencer.push(range, piece, len) == Pushed::OutputAcquired {
             let started = Instant::now();
             let added = catch_unwind(AssertUnwindSafe(|| self.add_to_output()));
             let ns = started.elapsed().as_nanos() as u64;
@@ -416,21 +416,21 @@ impl PieceSink for RangeMerge {
 
 /// A range merged again for its statistics alone, since an output ended in it.
 #[derive(Debug)]
-struct RangeStatistics {
+struct RangeReplay {
     merge: Arc<RangeMerge>,
     /// `None` while the next output is begun.
-    merger: Option<PartitionMerger<DecodedBlocks, NoBlocks, NoIndex>>,
+    merger: Option<PartitionMerger<DecodedBlocks, DiscardBlocks, DiscardIndex>>,
     /// Bytes before what is being written.
     position: u64,
 }
 
-impl RangeStatistics {
+impl RangeReplay {
     /// Begins with the range; `before` is told of its partitions.
     fn start(
         merge: &Arc<RangeMerge>,
         range: usize,
         before: MetadataCollector,
-    ) -> Result<RangeStatistics> {
+    ) -> Result<RangeReplay> {
         let reading = Reading {
             limiter: None,
             ..merge.reading.clone()
@@ -440,7 +440,7 @@ impl RangeStatistics {
         let merger = merge
             .merger(range, cursors, &reading, writer, false)?
             .merger;
-        Ok(RangeStatistics {
+        Ok(RangeReplay {
             merge: Arc::clone(merge),
             merger: Some(merger),
             position: 0,
@@ -448,7 +448,7 @@ impl RangeStatistics {
     }
 }
 
-impl StatisticsAgain for RangeStatistics {
+impl StatisticsReplay for RangeReplay {
     fn begin(&mut self, collector: MetadataCollector) -> Result<()> {
         let merger = self.merger.take().ok_or_else(lost)?;
         let writer = no_writer(&self.merge, collector)?;
@@ -457,7 +457,7 @@ impl StatisticsAgain for RangeStatistics {
         Ok(())
     }
 
-    fn up_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)> {
+    fn run_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)> {
         let merger = self.merger.as_mut().ok_or_else(lost)?;
         let position = self.position;
         let mut observer = RangeObserver {
@@ -466,11 +466,11 @@ impl StatisticsAgain for RangeStatistics {
         };
         merger.run_until(
             |writer| Ok(position + writer.position() >= end),
-            &self.merge.surroundings,
+            &self.merge.outside,
             &mut observer,
         )?;
         let taken = self.merger.take().ok_or_else(lost)?;
-        let spare = no_writer(&self.merge, MetadataCollector::of_a_part())?;
+        let spare = no_writer(&self.merge, MetadataCollector::for_part())?;
         let (writer, merger) = taken.change_writer(|writer| Ok((writer, spare)))?;
         self.merger = Some(merger);
         self.position += writer.position();
@@ -487,12 +487,12 @@ fn lost() -> Error {
 fn no_writer(
     merge: &RangeMerge,
     collector: MetadataCollector,
-) -> Result<PartitionWriter<NoBlocks, NoIndex>> {
-    let blocks = NoBlocks {
+) -> Result<PartitionWriter<DiscardBlocks, DiscardIndex>> {
+    let blocks = DiscardBlocks {
         block_len: merge.plan.budget.block_len,
         spare: Vec::new(),
     };
-    PartitionWriter::new(Arc::clone(&merge.layout), blocks, NoIndex, collector)
+    PartitionWriter::new(Arc::clone(&merge.layout), blocks, DiscardIndex, collector)
 }
 
 /// Counts what is read in a range, and tells it to stop.

@@ -7,7 +7,7 @@ use compactor_sstable::partitioner::Partitioner;
 use crate::error::{Error, Result};
 use crate::input::repair_group::RepairGroup;
 use crate::input::sstable::InputSstable;
-use crate::job::overlapping::Surroundings;
+use crate::job::overlapping::OutsideSstables;
 
 pub(crate) fn refuse_duplicates(inputs: &[PathBuf]) -> Result<()> {
     let mut seen: Vec<PathBuf> = Vec::with_capacity(inputs.len());
@@ -42,11 +42,11 @@ pub(crate) fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {
 /// The partitioner of all: partitions are in another order under another one.
 pub(crate) fn one_partitioner(
     inputs: &[InputSstable],
-    surroundings: &Surroundings,
+    outside: &OutsideSstables,
 ) -> Result<Partitioner> {
-    let overlapping = match surroundings {
-        Surroundings::Overlapping(sstables) => &sstables[..],
-        Surroundings::Nothing | Surroundings::Unknown => &[],
+    let overlapping = match outside {
+        OutsideSstables::Overlapping(sstables) => &sstables[..],
+        OutsideSstables::None | OutsideSstables::Unknown => &[],
     };
     let first = inputs[0].partitioner;
     let others = inputs.iter().map(|i| i.partitioner);

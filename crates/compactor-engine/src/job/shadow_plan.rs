@@ -17,16 +17,16 @@ use crate::error::{Error, Result};
 use crate::input::header_union::{
     HeaderSource, check_schema, column_map, layout_of, types_of_schema, union,
 };
-use crate::input::key_range::Place;
+use crate::input::key_range::DecoratedKey;
 use crate::input::range_input::{Part, RangeInput, Reading};
-use crate::input::range_places::RangePlaces;
+use crate::input::split_index::SplitIndex;
 use crate::input::sstable::InputSstable;
 use crate::job::options::MergeOptions;
-use crate::job::overlapping::Provider;
+use crate::job::overlapping::TombstoneSource;
 use crate::job::tombstone_option::TombstoneOption;
 use crate::merge::shadow_sources::{ShadowLayout, ShadowSources, SourceRange};
 use crate::read::decode::DecodedBlocks;
-use crate::row::dropped_columns::{DropTimes, GoneColumns};
+use crate::row::dropped_columns::{DropTimes, RemovedColumns};
 use crate::write::sstable_writer::SstableSettings;
 
 /// Uncompressed bytes between places of them that are known.
@@ -39,7 +39,7 @@ pub(crate) struct ShadowPlan {
     ranges: Arc<[SourceRange]>,
     sstables: Vec<Shared>,
     layout: ShadowLayout,
-    at_once: usize,
+    max_concurrent: usize,
 }
 
 /// An SSTable that is read beside a merge, in ranges.
@@ -54,7 +54,7 @@ struct Shared {
 struct Opened {
     input: RangeInput,
     /// `None` where a merge is not cut.
-    places: Option<RangePlaces>,
+    places: Option<SplitIndex>,
 }
 
 impl ShadowPlan {
@@ -66,25 +66,25 @@ impl ShadowPlan {
         options: &MergeOptions,
         inputs: impl Iterator<Item = &'i InputSstable> + Clone,
         settings: &SstableSettings,
-        mut providers: Vec<Provider>,
+        mut tombstone_sources: Vec<TombstoneSource>,
     ) -> Result<Option<ShadowPlan>> {
         let by_cell = options.overlapping_tombstones == TombstoneOption::Cell;
         let timestamps = (inputs.clone()).map(|i| i.statistics.stats.min_timestamp);
         let min_timestamp = timestamps.min().unwrap_or(i64::MAX);
-        providers.retain(|provider| {
-            let stats = &provider.sstable.statistics.stats;
+        tombstone_sources.retain(|tombstone_source| {
+            let stats = &tombstone_source.sstable.statistics.stats;
             stats.max_timestamp > min_timestamp
                 && (by_cell || stats.min_local_deletion_time != NO_DELETION_TIME)
         });
-        if providers.is_empty() {
+        if tombstone_sources.is_empty() {
             return Ok(None);
         }
-        providers.sort_by(|a, b| a.keys.first().cmp(&b.keys.first()));
-        let at_once = most_at_once(&providers);
-        let layout = layout(options, settings, &providers, by_cell)?;
-        let mut ranges = Vec::with_capacity(providers.len());
-        let mut sstables = Vec::with_capacity(providers.len());
-        for Provider { keys, sstable } in providers {
+        tombstone_sources.sort_by(|a, b| a.keys.first().cmp(&b.keys.first()));
+        let max_concurrent = max_concurrent(&tombstone_sources);
+        let layout = layout(options, settings, &tombstone_sources, by_cell)?;
+        let mut ranges = Vec::with_capacity(tombstone_sources.len());
+        let mut sstables = Vec::with_capacity(tombstone_sources.len());
+        for TombstoneSource { keys, sstable } in tombstone_sources {
             let map = column_map(&sstable.layout, &layout.layout)?;
             ranges.push(SourceRange { keys, map });
             let opened = Mutex::default();
@@ -94,7 +94,7 @@ impl ShadowPlan {
             ranges: ranges.into(),
             sstables,
             layout,
-            at_once,
+            max_concurrent,
         }))
     }
 
@@ -104,8 +104,8 @@ impl ShadowPlan {
     }
 
     /// How many of them are open at a time, at most.
-    pub(crate) fn at_once(&self) -> usize {
-        self.at_once
+    pub(crate) fn max_concurrent(&self) -> usize {
+        self.max_concurrent
     }
 
     /// The most uncompressed bytes that one of them is decoded by at least.
@@ -133,9 +133,9 @@ impl ShadowPlan {
         let open = move |number: usize| {
             let opened = plan.open(number, &io, mode, from.or(below).is_some())?;
             let Opened { input, places } = &*opened;
-            let place = |border: Option<Position>, otherwise: u64| match (border, places) {
-                (Some(border), Some(places)) => {
-                    places.first_from(border, |at| input.key_at(at, &reading))
+            let place = |split: Option<Position>, otherwise: u64| match (split, places) {
+                (Some(split), Some(places)) => {
+                    places.first_from(split, |at| input.key_at(at, &reading))
                 }
                 _ => Ok(otherwise),
             };
@@ -151,7 +151,7 @@ impl ShadowPlan {
             };
             let cursor = input.cursor(&part, &reading);
             kept.push_back(opened);
-            if kept.len() > plan.at_once {
+            if kept.len() > plan.max_concurrent {
                 kept.pop_front();
             }
             Ok(cursor)
@@ -174,7 +174,7 @@ impl ShadowPlan {
         let opened = Arc::new(Opened {
             input: RangeInput::open(io, sstable)?,
             places: match is_cut {
-                true => Some(RangePlaces::open(io, sstable, mode, PLACES_LEN)?),
+                true => Some(SplitIndex::open(io, sstable, mode, PLACES_LEN)?),
                 false => None,
             },
         });
@@ -183,28 +183,36 @@ impl ShadowPlan {
     }
 }
 
-/// The layout over the output and all providers.
+/// The layout over the output and all tombstone_sources.
 fn layout(
     options: &MergeOptions,
     settings: &SstableSettings,
-    providers: &[Provider],
+    tombstone_sources: &[TombstoneSource],
     by_cell: bool,
 ) -> Result<ShadowLayout> {
     let output_path = settings.descriptor.path(Component::Statistics);
-    let path = |provider: &Provider| provider.sstable.descriptor.path(Component::Statistics);
-    let paths: Vec<PathBuf> = providers.iter().map(path).collect();
+    let path = |tombstone_source: &TombstoneSource| {
+        tombstone_source
+            .sstable
+            .descriptor
+            .path(Component::Statistics)
+    };
+    let paths: Vec<PathBuf> = tombstone_sources.iter().map(path).collect();
     let output = HeaderSource {
         path: &output_path,
         header: &settings.header,
     };
-    let others = providers.iter().zip(&paths).map(|(provider, path)| {
-        let header = provider.sstable.header();
-        HeaderSource { path, header }
-    });
+    let others = tombstone_sources
+        .iter()
+        .zip(&paths)
+        .map(|(tombstone_source, path)| {
+            let header = tombstone_source.sstable.header();
+            HeaderSource { path, header }
+        });
     let all: Vec<HeaderSource<'_>> = [output].into_iter().chain(others).collect();
     let mut header = union(&all, EncodingStats::default())?;
     let mut drops = DropTimes::default();
-    let mut gone = GoneColumns::default();
+    let mut removed = RemovedColumns::default();
     if let Some(table) = &options.table {
         for source in &all[1..] {
             check_schema(table, source)?;
@@ -212,7 +220,7 @@ fn layout(
         }
         types_of_schema(table, &mut header);
         drops = DropTimes::of(table, &header, &output_path)?;
-        gone = GoneColumns::of(table, &settings.header);
+        removed = RemovedColumns::of(table, &settings.header);
     }
     let layout = layout_of(&header, settings.descriptor.version)?;
     let output = layout_of(&settings.header, settings.descriptor.version)?;
@@ -220,23 +228,23 @@ fn layout(
         output: column_map(&output, &layout)?,
         layout: Arc::new(layout),
         drops,
-        gone,
+        removed,
         by_cell,
     })
 }
 
 /// How many of them have room for one key, by their ranges. They come in the order of their first keys.
-fn most_at_once(providers: &[Provider]) -> usize {
-    let mut open: BinaryHeap<Reverse<Place<'_>>> = BinaryHeap::new();
+fn max_concurrent(tombstone_sources: &[TombstoneSource]) -> usize {
+    let mut open: BinaryHeap<Reverse<DecoratedKey<'_>>> = BinaryHeap::new();
     let mut most = 0;
-    for provider in providers {
+    for tombstone_source in tombstone_sources {
         while open
             .peek()
-            .is_some_and(|last| last.0 < provider.keys.first())
+            .is_some_and(|last| last.0 < tombstone_source.keys.first())
         {
             open.pop();
         }
-        open.push(Reverse(provider.keys.last()));
+        open.push(Reverse(tombstone_source.keys.last()));
         most = most.max(open.len());
     }
     most

@@ -10,8 +10,8 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::MetadataCollector;
 
 use crate::error::{Error, Result};
-use crate::job::range_end::{RangeEnd, Whole};
 use crate::job::range_output::{IndexPart, RangeBlock};
+use crate::job::range_summary::{MergeTotals, RangeSummary};
 use crate::read::data_trace::DataTrace;
 use crate::read::trace_batch::TraceBatch;
 use crate::write::format_index::IndexEntries;
@@ -19,7 +19,7 @@ use crate::write::outputs::Outputs;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};
 
 /// The statistics of a range that an output ended in, output by output.
-pub(crate) trait StatisticsAgain: Debug + Send {
+pub(crate) trait StatisticsReplay: Debug + Send {
     /// Goes on with the partitions of another output.
     ///
     /// # Errors
@@ -30,11 +30,11 @@ pub(crate) trait StatisticsAgain: Debug + Send {
     ///
     /// # Errors
     /// Damage in an input, or a failed read.
-    fn up_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)>;
+    fn run_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)>;
 }
 
 /// Merges the range whose turn it is again, for a collector that is told of its partitions.
-type MergeAgain<'a> = &'a dyn Fn(MetadataCollector) -> Result<Box<dyn StatisticsAgain>>;
+type StartReplay<'a> = &'a dyn Fn(MetadataCollector) -> Result<Box<dyn StatisticsReplay>>;
 
 /// The outputs of a merge, and what has been told of its inputs.
 #[derive(Debug)]
@@ -44,17 +44,17 @@ pub(crate) struct Splicer {
     output: Option<(Outputs, OutputParts)>,
     /// Whether the trace of an input wants to be told of the current partition's rows.
     wants_rows: Vec<bool>,
-    pub(crate) whole: Whole,
+    pub(crate) whole: MergeTotals,
     /// Where the range begins in the output; wraps where it began in the one before.
     base: u64,
     /// Bytes on disk that end an output.
     limit: Option<u64>,
-    range: RangeSoFar,
+    range: CurrentRange,
 }
 
 /// What has come of the range whose turn it is.
 #[derive(Debug, Default)]
-struct RangeSoFar {
+struct CurrentRange {
     /// Bytes.
     len: u64,
     /// Where the next partition begins, and whether it is known that it goes into this output.
@@ -63,7 +63,7 @@ struct RangeSoFar {
     /// Statistics of what was in the output before.
     before: Option<Box<MetadataCollector>>,
     /// Its statistics anew, if an output ended in it.
-    again: Option<Box<dyn StatisticsAgain>>,
+    again: Option<Box<dyn StatisticsReplay>>,
 }
 
 impl Splicer {
@@ -77,10 +77,10 @@ impl Splicer {
             layout,
             output: Some((outputs, parts)),
             wants_rows: vec![false; inputs],
-            whole: Whole::of(inputs),
+            whole: MergeTotals::of(inputs),
             base: 0,
             limit,
-            range: RangeSoFar::default(),
+            range: CurrentRange::default(),
         };
         splicer.begin_range();
         splicer
@@ -98,9 +98,9 @@ impl Splicer {
             return;
         };
         self.base = parts.data.position();
-        self.range = RangeSoFar {
+        self.range = CurrentRange {
             before: self.limit.map(|_| Box::new(parts.collector.clone())),
-            ..RangeSoFar::default()
+            ..CurrentRange::default()
         };
     }
 
@@ -110,7 +110,7 @@ impl Splicer {
     /// A failed write.
     pub(crate) fn add_block(
         &mut self,
-        merge_again: MergeAgain<'_>,
+        start_replay: StartReplay<'_>,
         block: RangeBlock,
     ) -> Result<()> {
         let start = self.range.len;
@@ -121,7 +121,7 @@ impl Splicer {
         let mut bytes = &block.index.bytes[..];
         for part in &block.index.parts {
             if !self.range.is_next_decided {
-                self.decide(merge_again, &block.bytes, start, &mut appended)?;
+                self.decide(start_replay, &block.bytes, start, &mut appended)?;
             }
             let base = self.base;
             let next = splice_part(self.parts()?, part, &mut bytes, base)?;
@@ -131,7 +131,7 @@ impl Splicer {
             }
         }
         if !self.range.is_next_decided && self.range.next_start < end {
-            self.decide(merge_again, &block.bytes, start, &mut appended)?;
+            self.decide(start_replay, &block.bytes, start, &mut appended)?;
         }
         let is_again = self.range.again.is_some();
         let parts = self.parts()?;
@@ -151,7 +151,7 @@ impl Splicer {
     /// at `start` of the range, have been appended.
     fn decide(
         &mut self,
-        merge_again: MergeAgain<'_>,
+        start_replay: StartReplay<'_>,
         block: &[u8],
         start: u64,
         appended: &mut usize,
@@ -179,13 +179,13 @@ impl Splicer {
             }
         };
         if is_full {
-            self.end_output_at(merge_again, at)?;
+            self.end_output_at(start_replay, at)?;
         }
         Ok(())
     }
 
     /// Ends the output in the midst of the range.
-    fn end_output_at(&mut self, merge_again: MergeAgain<'_>, at: u64) -> Result<()> {
+    fn end_output_at(&mut self, start_replay: StartReplay<'_>, at: u64) -> Result<()> {
         if at > 0 {
             let before = self.range.before.take();
             let before = *before.ok_or_else(no_output)?;
@@ -194,10 +194,10 @@ impl Splicer {
                     again.begin(before)?;
                     again
                 }
-                None => merge_again(before)?,
+                None => start_replay(before)?,
             };
             let again = self.range.again.insert(again);
-            let (collector, rows) = again.up_to(at)?;
+            let (collector, rows) = again.run_to(at)?;
             let parts = self.parts()?;
             parts.collector = collector;
             parts.rows += rows;
@@ -228,12 +228,12 @@ impl Splicer {
     ///
     /// # Errors
     /// A failed write.
-    pub(crate) fn end_range(&mut self, end: RangeEnd, begins_output: bool) -> Result<()> {
+    pub(crate) fn end_range(&mut self, end: RangeSummary, begins_output: bool) -> Result<()> {
         let mut collected = self.whole.add(end);
         if let Some(mut again) = self.range.again.take() {
             let before = self.range.before.take();
             again.begin(*before.ok_or_else(no_output)?)?;
-            let (collector, rows) = again.up_to(u64::MAX)?;
+            let (collector, rows) = again.run_to(u64::MAX)?;
             self.parts()?.collector = collector;
             collected.rows = rows;
         } else {

@@ -25,7 +25,7 @@ pub struct MergeOutcome {
     /// Ranges that the last pass was cut into; one if it was not cut.
     pub ranges: usize,
     /// Why it cannot be cut, if it cannot.
-    pub uncut: Option<&'static str>,
+    pub unsplit_reason: Option<&'static str>,
     /// Outputs that were asked for.
     pub outputs_asked: usize,
     /// What one thread did at a time.
@@ -83,7 +83,7 @@ impl StagedMerge {
 }
 
 impl SerialTimes {
-    pub(crate) fn behind(self, before: SerialTimes) -> SerialTimes {
+    pub(crate) fn added_to(self, before: SerialTimes) -> SerialTimes {
         SerialTimes {
             planning: self.planning + before.planning,
             order: self.order + before.order,
@@ -95,7 +95,7 @@ impl SerialTimes {
 /// Publishes the outputs of merges into one directory, all or none of them.
 ///
 /// # Errors
-/// Inputs that were replaced meanwhile ([`InputsAtOpen::look_again`]), or a failed sync or rename. Nothing
+/// Inputs that were replaced meanwhile ([`InputsAtOpen::recheck`]), or a failed sync or rename. Nothing
 /// of any output stays then.
 pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
     let started = Instant::now();
@@ -106,7 +106,7 @@ pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
     for merge in merges {
         if let Some(at_open) = merge.at_open {
             if !looked_at.is_some_and(|seen| Arc::ptr_eq(&seen, &at_open)) {
-                at_open.look_again()?;
+                at_open.recheck()?;
             }
             looked_at = Some(at_open);
         }

@@ -23,7 +23,7 @@ pub(crate) fn effective(open: DeletionTime, partition: DeletionTime) -> Deletion
 
 /// One range tombstone gives way to another; either may be none.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
+pub(crate) struct DeletionChange {
     /// On which side of the rows at its bound.
     pub(crate) side: Ordering,
     pub(crate) before: DeletionTime,
@@ -37,13 +37,13 @@ pub(crate) fn write_marker<B: BlockOutput, I: SstableIndex>(
     purger: &Purger,
     counts: &mut PurgeCounts,
     bound: &mut [u8],
-    turn: Turn,
+    change: DeletionChange,
 ) -> Result<()> {
-    let Turn {
+    let DeletionChange {
         side,
         before,
         after,
-    } = turn;
+    } = change;
     let close = purger.purge_deletion(before);
     let open = purger.purge_deletion(after);
     counts.range_bounds += u64::from(close != before) + u64::from(open != after);

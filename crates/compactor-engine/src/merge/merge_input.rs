@@ -49,7 +49,7 @@ impl<S: BlockSource> MergeInput<S> {
         {
             cursor.without_order_prefixes();
         }
-        cursor.look_for_plain_rows(same_clustering && same_columns);
+        cursor.detect_plain_rows(same_clustering && same_columns);
         MergeInput {
             cursor,
             map,
@@ -74,7 +74,7 @@ impl<S: BlockSource> MergeInput<S> {
     #[must_use]
     pub fn with_dropped_cells(mut self) -> MergeInput<S> {
         self.nothing_dropped = false;
-        self.cursor.look_for_plain_rows(false);
+        self.cursor.detect_plain_rows(false);
         self
     }
 

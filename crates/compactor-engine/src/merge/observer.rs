@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::read::data_trace::DataTrace;
-use crate::read::places_hash::PlacesHash;
+use crate::read::key_position_checksum::KeyPositionChecksum;
 use crate::read::row_counts::RowCounts;
 
 /// Watches a merge, and may stop it.
@@ -46,7 +46,7 @@ pub struct InputRead {
     /// Its `Data.db`.
     pub data_path: PathBuf,
     /// Hash over keys and positions of its partitions.
-    pub places: PlacesHash,
+    pub places: KeyPositionChecksum,
     /// Its rows.
     pub rows: RowCounts,
     /// CRC32 of the file as stored.

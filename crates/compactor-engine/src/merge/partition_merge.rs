@@ -32,7 +32,7 @@ use crate::row::source_heap::SourceHeap;
 use crate::write::partition_writer::{BlockOutput, PartitionWriter};
 use crate::write::sstable_index::SstableIndex;
 
-mod equal_places;
+mod equal_clusterings;
 mod markers;
 mod partitions;
 mod rows;
@@ -73,7 +73,7 @@ pub struct PartitionMerger<S, B, I> {
     /// Inputs by their scanners in Cassandra's compaction, before the first partition.
     scanner_order: Option<Vec<Vec<u32>>>,
     /// Of equal places the bytes are Cassandra's choice, and not the least.
-    as_compaction: bool,
+    in_cassandra_order: bool,
     /// Reused lists: inputs of the partition, those of a step, and their places among the former. Where the
     /// choice is Cassandra's, all are in the order in which it visits them.
     group: Vec<u32>,
@@ -108,7 +108,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             purger: Purger {
                 now_s,
                 gc_before_s,
-                limit: PurgeLimit::Nothing,
+                limit: PurgeLimit::KeepAll,
             },
             rows: RowMerger::new(Arc::clone(&output), &DropTimes::default()),
             output,
@@ -117,7 +117,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             written_before: (0, 0),
             partitions: None,
             scanner_order: None,
-            as_compaction: false,
+            in_cassandra_order: false,
             group: Vec::new(),
             step: Vec::new(),
             places: Vec::new(),
@@ -140,9 +140,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     /// which does not depend on an order.
     #[must_use]
     pub fn with_scanner_order(mut self, order: Option<Vec<Vec<u32>>>) -> Self {
-        self.as_compaction = order.is_some();
+        self.in_cassandra_order = order.is_some();
         self.scanner_order = order;
-        if self.as_compaction {
+        if self.in_cassandra_order {
             self.clusterings = Contest::Heap(SourceHeap::default());
         }
         self
@@ -225,7 +225,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             let may_purge = |i: &u32| !self.inputs[*i as usize].nothing_to_purge;
             self.purger.limit = match group.iter().any(may_purge) {
                 true => limits.limit(first.key(), first.key_hash()),
-                false => PurgeLimit::Nothing,
+                false => PurgeLimit::KeepAll,
             };
             self.merge_partition(&group, observer)?;
             for &member in &group {
@@ -344,7 +344,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             if input.cursor.row().is_some() {
                 // Cassandra merges no rows of such a partition, whatever is active: a complex deletion
                 // equal to its row's stays.
-                self.merge_rows(&[only as u32], Visits::ALONE, DeletionTime::LIVE)?;
+                self.merge_rows(&[only as u32], Visits::SINGLE, DeletionTime::LIVE)?;
             } else if let Some(marker) = input.cursor.marker() {
                 self.counts.markers_read += u64::from(!input.is_intermediate);
                 // As it is, even if nothing changes there or the partition's deletion is newer.
@@ -448,7 +448,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 && !step.iter().any(goes_on)
                 && let Some((before, side)) = pending.take()
             {
-                self.add_turn(side, before, open)?;
+                self.add_change(side, before, open)?;
             }
             let (inputs, output) = (&self.inputs, &self.output);
             clusterings.replay(

@@ -16,15 +16,15 @@ use compactor_sstable::data::layout::Layout;
 
 use crate::error::{Error, Result};
 use crate::input::header_union::ColumnMap;
-use crate::input::key_range::{KeyRange, Place};
-use crate::merge::marker::{Turn, effective};
+use crate::input::key_range::{DecoratedKey, KeyRange};
+use crate::merge::marker::{DeletionChange, effective};
 use crate::merge::tournament::Tournament;
 use crate::read::cursor::Cursor;
 use crate::read::window::BlockSource;
-use crate::row::dropped_columns::{DropTimes, GoneColumns};
+use crate::row::dropped_columns::{DropTimes, RemovedColumns};
 use crate::row::purge_counts::PurgeCounts;
 use crate::row::row_merge::{RowContext, RowMerger};
-use crate::row::row_shadow::{RowAbove, RowShadow};
+use crate::row::row_shadow::{RowShadow, ShadowingRow};
 use crate::row::row_version::{Version, VersionError};
 
 mod source;
@@ -54,7 +54,7 @@ pub struct ShadowLayout {
     pub drops: DropTimes,
     /// Columns of the output that the table has no more: in a partition of the sources their cells go,
     /// whenever they were written, but where a row is looked at cell by cell.
-    pub gone: GoneColumns,
+    pub removed: RemovedColumns,
     /// Cells too are looked at, and not only deletions of partitions, ranges and rows.
     pub by_cell: bool,
 }
@@ -127,7 +127,7 @@ impl<S: BlockSource> ShadowSources<S> {
     ///
     /// # Errors
     /// Damage in a source, a failed read, or cancellation.
-    pub fn seek(&mut self, place: Place<'_>, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
+    pub fn seek(&mut self, place: DecoratedKey<'_>, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
         let ranges = &self.ranges;
         self.sources.retain(|s| {
             s.cursor.has_partition() && ranges.get(s.number).is_some_and(|r| place <= r.keys.last())
@@ -202,8 +202,8 @@ impl<S: BlockSource> ShadowSources<S> {
     /// Damage in a source.
     pub fn over_static_row<R>(&mut self, merge: impl FnOnce(RowShadow<'_>) -> R) -> Result<R> {
         if !self.layout.by_cell {
-            let gone = self.layout.gone.of_kind(true);
-            return Ok(merge(RowShadow::Deletion(self.active, gone)));
+            let removed = self.layout.removed.of_kind(true);
+            return Ok(merge(RowShadow::Deletion(self.active, removed)));
         }
         self.step.clear();
         let with_static = |index: &usize| self.sources[*index].cursor.static_row().is_some();
@@ -240,7 +240,7 @@ impl<S: BlockSource> ShadowSources<S> {
     pub(crate) fn advance(
         &mut self,
         to: Prefix<'_>,
-        reopen: impl FnMut(&mut [u8], Turn) -> Result<()>,
+        reopen: impl FnMut(&mut [u8], DeletionChange) -> Result<()>,
     ) -> Result<()> {
         let mut bound = std::mem::take(&mut self.bound);
         let result = self.advance_noting(to, &mut bound, reopen);
@@ -252,7 +252,7 @@ impl<S: BlockSource> ShadowSources<S> {
         &mut self,
         to: Prefix<'_>,
         bound: &mut Vec<u8>,
-        mut reopen: impl FnMut(&mut [u8], Turn) -> Result<()>,
+        mut reopen: impl FnMut(&mut [u8], DeletionChange) -> Result<()>,
     ) -> Result<()> {
         loop {
             let Some(at) = self.position() else {
@@ -282,12 +282,12 @@ impl<S: BlockSource> ShadowSources<S> {
                 return Ok(());
             }
             if let Some(open) = self.reopened() {
-                let turn = Turn {
+                let change = DeletionChange {
                     side,
                     before: DeletionTime::LIVE,
                     after: open,
                 };
-                reopen(bound, turn)?;
+                reopen(bound, change)?;
             }
         }
     }
@@ -317,7 +317,7 @@ impl<S: BlockSource> ShadowSources<S> {
         !self.is_here()
             || self.active.is_live()
                 && !self.has_row_here()
-                && self.layout.gone.of_kind(false).is_empty()
+                && self.layout.removed.of_kind(false).is_empty()
     }
 
     /// Calls `merge` with what lies over the row of the merge to which it was advanced.
@@ -333,8 +333,8 @@ impl<S: BlockSource> ShadowSources<S> {
         let is_there = self.has_row_here()
             && (self.position()).is_some_and(|own| clustering.compare(own, at).is_eq());
         if !is_there {
-            let gone = self.layout.gone.of_kind(false);
-            return Ok(merge(RowShadow::Deletion(self.active, gone)));
+            let removed = self.layout.removed.of_kind(false);
+            return Ok(merge(RowShadow::Deletion(self.active, removed)));
         }
         if self.layout.by_cell {
             return self.over_versions(false, merge);
@@ -344,12 +344,12 @@ impl<S: BlockSource> ShadowSources<S> {
             let cursor = &self.sources[self.group[place as usize]].cursor;
             if let Some(row) = cursor.row() {
                 let start = row.start();
-                let start = start.map_err(|fault| cursor.place_error(fault.describe(&row)))?;
+                let start = start.map_err(|fault| cursor.locate_error(fault.describe(&row)))?;
                 deletion = deletion.max(start.deletion);
             }
         }
-        let gone = self.layout.gone.of_kind(false);
-        Ok(merge(RowShadow::Deletion(deletion, gone)))
+        let removed = self.layout.removed.of_kind(false);
+        Ok(merge(RowShadow::Deletion(deletion, removed)))
     }
 
     /// Calls `merge` with what the rows of `step` come to.
@@ -358,7 +358,9 @@ impl<S: BlockSource> ShadowSources<S> {
         is_static: bool,
         merge: impl FnOnce(RowShadow<'_>) -> R,
     ) -> Result<R> {
-        let ShadowLayout { output, gone, .. } = &self.layout;
+        let ShadowLayout {
+            output, removed, ..
+        } = &self.layout;
         let (deletion, columns) = (self.active, output.of_kind(is_static));
         let source = |place: u32| &self.sources[self.group[place as usize]];
         let version = |place: &u32| {
@@ -391,7 +393,7 @@ impl<S: BlockSource> ShadowSources<S> {
         let merged = self.rows.merge(&versions, &context, counts);
         let row = merged.map_err(
             |VersionError { number, error }| match self.step.get(number) {
-                Some(place) => source(*place).cursor.place_error(error),
+                Some(place) => source(*place).cursor.locate_error(error),
                 None => Error::Format(error),
             },
         )?;
@@ -399,10 +401,10 @@ impl<S: BlockSource> ShadowSources<S> {
         if row.is_empty() && !is_static {
             return Ok(merge(RowShadow::Deletion(
                 deletion,
-                gone.of_kind(is_static),
+                removed.of_kind(is_static),
             )));
         }
-        let above = RowAbove {
+        let above = ShadowingRow {
             row,
             versions: &versions,
         };

@@ -203,9 +203,9 @@ mod tests {
             let Some(least) = value(&at, *first) else {
                 break;
             };
-            let is_alone = group.len() == 1;
-            assert_eq!(tree.only_winner(), is_alone.then_some(*first));
-            if is_alone {
+            let is_single = group.len() == 1;
+            assert_eq!(tree.only_winner(), is_single.then_some(*first));
+            if is_single {
                 let value = |i: u32| value(&at, i);
                 let others = (0..inputs.len() as u32).filter(|i| i != first);
                 let least = others.filter_map(value).min();

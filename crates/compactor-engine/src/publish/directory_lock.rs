@@ -1,4 +1,4 @@
-//! The lock on a directory while runs claim it or clean it up.
+//! Lock on a directory while runs claim it or clean it up.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// Waits until no other run claims or cleans up this directory, which none does for long. The lock goes
-/// with the file, or with the process. `None` if the directory has been removed or exchanged meanwhile.
+/// Waits until no other run is claiming or cleaning up this directory, which takes a short time. The lock is
+/// released when the file is dropped or the process ends. `None` if the directory has been removed or
+/// exchanged meanwhile.
 ///
 /// # Errors
 /// A directory that cannot be opened, or that another program keeps locked.
@@ -40,7 +41,7 @@ pub fn lock_directory(directory: &Path) -> Result<Option<File>> {
     Ok(is_still(directory, &file)?.then_some(file))
 }
 
-/// Whether the directory of this name is the one that was opened.
+/// Whether the directory of this name is still the opened one.
 pub(crate) fn is_still(directory: &Path, opened: &File) -> Result<bool> {
     let own = opened
         .metadata()

@@ -1,8 +1,8 @@
-//! Finds out whether inputs were replaced while they were merged.
+//! Detection of inputs that were replaced during a merge.
 //!
-//! A running node compacts the SSTables of its table directory whenever it likes. A merge whose inputs
-//! it has replaced meanwhile must not publish: the output would hold rows that the node has purged since,
-//! and its id may be that of the node's own output.
+//! A running node may compact the SSTables of its table directory at any time. A merge whose inputs it has
+//! replaced must not publish: the output would contain rows that the node has purged since, and its id may be
+//! that of the node's own output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -18,12 +18,12 @@ use crate::error::{Error, Result};
 use crate::publish::publication::is_harmless_log;
 use crate::publish::staging::is_staging;
 
-/// What tells a file from another one of its name.
+/// Identity of a file, which distinguishes it from another file of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// Device that holds it.
+    /// Device number.
     pub device: u64,
-    /// Inode on that device.
+    /// Inode number.
     pub inode: u64,
     /// Length in bytes.
     pub bytes: u64,
@@ -32,15 +32,15 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Identity of the file that a path leads to, symbolic links followed.
+    /// Returns the identity of the file at a path, following symbolic links.
     ///
     /// # Errors
-    /// The system's.
+    /// A failed system call.
     pub fn of(path: &Path) -> std::io::Result<FileIdentity> {
         fs::metadata(path).map(|metadata| FileIdentity::from(&metadata))
     }
 
-    /// True for the same inode of the same length.
+    /// Whether inode and length are equal.
     pub fn is_same_file(&self, other: &FileIdentity) -> bool {
         (self.device, self.inode, self.bytes) == (other.device, other.inode, other.bytes)
     }
@@ -60,30 +60,30 @@ impl From<&Metadata> for FileIdentity {
     }
 }
 
-/// An input as it was before it was opened.
+/// State of an input before it was opened.
 #[derive(Clone, Debug)]
 pub struct InputAtOpen {
-    /// `Data.db` as it was named.
+    /// Path of `Data.db` as given by the caller.
     pub data_path: PathBuf,
     /// Identity of `Data.db`.
     pub data: FileIdentity,
-    /// Identity of `Statistics.db`, which a node rewrites when repair state or level change.
+    /// Identity of `Statistics.db`, which a node rewrites when repair state or level changes.
     pub statistics: Option<FileIdentity>,
 }
 
-/// The inputs of a run and their directories, as they were before they were opened.
+/// State of a run's inputs and their directories before they were opened.
 #[derive(Debug)]
 pub struct InputsAtOpen {
     inputs: Vec<InputAtOpen>,
-    /// Directories of the inputs, and the `Data.db` names in each if new ones matter.
+    /// Directories of the inputs, with the names of each `Data.db` in them if new SSTables matter.
     directories: BTreeMap<PathBuf, Option<BTreeSet<OsString>>>,
 }
 
 impl InputsAtOpen {
-    /// Looks at inputs that are about to be opened. `purges`: the run may drop tombstones, so that
-    /// SSTables that appear beside the inputs matter.
+    /// Records the state of inputs that are about to be opened. `purges`: the run may drop tombstones, so
+    /// that SSTables that appear in the inputs' directories matter.
     ///
-    /// An input that is missing is left out: opening it fails and says so.
+    /// A missing input is skipped: opening it fails and reports it.
     ///
     /// # Errors
     /// An input or its directory cannot be looked up.
@@ -103,7 +103,7 @@ impl InputsAtOpen {
                 data,
                 statistics,
             });
-            // A named input may be a symbolic link: its own directory is where a node works.
+            // A given input may be a symbolic link: a node works in the directory of its target.
             let own = data_path.canonicalize();
             let own = own.map_err(Error::file("look up", data_path))?;
             let Some(own) = own.parent().filter(|directory| !is_staging(directory)) else {
@@ -121,25 +121,25 @@ impl InputsAtOpen {
         })
     }
 
-    /// The inputs, in the order in which they were named.
+    /// The inputs, in the given order.
     pub fn inputs(&self) -> &[InputAtOpen] {
         &self.inputs
     }
 
-    /// Why reading the inputs failed: that they were replaced meanwhile, if they were, else `error`.
+    /// Returns the reason why reading the inputs failed: that they were replaced meanwhile, or else `error`.
     pub fn reason_for(&self, error: Error) -> Error {
-        match self.look_again() {
+        match self.recheck() {
             Err(replaced @ Error::Refused(_)) if !matches!(error, Error::Cancelled) => replaced,
             _ => error,
         }
     }
 
-    /// Compares the inputs and their directories with what they were.
+    /// Compares the inputs and their directories with their recorded state.
     ///
     /// # Errors
-    /// [`Error::Refused`] if an input is gone or another file, a transaction is under way in its
-    /// directory, or new SSTables are there that purged tombstones may have shadowed.
-    pub fn look_again(&self) -> Result<()> {
+    /// [`Error::Refused`] if an input is missing or replaced, a transaction is in progress in its directory,
+    /// or new SSTables exist that purged tombstones may have shadowed.
+    pub fn recheck(&self) -> Result<()> {
         for input in &self.inputs {
             let path = input.data_path.display();
             match FileIdentity::of(&input.data_path) {
@@ -190,7 +190,7 @@ fn is_data(path: &Path) -> bool {
     Descriptor::parse(path).is_ok_and(|file| file.component == Some(Component::Data))
 }
 
-/// The file's identity; `None` if there is none.
+/// Returns the file's identity; `None` if it does not exist.
 fn identity_of(path: &Path) -> Result<Option<FileIdentity>> {
     match FileIdentity::of(path) {
         Ok(identity) => Ok(Some(identity)),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn assert_refused(seen: &InputsAtOpen, why: &str) {
-        match seen.look_again() {
+        match seen.recheck() {
             Err(Error::Refused(message)) => assert!(message.contains(why), "{message}"),
             other => panic!("{why}: {other:?}"),
         }
@@ -234,7 +234,7 @@ mod tests {
     fn inputs_that_are_gone_or_replaced_are_refused() {
         let (_temp, inputs) = directory();
         let seen = InputsAtOpen::look(&inputs, false).unwrap();
-        seen.look_again().unwrap();
+        seen.recheck().unwrap();
         fs::write(&inputs[0], "longer").unwrap();
         assert_refused(&seen, "is another file now");
 
@@ -255,9 +255,9 @@ mod tests {
             InputsAtOpen::look(&inputs, true).unwrap(),
         );
         fs::write(temp.path().join("oa-3-big-TOC.txt"), "").unwrap();
-        purges.look_again().unwrap();
+        purges.recheck().unwrap();
         fs::write(temp.path().join("oa-3-big-Data.db"), "x").unwrap();
-        keeps.look_again().unwrap();
+        keeps.recheck().unwrap();
         assert_refused(&purges, "oa-3-big-Data.db has appeared");
     }
 
@@ -275,6 +275,6 @@ mod tests {
         assert_refused(&seen, "a transaction is under way");
         let commit = transaction_log::Record::commit().line();
         fs::write(&log, add + &commit).unwrap();
-        seen.look_again().unwrap();
+        seen.recheck().unwrap();
     }
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod directory_lock;
 pub(crate) mod inputs_at_open;
-pub(crate) mod left_behind;
 pub(crate) mod node_directory;
 pub(crate) mod output_claim;
 pub(crate) mod output_id;
@@ -11,6 +10,7 @@ pub(crate) mod replaceable;
 pub(crate) mod replacement;
 pub(crate) mod run_directory;
 pub(crate) mod staging;
+pub(crate) mod stale_runs;
 pub(crate) mod transaction_file;
 
 pub use directory_lock::lock_directory;

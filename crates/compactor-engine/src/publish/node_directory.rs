@@ -1,4 +1,4 @@
-//! Directories that are a node's by their names, into which no run writes.
+//! Directories whose names are reserved for a node. No run writes into them.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use compactor_sstable::descriptor::TableDirectory;
 
 use crate::error::{Error, Result};
 
-/// Refuses a directory that is a node's by its name, whether there is anything in it yet: a table's own, its
-/// secondary indexes', and those of snapshots and backups, which a node lists, restores and clears. And a
-/// directory `TABLE` beside `TABLE-<id>` is what a node reads *instead* of that (`Directories`).
-/// A table's own is let through where it `may_be_own`.
+/// Refuses a directory that is a node's by its name, even if it is empty: that of a table, of its secondary
+/// indexes, and those of snapshots and backups, which a node lists, restores and clears. Also refuses a
+/// directory `TABLE` next to `TABLE-<id>`, which a node reads *instead* of the latter (`Directories`).
+/// Accepts a table's directory if `may_be_own`.
 pub(crate) fn refuse_directory_of_node(directory: &Path, may_be_own: bool) -> Result<()> {
     let named = std::path::absolute(directory).map_err(Error::file("look up", directory))?;
     let own = directory.canonicalize().unwrap_or(named);
@@ -23,7 +23,7 @@ pub(crate) fn refuse_directory_of_node(directory: &Path, may_be_own: bool) -> Re
         }
         let name = below.to_string_lossy();
         let is_own = name.is_empty() || name.starts_with('.') && !name.contains('/');
-        // Who generates a table makes such a directory.
+        // `generate` creates such directories.
         if is_own && !may_be_own {
             return Err(Error::Refused(format!(
                 "{} has the name of a node's own directory (TABLE-ID), and a node would load what is written \
@@ -58,10 +58,10 @@ pub(crate) fn refuse_directory_of_node(directory: &Path, may_be_own: bool) -> Re
     }
 }
 
-/// The path to this directory from each that is named `TABLE-<id>` and contains it, or is it.
+/// Returns the path to this directory from each ancestor named `TABLE-<id>`, or from itself.
 fn below_table_directories(directory: &Path) -> impl Iterator<Item = &Path> {
     let is_table = |path: &&Path| {
-        // Whatever the name of the directory above, which need not be a keyspace's.
+        // The parent directory's name does not matter; it need not be that of a keyspace.
         let name = path.file_name().map(|name| Path::new("ks").join(name));
         name.and_then(|name| TableDirectory::parse(&name))
             .is_some_and(|table| table.table_id.is_some())

@@ -1,9 +1,8 @@
-//! The output directory of a run: nobody else's while the run is at work, and never with SSTables of two
-//! generations in it.
+//! Exclusive claim of a run on its output directory, which never contains SSTables of two generations.
 //!
-//! An SSTable that was made yesterday may hold rows that were deleted since. Beside what is made today it
-//! would bring them back to whoever loads the directory. So a directory that holds SSTables is refused, or
-//! they are replaced as a whole.
+//! An SSTable made yesterday may contain rows that were deleted since. Together with one made today it would
+//! restore them when the directory is loaded. So a directory that contains SSTables is refused, or its
+//! SSTables are replaced as a whole.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -17,56 +16,58 @@ use compactor_sstable::descriptor::{Descriptor, NameError};
 
 use crate::error::{Error, Result};
 use crate::publish::directory_lock::{is_still, lock_directory};
-use crate::publish::left_behind::clean_up;
 use crate::publish::node_directory::refuse_directory_of_node;
 use crate::publish::publication::refuse_unfinished;
 use crate::publish::replaceable::Replaceable;
 use crate::publish::replacement::Replacement;
 use crate::publish::run_directory::RunDirectory;
+use crate::publish::stale_runs::clean_up;
 
-/// What is to become of SSTables that the output directory holds already.
+/// Treatment of SSTables that the output directory already contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExistingOutput {
-    /// Such a directory is refused.
+    /// The directory is refused.
     #[default]
     Refuse,
-    /// They go when the outputs are complete, in one step: all old or all new, whenever a run is killed.
+    /// They are replaced in one step when the outputs are complete: there are either all old or all new ones,
+    /// even if a run is killed.
     Replace,
-    /// They stay: the caller knows that they and the outputs belong together.
+    /// They are kept: the caller knows that they and the outputs belong together.
     Keep,
 }
 
-/// An output directory that no other run writes into meanwhile.
+/// An output directory claimed by this run: no other run writes into it.
 #[derive(Debug)]
 pub struct OutputClaim {
-    /// Where outputs are published.
+    /// Directory in which outputs are published.
     target: PathBuf,
-    /// Where stagings are made.
+    /// Directory in which staging directories are created.
     work: PathBuf,
-    /// Its lock tells other runs that this one is at work. `None` where another run's protects the directory.
+    /// Directory whose lock shows other runs that this one is active. `None` if another run's lock protects
+    /// the output directory.
     run: Option<RunDirectory>,
     replacement: Option<Replacement>,
-    /// Directories that did not exist, the innermost first; removed on drop if nothing is in them.
+    /// Directories that were created, the innermost first; removed on drop if they are empty.
     made: Vec<PathBuf>,
-    /// Something could not be taken back: the run's directory says what, and stays.
+    /// Whether something could not be undone: the run's directory records it and is kept.
     stays: AtomicBool,
-    /// For files, if they are somebody else's.
+    /// Owner and mode of the files, if they are to be changed.
     ownership: Option<Ownership>,
-    /// What a person should know.
+    /// Message for the user.
     note: Mutex<Option<String>>,
 }
 
 impl OutputClaim {
-    /// Makes the directory if it does not exist, cleans up what killed runs left there, and keeps other runs
-    /// out for as long as this lives.
+    /// Creates the directory if it does not exist, removes files that killed runs left there, and excludes
+    /// other runs until dropped.
     ///
-    /// `like` is the `Data.db` of an input: where this process is root, outputs get its owner, group and
-    /// mode, and directories that are made those of its directory. A node must own what it imports.
+    /// `like` is the `Data.db` of an input: if this process is root, outputs get its owner, group and mode,
+    /// and created directories get those of its directory. A node must own the files it imports.
     ///
     /// # Errors
-    /// A refusal: another run is at work there, or was cut off in a way that only a node can clean up;
-    /// it holds SSTables that are neither to stay nor can be replaced; or it is a node's. Or a failed file
-    /// operation.
+    /// Refused if another run is active there, or was interrupted in a state that only a node can clean up;
+    /// if it contains SSTables that are neither to be kept nor can be replaced; or if it belongs to a node.
+    /// Or a failed file operation.
     pub fn take(
         directory: &Path,
         existing: ExistingOutput,
@@ -77,14 +78,11 @@ impl OutputClaim {
             inputs: &inputs,
             ..Replaceable::default()
         };
-        OutputClaim::take_of(directory, existing, like, replaced)
+        OutputClaim::take_replacing(directory, existing, like, replaced)
     }
 
-    /// As [`OutputClaim::take`]. What is to be replaced has to be of the table of `replaceable`.
-    ///
-    /// # Errors
-    /// As [`OutputClaim::take`].
-    pub fn take_of(
+    /// As [`OutputClaim::take`]. SSTables to be replaced must be of the table of `replaceable`.
+    pub fn take_replacing(
         directory: &Path,
         existing: ExistingOutput,
         like: Option<&Path>,
@@ -120,8 +118,8 @@ impl OutputClaim {
         Ok(Arc::new(claim))
     }
 
-    /// This directory as an output directory, which somebody else keeps other runs out of for as long as this
-    /// lives.
+    /// Returns this directory as an output directory. The caller must exclude other runs from it until the
+    /// claim is dropped.
     pub(crate) fn of_protected(directory: PathBuf) -> Arc<OutputClaim> {
         Arc::new(OutputClaim {
             target: directory.clone(),
@@ -135,19 +133,19 @@ impl OutputClaim {
         })
     }
 
-    /// Refuses what [`OutputClaim::take`] would refuse now, and changes nothing.
+    /// Returns the refusal that [`OutputClaim::take`] would return now, without changing anything.
     ///
     /// # Errors
     /// The refusal, or a failed read.
     pub fn check(directory: &Path, existing: ExistingOutput) -> Result<()> {
-        OutputClaim::check_of(directory, existing, Replaceable::default())
+        OutputClaim::check_replacing(directory, existing, Replaceable::default())
     }
 
-    /// Refuses what [`OutputClaim::take_of`] would refuse now, and changes nothing.
+    /// Returns the refusal that [`OutputClaim::take_replacing`] would return now, without changing anything.
     ///
     /// # Errors
     /// The refusal, or a failed read.
-    pub fn check_of(
+    pub fn check_replacing(
         directory: &Path,
         existing: ExistingOutput,
         replaceable: Replaceable<'_>,
@@ -159,16 +157,16 @@ impl OutputClaim {
         }
     }
 
-    /// Where outputs are published. If they replace others, they appear under the directory's own name when
-    /// this is [committed](OutputClaim::commit).
+    /// Directory in which outputs are published. Outputs that replace others appear under the directory's own
+    /// name after [`OutputClaim::commit`].
     pub fn directory(&self) -> &Path {
         &self.target
     }
 
-    /// Where stagings are made.
+    /// Directory in which staging directories are created.
     ///
     /// # Errors
-    /// What was to be replaced has been: there is no place for more.
+    /// The replacement has already been committed.
     pub(crate) fn work(&self) -> Result<&Path> {
         match &self.replacement {
             Some(replacement) if replacement.is_committed() => Err(Error::Internal(
@@ -178,7 +176,7 @@ impl OutputClaim {
         }
     }
 
-    /// All outputs have been published: where they replace others, these go now.
+    /// Completes the publication of all outputs: if they replace others, those are removed now.
     ///
     /// # Errors
     /// A failed exchange or sync.
@@ -196,12 +194,12 @@ impl OutputClaim {
         }
     }
 
-    /// What a person should know: that files could not be given to their owner.
+    /// Message for the user: that the owner of files could not be set.
     pub fn note(&self) -> Option<String> {
         self.note.lock().ok().and_then(|note| note.clone())
     }
 
-    /// Gives a file that is about to be published to its owner.
+    /// Sets the owner of a file that is about to be published.
     ///
     /// # Errors
     /// A failed sync.
@@ -229,12 +227,12 @@ impl OutputClaim {
         given.is_ok()
     }
 
-    /// The run's directory is to stay: it says what is to be taken back.
+    /// Keeps the run's directory, which records what must be undone.
     pub(crate) fn leave(&self) {
         self.stays.store(true, Ordering::Relaxed);
     }
 
-    /// Syncs the names of directories that were made.
+    /// Syncs the parents of directories that were created.
     pub(crate) fn sync_made(&self) -> Result<()> {
         for made in &self.made {
             // The parent of a relative path of one name is the empty path: the current directory.
@@ -251,13 +249,13 @@ impl Drop for OutputClaim {
         {
             run.leave();
         }
-        // With what was not to replace anything in the end.
+        // With a replacement that was not committed.
         drop(self.replacement.take());
         remove_empty(&self.made);
     }
 }
 
-/// Whom files and directories are for.
+/// Owners of created files and directories.
 struct Owners {
     of_files: Ownership,
     of_directories: Ownership,
@@ -279,12 +277,12 @@ fn claim(
     existing: ExistingOutput,
     replaceable: Replaceable<'_>,
 ) -> Result<(RunDirectory, Option<Replacement>)> {
-    // A run that fails removes directories that it has made, also while others are about to use them.
+    // A failing run removes directories that it created, even while other runs are about to use them.
     const ATTEMPTS: usize = 100;
     for _ in 0..ATTEMPTS {
         match fs::create_dir_all(directory) {
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
-            // It was there, and was gone when it was looked up.
+            // It existed, but not any more when it was looked up.
             Err(e)
                 if e.kind() == ErrorKind::AlreadyExists
                     && fs::symlink_metadata(directory).map_or(true, |found| found.is_dir()) =>
@@ -301,12 +299,12 @@ fn claim(
         }
     }
     Err(Error::InvalidInput(format!(
-        "{}: it is removed whenever it is made; choose another directory",
+        "{}: another process keeps removing it; choose another directory",
         directory.display()
     )))
 }
 
-/// `None` if the directory has been removed or exchanged meanwhile.
+/// Returns `None` if the directory has been removed or exchanged meanwhile.
 fn claim_existing(
     directory: &Path,
     existing: ExistingOutput,
@@ -318,8 +316,8 @@ fn claim_existing(
     clean_up(directory)?;
     refuse_existing(directory, existing, replaceable)?;
     let run = RunDirectory::create(directory)?;
-    // Whoever removes an empty directory does not lock it, and others may have made and locked another of its
-    // name. With something in it nobody removes it any more.
+    // Removing an empty directory does not take its lock, so another run may have created and locked another
+    // directory of the same name. A directory that is not empty is no longer removed.
     if !is_still(directory, &guard)? {
         return Ok(None);
     }
@@ -359,14 +357,14 @@ fn refuse_existing(
     }
 }
 
-/// The first SSTable of a directory, also one of a version that is not known, and how many there are besides.
+/// Returns the first SSTable of a directory, of any version, and the number of the others.
 pub(crate) fn first_sstable(directory: &Path) -> Result<Option<(PathBuf, usize)>> {
     let mut all = data_files(directory)?.into_iter();
     let first = all.next();
     Ok(first.map(|first| (first, all.len())))
 }
 
-/// `Data.db` of the SSTables of a directory, also of versions that are not known, by name.
+/// Returns each `Data.db` in a directory, of any version, sorted by name.
 fn data_files(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
@@ -389,17 +387,17 @@ fn is_data(path: &Path) -> bool {
     }
 }
 
-/// The directory and those above it that do not exist, the innermost first.
+/// Returns the directory and its ancestors that do not exist, the innermost first.
 fn missing_directories(directory: &Path) -> Vec<PathBuf> {
     directory
         .ancestors()
-        // What cannot be looked up may be there, and is not ours to remove.
+        // One that cannot be looked up may exist, and must not be removed.
         .take_while(|d| !d.as_os_str().is_empty() && matches!(d.try_exists(), Ok(false)))
         .map(Path::to_owned)
         .collect()
 }
 
-/// Removes directories, the innermost first, until one has something in it.
+/// Removes directories, the innermost first, until one is not empty.
 fn remove_empty(directories: &[PathBuf]) {
     for directory in directories {
         if fs::remove_dir(directory).is_err() {
@@ -464,7 +462,7 @@ mod tests {
         assert_eq!(names(target), ["oa-8-big-Filter.db"]);
     }
 
-    /// Of a run that was killed while it made or removed its directory, and what looks like it.
+    /// Directories of a run that was killed while it created or removed its directory, and similar ones.
     #[test]
     fn only_what_a_run_left_is_removed() {
         let temp = tempfile::tempdir().unwrap();
@@ -509,7 +507,7 @@ mod tests {
             }
         });
         assert!(taken.into_inner() > 0);
-        // Whoever found the directory there leaves it.
+        // A run that found an existing directory does not remove it.
         assert!(!target.exists() || names(&target).is_empty());
     }
 
@@ -558,11 +556,11 @@ mod tests {
         assert_eq!(names(&parent), ["out"]);
     }
 
-    /// Needs root, which tests in a container are.
+    /// Needs root, which tests in a container have.
     #[test]
     fn what_root_makes_is_the_inputs_owners() {
         if !is_root() {
-            eprintln!("SKIPPED: only root gives files away");
+            eprintln!("SKIPPED: only root can change the owner of files");
             return;
         }
         use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

@@ -1,4 +1,4 @@
-//! Ids of outputs.
+//! SSTable ids of outputs.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -11,12 +11,12 @@ use compactor_sstable::sstable_id::SstableId;
 
 use crate::error::{Error, Result};
 
-/// Of Linux, on every architecture. `EPERM`, which is of the same kind to the standard library, says nothing
-/// about who may list a directory.
+/// Value on Linux, for every architecture. `EPERM`, which maps to the same `ErrorKind`, does not concern the
+/// right to list a directory.
 const EACCES: i32 = 13;
 
-/// The output's id: behind those of the inputs (their `Data.db`), of what the directory has, and of these other
-/// SSTables of the table.
+/// Returns the output's id: one after those of the inputs (given by their `Data.db`), of the SSTables in the
+/// directory, and of these other SSTables of the table.
 ///
 /// # Errors
 /// A directory that cannot be listed, or no id is left.
@@ -32,9 +32,9 @@ pub fn next_id(
     }
     taken.extend(ids_in(output_directory)?);
     taken.extend(others.iter().filter_map(id_of));
-    // What lies beside the inputs, or in the table that they are a snapshot of, is not to be
-    // overwritten when the output is put there. There may be tens of thousands of them: each directory is
-    // listed once.
+    // SSTables next to the inputs, or in the table of which the inputs are a snapshot, must not be
+    // overwritten when the output is moved there. There may be tens of thousands of them, so each directory
+    // is listed once.
     let mut directories: BTreeSet<PathBuf> = BTreeSet::new();
     for data in inputs {
         let data = data.canonicalize().map_err(Error::file("open", data))?;
@@ -47,7 +47,7 @@ pub fn next_id(
     }
     for directory in &directories {
         match ids_in(directory) {
-            // Directories above may be closed to whoever may read what is in them.
+            // Parent directories may be unreadable for a user who may read the directory itself.
             Err(Error::File { cause, .. }) if cause.raw_os_error() == Some(EACCES) => {}
             ids => taken.extend(ids?),
         }
@@ -72,59 +72,59 @@ fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
     Ok(ids)
 }
 
-/// An id from a new UUID.
+/// Returns an id made of a new UUID.
 ///
 /// # Errors
-/// A clock that is set beyond the year 6181.
+/// A clock set later than the year 6181.
 pub fn new_uuid_id() -> Result<SstableId> {
     let (ticks, lsb) = new_time_uuid();
     SstableId::from_uuid_parts(ticks, lsb)
         .map_err(|e| Error::Internal(format!("make an SSTable id: {e}")))
 }
 
-/// A version-1 UUID from the clock, as ticks and low half; node and sequence are random, as RFC 4122
-/// allows.
+/// Returns a version-1 UUID of the current time, as ticks and lower half. Node and sequence are random, which
+/// RFC 4122 permits.
 pub fn new_time_uuid() -> (i64, i64) {
     use std::hash::{BuildHasher, Hasher, RandomState};
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let ticks = SstableId::ticks_from_unix(now.as_secs() as i64, now.subsec_nanos());
-    // A new `RandomState` is keyed from the system's randomness.
+    // Each new `RandomState` has random keys from the system.
     let mut hasher = RandomState::new().build_hasher();
     hasher.write_u32(std::process::id());
-    // Variant bits 10, and the multicast bit that tells a random node from a hardware address.
+    // Variant bits 10, and the multicast bit, which distinguishes a random node from a hardware address.
     let lsb = (hasher.finish() & 0x3fff_ffff_ffff_ffff) | 0x8000_0100_0000_0000;
     (ticks, lsb as i64)
 }
 
-/// Ids for the outputs of merges into one directory, of which each is given once.
+/// Ids for the outputs of merges into one directory. Each id is returned once.
 #[derive(Clone, Debug)]
 pub struct OutputIds {
     last: Arc<Mutex<SstableId>>,
 }
 
 impl OutputIds {
-    /// Ids behind this one.
-    pub fn behind(id: SstableId) -> OutputIds {
+    /// Ids after this one.
+    pub fn after(id: SstableId) -> OutputIds {
         OutputIds {
             last: Arc::new(Mutex::new(id)),
         }
     }
 
-    /// The next one.
+    /// Returns the next id.
     ///
     /// # Errors
     /// No id is left.
     pub fn take(&self) -> Result<SstableId> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = id_behind(*last)?;
+        *last = id_after(*last)?;
         Ok(*last)
     }
 }
 
-/// The id of the output after the one with this id.
-fn id_behind(id: SstableId) -> Result<SstableId> {
+/// Returns the id of the output after the one with this id.
+fn id_after(id: SstableId) -> Result<SstableId> {
     match id {
         SstableId::Uuid { .. } => new_uuid_id(),
         sequence => SstableId::next_sequence([sequence])

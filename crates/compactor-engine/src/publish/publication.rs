@@ -1,9 +1,9 @@
-//! What makes several outputs appear all or none.
+//! Transaction that makes several outputs appear all or none.
 //!
-//! One output appears by one rename, that of its `Data.db`. Several cannot. So a transaction log as
-//! Cassandra writes them lies in the output directory while they are moved: until it says COMMIT,
-//! Cassandra and this program take them for half written, and whoever finds the log without its
-//! writer deletes them: a node when it starts, this program when it next writes there.
+//! One output appears with a single rename, that of its `Data.db`; several cannot. So a transaction log in
+//! Cassandra's format is in the output directory while they are moved. Until it contains COMMIT, Cassandra
+//! and this program regard them as incomplete, and the log is enough to delete them if its writer is gone: a
+//! node does so when it starts, this program when it next writes there.
 //!
 //! Source: `LogTransaction`, `LogFile.removeUnfinishedLeftovers`.
 
@@ -22,24 +22,24 @@ use crate::error::{Error, Result};
 use crate::publish::output_id::new_time_uuid;
 use crate::publish::transaction_file::TransactionFile;
 
-/// In the staging directory: the name of the log, and in each line behind it the inode and the name of a
-/// file that is moved. What has another inode is not ours to delete.
+/// File in the staging directory: the name of the log, followed by a line with inode and name for each file
+/// to be moved. A file with another inode was put there by another program and is not deleted.
 pub(crate) const NOTE: &str = "transaction";
 
-/// Longest log or note that is read: room for a hundred thousand SSTables.
+/// Maximum length of a log or note: enough for a hundred thousand SSTables.
 const MAX_LEN: u64 = 64 << 20;
 
-/// One output: where it was written, its names, and its components.
+/// An output: staging directory, descriptor and components.
 pub(crate) type Moved<'a> = (&'a Path, &'a Descriptor, &'a [Component]);
 
-/// A log without a COMMIT so far.
+/// A log without COMMIT.
 #[derive(Debug)]
 pub(crate) struct Publication {
     log: TransactionFile,
 }
 
 impl Publication {
-    /// Says that these outputs are about to be moved to `target`. That is durable when this returns.
+    /// Records durably that these outputs are about to be moved to `target`.
     ///
     /// # Errors
     /// A failed file operation. No log is left then.
@@ -67,7 +67,7 @@ impl Publication {
         }
         let (ticks, lsb) = new_time_uuid();
         let name = transaction_log::file_name(version, ticks, lsb);
-        // The note first: a log that nobody knows of would stay.
+        // The note is written first: a log without a note would never be removed.
         let note = staging.join(NOTE);
         fs::write(&note, format!("{name}\n{files}")).map_err(Error::file("write", &note))?;
         sync_file(&note)?;
@@ -77,25 +77,25 @@ impl Publication {
         Ok(Publication { log })
     }
 
-    /// Everything has been moved, and that is durable: from here on the outputs stay. The log has done
-    /// its work; false if it could not be removed, which the next run does if it finds the note.
+    /// Commits after everything has been moved durably: from here on the outputs are kept. Then removes the
+    /// log. Returns false if it could not be removed; the next run removes it if it finds the note.
     ///
     /// # Errors
-    /// A failed write: what has been moved must be taken back, and then [`Publication::abandon`]ed, unless
-    /// it [is in doubt](Self::is_in_doubt).
+    /// A failed write: the moved files must be removed and [`Publication::abandon`] called, unless the log
+    /// [is in doubt](Self::is_in_doubt).
     pub(crate) fn commit(&mut self) -> Result<bool> {
         self.log.append(&Record::commit().line())?;
-        // A log that stays says that there is nothing to delete.
+        // A log that cannot be removed is harmless: it lists nothing to delete.
         Ok(self.log.remove())
     }
 
-    /// True if the COMMIT may be on disk, though it could not be synced: what has been moved must stay, and
-    /// the log with it.
+    /// Whether COMMIT may be on disk although it could not be synced: the moved files must be kept, and so
+    /// must the log.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.log.is_in_doubt()
     }
 
-    /// Removes the log, when nothing is left of what has been moved.
+    /// Removes the log after the moved files have been removed.
     pub(crate) fn abandon(&self) {
         self.log.remove();
     }
@@ -107,7 +107,7 @@ fn sync_file(path: &Path) -> Result<()> {
         .map_err(Error::file("sync", path))
 }
 
-/// A small regular file; `None` if there is none.
+/// Reads a small regular file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::symlink_metadata(path) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -121,8 +121,8 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Deletes what a killed run had moved from `staging` to `target` if it had not come to COMMIT, and
-/// its log.
+/// Deletes the files that a killed run had moved from `staging` to `target` if it had not committed, and its
+/// log.
 ///
 /// # Errors
 /// A failed file operation, or a damaged log.
@@ -131,7 +131,7 @@ pub(crate) fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
     let note = String::from_utf8_lossy(&note);
     let mut lines = note.lines();
     let name = lines.next().unwrap_or_default();
-    // Cut off while the note was written: there is no log yet.
+    // Interrupted while the note was written: there is no log yet.
     if !name.contains("_txn_compaction_")
         || !transaction_log::is_file_name(name)
         || name.contains('/')
@@ -154,7 +154,8 @@ pub(crate) fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
             .filter_map(|line| line.split_once(' '))
             .filter_map(|(inode, name)| Some((inode.parse().ok()?, name)))
             .collect();
-        // Without its `Data.db` the rest is nothing, whenever this is cut off.
+        // `Data.db` is deleted first: the other components are useless without it, even if this is
+        // interrupted.
         for is_data in [true, false] {
             for (inode, name) in &files {
                 if name.ends_with(Component::Data.file_suffix()) == is_data {
@@ -181,14 +182,13 @@ fn remove_if_ours(path: &Path, inode: u64) -> Result<()> {
     Ok(())
 }
 
-/// True if a transaction's log does not ask for anything to be deleted: it is at its end, and has
-/// removed nothing.
+/// Whether a transaction log requires nothing to be deleted: it is complete and lists no files to be removed.
 ///
 /// # Errors
-/// The system's.
+/// A failed system call.
 pub fn is_harmless_log(path: &Path) -> Result<bool> {
     let Some(bytes) = read(path)? else {
-        // Its transaction has just ended; or it is no file.
+        // Its transaction has just ended; or it is not a regular file.
         let exists = path.try_exists().map_err(Error::file("look up", path))?;
         return Ok(!exists);
     };
@@ -196,11 +196,11 @@ pub fn is_harmless_log(path: &Path) -> Result<bool> {
     Ok(log.is_ok_and(|log| log.is_committed() && log.leftovers().next().is_none()))
 }
 
-/// Refuses a directory with a log that asks for something to be deleted: whoever acts on it might delete
-/// what is put here now.
+/// Refuses a directory with a log that requires files to be deleted: the cleanup might delete files that are
+/// put there now.
 ///
 /// # Errors
-/// [`Error::Refused`] naming the log; or a directory that cannot be listed.
+/// [`Error::Refused`] naming the log, or a directory that cannot be listed.
 pub fn refuse_unfinished(target: &Path) -> Result<()> {
     for entry in compactor_io::read_dir(target).map_err(Error::file("list", target))? {
         let entry = entry.map_err(Error::file("list", target))?;
@@ -228,7 +228,7 @@ mod tests {
 
     const COMPONENTS: [Component; 2] = [Component::Toc, Component::Data];
 
-    /// A run that was killed when it had moved both files of an output, or is about to say so.
+    /// A run that was killed after it had moved both files of an output, before or while committing.
     fn begun(target: &Path) -> (PathBuf, Publication) {
         let staging = target.join(".compactor-1-1");
         fs::create_dir(&staging).unwrap();
@@ -278,12 +278,12 @@ mod tests {
         assert_eq!((sstables(temp.path()), log.exists()), (2, false));
     }
 
-    /// Somebody has put other files under these names since.
+    /// Another program has put other files under these names.
     #[test]
     fn what_is_not_ours_stays() {
         let temp = tempfile::tempdir().unwrap();
         let (staging, _publication) = begun(temp.path());
-        // The new inode exists before the old one is free to be used again.
+        // The new inode is allocated before the old one can be reused.
         let theirs = temp.path().join("theirs");
         fs::write(&theirs, "y").unwrap();
         fs::rename(&theirs, temp.path().join("oa-7-big-Data.db")).unwrap();

@@ -1,5 +1,5 @@
-//! SSTables that a run may replace: those of its own table, so that nobody loses another table's by a wrong
-//! directory.
+//! SSTables that a run may replace: only those of its own table, which protects other tables if a wrong
+//! directory is given.
 
 use std::path::{Path, PathBuf};
 
@@ -15,20 +15,20 @@ use crate::input::sstable::{parse_data_name, read_statistics};
 /// Conditions under which a run may replace SSTables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Replaceable<'a> {
-    /// `Data.db` of the run's inputs: of the same table, as far as columns and types tell. None: there is
-    /// nothing to compare with, and anything may be replaced.
+    /// `Data.db` of the run's inputs: replaced SSTables must have compatible columns and types. If empty,
+    /// there is nothing to compare with, and anything may be replaced.
     pub inputs: &'a [PathBuf],
-    /// The table's schema, if it is known: its columns include those of the SSTable.
+    /// The table's schema, if it is known: it must include the columns of a replaced SSTable.
     pub table: Option<&'a Table>,
-    /// `Data.db` of outputs of an earlier run: replaced whatever they are.
+    /// `Data.db` of outputs of an earlier run, which may always be replaced.
     pub outputs: &'a [PathBuf],
 }
 
 impl Replaceable<'_> {
-    /// Refuses SSTables that are not of the table, or of which that cannot be told.
+    /// Refuses SSTables that are not of the table, or for which this cannot be determined.
     ///
     /// # Errors
-    /// A refusal that names the first.
+    /// A refusal that names the first of them.
     pub(crate) fn refuse_others(&self, sstables: &[PathBuf]) -> Result<()> {
         let is_output = |path: &PathBuf| self.outputs.contains(path);
         let mut others = sstables.iter().filter(|path| !is_output(path)).peekable();
@@ -36,7 +36,7 @@ impl Replaceable<'_> {
             return Ok(());
         }
         let io = Io::new(IoOptions::default())?;
-        // Damaged inputs are left out by some runs, and end others before anything is replaced.
+        // Some runs skip damaged inputs; others fail on them before anything is replaced.
         let mut inputs = self.inputs.iter();
         let Some(input) = inputs.find_map(|path| Header::read(&io, path).ok()) else {
             return Ok(());
@@ -51,7 +51,7 @@ impl Replaceable<'_> {
             };
             let there = Header::read(&io, path).map_err(|error| {
                 refused(format!(
-                    "whether it is of the inputs' table is not known: {error}"
+                    "it is not known whether it is of the inputs' table: {error}"
                 ))
             })?;
             let sources = [input.source(), there.source()];
@@ -70,7 +70,7 @@ impl Replaceable<'_> {
     }
 }
 
-/// Columns and types of an SSTable, and its `Statistics.db`, where they were read.
+/// Columns and types of an SSTable, and the path of its `Statistics.db`.
 struct Header {
     path: PathBuf,
     header: SerializationHeader,
@@ -146,7 +146,7 @@ mod tests {
             .unwrap();
         Replaceable::default().refuse_others(&[other]).unwrap();
 
-        // Of another table with the same key, and other columns.
+        // A table with the same key and other columns.
         let text = "CREATE TABLE ks.t (k int PRIMARY KEY, only_here int);";
         let schema = Schema::parse(text).unwrap();
         let of_schema = Replaceable {

@@ -1,4 +1,4 @@
-//! An output that takes the place of an older one in a single step.
+//! Replacement of an output directory in a single step.
 //!
 //! ```text
 //! <parent>/.compactor-.../replaces    name of the output directory
@@ -6,11 +6,11 @@
 //! <parent>/<output directory>/        the old ones
 //! ```
 //!
-//! When the new outputs are complete and synced, the kernel exchanges the two directories
-//! (`renameat2`, `RENAME_EXCHANGE`): there is no moment at which the output directory holds neither, or
-//! both. Then the old SSTables are removed. Whatever else was in the old directory goes back to its place.
-//! After a kill the next run does the rest: it need not know whether the exchange took place, since in
-//! either case what is under `new` is not wanted any more.
+//! When the new outputs are complete and synced, the two directories are exchanged by the kernel
+//! (`renameat2`, `RENAME_EXCHANGE`): at no moment does the output directory contain neither generation, or
+//! both. Then the old SSTables are removed, and other files of the old directory are moved back. After a kill
+//! the next run completes this. It need not know whether the exchange took place, since in either case the
+//! files in `new` are obsolete.
 
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
@@ -25,28 +25,28 @@ use compactor_sstable::transaction_log;
 use crate::error::{Error, Result};
 use crate::publish::run_directory::{Found, RunDirectory, find_in, has_only, is_of_run};
 
-/// File beside the outputs of a run that records what it read and wrote.
+/// Name of the file next to a run's outputs that records what the run read and wrote.
 pub const RUN_RECORD: &str = "compactor-run.json";
 
-/// Says what directory the new one is for.
+/// Name of the file that contains the name of the directory to be replaced.
 const NOTE: &str = "replaces";
-/// The new directory; the old one after the exchange.
+/// Name of the new directory; of the old one after the exchange.
 const NEW: &str = "new";
 
-/// A directory that is to take the place of another. Dropped before that, it leaves nothing.
+/// A directory that will replace another. Dropped before the commit, it leaves nothing.
 #[derive(Debug)]
 pub(crate) struct Replacement {
-    /// Without symbolic links.
+    /// Canonical path.
     target: PathBuf,
     run: RunDirectory,
     is_committed: AtomicBool,
 }
 
 impl Replacement {
-    /// Makes an empty directory that is to take the place of this one.
+    /// Creates an empty directory that will replace `target`.
     ///
     /// # Errors
-    /// A refusal, if that cannot be done in one step, or the directory is a node's.
+    /// A refusal if it cannot be replaced in one step, or belongs to a node.
     pub(crate) fn begin(target: &Path) -> Result<Replacement> {
         let target = target
             .canonicalize()
@@ -79,7 +79,7 @@ impl Replacement {
         fs::write(&note, name.as_bytes())
             .and_then(|()| File::open(&note)?.sync_all())
             .map_err(Error::file("write", &note))?;
-        // Tried before the work and not after it.
+        // Tried out before the merge instead of failing after it.
         let other = work.join("other");
         for directory in [&new, &other] {
             fs::create_dir(directory).map_err(Error::file("create directory", directory))?;
@@ -96,29 +96,29 @@ impl Replacement {
         Ok(replacement)
     }
 
-    /// Where stagings may be made.
+    /// Directory in which staging directories may be created.
     pub(crate) fn work(&self) -> &Path {
         self.run.path()
     }
 
-    /// Where the new outputs are to be published.
+    /// Directory in which the new outputs are published.
     pub(crate) fn new_directory(&self) -> PathBuf {
         self.run.path().join(NEW)
     }
 
-    /// Whether the new directory is in its place.
+    /// Whether the directories have been exchanged.
     pub(crate) fn is_committed(&self) -> bool {
         self.is_committed.load(Ordering::Relaxed)
     }
 
-    /// Exchanges the directories. The old SSTables go when this is dropped. Returns what a person should
-    /// know if that could not be made durable.
+    /// Exchanges the directories. The old SSTables are removed on drop. Returns a message for the user if the
+    /// exchange could not be made durable.
     ///
     /// # Errors
     /// A failed sync before the exchange, or a failed exchange: nothing has changed.
     pub(crate) fn commit(&self) -> Result<Option<String>> {
         if self.is_committed() {
-            // Once more would bring the old one back.
+            // A second exchange would restore the old directory.
             return Ok(None);
         }
         let new = self.new_directory();
@@ -139,17 +139,17 @@ impl Replacement {
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        // What is not ours must not go with the directory: the next run tries again.
+        // Files of other programs must not be removed with the directory: the next run tries again.
         if clear(&self.new_directory(), &self.target).is_err() {
             self.run.leave();
         }
     }
 }
 
-/// Does the rest of what killed runs had begun to replace `target` with.
+/// Completes replacements of `target` that killed runs had begun.
 ///
 /// # Errors
-/// A failed removal, or something that lies where it belongs to.
+/// A failed removal, or another file at the name that a file is moved back to.
 pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
     let Ok(target) = target.canonicalize() else {
         return Ok(());
@@ -164,9 +164,9 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
             .is_some_and(|name| name.as_bytes() == note)
             || has_only(run, NOTE)
     };
-    // Whoever may not list it has made nothing there.
+    // A user who may not list the directory has created nothing there.
     for found in find_in(parent, is_for_target).unwrap_or_default() {
-        if let Found::Left(left) = found {
+        if let Found::Stale(left) = found {
             clear(&left.path().join(NEW), &target)?;
             left.remove()?;
         }
@@ -174,12 +174,12 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// True for files that describe the SSTables of their directory, and are removed with them.
+/// Whether a file describes the SSTables of its directory, and is removed with them.
 fn is_of_outputs(name: &str) -> bool {
     transaction_log::is_file_name(name) || name == RUN_RECORD
 }
 
-/// Removes the SSTables of a directory, moves all else into another, and removes it.
+/// Removes the SSTables of a directory, moves all other files to `target`, and removes the directory.
 fn clear(old: &Path, target: &Path) -> Result<()> {
     let entries = match compactor_io::read_dir(old) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -193,7 +193,7 @@ fn clear(old: &Path, target: &Path) -> Result<()> {
         let is_sstable = Descriptor::parse(&path).is_ok();
         let removed = match is_directory {
             false if is_sstable || is_of_outputs(text) => fs::remove_file(&path),
-            // That of the run that replaces it.
+            // The directory of the replacing run.
             true if is_of_run(&path) => compactor_io::remove_dir_all(&path),
             _ => {
                 rename_no_replace(&path, &target.join(&name))?;

@@ -1,12 +1,12 @@
-//! The hidden directory that a run keeps what it has not published in.
+//! Hidden directory in which a run keeps its unpublished files.
 //!
 //! ```text
 //! .compactor-<process id>-<microseconds since 1970>-<number>/lock
 //! ```
 //!
-//! Its run holds the lock. A directory of exactly such a name with a lock file that nobody holds was left by a
-//! run that was killed, and is removed with all in it; a directory that lacks either is not ours, and stays.
-//! So the lock file is the first to be made and the last to be removed.
+//! The run holds the lock. A directory of exactly this form of name whose lock file is not locked was left by
+//! a killed run, and is removed with its contents. A directory with another name, or without a lock file,
+//! belongs to another program and is kept. So the lock file is created first and removed last.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -16,9 +16,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
 
-/// How their names begin; hidden, so that nothing takes them for a backup or an index.
+/// Prefix of the names. The directories are hidden so that they are not taken for backups or indexes.
 const PREFIX: &str = ".compactor-";
-/// How they begin until their lock is held: not yet to be taken for stale.
+/// Prefix until the lock is held: such a directory must not be taken for stale.
 const UNLOCKED_PREFIX: &str = ".starting-compactor-";
 /// Name of the lock file.
 const LOCK: &str = "lock";
@@ -27,29 +27,29 @@ const LOCK: &str = "lock";
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
-    /// `None` once it is to stay.
+    /// `None` if the directory is to be kept.
     lock: Option<File>,
 }
 
-/// What a directory holds of a run.
+/// A run's directory that was found.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// The run is at work.
-    AtWork(PathBuf),
-    /// The run was killed. Its lock is ours while this lives.
-    Left(LeftDirectory),
+    /// The run is active.
+    Active(PathBuf),
+    /// The run was killed. This process holds the lock until the value is dropped.
+    Stale(StaleDirectory),
 }
 
-/// The directory of a run that was killed.
+/// Directory of a run that was killed.
 #[derive(Debug)]
-pub(crate) struct LeftDirectory {
+pub(crate) struct StaleDirectory {
     path: PathBuf,
     _lock: File,
 }
 
 impl RunDirectory {
-    /// Makes a directory inside this one, which has its final name only once its lock is held. Names are
-    /// never used again, so that removing a stale one cannot hit a new one.
+    /// Creates a directory in this one. It gets its final name only once its lock is held. Names are never
+    /// reused, so that removing a stale directory cannot affect a new one.
     ///
     /// # Errors
     /// A failed file operation.
@@ -92,7 +92,7 @@ impl RunDirectory {
         &self.path
     }
 
-    /// Leaves the directory to the next run: something in it says what is to be taken back.
+    /// Leaves the directory to the next run: it records what must be undone.
     pub(crate) fn leave(&mut self) {
         self.lock = None;
     }
@@ -100,28 +100,29 @@ impl RunDirectory {
 
 impl Drop for RunDirectory {
     fn drop(&mut self) {
-        // Closed before: a run that failed for want of descriptors has one then to list the directory with.
+        // Closed first: a run that failed because no descriptors were left then has one to list the directory
+        // with.
         if self.lock.take().is_some() {
             let _ = remove_all(&self.path);
         }
     }
 }
 
-impl LeftDirectory {
+impl StaleDirectory {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes it with all in it.
+    /// Removes the directory with its contents.
     ///
     /// # Errors
-    /// A failed removal. The lock file is still there then.
+    /// A failed removal. The lock file still exists then.
     pub(crate) fn remove(self) -> Result<()> {
         remove_all(&self.path).map_err(Error::file("remove stale", &self.path))
     }
 }
 
-/// Whether this is the name of a run's directory.
+/// Whether the name is that of a run's directory.
 pub fn is_run_directory(name: &str) -> bool {
     let numbers = name
         .strip_prefix(PREFIX)
@@ -132,15 +133,15 @@ pub fn is_run_directory(name: &str) -> bool {
     three() && three() && three() && numbers.next().is_none()
 }
 
-/// Whether this directory is a run's: it has such a name, and its lock file.
+/// Whether this directory is a run's: it has such a name and a lock file.
 pub(crate) fn is_of_run(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
-    // What is no file might be waited for without end.
+    // Opening another kind of file might block forever.
     name.is_some_and(is_run_directory)
         && fs::symlink_metadata(path.join(LOCK)).is_ok_and(|lock| lock.is_file())
 }
 
-/// Whether nothing is in this directory but its lock and, perhaps, a file of this name.
+/// Whether this directory contains nothing but its lock and, optionally, a file of this name.
 pub(crate) fn has_only(directory: &Path, file: &str) -> bool {
     let Ok(mut entries) = compactor_io::read_dir(directory) else {
         return false;
@@ -150,8 +151,8 @@ pub(crate) fn has_only(directory: &Path, file: &str) -> bool {
     })
 }
 
-/// The wanted ones among the runs' directories in this one. An empty one, left by a run that was killed before it had made a lock
-/// file or after it had removed it, is removed.
+/// Returns the wanted ones among the runs' directories in this one. An empty one, left by a run that was
+/// killed before it had created its lock file or after it had removed it, is removed.
 ///
 /// # Errors
 /// The directory cannot be listed.
@@ -165,7 +166,7 @@ pub(crate) fn find_in(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Re
         }
         let path = entry.path();
         if !is_of_run(&path) {
-            // Does nothing unless it is empty.
+            // Fails unless the directory is empty.
             let _ = fs::remove_dir(&path);
             continue;
         }
@@ -176,15 +177,15 @@ pub(crate) fn find_in(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Re
             continue;
         };
         match lock.try_lock() {
-            Ok(()) => found.push(Found::Left(LeftDirectory { path, _lock: lock })),
-            Err(TryLockError::WouldBlock) => found.push(Found::AtWork(path)),
+            Ok(()) => found.push(Found::Stale(StaleDirectory { path, _lock: lock })),
+            Err(TryLockError::WouldBlock) => found.push(Found::Active(path)),
             Err(TryLockError::Error(_)) => {}
         }
     }
     Ok(found)
 }
 
-/// Removes a run's directory, its lock file last. One that somebody else is removing as well is no error.
+/// Removes a run's directory, its lock file last. A concurrent removal by another process is not an error.
 fn remove_all(directory: &Path) -> std::io::Result<()> {
     let entries = match compactor_io::read_dir(directory) {
         Ok(entries) => entries,
@@ -205,9 +206,9 @@ fn remove_all(directory: &Path) -> std::io::Result<()> {
     if_still_there(fs::remove_dir(directory))
 }
 
-/// Removes a run's directory that cannot be listed, if nothing but its lock file is in it, as where a run has
-/// ended for want of descriptors and has removed what it knew by name. Without its lock file it would
-/// stay for ever.
+/// Removes a run's directory that cannot be listed if it contains nothing but its lock file. A run that
+/// failed because no descriptors were left has already removed the files that it knew by name. Without its
+/// lock file the directory would never be removed.
 fn remove_unlisted(directory: &Path, error: std::io::Error) -> std::io::Result<()> {
     let lock = directory.join(LOCK);
     let mut aside = directory.as_os_str().to_owned();
@@ -229,8 +230,7 @@ fn if_still_there(removed: std::io::Result<()>) -> std::io::Result<()> {
     }
 }
 
-/// `None` if that name is taken, or if another run, which saw no lock held, has taken the directory
-/// for stale.
+/// Returns `None` if the name is taken, or if another run took the unlocked directory for stale.
 fn lock_and_rename(unlocked: &Path, directory: &Path) -> Result<Option<File>> {
     let path = unlocked.join(LOCK);
     let lock = match File::create(&path) {
@@ -243,8 +243,8 @@ fn lock_and_rename(unlocked: &Path, directory: &Path) -> Result<Option<File>> {
         Err(TryLockError::WouldBlock) => return Ok(None),
         Err(TryLockError::Error(e)) => return Err(Error::file("lock", path)(e)),
     }
-    // An empty directory of that name would be replaced, which harms nobody; one in use has a lock
-    // file in it and is left alone.
+    // An empty directory of that name is replaced, which is harmless; one in use contains a lock file and is
+    // not.
     match fs::rename(unlocked, directory) {
         Ok(()) => Ok(Some(lock)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// Without its lock file a directory that could not be removed would stay for ever.
+    /// Without its lock file a directory that could not be removed would be kept forever.
     #[test]
     fn what_cannot_be_listed_keeps_its_lock_unless_it_goes() {
         let temp = tempfile::tempdir().unwrap();
@@ -327,13 +327,13 @@ mod tests {
         fs::write(place(".compactor-1-2-7"), "x").unwrap();
         let own = RunDirectory::create(temp.path()).unwrap();
         let mut found = find_in(temp.path(), |_| true).unwrap();
-        found.sort_by_key(|found| matches!(found, Found::AtWork(_)));
-        let [Found::Left(left), Found::AtWork(at_work)] = &found[..] else {
+        found.sort_by_key(|found| matches!(found, Found::Active(_)));
+        let [Found::Stale(left), Found::Active(at_work)] = &found[..] else {
             panic!("{found:?}");
         };
         assert_eq!(left.path(), place(".compactor-1-2-3"));
         assert_eq!(at_work, own.path());
-        let Some(Found::Left(left)) = found.into_iter().next() else {
+        let Some(Found::Stale(left)) = found.into_iter().next() else {
             panic!();
         };
         left.remove().unwrap();

@@ -1,22 +1,21 @@
-//! Outputs appear whole or not at all.
+//! Atomic publication of outputs.
 //!
-//! 1. A run [claims](crate::publish::output_claim) its output directory: its own directory is made inside that and locked,
-//!    and staging directories inside that one.
-//! 2. Components are written there and synced one by one.
-//! 3. The staging directory is synced, and the parents of directories that were made.
-//! 4. Components are renamed into the output directory, all but `Data.db`, and that is synced: a
-//!    power cut must not leave `Data.db` without the others, in whatever order a file system writes
-//!    its renames.
-//! 5. `Data.db` is renamed: without it nothing is an SSTable, neither to us nor to Cassandra, which
-//!    removes such orphans when it starts.
+//! 1. A run [claims](crate::publish::output_claim) its output directory: it creates and locks its own
+//!    directory in it, and staging directories in that.
+//! 2. Components are written to a staging directory and synced one by one.
+//! 3. The staging directory is synced, and the parents of directories that were created.
+//! 4. All components but `Data.db` are renamed into the output directory, which is then synced: after a power
+//!    failure `Data.db` must not exist without the others, in whatever order a file system writes renames.
+//! 5. `Data.db` is renamed: files without it are not an SSTable, neither for this program nor for Cassandra,
+//!    which removes such orphans when it starts.
 //! 6. The output directory is synced again and the staging directory removed.
 //!
-//! Several outputs appear all or none: their `publication` begins before step 4
-//! and is committed after step 5.
+//! Several outputs appear all or none: their `publication` begins before step 4 and is committed after step
+//! 5.
 //!
-//! A run that is killed leaves at most its directory and, inside steps 4 and 5, components without their
-//! `Data.db`, or a transaction log and outputs that it names. The next run removes directories of runs that
-//! nobody holds the lock of, and with them what they had moved already.
+//! A killed run leaves at most its directory and, during steps 4 and 5, components without their `Data.db`,
+//! or a transaction log and the outputs that it names. The next run removes directories of runs whose lock is
+//! free, and the files that those runs had already moved.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,31 +32,31 @@ use crate::publish::output_claim::OutputClaim;
 use crate::publish::publication::{NOTE, Publication};
 use crate::publish::run_directory::is_run_directory;
 
-/// True if the directory is a run's staging directory, or inside one.
+/// Whether the directory is a run's staging directory, or inside one.
 pub(crate) fn is_staging(directory: &Path) -> bool {
     directory
         .components()
         .any(|part| is_run_directory(&part.as_os_str().to_string_lossy()))
 }
 
-/// A directory for the components of outputs, inside that of the run.
+/// Directory for the components of outputs, inside that of the run.
 #[derive(Debug)]
 pub struct Staging {
     directory: PathBuf,
     target: PathBuf,
-    /// What paths were given out for: known by name, they can be removed when there is no descriptor
-    /// left to list the directory with.
+    /// Paths that were returned to writers: with their names, files can be removed even if no descriptor is
+    /// left to list the directory.
     files: Mutex<BTreeSet<PathBuf>>,
-    /// Removed on drop together with what is in the staging directory.
+    /// Files that were moved; removed on drop with the contents of the staging directory.
     moved: Mutex<Vec<PathBuf>>,
-    /// Something could not be taken back: the staging directory says what, and is not removed.
+    /// Whether something could not be undone: the staging directory records it and is kept.
     stays: AtomicBool,
-    /// `None` of a directory inside that of another `Staging`.
+    /// `None` for a directory inside that of another `Staging`.
     claim: Option<Arc<OutputClaim>>,
 }
 
 impl Staging {
-    /// Makes a staging directory for outputs that go where the claim says.
+    /// Creates a staging directory for outputs that will be published in the claimed directory.
     ///
     /// # Errors
     /// A failed file operation.
@@ -74,7 +73,8 @@ impl Staging {
         Staging::make(&outer.directory, outer.directory.clone(), None)
     }
 
-    /// It as an output directory, which it must outlive: the lock of its run protects it.
+    /// Returns this directory as an output directory, which the staging must outlive: the lock of its run
+    /// protects it.
     pub fn as_output_directory(&self) -> Arc<OutputClaim> {
         OutputClaim::of_protected(self.directory.clone())
     }
@@ -94,12 +94,12 @@ impl Staging {
         })
     }
 
-    /// The staging directory itself.
+    /// Path of the staging directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Where a component of `descriptor` is written.
+    /// Path at which a component of `descriptor` is written.
     pub fn path(&self, descriptor: &Descriptor, component: Component) -> PathBuf {
         let path = self.directory.join(descriptor.file_name(component));
         if let Ok(mut files) = self.files.lock() {
@@ -118,7 +118,7 @@ impl Staging {
         Ok(data)
     }
 
-    /// Gives complete components to whom they are for.
+    /// Sets the owner of complete components.
     fn give(&self, descriptor: &Descriptor, components: &[Component]) -> Result<()> {
         let Some(claim) = &self.claim else {
             return Ok(());
@@ -147,14 +147,15 @@ impl Staging {
         Ok(())
     }
 
-    /// What was moved stays.
+    /// Keeps the moved files.
     fn keep_moved(&self) {
         if let Ok(mut moved) = self.moved.lock() {
             moved.clear();
         }
     }
 
-    /// Removes what was moved; `Data.db` went last and goes first. False if something is still there.
+    /// Removes the moved files: `Data.db` was moved last and is removed first. Returns false if some could
+    /// not be removed.
     fn remove_moved(&self) -> bool {
         let Ok(mut moved) = self.moved.lock() else {
             return false;
@@ -169,11 +170,11 @@ impl Staging {
     }
 }
 
-/// Steps 3 to 6 for outputs of one directory, together: each step is taken for all before the next is
-/// for any. The components must be synced. Several outputs may share a staging directory.
+/// Performs steps 3 to 6 for outputs of one directory together: each step for all outputs before the next.
+/// The components must be synced. Several outputs may share a staging directory.
 ///
 /// # Errors
-/// A failed sync or rename, or a file that is there already. Nothing of any output stays.
+/// A failed sync or rename, or a file that already exists. Nothing of any output stays.
 pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Result<()> {
     for (staging, descriptor, components) in outputs {
         staging.give(descriptor, components)?;
@@ -206,7 +207,7 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
         for (staging, ..) in outputs {
             staging.keep_moved();
         }
-        // The next run finds the note and the log, and does as the log says.
+        // The next run finds the note and the log, and acts according to the log.
         first.stays.store(true, Ordering::Relaxed);
         return moved.map(drop);
     }
@@ -250,7 +251,8 @@ fn move_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])], target: &Path
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // `Data.db` tells the next run whose the other components are that could not be removed.
+        // `Data.db` in the staging directory tells the next run to which output the components belong that
+        // could not be removed.
         let is_left = !self.remove_moved();
         if let Ok(files) = self.files.get_mut()
             && !is_left
@@ -265,8 +267,7 @@ impl Drop for Staging {
             }
             return;
         }
-        // One that has nothing left in it needs no descriptor for that: a run that failed for want of
-        // descriptors has none.
+        // Removing an empty directory needs no descriptor: a run that failed because none was left has none.
         let _ = fs::remove_file(self.directory.join(NOTE));
         let _ = fs::remove_dir(&self.directory)
             .or_else(|_| compactor_io::remove_dir_all(&self.directory));
@@ -325,7 +326,7 @@ mod tests {
         staging.publish(&descriptor(), &components).unwrap();
         assert_eq!(names(&target), ["oa-7-big-Data.db", "oa-7-big-TOC.txt"]);
 
-        // An id that is taken: what was moved goes again, what was there stays.
+        // With an id that is taken, the moved files are removed and the existing ones kept.
         fs::remove_file(target.join("oa-7-big-TOC.txt")).unwrap();
         let staging = create(&target).unwrap();
         components.iter().for_each(|c| write(&staging, *c));

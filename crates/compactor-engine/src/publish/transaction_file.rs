@@ -9,22 +9,22 @@ use compactor_io::sync_directory;
 
 use crate::error::{Error, Result};
 
-/// A log whose lines are on disk before a call returns.
+/// A log whose lines are on disk when a call returns.
 #[derive(Debug)]
 pub struct TransactionFile {
     path: PathBuf,
     file: File,
-    /// Bytes that are known to be on disk.
+    /// Number of bytes known to be on disk.
     len: u64,
     is_in_doubt: bool,
 }
 
 impl TransactionFile {
-    /// Creates the log `name` in `directory` with these lines. `own` sets its owner and mode,
-    /// before it has any. The lines and the name are durable when this returns.
+    /// Creates the log `name` in `directory` with these lines. `own` sets its owner and mode before lines are
+    /// written. Lines and name are durable when this returns.
     ///
     /// # Errors
-    /// A failed file operation, or a file of that name. No log is left then.
+    /// A failed file operation, or an existing file of that name. No log is left then.
     pub fn create(
         directory: &Path,
         name: &str,
@@ -53,7 +53,8 @@ impl TransactionFile {
     /// Appends lines and syncs them.
     ///
     /// # Errors
-    /// The system's. The log is as it was before then, on disk too, unless it [is in doubt](Self::is_in_doubt).
+    /// A failed system call. The log is unchanged then, also on disk, unless it [is in
+    /// doubt](Self::is_in_doubt).
     pub fn append(&mut self, lines: &str) -> Result<()> {
         let written = self
             .file
@@ -62,30 +63,31 @@ impl TransactionFile {
         if written.is_ok() {
             self.len += lines.len() as u64;
         } else {
-            // Lines that could not be synced may reach the disk later, when what they promise is gone.
+            // Lines that could not be synced may reach the disk later, when what they record is no longer
+            // true.
             let cut = self.file.set_len(self.len);
             self.is_in_doubt |= cut.and_then(|()| self.file.sync_all()).is_err();
         }
         written.map_err(Error::file("write", &self.path))
     }
 
-    /// True if lines that failed to be appended may be on disk all the same. Whatever the log may say then
-    /// has to stay true: nothing that it names may be removed.
+    /// Whether lines that could not be appended may still be on disk. The files that they name must not be
+    /// removed then.
     pub fn is_in_doubt(&self) -> bool {
         self.is_in_doubt
     }
 
-    /// Makes what a log that was found says durable, before anything is done that rests on it: it may be in
-    /// the page cache only, where a sync has failed.
+    /// Makes the content of a log that was found durable before it is acted on: after a failed sync it may be
+    /// in the page cache only.
     ///
     /// # Errors
-    /// The system's.
+    /// A failed system call.
     pub fn make_durable(path: &Path, bytes: &[u8]) -> Result<()> {
         File::options()
             .write(true)
             .open(path)
             .and_then(|file| {
-                // Pages whose write has failed count as clean: a sync alone would not write them again.
+                // Pages whose write-back has failed count as clean: a sync alone would not write them again.
                 file.write_all_at(bytes, 0)?;
                 file.sync_all()
             })
@@ -97,7 +99,7 @@ impl TransactionFile {
         &self.path
     }
 
-    /// Removes the log; one that stays is cleaned up by whoever finds it. False if it stays.
+    /// Removes the log. Returns false if it could not be removed; the next run that finds it does so.
     pub fn remove(&self) -> bool {
         fs::remove_file(&self.path).is_ok()
     }

@@ -1,9 +1,8 @@
-//! One input, partition by partition and unfiltered by unfiltered, as views over its window.
+//! Cursor over one input: partition by partition and unfiltered by unfiltered, as views over its window.
 //!
-//! The cursor stands on an unfiltered; its bytes stay in the window until the cursor moves. What
-//! must outlive the window (the partition key, the previous clustering) is copied into buffers that
-//! are reused. Order and pairing that a merge relies on are checked here, where the place of the
-//! fault is known.
+//! The bytes of the current unfiltered stay in the window until the cursor moves. Data that must outlive the
+//! window (the partition key, the previous clustering) is copied into reused buffers. Order and pairing that
+//! a merge relies on are checked here, where the position of a violation is known.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::read::data_trace::DataTrace;
 use crate::read::expected_partitions::{CursorRange, ExpectedPartitions};
 use crate::read::hex::hex;
-use crate::read::places_hash::PlacesHash;
+use crate::read::key_position_checksum::KeyPositionChecksum;
 use crate::read::row_counts::RowCounts;
 use crate::read::window::{BlockSource, Window};
 
@@ -39,20 +38,20 @@ mod trace;
 use found_rows::{FoundRow, FoundRows, Wanted};
 use previous::PreviousClustering;
 
-/// What the cursor stands on.
+/// Element of the partition that the cursor is positioned on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// Before the first partition or behind the last byte of one.
+enum CursorState {
+    /// Before the first partition, or after the last byte of one.
     BetweenPartitions,
-    /// On the static row of the current partition.
+    /// The static row of the current partition.
     StaticRow(RowHead),
-    /// Behind the partition's head, before its first unfiltered.
+    /// After the partition's header, before its first unfiltered.
     PartitionStart,
-    /// On one of the rows that were found.
+    /// A row of the current [`FoundRows`].
     Row,
-    /// On a range tombstone marker.
+    /// A range tombstone marker.
     Marker(MarkerHead),
-    /// On the end byte of the partition.
+    /// The end byte of the partition.
     PartitionEnd,
 }
 
@@ -62,7 +61,7 @@ pub struct Cursor<S> {
     window: Window<S>,
     layout: Arc<Layout>,
     path: PathBuf,
-    place: Place,
+    state: CursorState,
     key: Vec<u8>,
     partitioner: Partitioner,
     hash: KeyHash,
@@ -70,7 +69,7 @@ pub struct Cursor<S> {
     partition_position: u64,
     has_partition: bool,
     spans: Vec<ValueSpan>,
-    /// That of the current clustering, if there is one.
+    /// Order prefix of the current clustering, if it has one.
     order_prefix: Option<u64>,
     found: FoundRows,
     wanted: Wanted,
@@ -79,19 +78,19 @@ pub struct Cursor<S> {
     partitions: u64,
     rows: RowCounts,
     static_is_empty: bool,
-    places: PlacesHash,
+    places: KeyPositionChecksum,
     expected: Option<ExpectedPartitions>,
     range: Option<CursorRange>,
     first_key: Vec<u8>,
     trace: Option<Box<dyn DataTrace>>,
-    /// The trace is to be told of the current partition's rows.
+    /// Whether the trace listens to the rows of the current partition.
     is_traced: bool,
-    /// The trace need not be told of those that end before this of the partition.
+    /// Position in the partition up to which unfiltereds need not be reported to the trace.
     traced_from: u64,
 }
 
 impl<S: BlockSource> Cursor<S> {
-    /// A cursor before the first partition. `path` names `Data.db` in errors.
+    /// Returns a cursor before the first partition. `path` names `Data.db` in errors.
     pub fn new(
         source: S,
         layout: Arc<Layout>,
@@ -111,7 +110,7 @@ impl<S: BlockSource> Cursor<S> {
             window,
             layout,
             path,
-            place: Place::BetweenPartitions,
+            state: CursorState::BetweenPartitions,
             key: Vec::new(),
             partitioner,
             hash: KeyHash::default(),
@@ -130,7 +129,7 @@ impl<S: BlockSource> Cursor<S> {
             partitions: 0,
             rows: RowCounts::default(),
             static_is_empty: false,
-            places: PlacesHash::default(),
+            places: KeyPositionChecksum::default(),
             expected: None,
             range: None,
             first_key: Vec::new(),
@@ -140,10 +139,10 @@ impl<S: BlockSource> Cursor<S> {
         }
     }
 
-    /// A cursor before the first partition of a range, whose first block begins so many bytes before it.
-    /// It ends where the source ends. Ranges that follow one another are, together, what a cursor
-    /// over all of them would have read, or one of them is an error: each begins where the one before
-    /// ends, and what does not belong into a range is refused.
+    /// Returns a cursor before the first partition of a range, which begins `lead_len` bytes after the start
+    /// of the source's first block. The cursor ends where the source ends. Consecutive ranges together read
+    /// exactly the partitions that one cursor over the file would read, or one of them fails: each range must
+    /// begin where the previous one ends, and a partition outside the range's bounds is refused.
     pub fn over_range(
         source: S,
         lead_len: usize,
@@ -158,22 +157,22 @@ impl<S: BlockSource> Cursor<S> {
         cursor
     }
 
-    /// Tells `trace` of everything from now on.
+    /// Notifies `trace` of every partition and unfiltered from now on.
     pub fn set_trace(&mut self, trace: Box<dyn DataTrace>) {
         self.trace = Some(trace);
     }
 
-    /// Hash over keys and positions of the partitions so far.
-    pub fn places(&self) -> PlacesHash {
+    /// Checksum over keys and positions of the partitions read so far.
+    pub fn places(&self) -> KeyPositionChecksum {
         self.places
     }
 
-    /// Rows so far.
+    /// Counts of the rows read so far.
     pub fn rows(&self) -> RowCounts {
         self.rows
     }
 
-    /// Makes reading fail where the partitions are not those that the statistics speak of.
+    /// Validates the partitions against `expected`; a mismatch is an error.
     pub fn expect(&mut self, expected: ExpectedPartitions) {
         self.expected = Some(expected);
     }
@@ -189,22 +188,21 @@ impl<S: BlockSource> Cursor<S> {
         &self.path
     }
 
-    /// Key of the first partition that was read.
+    /// Key of the first partition read.
     pub(crate) fn first_key(&self) -> &[u8] {
         &self.first_key
     }
 
-    /// Moves to the next partition, from the end of the current one. Returns false at the end of the
-    /// file.
+    /// Moves from the end of the current partition to the next. Returns false at the end of the file.
     ///
     /// # Errors
-    /// Damage, or a partition that does not sort behind the one before.
+    /// Damage, or a partition that does not sort after the previous one.
     pub fn next_partition(&mut self) -> Result<bool> {
-        if self.place == Place::PartitionEnd {
+        if self.state == CursorState::PartitionEnd {
             self.window.consume(1);
-            self.place = Place::BetweenPartitions;
+            self.state = CursorState::BetweenPartitions;
         }
-        debug_assert_eq!(self.place, Place::BetweenPartitions);
+        debug_assert_eq!(self.state, CursorState::BetweenPartitions);
         if self.window.bytes().is_empty() && !self.window.refill()? {
             self.check_end()?;
             if let Some(trace) = &mut self.trace {
@@ -242,20 +240,20 @@ impl<S: BlockSource> Cursor<S> {
             self.first_key.clone_from(&self.key);
             let from = self.range.as_ref().and_then(|range| range.from);
             if from.is_some_and(|from| hash.position() < from) {
-                return Err(self.outside_range("behind", "before"));
+                return Err(self.outside_range("after", "before"));
             }
         }
         self.previous.kind = None;
         self.previous.order_prefix = None;
         self.open = DeletionTime::LIVE;
         self.window.consume(head.len);
-        self.place = Place::PartitionStart;
+        self.state = CursorState::PartitionStart;
         if self.layout.has_static() {
             let head = self.parse("static_row", |bytes, layout, remaining, _| {
                 parse_static_head(bytes, layout, remaining)
             })?;
-            self.place = Place::StaticRow(head);
-            // One that cannot be parsed is an error to whoever reads it.
+            self.state = CursorState::StaticRow(head);
+            // A static row that cannot be parsed is reported when it is read.
             let is_empty = |row: RowRef<'_>| row.start().is_ok_and(|start| start.is_empty());
             self.static_is_empty = self.static_row().is_some_and(is_empty);
             match self.static_is_empty {
@@ -266,15 +264,12 @@ impl<S: BlockSource> Cursor<S> {
         Ok(true)
     }
 
-    /// Lets the next partition come wherever it sorts: also the one that was just refused.
-    pub fn take_any_order(&mut self) {
+    /// Accepts the next partition whatever its order, including the one that was just refused.
+    pub fn allow_any_order(&mut self) {
         self.has_partition = false;
     }
 
-    /// Moves to the next unfiltered, or to the end of the partition, where it stays.
-    ///
-    /// # Errors
-    /// Damage, clusterings that do not ascend, or markers that do not pair.
+    /// Moves to the next unfiltered, or to the end of the partition and stays there.
     #[inline(always)]
     pub fn next_unfiltered(&mut self) -> Result<()> {
         if self.is_on_row()
@@ -284,19 +279,19 @@ impl<S: BlockSource> Cursor<S> {
             let next_len = next.head.len;
             self.window.consume(len);
             self.rows.rows += 1;
-            self.tell_trace(next_len);
+            self.notify_trace(next_len);
             return Ok(());
         }
-        self.leave_unfiltered()
+        self.pass_unfiltered()
     }
 
-    /// Moves to the next unfiltered, which has not been found yet.
-    fn leave_unfiltered(&mut self) -> Result<()> {
-        match &self.place {
-            Place::StaticRow(head) => self.window.consume(head.len),
-            Place::Row => {
-                // What follows may be damaged: then the cursor stands nowhere.
-                self.place = Place::PartitionStart;
+    /// Moves to the next unfiltered, which has not been parsed yet.
+    fn pass_unfiltered(&mut self) -> Result<()> {
+        match &self.state {
+            CursorState::StaticRow(head) => self.window.consume(head.len),
+            CursorState::Row => {
+                // The following bytes may be damaged: until they are parsed there is no current unfiltered.
+                self.state = CursorState::PartitionStart;
                 if let Some(&FoundRow { head, .. }) = self.found.current() {
                     let spans = self.found.spans(self.layout.clustering.len());
                     self.spans.clear();
@@ -305,24 +300,24 @@ impl<S: BlockSource> Cursor<S> {
                     self.window.consume(head.len);
                 }
             }
-            Place::Marker(head) => {
+            CursorState::Marker(head) => {
                 let (kind, len) = (head.kind, head.len);
                 self.remember(kind, len);
                 self.window.consume(len);
             }
-            Place::PartitionStart => {}
-            Place::PartitionEnd | Place::BetweenPartitions => return Ok(()),
+            CursorState::PartitionStart => {}
+            CursorState::PartitionEnd | CursorState::BetweenPartitions => return Ok(()),
         }
-        if self.stand_on_found_row()? {
+        if self.move_to_found_row()? {
             return Ok(());
         }
         match self.window.bytes().first() {
-            Some(first) if first & flags::END_OF_PARTITION != 0 => self.stand_on_end(),
-            _ => self.stand_on_next(),
+            Some(first) if first & flags::END_OF_PARTITION != 0 => self.move_to_end(),
+            _ => self.move_to_next(),
         }
     }
 
-    /// Keeps the clustering of the current unfiltered, which ends there, before the cursor moves on.
+    /// Copies the clustering of the current unfiltered, which ends at `end`, before the cursor moves on.
     #[inline(always)]
     fn remember(&mut self, kind: Kind, end: usize) {
         let bytes = self.window.bytes();
@@ -330,8 +325,8 @@ impl<S: BlockSource> Cursor<S> {
             .keep(kind, self.order_prefix, &mut self.spans, bytes, end);
     }
 
-    /// Stands on the row that comes next. False if there is none, or it is not whole in the window.
-    fn stand_on_found_row(&mut self) -> Result<bool> {
+    /// Moves to the next row. Returns false if there is none, or it is not entirely in the window.
+    fn move_to_found_row(&mut self) -> Result<bool> {
         let bytes = self.window.bytes();
         let found = self.found.find(bytes, &self.layout, self.wanted);
         let Some(&FoundRow {
@@ -341,33 +336,35 @@ impl<S: BlockSource> Cursor<S> {
             return Ok(false);
         };
         self.rows.rows += 1;
-        self.place = Place::Row;
+        self.state = CursorState::Row;
         self.order_prefix = order_prefix;
         self.check_order(Kind::Clustering)?;
-        self.tell_trace(head.len);
+        self.notify_trace(head.len);
         Ok(true)
     }
 
-    /// For what is not a whole row in the window, nor the end of the partition.
-    fn stand_on_next(&mut self) -> Result<()> {
+    /// Moves to the next unfiltered where it is a marker, or a row that is not entirely in the window yet.
+    fn move_to_next(&mut self) -> Result<()> {
         let head = self.parse("unfiltered", |bytes, layout, remaining, spans| {
             parse_head(bytes, layout, remaining, spans)
         })?;
         match head {
-            // It is whole now.
-            UnfilteredHead::Row(_) => match self.stand_on_found_row()? {
+            // It is entirely in the window now.
+            UnfilteredHead::Row(_) => match self.move_to_found_row()? {
                 true => Ok(()),
-                false => Err(Error::Internal("a row was found and lost".to_owned())),
+                false => Err(Error::Internal(
+                    "a row that was found is not in the window".to_owned(),
+                )),
             },
             UnfilteredHead::Marker(head) => {
-                self.place = Place::Marker(head);
+                self.state = CursorState::Marker(head);
                 self.order_prefix = self.prefix_of_marker(head.kind);
                 self.check_order(head.kind)?;
                 self.check_pairing(&head)?;
-                self.tell_trace(head.len);
+                self.notify_trace(head.len);
                 Ok(())
             }
-            UnfilteredHead::EndOfPartition => self.stand_on_end(),
+            UnfilteredHead::EndOfPartition => self.move_to_end(),
         }
     }
 
@@ -382,8 +379,8 @@ impl<S: BlockSource> Cursor<S> {
         })
     }
 
-    fn stand_on_end(&mut self) -> Result<()> {
-        self.place = Place::PartitionEnd;
+    fn move_to_end(&mut self) -> Result<()> {
+        self.state = CursorState::PartitionEnd;
         self.order_prefix = None;
         if !self.open.is_live() {
             return Err(self.corrupt(
@@ -400,19 +397,20 @@ impl<S: BlockSource> Cursor<S> {
         Ok(())
     }
 
-    /// Finds out of each row whether it is a plain one.
-    pub(crate) fn look_for_plain_rows(&mut self, is_wanted: bool) {
+    /// Sets whether each row is checked for being a
+    /// [`PlainRow`](compactor_sstable::data::plain_row::PlainRow).
+    pub(crate) fn detect_plain_rows(&mut self, is_wanted: bool) {
         self.wanted.plain = is_wanted;
     }
 
-    /// Clusterings are held against those of another order.
+    /// Disables order prefixes: clusterings are compared with those of another order.
     pub(crate) fn without_order_prefixes(&mut self) {
         self.wanted.order_prefixes = false;
     }
 
-    /// Adds file, position and partition to what the parser of the current row found.
+    /// Adds file, position and partition to an error that the parser of the current row reported.
     #[cold]
-    pub fn place_error(&self, error: FormatError) -> Error {
+    pub fn locate_error(&self, error: FormatError) -> Error {
         Error::Format(
             error
                 .at_base(self.window.position())
@@ -421,13 +419,13 @@ impl<S: BlockSource> Cursor<S> {
         )
     }
 
-    /// Gives the memory of the window back, behind the last partition.
+    /// Returns the memory of the window to its source, after the last partition.
     pub(crate) fn give_back(&mut self) {
         self.found = FoundRows::default();
         self.window.give_back();
     }
 
-    /// Gives the window's source back, for its counters.
+    /// Source of the window, for its counters.
     pub fn source(&self) -> &S {
         self.window.source()
     }
@@ -447,13 +445,13 @@ impl<S: BlockSource> Cursor<S> {
                 &mut self.spans,
             ) {
                 Ok(value) => return Ok(value),
-                Err(Stop::Corrupt(error)) => return Err(self.place_error(error)),
+                Err(Stop::Corrupt(error)) => return Err(self.locate_error(error)),
                 Err(Stop::Incomplete) => {
                     if !self.window.refill()? {
                         let left = self.window.bytes().len();
                         let end = match &self.range {
                             Some(CursorRange { below: Some(_), .. }) => {
-                                "another partition, as the partition index says,"
+                                "another partition, according to the partition index,"
                             }
                             _ => "the end of the file",
                         };

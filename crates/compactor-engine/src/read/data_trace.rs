@@ -1,4 +1,4 @@
-//! Who is told of everything that a cursor comes to.
+//! Listener for the partitions and rows that a cursor reads.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
 
-/// Is told of everything that a cursor comes to, to hold it against an index that can only be checked
-/// with the data at hand.
+/// Listener for everything that a cursor reads. Validates an index that holds no whole keys or clusterings,
+/// and so can be checked only against the data.
 pub trait DataTrace: std::fmt::Debug + Send {
-    /// The next partition, where it begins in the uncompressed data, and its own deletion. False if
-    /// what is in it need not be told.
+    /// The next partition: key, position in the uncompressed data, and partition deletion. Returns false if
+    /// its rows need not be reported.
     fn partition(
         &mut self,
         key: &[u8],
@@ -19,19 +19,19 @@ pub trait DataTrace: std::fmt::Debug + Send {
         deletion: DeletionTime,
     ) -> bool;
 
-    /// A row or marker that takes the bytes `at` of the partition; `name` is its serialized prefix
-    /// without the kind, `open` the deletion that is open behind it. Returns a place in the partition:
-    /// what ends before it need not be told.
+    /// A row or marker at the bytes `at` of the partition. `name` is its serialized prefix without the kind;
+    /// `open` is the deletion that is open after it. Returns a position in the partition: unfiltereds that
+    /// end before it need not be reported.
     fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64;
 
-    /// The partition's end byte is at `end` of the partition.
+    /// The partition ends with its end byte at `end`.
     fn end_partition(&mut self, end: u64);
 
     /// There are no more partitions.
     fn end(&mut self);
 
-    /// What is told of the partitions that begin at these positions, while others are told of those before
-    /// and behind them. `None` if it is to be told of all in their order.
+    /// Returns a listener for the partitions that begin in `positions`, while others listen to the partitions
+    /// before and after. `None` if this listener needs all partitions in order.
     fn of_part(&mut self, positions: Range<u64>) -> Option<Box<dyn DataTrace>> {
         let _ = positions;
         None

@@ -1,9 +1,9 @@
 //! Decoded blocks of one input, read ahead.
 //!
-//! A block is a run of whole chunks. Each is read with one request that covers exactly its stored
-//! bytes, so that it is decoded alone: by the thread that needs it next, in whose near cache it is
-//! then, or ahead of it by one that has nothing else to do. Completions may arrive in any order; blocks
-//! leave in file order.
+//! A block is a run of whole chunks. It is read with one request that covers exactly its stored bytes, so
+//! that it can be decoded alone: by the thread that needs it next, which then has it in its L1 or L2 cache,
+//! or ahead of time by a thread that is otherwise idle. Reads may complete in any order; blocks are returned
+//! in file order.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -24,17 +24,17 @@ use crate::read::rate_limiter::RateLimiter;
 use crate::read::window::{Block, BlockSource};
 use crate::read::workers::{DecodeAhead, WorkerQueue};
 
-/// How stored bytes become uncompressed ones.
+/// Stored form of the data.
 #[derive(Debug)]
 pub enum Encoding {
-    /// Chunks, each with its checksum.
+    /// Compressed chunks, each with its checksum.
     Compressed {
-        /// Where chunks lie.
+        /// Chunk offsets.
         info: CompressionInfo,
-        /// Decoder for the file's codec.
+        /// Decompressor for the file's codec.
         decompressor: ChunkDecompressor,
     },
-    /// Plain bytes, with the checksums of `CRC.db` where that component exists.
+    /// Uncompressed data, with the checksums of `CRC.db` where that component exists.
     Plain {
         /// Checksums, one per chunk of `chunk_len` bytes.
         crc: Option<CrcFile>,
@@ -52,7 +52,7 @@ impl Encoding {
         }
     }
 
-    /// Uncompressed bytes that are checked and decoded together.
+    /// Uncompressed bytes that are validated and decoded as a unit.
     pub(crate) fn unit(&self) -> u64 {
         match self {
             Encoding::Compressed { info, .. } => u64::from(info.params.chunk_len),
@@ -62,16 +62,17 @@ impl Encoding {
     }
 }
 
-/// How far and in what pieces to read ahead.
+/// Readahead settings.
 #[derive(Clone, Copy, Debug)]
 pub struct DecodeOptions {
     /// Uncompressed bytes per block, rounded to whole chunks (at least one).
     pub block_len: usize,
-    /// Blocks being read, decoded or waiting at most, per input (at least one), beside the one in use.
+    /// Maximum number of blocks being read, decoded or waiting, per input (at least one), in addition to the
+    /// one in use.
     pub depth: usize,
     /// Maximum number of them that are decoded before they are needed.
     pub decoded: usize,
-    /// Bytes in front of each block's data.
+    /// Spare bytes before each block's data.
     pub headroom: usize,
 }
 
@@ -82,7 +83,7 @@ struct Shared {
     units_per_block: u64,
     headroom: usize,
     decoded: usize,
-    /// Uncompressed bytes that are read, and the unit that they begin in.
+    /// Uncompressed bytes to read, and the unit that contains the first of them.
     range: Range<u64>,
     first_unit: u64,
     cancelled: Arc<AtomicBool>,
@@ -91,32 +92,32 @@ struct Shared {
     slots: Mutex<Slots>,
 }
 
-/// The blocks that were asked for and not taken yet.
+/// Blocks that were requested and not yet consumed.
 #[derive(Debug, Default)]
 struct Slots {
-    /// The front is block `next_out`.
+    /// The first is block `next_out`.
     slots: VecDeque<Slot>,
     next_out: u64,
-    /// Who waits for the front.
+    /// Thread that waits for the first block.
     waiter: Option<Thread>,
-    /// Place among those that can be decoded ahead.
+    /// Ticket in the queue of readers with blocks to decode ahead.
     offered: Option<u64>,
-    /// Somebody has begun to take blocks: until then nothing is decoded, since that takes memory.
+    /// Whether a consumer has begun to take blocks. Nothing is decoded before, since that takes memory.
     is_read: bool,
 }
 
-/// How far a block is.
+/// State of a block.
 #[derive(Debug)]
 enum Slot {
     Reading,
-    /// It can be decoded by anybody. Blocks that were read together share the bytes.
+    /// Ready to be decoded by any thread. Blocks of one request share the bytes.
     Stored(Arc<Extent>),
     Decoding,
     Decoded(Result<Decoded>),
 }
 
 impl Slots {
-    /// Whether a block can be decoded ahead that has not been offered to other threads.
+    /// Whether a block can be decoded ahead, and no other thread has been offered it.
     fn has_ahead(&self, decoded: usize) -> bool {
         let is_stored = |slot: &Slot| matches!(slot, Slot::Stored(_));
         self.is_read && self.offered.is_none() && self.slots.iter().take(decoded).any(is_stored)
@@ -126,11 +127,11 @@ impl Slots {
 /// Maximum number of blocks read with one request.
 pub(crate) const BLOCKS_PER_REQUEST: usize = 8;
 
-/// What was used before and is used again, by all who read a file.
+/// Buffers that all readers of a file recycle.
 #[derive(Debug, Default)]
 pub(crate) struct Recycled {
     blocks: Mutex<Vec<Block>>,
-    /// With the working memory that they made: as many as workers were at it at once.
+    /// Decompressors with their working memory, as many as were in use concurrently.
     decompressors: Mutex<Vec<ChunkDecompressor>>,
 }
 
@@ -140,7 +141,7 @@ impl Recycled {
         spare.unwrap_or_default()
     }
 
-    /// No more are kept than were in use at a time.
+    /// Keeps no more blocks than were in use at a time.
     fn put_block(&self, block: Block) {
         if let Ok(mut spare) = self.blocks.lock() {
             spare.push(block);
@@ -148,7 +149,7 @@ impl Recycled {
     }
 }
 
-/// A block, and the checksum of what was stored of it.
+/// A decoded block and the checksum of its stored bytes.
 #[derive(Debug)]
 struct Decoded {
     block: Block,
@@ -160,7 +161,7 @@ struct Decoded {
 pub struct DecodedBlocks {
     shared: Arc<Shared>,
     queue: WorkerQueue,
-    /// CRC32 of the stored bytes of the blocks that left.
+    /// CRC32 of the stored bytes of the blocks returned so far.
     digest: Crc32Run,
     block_count: u64,
     next_request: u64,
@@ -184,8 +185,8 @@ impl DecodedBlocks {
         DecodedBlocks::start_range(file, encoding, recycled, range, options, queue, cancelled)
     }
 
-    /// Starts reading these uncompressed bytes of `file` ahead. The first block begins where the unit
-    /// does that the range begins in ([`DecodedBlocks::lead_len`]); nothing comes behind its end.
+    /// Starts reading `range` of the uncompressed bytes of `file` ahead. The first block begins with the unit
+    /// that contains the start of the range ([`DecodedBlocks::lead_len`]); the last ends with the range.
     pub(crate) fn start_range(
         file: InputFile,
         encoding: Arc<Encoding>,
@@ -231,8 +232,7 @@ impl DecodedBlocks {
         blocks
     }
 
-    /// Lets no more through than `limiter` allows. What is read ahead is at most the usual number of
-    /// blocks.
+    /// Limits the read rate with `limiter`. Reads ahead of the limit are bounded by the readahead.
     #[must_use]
     pub fn limited_by(mut self, limiter: Option<Arc<RateLimiter>>) -> DecodedBlocks {
         self.limiter = limiter;
@@ -244,29 +244,29 @@ impl DecodedBlocks {
         self.shared.stored_bytes.load(Ordering::Relaxed)
     }
 
-    /// CRC32 of the stored bytes so far: of the whole file once there is no next block.
+    /// CRC32 of the stored bytes so far: of the whole file once there are no more blocks.
     pub fn digest(&self) -> u32 {
         self.digest.value()
     }
 
-    /// As [`DecodedBlocks::digest`], to be combined with that of the ranges before and behind. Stored
-    /// bytes belong to the range that the first of their content is in.
+    /// As [`DecodedBlocks::digest`], to be combined with the digests of the previous and following ranges.
+    /// The stored bytes of a chunk belong to the range that contains the first of its content.
     pub(crate) fn digest_of_range(&self) -> &Crc32Run {
         &self.digest
     }
 
-    /// Bytes in front of the range in the first block.
+    /// Bytes before the range in the first block.
     pub(crate) fn lead_len(&self) -> usize {
         (self.shared.range.start % self.shared.encoding.unit().max(1)) as usize
     }
 
-    /// Requests up to [`BLOCKS_PER_REQUEST`] blocks at a time, at most half of the readahead: longer requests make
-    /// better use of the disk.
+    /// Requests up to [`BLOCKS_PER_REQUEST`] blocks at a time, but at most half of the readahead: longer
+    /// requests use the disk better.
     fn request_ahead(&mut self) {
         let end = self.block_count.min(self.next_out + self.depth);
-        let at_once = (self.depth / 2).clamp(1, BLOCKS_PER_REQUEST as u64);
+        let per_request = (self.depth / 2).clamp(1, BLOCKS_PER_REQUEST as u64);
         while self.next_request < end {
-            let request_end = self.next_request + at_once;
+            let request_end = self.next_request + per_request;
             if request_end > end && end < self.block_count {
                 return;
             }
@@ -301,7 +301,7 @@ impl DecodedBlocks {
     }
 }
 
-/// Gives exactly one answer for each block: if the request or the decoding is dropped, an error.
+/// Delivers exactly one result for each block: an error if the request or the decoding task is dropped.
 struct Answer {
     shared: Arc<Shared>,
     blocks: Range<u64>,
@@ -316,7 +316,7 @@ impl Answer {
         }
     }
 
-    /// For the first of the blocks. Nobody comes to one behind an error.
+    /// Delivers the first of the blocks. After an error, no consumer reads further.
     fn decoded(mut self, decoded: Result<Decoded>) {
         let first = self.blocks.next();
         if let Some(block) = first {
@@ -339,7 +339,7 @@ impl DecodeAhead for Shared {
         let mut slots = self.lock();
         slots.offered = None;
         let next_out = slots.next_out;
-        // There are none when the reader is gone.
+        // There are no slots once the reader has been dropped.
         let mut places = (0u64..).zip(slots.slots.iter_mut().take(self.decoded));
         let Some((place, slot)) = places.find(|(_, slot)| matches!(slot, Slot::Stored(_))) else {
             return;
@@ -367,10 +367,11 @@ impl Shared {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block has come further. One that was read is offered to others, unless it is waited for.
+    /// Updates the state of a block. A block that was read is offered to other threads, unless a thread waits
+    /// for it.
     fn put(shared: &Arc<Shared>, index: u64, slot: Slot, queue: Option<&WorkerQueue>) {
         let mut slots = shared.lock();
-        // Nobody wants what comes when the reader is gone.
+        // The reader has been dropped.
         let Some(place) = index.checked_sub(slots.next_out) else {
             return;
         };
@@ -409,7 +410,7 @@ impl Shared {
         let (start, end) = match &*self.encoding {
             Encoding::Compressed { info, .. } => {
                 let first = self.chunk(info, units.start)?;
-                // Empty chunks after the last one are in the digest.
+                // The digest includes empty chunks after the last one.
                 let end = if units.end == info.chunk_count() as u64 {
                     info.file_len
                 } else {
@@ -424,8 +425,7 @@ impl Shared {
         Ok((start, len))
     }
 
-    /// How many of the stored bytes of block `index`, which begin at `offset`, belong to the range
-    /// before.
+    /// Number of stored bytes of block `index`, from `offset` on, that belong to the previous range.
     fn foreign_len(&self, index: u64, offset: u64) -> usize {
         let unit = self.encoding.unit().max(1);
         if index > 0 || self.range.start.is_multiple_of(unit) {
@@ -445,7 +445,7 @@ impl Shared {
             .ok_or_else(|| Error::Internal(format!("chunk {index} beyond the last")))
     }
 
-    /// Decodes a block, which is among the bytes of `extent`.
+    /// Decodes a block from the bytes of `extent`.
     fn decode(&self, index: u64, extent: &Extent) -> Result<Decoded> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
@@ -519,7 +519,7 @@ impl Shared {
                 block.bytes[self.headroom..].copy_from_slice(stored);
             }
         }
-        // What is behind the range in its last unit is another's.
+        // The bytes of its last unit after the range belong to the next range.
         let start = first * self.encoding.unit();
         let len = self.range.end.saturating_sub(start);
         block.truncate(usize::try_from(len).unwrap_or(usize::MAX));
@@ -532,13 +532,13 @@ impl Shared {
 
 /// The next block.
 enum Front {
-    /// Yet to be decoded.
+    /// Still to be decoded.
     Stored(Arc<Extent>),
     Decoded(Decoded),
 }
 
 impl DecodedBlocks {
-    /// Waits for the next block, and takes it.
+    /// Waits for the next block and takes it.
     fn front(&self) -> Result<Front> {
         let shared = &self.shared;
         self.queue.wait_for(|| {
@@ -560,7 +560,7 @@ impl DecodedBlocks {
                 Some(Slot::Decoded(decoded)) => decoded.map(Front::Decoded),
                 _ => Err(Error::Internal("a block that nobody asked for".to_owned())),
             };
-            // Other threads may decode the following blocks.
+            // From now on other threads may decode the following blocks.
             slots.is_read = true;
             if slots.has_ahead(shared.decoded) {
                 let reader: Arc<dyn DecodeAhead> = Arc::clone(shared) as _;
@@ -579,7 +579,7 @@ impl BlockSource for DecodedBlocks {
         if self.shared.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
-        // Nothing to do where blocks were recycled.
+        // No-op where blocks were recycled.
         self.request_ahead();
         let Decoded { block, stored } = match self.front()? {
             Front::Decoded(decoded) => decoded,
@@ -594,9 +594,10 @@ impl BlockSource for DecodedBlocks {
         Ok(Some(block))
     }
 
-    /// What comes next is decoded into it, so that no more of them are ever made than are ahead and in use.
+    /// The following block is decoded into it, so that no more blocks are allocated than are ahead and in
+    /// use.
     fn recycle(&mut self, block: Block) {
-        // A window that grew for a long row returns an oversized buffer: let it go.
+        // A window that grew for a long row returns an oversized buffer, which is freed.
         let unit = self.shared.encoding.unit() * self.shared.units_per_block;
         let usual = unit + self.shared.headroom as u64;
         if (1..=2 * usual).contains(&(block.bytes.capacity() as u64)) {
@@ -611,7 +612,7 @@ impl BlockSource for DecodedBlocks {
 }
 
 impl Drop for DecodedBlocks {
-    /// Leaves reads in flight to end on their own; what they hold is dropped with them.
+    /// Leaves reads in flight to complete; their buffers are freed then.
     fn drop(&mut self) {
         let mut slots = self.shared.lock();
         slots.slots.clear();
@@ -621,7 +622,7 @@ impl Drop for DecodedBlocks {
         if let Some(place) = offered {
             self.queue.withdraw(place);
         }
-        // Others may be at other ranges; the last to let go of the file evicts.
+        // Other readers may be at other ranges; dropping the last handle of the file evicts its pages.
         if self.shared.range == (0..self.shared.encoding.data_len()) {
             self.shared.file.evict();
         }
@@ -640,7 +641,7 @@ mod tests {
 
     const CHUNK_LEN: u32 = 4096;
 
-    /// What comes of reading `range` in blocks of `chunks` chunks: content and checksum.
+    /// Content and checksum of `range`, read in blocks of `chunks` chunks.
     fn read(
         file: &InputFile,
         encoding: &Arc<Encoding>,
@@ -671,7 +672,7 @@ mod tests {
         (content, *blocks.digest_of_range())
     }
 
-    /// Outputs that Cassandra opened early end in a chunk of no content.
+    /// SSTables that Cassandra opened early end in an empty chunk.
     #[test]
     fn empty_chunks_are_in_the_digest() {
         let temp = tempfile::tempdir().unwrap();
@@ -712,24 +713,24 @@ mod tests {
                     let (found, digest) = read(&file, &encoding, 0..data_len, chunks, &workers);
                     assert_eq!(found, content, "{case}");
                     assert_eq!(digest.value(), crc32(&stored), "{case}");
-                    for border in [0, 1, 4095, 4096, 8192, 12_287, 12_288, 12_300, data_len] {
-                        let border = border.min(data_len);
+                    for split in [0, 1, 4095, 4096, 8192, 12_287, 12_288, 12_300, data_len] {
+                        let split = split.min(data_len);
                         let (mut found, mut digest) =
-                            read(&file, &encoding, 0..border, chunks, &workers);
+                            read(&file, &encoding, 0..split, chunks, &workers);
                         let (rest, rest_digest) =
-                            read(&file, &encoding, border..data_len, chunks, &workers);
+                            read(&file, &encoding, split..data_len, chunks, &workers);
                         found.extend(rest);
                         digest.append_run(&rest_digest);
-                        assert_eq!(found, content, "{case}, in two at {border}");
-                        assert_eq!(digest.value(), crc32(&stored), "{case}, in two at {border}");
+                        assert_eq!(found, content, "{case}, in two at {split}");
+                        assert_eq!(digest.value(), crc32(&stored), "{case}, in two at {split}");
                     }
                 }
             }
         }
     }
 
-    /// A window uses one block while those behind it are read; memory for more is wasted, thousands of
-    /// times over where there are thousands of inputs.
+    /// A window uses one block while the following ones are read; more memory would be wasted, thousands of
+    /// times over with thousands of inputs.
     #[test]
     fn no_more_blocks_are_made_than_are_ahead_and_in_use() {
         let temp = tempfile::tempdir().unwrap();
@@ -769,13 +770,13 @@ mod tests {
                     ahead.insert((blocks.next_request - blocks.next_out) as usize);
                 }
             }
-            // Half of it is asked for when half of it has gone.
+            // The next half is requested when the first half has been consumed.
             let least = depth + 1 - (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
             assert!(
                 ahead.iter().eq(&(least..=depth).collect::<Vec<_>>()),
                 "{depth}: {ahead:?}"
             );
-            // The next block is taken before the one in use is recycled.
+            // The next block is taken before the current one is recycled.
             let most = (decoded + 2).min(depth + 1);
             assert!(made.len() <= most, "{} of {depth}, {decoded}", made.len());
             assert_eq!(found, content);

@@ -1,26 +1,26 @@
-//! What is known of partitions before they are read.
+//! Facts about partitions that are known before they are read.
 
 use compactor_sstable::partitioner::Position;
 
-/// What the statistics say of an SSTable's partitions. A `Statistics.db` of another SSTable would
-/// decode every time wrongly, and this tells.
+/// Partitions of an SSTable according to its `Statistics.db`. Delta-encoded times would be decoded wrongly
+/// with the `Statistics.db` of another SSTable; comparing these detects it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedPartitions {
     /// Number of partitions.
     pub count: u64,
-    /// First partition key, where the version has it.
+    /// First partition key, if the version stores it.
     pub first_key: Option<Vec<u8>>,
-    /// Last partition key, where the version has it.
+    /// Last partition key, if the version stores it.
     pub last_key: Option<Vec<u8>>,
 }
 
-/// Part of an SSTable, from a partition on and up to another, as its index says.
+/// Range of an SSTable's partitions, according to its index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CursorRange {
-    /// Where the first of its partitions is in the uncompressed data.
+    /// Position of the first partition in the uncompressed data.
     pub start: u64,
-    /// Partitions stand at this or behind it; `None` for the first range.
+    /// Lower bound of the partitions, inclusive; `None` for the first range.
     pub from: Option<Position>,
-    /// Partitions stand before this; `None` for the last range.
+    /// Upper bound of the partitions, exclusive; `None` for the last range.
     pub below: Option<Position>,
 }

@@ -1,4 +1,4 @@
-//! Keys in errors and reports.
+//! Hexadecimal form of keys in errors and reports.
 
 /// Lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {

@@ -1,10 +1,10 @@
-//! Rows of an input, counted.
+//! Row counts of an input.
 
-/// Rows of an input, as its statistics count them.
+/// Row counts of an input, as its statistics count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCounts {
-    /// Rows, static ones that are not empty included.
+    /// Number of rows, including static rows that are not empty.
     pub rows: u64,
-    /// Static rows that are empty, which a partition of a table with static columns has, too.
+    /// Number of empty static rows: every partition of a table with static columns has a static row.
     pub empty_static_rows: u64,
 }

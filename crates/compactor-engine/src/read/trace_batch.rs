@@ -1,4 +1,4 @@
-//! Batches of trace events, passed to another thread or kept until the turn of their range.
+//! Batches of trace events, passed to another thread or buffered until their range is next in order.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,39 +9,39 @@ use compactor_sstable::partitioner::KeyHash;
 
 use crate::read::data_trace::DataTrace;
 
-/// Bytes of events that are passed on at once.
+/// Bytes of events per batch.
 const BATCH_BYTES: usize = 32 << 10;
 
 /// An event of a [`DataTrace`].
 #[derive(Clone, Debug)]
 pub enum TraceEvent<'a> {
-    /// A partition.
+    /// Start of a partition.
     Partition {
-        /// Its key.
+        /// Partition key.
         key: &'a [u8],
         /// Token and hashes of the key.
         hash: KeyHash,
-        /// Where it begins in the uncompressed data.
+        /// Position in the uncompressed data.
         position: u64,
-        /// Its own deletion.
+        /// Partition deletion.
         deletion: DeletionTime,
     },
     /// A row or marker.
     Unfiltered {
-        /// The bytes of the partition that it takes.
+        /// Bytes of the partition that it occupies.
         at: Range<u64>,
-        /// What it is.
+        /// Kind of the row or marker.
         kind: Kind,
-        /// Its serialized prefix without the kind.
+        /// Serialized prefix without the kind.
         name: &'a [u8],
-        /// The deletion that is open behind it.
+        /// Deletion that is open after it.
         open: DeletionTime,
     },
-    /// The end byte of the partition.
+    /// End byte of the partition, at this position in it.
     EndOfPartition(u64),
 }
 
-/// As [`TraceEvent`]. Keys and names are in the batch's bytes, one behind the other.
+/// As [`TraceEvent`]. Keys and names are stored consecutively in the batch's bytes.
 #[derive(Clone, Debug)]
 enum KeptEvent {
     Partition {
@@ -59,7 +59,7 @@ enum KeptEvent {
     EndOfPartition(u64),
 }
 
-/// Events of one input, in their order.
+/// Events of one input, in order.
 #[derive(Debug, Default)]
 pub struct TraceBatch {
     bytes: Vec<u8>,
@@ -67,7 +67,7 @@ pub struct TraceBatch {
 }
 
 impl TraceBatch {
-    /// Bytes that it takes.
+    /// Memory that the batch occupies, bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() + self.events.len() * size_of::<KeptEvent>()
     }
@@ -81,7 +81,7 @@ impl TraceBatch {
         std::mem::replace(self, next)
     }
 
-    /// The events, in their order.
+    /// The events, in order.
     pub fn events(&self) -> impl Iterator<Item = TraceEvent<'_>> {
         let mut bytes = &self.bytes[..];
         let mut next = move |len: usize| {
@@ -145,7 +145,7 @@ impl TraceBatch {
 /// A [`DataTrace`] that collects events into batches.
 pub struct BatchedTrace<F> {
     batch: TraceBatch,
-    hand_over: F,
+    submit: F,
 }
 
 impl<F> fmt::Debug for BatchedTrace<F> {
@@ -156,11 +156,11 @@ impl<F> fmt::Debug for BatchedTrace<F> {
 }
 
 impl<F: FnMut(TraceBatch, bool)> BatchedTrace<F> {
-    /// `hand_over` is called with each batch, and whether it is the last.
-    pub fn new(hand_over: F) -> BatchedTrace<F> {
+    /// Creates a trace that calls `submit` with each batch and whether it is the last.
+    pub fn new(submit: F) -> BatchedTrace<F> {
         BatchedTrace {
             batch: TraceBatch::default(),
-            hand_over,
+            submit,
         }
     }
 
@@ -168,7 +168,7 @@ impl<F: FnMut(TraceBatch, bool)> BatchedTrace<F> {
         self.batch.bytes.extend_from_slice(bytes);
         self.batch.events.push(event);
         if self.batch.len() >= BATCH_BYTES {
-            (self.hand_over)(self.batch.take(), false);
+            (self.submit)(self.batch.take(), false);
         }
     }
 }
@@ -199,7 +199,7 @@ impl<F: FnMut(TraceBatch, bool) + Send> DataTrace for BatchedTrace<F> {
             open,
         };
         self.add(name, event);
-        // The consumer of the batch may need all.
+        // The consumer of the batch may need all events.
         0
     }
 
@@ -208,6 +208,6 @@ impl<F: FnMut(TraceBatch, bool) + Send> DataTrace for BatchedTrace<F> {
     }
 
     fn end(&mut self) {
-        (self.hand_over)(self.batch.take(), true);
+        (self.submit)(self.batch.take(), true);
     }
 }

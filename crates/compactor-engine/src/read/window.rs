@@ -1,32 +1,32 @@
-//! A sliding window of contiguous uncompressed bytes over one input.
+//! Sliding window of contiguous uncompressed bytes over one input.
 //!
-//! Decoded blocks arrive with headroom in front of their data. When the cursor needs bytes beyond the
-//! current block, what it has not consumed yet is copied into the next block's headroom, so that a
-//! row that straddles two blocks is contiguous at the cost of copying its first part. Only a row
-//! longer than the headroom makes the window grow.
+//! Decoded blocks have headroom before their data. When the cursor needs bytes beyond the current block, the
+//! bytes that it has not consumed are copied into the headroom of the next block, so that a row that
+//! straddles two blocks is contiguous at the cost of copying its first part. Only a row longer than the
+//! headroom makes the window grow.
 
 use crate::error::Result;
 
-/// Bytes in front of a block's data that a straddling row may use, where memory is not short.
+/// Default headroom of a block, bytes, if memory allows.
 pub const HEADROOM: usize = 32 << 10;
 
-/// One decoded block: data behind spare bytes, of any content.
+/// A decoded block: data after spare bytes of undefined content.
 #[derive(Debug, Default)]
 pub struct Block {
     /// `headroom` bytes, then the data.
     pub bytes: Vec<u8>,
-    /// Spare bytes in front of the data.
+    /// Spare bytes before the data.
     pub headroom: usize,
 }
 
 impl Block {
-    /// Makes it one without data behind `headroom` bytes.
+    /// Removes the data and sets the headroom.
     pub fn clear(&mut self, headroom: usize) {
         self.bytes.truncate(headroom);
         self.resize(headroom, 0);
     }
 
-    /// Sizes it for `len` bytes of data, whatever they are, behind `headroom` others.
+    /// Sizes the block for `headroom` spare bytes and `len` bytes of data, all of undefined content.
     pub(crate) fn resize(&mut self, headroom: usize, len: usize) {
         self.headroom = headroom;
         self.bytes.resize(headroom + len, 0);
@@ -37,12 +37,15 @@ impl Block {
         self.bytes.get(self.headroom..).unwrap_or_default()
     }
 
-    /// Cuts off all but the first `len` bytes of the data.
+    /// Truncates the data to its first `len` bytes.
     pub fn truncate(&mut self, len: usize) {
         self.bytes.truncate(self.headroom.saturating_add(len));
     }
 
-    /// Removes the first `len` bytes of the data, which must be there.
+    /// Removes the first `len` bytes of the data.
+    ///
+    /// # Panics
+    /// If there are fewer.
     pub fn skip(&mut self, len: usize) {
         self.bytes.drain(self.headroom..self.headroom + len);
     }
@@ -52,13 +55,13 @@ impl Block {
         self.data().len()
     }
 
-    /// True without data.
+    /// Whether there is no data.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Where blocks come from, in file order.
+/// Source of blocks in file order.
 pub trait BlockSource {
     /// The next block; `None` at the end of the file.
     ///
@@ -66,15 +69,15 @@ pub trait BlockSource {
     /// A failed read, a damaged chunk, or cancellation.
     fn next_block(&mut self) -> Result<Option<Block>>;
 
-    /// Gives a consumed block's memory back, once for each that came: what it holds is of no use any
-    /// more, and the first may hold nothing.
+    /// Returns a consumed block's memory, once per block that was taken. Its content is undefined, and the
+    /// first block may be empty.
     fn recycle(&mut self, block: Block);
 
     /// Uncompressed length of the whole file.
     fn total_len(&self) -> u64;
 }
 
-/// The window: bytes from the cursor's position on.
+/// Window of the bytes from the cursor's position on.
 #[derive(Debug)]
 pub struct Window<S> {
     source: S,
@@ -82,7 +85,7 @@ pub struct Window<S> {
     start: usize,
     position: u64,
     at_end: bool,
-    /// Bytes of the first block in front of the window's beginning.
+    /// Bytes of the first block before the start of the window.
     lead_len: usize,
 }
 
@@ -92,8 +95,8 @@ impl<S: BlockSource> Window<S> {
         Window::at(source, 0, 0)
     }
 
-    /// An empty window at `position` of the file, which is `lead_len` bytes into the first block, and
-    /// not behind it.
+    /// Creates an empty window at `position` of the file, which is `lead_len` bytes after the start of the
+    /// first block.
     pub fn at(source: S, position: u64, lead_len: usize) -> Window<S> {
         Window {
             source,
@@ -105,25 +108,25 @@ impl<S: BlockSource> Window<S> {
         }
     }
 
-    /// What is decoded and not yet consumed.
+    /// Decoded bytes that are not consumed yet.
     #[inline(always)]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 
-    /// Uncompressed position in the file of the first of [`Window::bytes`].
+    /// Uncompressed position of the first of [`Window::bytes`].
     #[inline]
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Bytes from here to the end of the file.
+    /// Number of bytes from the window's start to the end of the file.
     #[inline]
     pub fn file_remaining(&self) -> u64 {
         self.source.total_len().saturating_sub(self.position)
     }
 
-    /// Moves behind `len` bytes, which must be in the window.
+    /// Advances by `len` bytes, which must be in the window.
     #[inline(always)]
     pub fn consume(&mut self, len: usize) {
         debug_assert!(len <= self.bytes.len() - self.start);
@@ -131,12 +134,12 @@ impl<S: BlockSource> Window<S> {
         self.position += len as u64;
     }
 
-    /// Where blocks come from.
+    /// Source of the blocks.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// Gives the memory of the window back to the source.
+    /// Returns the window's memory to the source.
     pub(crate) fn give_back(&mut self) {
         self.start = 0;
         let bytes = std::mem::take(&mut self.bytes);
@@ -145,11 +148,8 @@ impl<S: BlockSource> Window<S> {
         }
     }
 
-    /// Adds the next block; false at the end of the file. Offsets into [`Window::bytes`] stay valid,
-    /// addresses do not.
-    ///
-    /// # Errors
-    /// Those of the source.
+    /// Appends the next block; returns false at the end of the file. Offsets into [`Window::bytes`] stay
+    /// valid, addresses do not.
     pub fn refill(&mut self) -> Result<bool> {
         if self.at_end {
             return Ok(false);
@@ -167,7 +167,7 @@ impl<S: BlockSource> Window<S> {
             self.start = target;
             self.source.recycle(block);
         } else {
-            // A long row: keep it whole. Vec grows by doubling, so the copies stay linear.
+            // A long row is kept in one piece. `Vec` grows by doubling, so the copies stay linear.
             self.bytes.copy_within(self.start.., 0);
             self.bytes.truncate(rest);
             self.start = 0;
@@ -181,7 +181,7 @@ impl<S: BlockSource> Window<S> {
     }
 }
 
-/// A source over bytes in memory, cut into blocks of a given length.
+/// Source over bytes in memory, split into blocks of a given length.
 #[derive(Debug)]
 pub struct MemorySource {
     bytes: Vec<u8>,
@@ -191,10 +191,7 @@ pub struct MemorySource {
 }
 
 impl MemorySource {
-    /// Blocks of `block_len` bytes of `bytes`.
-    ///
-    /// # Panics
-    /// If `block_len` is 0.
+    /// Creates a source of `block_len` bytes per block.
     pub fn new(bytes: Vec<u8>, block_len: usize) -> MemorySource {
         assert!(block_len > 0);
         MemorySource {
@@ -233,7 +230,7 @@ mod tests {
     use super::*;
 
     proptest::proptest! {
-        /// Whatever is consumed in whatever steps, the bytes come out in order and contiguous.
+        /// The bytes come out in order and contiguous for any sizes of consumed steps.
         #[test]
         fn slides_without_losing_bytes(
             len in 0usize..200_000,

@@ -1,8 +1,7 @@
-//! Work that any thread may do: blocks to be compressed and written, and blocks to be decoded ahead.
+//! Queue of work for any thread: blocks to be compressed and written, and blocks to be decoded ahead.
 //!
-//! Nobody only waits: who needs something that is not there yet does what is queued meanwhile
-//! ([`WorkerQueue::wait_for`]), and sleeps only if nothing is. A task never waits for another, so any
-//! number of threads makes progress.
+//! A thread that waits for something runs queued work meanwhile ([`WorkerQueue::wait_for`]) and sleeps only
+//! if there is none. A task never waits for another, so any number of threads makes progress.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,21 +11,21 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// How long a thread sleeps at most before it looks again: whoever cancels tells nobody.
-const NAP: Duration = Duration::from_millis(100);
+/// Maximum sleep before a waiting thread checks its condition again: cancellation wakes no thread.
+const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// A unit of work, usually on one block. It waits for nothing but the buffers of a file's writer.
+/// A unit of work, usually on one block. It waits for nothing but buffers of a file's writer.
 pub type Task = Box<dyn FnOnce() + Send>;
 
-/// A reader of which blocks can be decoded ahead of whoever needs them.
+/// A reader whose blocks can be decoded before they are needed.
 pub(crate) trait DecodeAhead: Send + Sync {
-    /// Decodes the first block that was read and nobody decodes yet, and queues itself again where there
-    /// are more.
+    /// Decodes the first block that was read and is not being decoded. Queues the reader again if there are
+    /// more.
     fn decode_next(self: Arc<Self>, queue: &WorkerQueue);
 }
 
-/// Queue of tasks and of blocks that can be decoded ahead. Threads work on it while they wait for something else;
-/// [`Workers`] are threads that do nothing else.
+/// Queue of tasks, and of readers with blocks to decode ahead. Threads process it while they wait for
+/// something else; [`Workers`] are threads that do nothing else.
 #[derive(Clone, Default)]
 pub struct WorkerQueue {
     state: Arc<Mutex<State>>,
@@ -35,11 +34,11 @@ pub struct WorkerQueue {
 #[derive(Default)]
 struct State {
     tasks: VecDeque<Task>,
-    /// Readers in the order in which they came, each at most once.
+    /// Readers in the order of their tickets, each at most once.
     ahead: BTreeMap<u64, Arc<dyn DecodeAhead>>,
-    next_place: u64,
+    next_ticket: u64,
     sleeping: Vec<Thread>,
-    /// Number of threads in excess of the processors, which are left asleep.
+    /// Number of threads in excess of the processors. That many are left asleep.
     surplus: usize,
     is_over: bool,
 }
@@ -57,7 +56,7 @@ enum Work {
 
 impl WorkerQueue {
     /// Sets the number of threads that take work from the queue. Until then any sleeping thread is woken.
-    pub fn have_started(&self, threads: usize) {
+    pub fn set_thread_count(&self, threads: usize) {
         let processors = std::thread::available_parallelism().map_or(threads, usize::from);
         self.lock().surplus = threads.saturating_sub(processors);
     }
@@ -66,27 +65,27 @@ impl WorkerQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a task. Whoever submits bounds what is under way by the buffers that it owns.
+    /// Queues a task. The number of tasks is bounded by the buffers of the submitter.
     pub fn submit(&self, task: Task) {
         let mut state = self.lock();
         state.tasks.push_back(task);
         self.wake_one(state);
     }
 
-    /// Queues a reader. Returns its place, by which it can be [withdrawn](Self::withdraw).
+    /// Queues a reader. Returns a ticket to [withdraw](Self::withdraw) it.
     pub(crate) fn offer(&self, reader: Arc<dyn DecodeAhead>) -> u64 {
         let mut state = self.lock();
-        let place = state.next_place;
-        state.next_place += 1;
+        let place = state.next_ticket;
+        state.next_ticket += 1;
         state.ahead.insert(place, reader);
         self.wake_one(state);
         place
     }
 
-    /// A reader has nothing to decode any more.
+    /// Removes a reader that has nothing left to decode.
     pub(crate) fn withdraw(&self, place: u64) {
         let reader = self.lock().ahead.remove(&place);
-        // Outside the lock.
+        // Dropped outside the lock.
         drop(reader);
     }
 
@@ -95,7 +94,7 @@ impl WorkerQueue {
         !self.lock().tasks.is_empty()
     }
 
-    /// Does one thing, if there is any: compresses rather than decodes ahead.
+    /// Runs one unit of work, if there is any; tasks before decoding ahead.
     fn run_one(&self) -> bool {
         let mut state = self.lock();
         let work = match state.tasks.pop_front() {
@@ -106,7 +105,7 @@ impl WorkerQueue {
             },
         };
         drop(state);
-        // A panic has been reported by the panic hook; what the task held told its owner.
+        // The panic hook has reported a panic; dropping the task has notified its owner.
         let _ = catch_unwind(AssertUnwindSafe(|| match work {
             Work::Task(task) => task(),
             Work::Ahead(reader) => reader.decode_next(self),
@@ -114,14 +113,14 @@ impl WorkerQueue {
         true
     }
 
-    /// Does what is queued until `ready` gives something, and sleeps while there is nothing. Whoever makes
-    /// it ready unparks this thread, whose handle `ready` leaves with it.
+    /// Processes the queue until `ready` returns a value, and sleeps while the queue is empty. `ready` must
+    /// register the current thread to be unparked once the value is available.
     pub fn wait_for<T>(&self, mut ready: impl FnMut() -> Option<T>) -> T {
         let mut has_slept = false;
         loop {
             if let Some(found) = ready() {
                 if has_slept {
-                    // It may have been woken for a task.
+                    // The thread may have been woken for a task that it did not take.
                     self.wake_for_more();
                 }
                 return found;
@@ -140,7 +139,7 @@ impl WorkerQueue {
             has_slept = true;
             let found = ready();
             if found.is_none() {
-                std::thread::park_timeout(NAP);
+                std::thread::park_timeout(MAX_SLEEP);
             }
             self.lock().sleeping.retain(|other| other.id() != me.id());
             if let Some(found) = found {
@@ -157,8 +156,8 @@ impl WorkerQueue {
         }
     }
 
-    /// Wakes the thread that went to sleep last, whose data is most likely in the CPU caches. If as many threads as
-    /// processors are awake none is woken: one of those takes the work next.
+    /// Wakes the thread that went to sleep last, whose data is most likely in the CPU caches. If as many
+    /// threads as processors are awake, none is woken: one of those takes the work next.
     fn wake_one(&self, mut state: MutexGuard<'_, State>) {
         let sleeper = match state.sleeping.len() > state.surplus {
             true => state.sleeping.pop(),
@@ -170,7 +169,7 @@ impl WorkerQueue {
         }
     }
 
-    /// Lets all who sleep look again.
+    /// Wakes all sleeping threads, which check their conditions again.
     pub(crate) fn wake_all(&self) {
         let sleeping = std::mem::take(&mut self.lock().sleeping);
         for thread in sleeping {
@@ -179,7 +178,7 @@ impl WorkerQueue {
     }
 }
 
-/// Threads that do what is queued, for a single thread that reads or writes.
+/// Threads that process the queue, for a single thread that reads or writes.
 #[derive(Debug)]
 pub struct Workers {
     queue: WorkerQueue,
@@ -190,7 +189,7 @@ impl Workers {
     /// Starts `count` threads (at least one).
     ///
     /// # Errors
-    /// If the system refuses a thread.
+    /// The system refuses a thread.
     pub fn start(count: usize) -> Result<Workers> {
         let mut workers = Workers {
             queue: WorkerQueue::default(),
@@ -204,18 +203,18 @@ impl Workers {
                 .map_err(Error::thread("compression"))?;
             workers.threads.push(thread);
         }
-        workers.queue.have_started(workers.threads.len());
+        workers.queue.set_thread_count(workers.threads.len());
         Ok(workers)
     }
 
-    /// A handle to the queue.
+    /// Returns a handle to the queue.
     pub fn queue(&self) -> WorkerQueue {
         self.queue.clone()
     }
 }
 
 impl WorkerQueue {
-    /// Nobody submits any more, and everything has been done.
+    /// Whether the queue is closed and empty.
     fn is_over(&self) -> bool {
         let state = self.lock();
         state.is_over && state.tasks.is_empty()
@@ -223,7 +222,7 @@ impl WorkerQueue {
 }
 
 impl Drop for Workers {
-    /// Finishes what was queued before, then stops.
+    /// Finishes the queued work, then stops the threads.
     fn drop(&mut self) {
         self.queue.lock().is_over = true;
         self.queue.wake_all();
@@ -246,7 +245,7 @@ mod tests {
         for number in 0..100 {
             let done = Arc::clone(&done);
             queue.submit(Box::new(move || {
-                assert!(number != 50, "a panic is its owner's");
+                assert!(number != 50, "panics are reported to the owner");
                 done.fetch_add(1, Ordering::Relaxed);
             }));
         }

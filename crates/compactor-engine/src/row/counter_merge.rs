@@ -1,7 +1,7 @@
-//! Counter cells: their contexts are added up, not chosen between.
+//! Merging of counter cells: their contexts are added up instead of one being chosen.
 //!
-//! Merged contexts are new bytes, which are kept beside the row that is merged; a cell whose value is among them
-//! has [`MADE`] as its version.
+//! Merged contexts are new bytes, stored next to the merged row. A cell with such a value has
+//! [`MERGED_VALUE`] as its version.
 //!
 //! Source: `Cells.resolveCounter`, `DeserializationHelper.maybeClearCounterValue`.
 
@@ -12,10 +12,10 @@ use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 
 use crate::row::reconcile::{CellInRow, left_wins};
 
-/// Version of a cell whose value a merge of counters made.
-pub const MADE: u32 = u32::MAX;
+/// Version of a cell whose value was merged from several counter contexts.
+pub const MERGED_VALUE: u32 = u32::MAX;
 
-/// Contexts that merges of one row made.
+/// Merged counter contexts of one row.
 #[derive(Clone, Debug, Default)]
 pub struct Contexts {
     bytes: Vec<u8>,
@@ -23,31 +23,31 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    /// Forgets all of them.
+    /// Removes all contexts.
     #[inline]
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// All of them, one after the other: the row of cells of version [`MADE`].
+    /// All contexts, consecutively: the row bytes of cells of version [`MERGED_VALUE`].
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The cell with what was made last, from `start` on, as its value.
+    /// Returns `cell` with the last context, from `start` on, as its value.
     fn made(&self, start: usize, cell: Cell) -> Cell {
         Cell {
             value: Span::new(start as u32, (self.bytes.len() - start) as u32),
-            version: MADE,
+            version: MERGED_VALUE,
             ..cell
         }
     }
 
-    /// Takes a cell as it was read, clearing local shards that are marked for it.
+    /// Returns a cell as it was read, after clearing the local shards marked for it.
     ///
     /// # Errors
-    /// Corruption if a live cell's value is no context.
+    /// Corruption if a live cell's value is not a context.
     pub fn read(&mut self, (cell, row): CellInRow<'_>) -> Result<Cell> {
         // Tombstones have no context, and values may be empty.
         if cell.local_deletion_time == NO_DELETION_TIME && !cell.value.is_empty() {
@@ -60,19 +60,19 @@ impl Contexts {
         Ok(*cell)
     }
 
-    /// The bytes that a cell's value is in, if its row is `row` unless a merge made it.
+    /// Bytes that contain a cell's value: `row`, or the merged contexts.
     fn row_of<'r>(&'r self, cell: &Cell, row: &'r [u8]) -> &'r [u8] {
         match cell.version {
-            MADE => &self.bytes,
+            MERGED_VALUE => &self.bytes,
             _ => row,
         }
     }
 
-    /// Reconciles two versions of a live cell, or a live one and a tombstone, either of which may have been made
-    /// here. Two tombstones are not counter cells: they are reconciled as any others.
+    /// Reconciles two versions of a live cell, or a live cell and a tombstone. Either value may be a merged
+    /// context. Two tombstones are reconciled as regular cells.
     ///
     /// # Errors
-    /// Corruption if a value is no context.
+    /// Corruption if a value is not a context.
     pub fn reconcile(&mut self, left: CellInRow<'_>, right: CellInRow<'_>) -> Result<Cell> {
         let ((left, left_row), (right, right_row)) = (left, right);
         match (left.is_tombstone(), right.is_tombstone()) {
@@ -105,7 +105,7 @@ impl Contexts {
         let timestamp = left.timestamp.max(right.timestamp);
         Ok(match merged {
             Merged::Left => Cell { timestamp, ..*left },
-            // Its other times are those of the left one.
+            // Its other times are those of the left cell.
             Merged::Right => Cell {
                 timestamp,
                 value: right.value,
@@ -116,10 +116,11 @@ impl Contexts {
         })
     }
 
-    /// Whether reconciling `left` with `right` gives `right` as it is: what it counted is all in there.
+    /// Whether reconciling `left` with `right` returns `right` unchanged, which then includes all counts of
+    /// `left`.
     ///
     /// # Errors
-    /// Corruption if a value is no context.
+    /// Corruption if a value is not a context.
     pub fn gives_right(&self, left: CellInRow<'_>, right: CellInRow<'_>) -> Result<bool> {
         let ((left, left_row), (right, right_row)) = (left, right);
         let (left_row, right_row) = (self.row_of(left, left_row), self.row_of(right, right_row));

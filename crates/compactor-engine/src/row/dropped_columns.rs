@@ -1,9 +1,8 @@
-//! Columns that were dropped: what was written into them before is dead.
+//! Dropped columns: cells written to them before the drop are dead.
 //!
-//! SSTables are not rewritten when a column is dropped. Whoever reads them leaves out its cells, and
-//! deletions of a complex column as a whole, up to the time of the drop; what is newer was written
-//! after the column had been added again. Rows that have nothing else are then as if they had never
-//! been.
+//! SSTables are not rewritten when a column is dropped. Instead, readers skip its cells, and deletions of a
+//! complex column as a whole, up to the time of the drop; newer ones were written after the column had been
+//! added again. A row without other content is treated as if it did not exist.
 //!
 //! Source: `DeserializationHelper.isDropped`, `DeserializationHelper.isDroppedComplexDeletion`.
 
@@ -15,36 +14,37 @@ use compactor_sstable::statistics::header::{HeaderColumn, SerializationHeader};
 
 use crate::error::{Error, Result};
 
-/// When one column was dropped, if ever.
+/// Time at which a column was dropped, if it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ColumnDrop(Option<i64>);
 
 impl ColumnDrop {
-    /// A column dropped at this many microseconds since 1970.
+    /// A column dropped at this time, microseconds since 1970.
     pub fn at(micros: i64) -> ColumnDrop {
         ColumnDrop(Some(micros))
     }
 
-    /// What was written at `timestamp` is dead.
+    /// Whether a cell written at `timestamp` is dead.
     #[inline]
     pub fn covers(self, timestamp: i64) -> bool {
         self.0.is_some_and(|dropped_at| timestamp <= dropped_at)
     }
 }
 
-/// When the columns of a header were dropped.
+/// Drop times of the columns of a header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DropTimes {
-    /// In header order; empty if none was dropped.
+    /// In header order; empty if no column was dropped.
     static_columns: Vec<ColumnDrop>,
     regular_columns: Vec<ColumnDrop>,
 }
 
 impl DropTimes {
-    /// The times for the columns of `header`, which `path` has, by the table's schema.
+    /// Returns the drop times of the columns of `header` according to the table's schema. `path` names the
+    /// header in errors.
     ///
     /// # Errors
-    /// Refused, if one of them was dropped and the schema does not say when.
+    /// Refused if a column was dropped and the schema does not specify when.
     pub fn of(table: &Table, header: &SerializationHeader, path: &Path) -> Result<DropTimes> {
         if table.dropped_columns.is_empty() {
             return Ok(DropTimes::default());
@@ -81,7 +81,7 @@ impl DropTimes {
         })
     }
 
-    /// Of the static or the regular columns.
+    /// Drop times of the static or the regular columns.
     #[inline]
     pub fn of_kind(&self, is_static: bool) -> &[ColumnDrop] {
         if is_static {
@@ -91,46 +91,46 @@ impl DropTimes {
         }
     }
 
-    /// An SSTable whose least timestamp is this may hold something that was dropped.
+    /// Whether an SSTable with this minimum timestamp may contain dropped cells.
     pub fn may_cover(&self, min_timestamp: i64) -> bool {
         let drops = self.static_columns.iter().chain(&self.regular_columns);
         drops.into_iter().any(|drop| drop.covers(min_timestamp))
     }
 }
 
-/// Which columns of a header the table does not have any more.
+/// Columns of a header that the table no longer has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GoneColumns {
-    /// In header order; empty if all are there.
+pub struct RemovedColumns {
+    /// In header order; empty if all columns exist.
     static_columns: Vec<bool>,
     regular_columns: Vec<bool>,
 }
 
-impl GoneColumns {
-    /// Those of `header` that were dropped and not added again, by the table's schema.
-    pub fn of(table: &Table, header: &SerializationHeader) -> GoneColumns {
+impl RemovedColumns {
+    /// Columns of `header` that were dropped and not added again, according to the table's schema.
+    pub fn of(table: &Table, header: &SerializationHeader) -> RemovedColumns {
         let dropped = table.dropped_columns.iter().map(|column| &*column.name);
         let dropped: HashSet<&str> = dropped.collect();
         let of = |kind: ColumnKind, columns: &[HeaderColumn]| -> Vec<bool> {
             let known = table.columns.iter().filter(|column| column.kind == kind);
             let known: HashSet<&str> = known.map(|column| &*column.name).collect();
-            let is_gone = |column: &HeaderColumn| {
+            let is_removed = |column: &HeaderColumn| {
                 let name = String::from_utf8_lossy(&column.name);
                 dropped.contains(&*name) && !known.contains(&*name)
             };
-            let gone: Vec<bool> = columns.iter().map(is_gone).collect();
-            match gone.contains(&true) {
-                true => gone,
+            let removed: Vec<bool> = columns.iter().map(is_removed).collect();
+            match removed.contains(&true) {
+                true => removed,
                 false => Vec::new(),
             }
         };
-        GoneColumns {
+        RemovedColumns {
             static_columns: of(ColumnKind::Static, &header.static_columns),
             regular_columns: of(ColumnKind::Regular, &header.regular_columns),
         }
     }
 
-    /// Of the static or the regular columns.
+    /// The static or the regular columns.
     #[inline]
     pub fn of_kind(&self, is_static: bool) -> &[bool] {
         if is_static {

@@ -8,27 +8,27 @@ use crate::row::counter_merge::Contexts;
 use crate::row::purge::{Purged, Purger};
 use crate::row::purge_counts::PurgeCounts;
 
-/// A row as it will be written. Paths and values of its cells are in the rows of its versions, or among the
-/// contexts that merges of counters made.
+/// A row as it will be written. Paths and values of its cells are in the rows of its versions, or in the
+/// merged counter contexts.
 #[derive(Debug)]
 pub struct MergedRow {
     /// Primary-key liveness.
     pub liveness: Liveness,
     /// Row deletion.
     pub deletion: DeletionTime,
-    /// The row deletion is shadowable.
+    /// Whether the row deletion is shadowable.
     pub is_shadowable: bool,
-    /// Columns present: simple ones, until the row is complete, then all.
+    /// Present columns: simple ones, until the row is complete, then all.
     pub(super) present: ColumnSet,
-    /// By the index of a simple column that is present: its cell.
+    /// Cells by the index of their simple column, if it is present.
     slots: Vec<Cell>,
-    /// Complex columns present, ascending.
+    /// Present complex columns, ascending.
     pub(super) complex: Vec<ComplexColumn>,
-    /// Their cells.
+    /// Cells of the complex columns.
     pub(super) cells: Vec<Cell>,
     pub(crate) contexts: Contexts,
-    /// Some cell is a tombstone or expires.
-    pub(super) has_mortal: bool,
+    /// Whether some cell is a tombstone or has a TTL.
+    pub(super) has_ttl_or_tombstones: bool,
 }
 
 /// A complex column of a row.
@@ -38,9 +38,9 @@ pub struct ComplexColumn {
     pub index: u32,
     /// Deletion of the column.
     pub deletion: DeletionTime,
-    /// Version that it was read from, if it is of one.
+    /// Version that it was read from, if only one has the column.
     pub(super) version: u32,
-    /// Its cells are these of the row's.
+    /// Range of its cells in those of the row.
     pub(super) first: u32,
     pub(super) count: u32,
 }
@@ -56,13 +56,13 @@ impl Default for MergedRow {
             complex: Vec::new(),
             cells: Vec::new(),
             contexts: Contexts::default(),
-            has_mortal: false,
+            has_ttl_or_tombstones: false,
         }
     }
 }
 
 impl MergedRow {
-    /// Makes it an empty row of so many columns.
+    /// Clears the row and sets its number of columns.
     #[inline(always)]
     pub fn reset(&mut self, columns: usize) {
         if self.slots.len() < columns {
@@ -75,33 +75,33 @@ impl MergedRow {
         self.complex.clear();
         self.cells.clear();
         self.contexts.clear();
-        self.has_mortal = false;
+        self.has_ttl_or_tombstones = false;
     }
 
-    /// The places of simple columns, and which of them are present.
+    /// Slots of simple columns, and the set of those that are present.
     #[inline(always)]
     pub(super) fn slots_and_present(&mut self) -> (&mut [Cell], &mut ColumnSet) {
         (&mut self.slots, &mut self.present)
     }
 
-    /// Notes what was put into places: of the first 64 columns, a bit each.
+    /// Records the cells stored in slots: a bit for each of the first 64 columns.
     #[inline(always)]
-    pub(super) fn add_read(&mut self, present: u64, has_mortal: bool) {
+    pub(super) fn add_read(&mut self, present: u64, has_ttl_or_tombstones: bool) {
         self.present.insert_first(present);
-        self.has_mortal |= has_mortal;
+        self.has_ttl_or_tombstones |= has_ttl_or_tombstones;
     }
 
-    /// Puts the cell of a simple column into its place.
+    /// Stores the cell of a simple column in its slot.
     #[inline(always)]
     pub fn put_cell(&mut self, index: u32, cell: Cell) {
         if let Some(slot) = self.slots.get_mut(index as usize) {
             *slot = cell;
             self.present.insert(index as usize);
-            self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+            self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
         }
     }
 
-    /// Adds a complex column behind the others of its kind.
+    /// Appends a complex column; indexes must ascend.
     pub fn begin_complex(&mut self, index: u32, deletion: DeletionTime) {
         self.present.insert(index as usize);
         self.complex.push(ComplexColumn {
@@ -113,7 +113,7 @@ impl MergedRow {
         });
     }
 
-    /// Adds a cell to the complex column that was added last.
+    /// Appends a cell to the last complex column.
     #[inline]
     pub fn push_element(&mut self, cell: Cell) {
         if let Some(column) = self.complex.last_mut() {
@@ -122,19 +122,19 @@ impl MergedRow {
         }
     }
 
-    /// Nothing to write.
+    /// Whether there is nothing to write.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.liveness.is_empty() && self.deletion.is_live() && self.present.is_empty()
     }
 
-    /// Columns that are present.
+    /// Present columns.
     #[inline(always)]
     pub fn present(&self) -> &ColumnSet {
         &self.present
     }
 
-    /// The cell of a simple column.
+    /// Cell of a simple column.
     #[inline(always)]
     pub fn simple(&self, index: u32) -> Option<&Cell> {
         match self.present.contains(index as usize) {
@@ -149,13 +149,13 @@ impl MergedRow {
         &self.complex
     }
 
-    /// A complex column by its index.
+    /// Complex column with this index.
     pub fn complex_of(&self, index: u32) -> Option<&ComplexColumn> {
         let place = self.complex.binary_search_by_key(&index, |c| c.index);
         self.complex.get(place.ok()?)
     }
 
-    /// The cells of one of its complex columns.
+    /// Cells of a complex column.
     #[inline(always)]
     pub fn cells_of(&self, column: &ComplexColumn) -> &[Cell] {
         let first = column.first as usize;
@@ -163,14 +163,14 @@ impl MergedRow {
         cells.unwrap_or_default()
     }
 
-    /// The bytes that values are in which merges of counters made.
+    /// Merged counter contexts, which contain the values of cells of version `MERGED_VALUE`.
     #[inline]
     pub fn made(&self) -> &[u8] {
         self.contexts.bytes()
     }
 
-    /// Keeps what `keep` leaves of each cell, and of its complex columns what `of_column` leaves of their
-    /// deletions.
+    /// Replaces each cell by the result of `keep`, and each deletion of a complex column by that of
+    /// `of_column`.
     pub(crate) fn filter<T>(
         &mut self,
         mut of_column: impl FnMut(u32, &mut DeletionTime) -> T,
@@ -201,10 +201,10 @@ impl MergedRow {
         self.cells.truncate(kept);
     }
 
-    /// Leaves out what may be forgotten, counts it, and completes the row.
+    /// Removes purgeable data, counts it, and completes the row.
     #[inline]
     pub(super) fn purge(&mut self, purger: &Purger, counts: &mut PurgeCounts) {
-        // Nothing is copied: a load of what was just stored piece by piece would wait for it.
+        // Nothing is copied: loading data that was just stored in parts would wait for the stores.
         if self.liveness.is_expiring() && purger.drops_liveness(&self.liveness) {
             self.liveness = Liveness::EMPTY;
             counts.expired += 1;
@@ -213,7 +213,9 @@ impl MergedRow {
             self.deletion = DeletionTime::LIVE;
             counts.row_deletions += 1;
         }
-        if self.has_mortal || self.complex.iter().any(|column| !column.deletion.is_live()) {
+        if self.has_ttl_or_tombstones
+            || self.complex.iter().any(|column| !column.deletion.is_live())
+        {
             self.purge_columns(purger, counts);
         }
         if !self.complex.is_empty() {

@@ -1,5 +1,5 @@
-//! Merging the versions of one row: reconciliation, shadowing and purging, independent of files and of the order of
-//! rows and partitions.
+//! Merging the versions of one row: reconciliation, shadowing and purging, independent of files and of the
+//! order of rows and partitions.
 
 pub(crate) mod counter_merge;
 pub(crate) mod dropped_columns;

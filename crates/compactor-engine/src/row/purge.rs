@@ -1,11 +1,11 @@
-//! What may be forgotten: tombstones past their grace whose victims cannot come back.
+//! Purging: which tombstones are past their grace period and no longer shadow anything.
 //!
-//! A deletion is purgeable if its local deletion time is before gc before *and* nothing outside the
+//! A deletion is purgeable if its local deletion time is before `gc_before_s` *and* no SSTable outside the
 //! inputs may hold data that it still shadows.
 //!
-//! A rule that keeps more has to be known also where whole inputs are dropped unread (`job/fully_expired.rs`), and
-//! one that forgets more where an input is known to have nothing to forget (`MergeInput::nothing_to_purge`): both
-//! compare with gc before on their own.
+//! Two other places compare with `gc_before_s` on their own: a rule that keeps more must also be added where
+//! inputs are dropped without being read (`job/fully_expired.rs`), and a rule that purges more where an input
+//! is known to have nothing to purge (`MergeInput::nothing_to_purge`).
 //!
 //! Source: `PurgeFunction`, `DeletionPurger`, `CompactionController`, `AbstractCell.purge`.
 
@@ -13,61 +13,63 @@ use compactor_sstable::data::cell::{Liveness, NO_TTL};
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::partitioner::KeyHash;
 
-/// Up to which timestamp deletions of the current partition may go.
+/// Upper bound on the timestamps of deletions that may be purged in a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeLimit {
-    /// Nothing outside the inputs can hold this partition.
-    All,
-    /// Something outside may hold data of this timestamp or later: only deletions before it go.
+    /// No bound: no SSTable outside the inputs can hold this partition.
+    Unlimited,
+    /// Only deletions before this timestamp are purged: an SSTable outside the inputs may hold data of this
+    /// timestamp or later.
     Before(i64),
-    /// Keep everything.
-    Nothing,
+    /// No deletion is purged.
+    KeepAll,
 }
 
-/// Decides how far a partition's deletions may be purged.
+/// Source of the purge limit of each partition.
 pub trait PurgeLimits {
-    /// The limit for the partition with this key.
+    /// Returns the limit for the partition with this key.
     fn limit(&self, key: &[u8], hash: KeyHash) -> PurgeLimit;
 }
 
-/// Decides about deletions of one partition at one moment.
+/// Purge decisions for one partition at one point in time.
 #[derive(Clone, Copy, Debug)]
 pub struct Purger {
-    /// The moment, in seconds, that expiry is judged at: one for the whole job.
+    /// Time at which TTL expiry is evaluated, seconds since 1970: the same for the whole job.
     pub now_s: i64,
-    /// Deletions with a local deletion time strictly before this many seconds are past their grace.
+    /// Deletions with a local deletion time strictly before this, seconds since 1970, are past their grace
+    /// period.
     pub gc_before_s: i64,
-    /// What else may hold the partition.
+    /// Limit by SSTables outside the inputs.
     pub limit: PurgeLimit,
 }
 
-/// What became of a cell.
+/// Result of purging a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purged {
-    /// It stays as it was.
+    /// Unchanged.
     Kept,
-    /// It had expired and is now a tombstone without a TTL or value.
+    /// Expired; the cell is now a tombstone without TTL and value.
     Converted {
-        /// The tombstone's, seconds.
+        /// Local deletion time of the tombstone, seconds since 1970.
         local_deletion_time: i64,
     },
-    /// It is gone.
+    /// Purged.
     Dropped,
 }
 
 impl Purger {
-    /// A deletion of this timestamp and local deletion time may go.
+    /// Whether a deletion with this timestamp and local deletion time may be purged.
     #[inline]
     pub fn is_purgeable(&self, timestamp: i64, local_deletion_time: i64) -> bool {
         local_deletion_time < self.gc_before_s
             && match self.limit {
-                PurgeLimit::All => true,
+                PurgeLimit::Unlimited => true,
                 PurgeLimit::Before(limit) => timestamp < limit,
-                PurgeLimit::Nothing => false,
+                PurgeLimit::KeepAll => false,
             }
     }
 
-    /// The deletion, or live if it may go.
+    /// Returns the deletion, or a live one if it may be purged.
     #[inline]
     pub fn purge_deletion(&self, deletion: DeletionTime) -> DeletionTime {
         match self.drops_deletion(&deletion) {
@@ -76,22 +78,23 @@ impl Purger {
         }
     }
 
-    /// Whether a deletion may go.
+    /// Whether a deletion may be purged.
     #[inline]
     pub fn drops_deletion(&self, deletion: &DeletionTime) -> bool {
         !deletion.is_live()
             && self.is_purgeable(deletion.marked_for_delete_at, deletion.local_deletion_time)
     }
 
-    /// Whether a liveness has expired and may go. An expired one that may not go is kept as it is.
+    /// Whether a liveness has expired and may be purged. An expired one that may not be purged is kept
+    /// unchanged.
     #[inline]
     pub fn drops_liveness(&self, liveness: &Liveness) -> bool {
         !liveness.is_live(self.now_s)
             && self.is_purgeable(liveness.timestamp, liveness.local_expiration_time)
     }
 
-    /// What remains of a cell with these times. An expired cell that may not go yet becomes a tombstone whose
-    /// local deletion time is when it was written, and is asked again.
+    /// Purges a cell with these times. An expired cell that may not be purged yet is converted to a tombstone
+    /// whose local deletion time is that of the write, which is then checked again.
     #[inline]
     pub fn purge_times(&self, timestamp: i64, local_deletion_time: i64, ttl: i32) -> Purged {
         let is_expiring = ttl != NO_TTL;
@@ -123,7 +126,7 @@ mod tests {
     const PURGER: Purger = Purger {
         now_s: 1000,
         gc_before_s: 900,
-        limit: PurgeLimit::All,
+        limit: PurgeLimit::Unlimited,
     };
 
     #[test]
@@ -136,7 +139,7 @@ mod tests {
         };
         assert!(!before.is_purgeable(7, 0) && before.is_purgeable(6, 0));
         let nothing = Purger {
-            limit: PurgeLimit::Nothing,
+            limit: PurgeLimit::KeepAll,
             ..PURGER
         };
         assert!(!nothing.is_purgeable(i64::MIN, 0));
@@ -148,12 +151,13 @@ mod tests {
         assert_eq!(purged(0, NO_DELETION_TIME), Purged::Kept);
         assert_eq!(purged(10, 1001), Purged::Kept);
         assert_eq!(purged(10, 899), Purged::Dropped);
-        // Expired at `now` itself, within grace: a tombstone from when it was written.
+        // Expired exactly at `now`, within the grace period: converted to a tombstone with the time of the
+        // write.
         let tombstone = Purged::Converted {
             local_deletion_time: 990,
         };
         assert_eq!(purged(10, 1000), tombstone);
-        // Written before gc before, so the tombstone goes at once.
+        // Written before `gc_before_s`, so the tombstone is purged as well.
         assert_eq!(purged(200, 1000), Purged::Dropped);
         assert_eq!(purged(0, 899), Purged::Dropped);
         assert_eq!(purged(0, 900), Purged::Kept);

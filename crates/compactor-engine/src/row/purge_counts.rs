@@ -1,6 +1,6 @@
-//! What a merge left out, counted.
+//! Counts of what a merge purged.
 
-/// Tombstones and expired data that a merge left out.
+/// Counts of tombstones and expired data that a merge purged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PurgeCounts {
     /// Partition deletions.
@@ -11,20 +11,20 @@ pub struct PurgeCounts {
     pub complex_deletions: u64,
     /// Cell tombstones.
     pub cell_tombstones: u64,
-    /// Cells and row livenesses that had expired.
+    /// Expired cells and row livenesses.
     pub expired: u64,
-    /// Range tombstone bounds, a boundary counting as two.
+    /// Range tombstone bounds; a boundary counts as two.
     pub range_bounds: u64,
-    /// Cells, and deletions of complex columns, that were dropped with their column. These are no
-    /// tombstones, and not in [`total`](PurgeCounts::total).
+    /// Cells, and deletions of complex columns, removed because their column was dropped. They are not
+    /// tombstones, and not included in [`total`](PurgeCounts::total).
     pub of_dropped_columns: u64,
-    /// Cells, row livenesses and deletions that SSTables which are not merged shadow; bounds of range
-    /// tombstones are not counted. Not in [`total`](PurgeCounts::total) either.
+    /// Cells, row livenesses and deletions shadowed by SSTables that are not merged; bounds of range
+    /// tombstones are not counted. Not included in [`total`](PurgeCounts::total).
     pub shadowed: u64,
 }
 
 impl PurgeCounts {
-    /// All tombstones and expired data.
+    /// Number of tombstones and expired items.
     pub fn total(&self) -> u64 {
         self.partition_deletions
             + self.row_deletions

@@ -1,8 +1,8 @@
-//! Which of two versions of a regular cell wins; counters are added up (`counter_merge.rs`).
+//! Reconciliation of two versions of a regular cell. Counters are added up instead (`counter_merge.rs`).
 //!
-//! The clock is never consulted and values are compared as raw bytes, so that every replica comes to
-//! the same answer at any time. A plain row that is newer than all others is copied without asking here: cells
-//! that are reconciled otherwise need `MergeInput::may_copy_rows` to say no.
+//! The clock is never consulted and values are compared as raw bytes, so that every replica gets the same
+//! result at any time. A plain row that is newer than all others is copied without reconciliation: if cells
+//! are ever to be reconciled by other rules, `MergeInput::may_copy_rows` must return false for them.
 //!
 //! Source: `Cells.resolveRegular`.
 
@@ -14,24 +14,24 @@ use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 /// A cell and the bytes of its row.
 pub type CellInRow<'a> = (&'a Cell, &'a [u8]);
 
-/// Whether the first of two versions of a regular cell survives: also where they are the same.
+/// Whether the first of two versions of a regular cell survives; also true if they are equal.
 ///
-/// Where nothing else tells them apart the least path does: paths that compare equal (decimals, varints) may
-/// differ in their bytes, and the same ones are taken whatever the order.
+/// If nothing else differs, the smaller path bytes win: paths that compare equal (decimals, varints) may
+/// differ in their bytes, and the result must not depend on the order.
 #[inline]
 pub fn left_wins(left: CellInRow<'_>, right: CellInRow<'_>) -> bool {
     by_content(left, right).then_with(|| right.0.path.of(right.1).cmp(left.0.path.of(left.1)))
         != Ordering::Less
 }
 
-/// As [`left_wins`], but of two cells that differ in nothing but the bytes of their paths the first one
-/// survives, as in Cassandra.
+/// As [`left_wins`], but of two cells that differ only in the bytes of their paths the first survives, as in
+/// Cassandra.
 #[inline]
 pub fn first_wins(first: CellInRow<'_>, next: CellInRow<'_>) -> bool {
     by_content(first, next) != Ordering::Less
 }
 
-/// Greater for the one that survives; equal where they differ in their paths at most.
+/// Orders two cells by which survives, the greater one; equal if they differ at most in their paths.
 #[inline]
 fn by_content((left, left_row): CellInRow<'_>, (right, right_row): CellInRow<'_>) -> Ordering {
     match left.timestamp.cmp(&right.timestamp) {
@@ -47,8 +47,8 @@ fn at_one_timestamp(
     let can_die = |cell: &Cell| cell.local_deletion_time != NO_DELETION_TIME;
     let order = can_die(left).cmp(&can_die(right));
     let order = match can_die(left) && can_die(right) {
-        // A tombstone beats an expiring cell, expired or not. Of two that expire together the one with the
-        // lower TTL was written later.
+        // A tombstone wins over an expiring cell, expired or not. Of two cells with the same expiration time,
+        // the one with the lower TTL was written later.
         true => (right.is_expiring().cmp(&left.is_expiring()))
             .then(left.local_deletion_time.cmp(&right.local_deletion_time))
             .then(right.ttl.cmp(&left.ttl)),
@@ -64,7 +64,7 @@ mod tests {
 
     const LIVE: i64 = NO_DELETION_TIME;
 
-    /// A cell whose value is all of the bytes.
+    /// A cell whose value consists of all the bytes.
     fn cell(timestamp: i64, ttl: i32, seconds: i64, value: &[u8]) -> (Cell, &[u8]) {
         let cell = Cell {
             timestamp,
@@ -76,7 +76,7 @@ mod tests {
         (cell, value)
     }
 
-    /// Each later one beats each earlier one.
+    /// Each cell wins over all cells before it.
     #[test]
     fn ranking_at_one_timestamp() {
         let ranked = [
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Paths decide only where nothing else does.
+    /// Paths decide only if nothing else does.
     #[test]
     fn least_path() {
         let at = |start| Cell {

@@ -1,18 +1,18 @@
-//! Versions of one row, from any number of inputs, become one: shadowed, reconciled, purged.
+//! Merge of the versions of one row from any number of inputs: shadowing, reconciliation and purging.
 //!
-//! The order matters: shadowing uses deletions as they were read, purging comes afterwards.
+//! The order matters: shadowing uses deletions as they were read, and purging comes last.
 //!
-//! 1. Best liveness and best row deletion of all versions.
-//! 2. A shadowable deletion goes when the liveness is newer.
-//! 3. The row deletion counts only if it supersedes what is already active (partition deletion or
-//!    open range tombstone); then it is what is active for the cells.
-//! 4. Liveness that the active deletion covers is emptied.
-//! 5. Simple columns: of the cells not covered the newest is in the place of its column
-//!    ([`MergedRow`]), into which each version is read once from its start to its end.
-//! 6. Complex columns and counters: their cells are collected first, then those of one path reconciled
+//! 1. The newest liveness and the newest row deletion of all versions are chosen.
+//! 2. A shadowable deletion is removed if the liveness is newer.
+//! 3. The row deletion counts only if it supersedes the active deletion (partition deletion or open range
+//!    tombstone); then it is the active deletion for the cells.
+//! 4. A liveness that the active deletion covers is emptied.
+//! 5. Simple columns: each version is read once from start to end, and the newest cell that is not covered is
+//!    stored in the slot of its column ([`MergedRow`]).
+//! 6. Complex columns and counters: their cells are collected first, then reconciled by path
 //!    (`column_parts.rs`).
-//! 7. What SSTables beside the merge shadow goes ([`row_shadow`](crate::row::row_shadow)).
-//! 8. Purging, item by item; a row with nothing left is not written.
+//! 7. Cells shadowed by overlapping SSTables are removed ([`row_shadow`](crate::row::row_shadow)).
+//! 8. Each item is purged; a row with nothing left is not written.
 //!
 //! Nothing is allocated per row: cells are offsets, and their lists are reused.
 //!
@@ -41,26 +41,28 @@ mod visits;
 use column_parts::ColumnParts;
 pub use visits::Visits;
 
-/// What the versions of a row meet at their clustering.
+/// State of the partition at the clustering of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowContext<'c> {
-    /// The static row.
+    /// Whether the row is the static row.
     pub is_static: bool,
-    /// The deletion that is active there.
+    /// Active deletion: that of the partition or of the open range tombstone.
     pub active: DeletionTime,
-    /// Inputs that take part, of which some may have no version. Cassandra counts every input of the
-    /// partition for its static row and takes a row as it was read only from a single one.
+    /// Number of inputs that have the partition, some of which may have no version of the row. For a static
+    /// row, Cassandra counts every input of the partition, and returns a row unmerged only if there is a
+    /// single one.
     pub inputs: usize,
-    /// Where versions come from, if of equal paths the bytes are to be those that Cassandra keeps.
+    /// Sources of the versions, if of cells with equal paths the bytes that Cassandra keeps are to be
+    /// written.
     pub visits: Option<Visits<'c>>,
-    /// What may be forgotten.
+    /// Purge decisions.
     pub purger: &'c Purger,
-    /// What lies over the row outside the merge.
+    /// Shadowing of the row by SSTables outside the merge.
     pub shadow: Option<RowShadow<'c>>,
 }
 
 impl<'c> RowContext<'c> {
-    /// The same under what lies outside the merge.
+    /// Returns the context with the shadowing by SSTables outside the merge.
     pub fn under<'s>(self, shadow: RowShadow<'s>) -> RowContext<'s>
     where
         'c: 's,
@@ -72,7 +74,7 @@ impl<'c> RowContext<'c> {
     }
 }
 
-/// Merges rows, keeping its memory from one to the next.
+/// Merger of rows. Its memory is reused from row to row.
 #[derive(Debug)]
 pub struct RowMerger {
     output: Arc<Layout>,
@@ -83,14 +85,14 @@ pub struct RowMerger {
     parts: ColumnParts,
 }
 
-/// What is known of static or regular columns before any row is read.
+/// Properties of the static or the regular columns, known before any row is read.
 #[derive(Debug)]
 struct ColumnKind {
-    /// When each was dropped; empty if none ever was.
+    /// Drop times; empty if no column was dropped.
     drops: Vec<ColumnDrop>,
-    /// Some column is a counter.
+    /// Whether some column is a counter.
     has_counters: bool,
-    /// Of some column equal paths may be different bytes.
+    /// Whether some column has paths that compare equal but differ in their bytes.
     has_several_path_encodings: bool,
 }
 
@@ -110,7 +112,7 @@ impl ColumnKind {
         self.drops.get(index as usize).copied().unwrap_or_default()
     }
 
-    /// Where versions come from, if that decides something.
+    /// Sources of the versions, if they matter for these columns.
     #[inline(always)]
     fn visits<'c>(&self, context: &RowContext<'c>) -> Option<Visits<'c>> {
         context.visits.filter(|_| self.has_several_path_encodings)
@@ -118,7 +120,7 @@ impl ColumnKind {
 }
 
 impl RowMerger {
-    /// Merges rows into those of this layout, whose columns were dropped at these times.
+    /// Creates a merger of rows of this layout, whose columns were dropped at these times.
     pub fn new(output: Arc<Layout>, drops: &DropTimes) -> RowMerger {
         RowMerger {
             static_columns: ColumnKind::of(&output, drops, true),
@@ -130,7 +132,7 @@ impl RowMerger {
         }
     }
 
-    /// Merges versions of a row (at least one). What is left may be empty.
+    /// Merges the versions of a row (at least one). The result may be empty.
     ///
     /// # Errors
     /// Damage in one of the versions.
@@ -156,9 +158,9 @@ impl RowMerger {
         };
         row.reset(columns.len());
         parts.clear();
-        // One version with nothing over it is taken as it was read.
-        let is_alone = context.inputs == 1 && context.active.is_live();
-        let active = match (is_alone, versions) {
+        // A single version that nothing shadows is returned as it was read.
+        let is_single = context.inputs == 1 && context.active.is_live();
+        let active = match (is_single, versions) {
             (true, [only]) => {
                 read_only(only, kind, row, parts, counts)?;
                 DeletionTime::LIVE
@@ -169,7 +171,7 @@ impl RowMerger {
             let visits = kind.visits(context);
             if kind.has_counters {
                 parts.merge_counters(row, versions, columns, active)?;
-            } else if is_alone {
+            } else if is_single {
                 parts.take_as_read(row);
             } else {
                 parts.merge_paths(row, versions, columns, active, visits);
@@ -184,7 +186,7 @@ impl RowMerger {
     }
 }
 
-/// Reads the only version.
+/// Reads a single version.
 #[inline(always)]
 fn read_only(
     only: &Version<'_>,
@@ -204,12 +206,12 @@ fn read_only(
     let mut sink = VersionSink::<true>::new(row, parts, versions, kind, active, false, counts);
     sink.map = only.map;
     let read = only.row.read_cells(&start, 0, &mut sink);
-    let (present, has_mortal) = (sink.present, sink.has_mortal);
-    row.add_read(present, has_mortal);
+    let (present, has_ttl_or_tombstones) = (sink.present, sink.has_ttl_or_tombstones);
+    row.add_read(present, has_ttl_or_tombstones);
     read.map_err(|fault| describe(0, only, fault))
 }
 
-/// Reads all versions, and returns the deletion that is active for their cells.
+/// Reads all versions and returns the active deletion for their cells.
 fn read_all(
     versions: &[Version<'_>],
     context: &RowContext<'_>,
@@ -236,12 +238,12 @@ fn read_all(
         let read = version.row.read_cells(start, number as u32, &mut sink);
         read.map_err(|fault| describe(number, version, fault))?;
     }
-    let (present, has_mortal) = (sink.present, sink.has_mortal);
-    row.add_read(present, has_mortal);
+    let (present, has_ttl_or_tombstones) = (sink.present, sink.has_ttl_or_tombstones);
+    row.add_read(present, has_ttl_or_tombstones);
     Ok(active)
 }
 
-/// Steps 1 to 4. Returns the deletion that is active for the cells.
+/// Steps 1 to 4. Returns the active deletion for the cells.
 #[inline(always)]
 fn newest(starts: &[RowStart], active: DeletionTime, row: &mut MergedRow) -> DeletionTime {
     let mut liveness = Liveness::EMPTY;
@@ -255,8 +257,8 @@ fn newest(starts: &[RowStart], active: DeletionTime, row: &mut MergedRow) -> Del
             deletion = start.deletion;
             is_shadowable = start.is_shadowable;
         } else if start.deletion == deletion {
-            // Cassandra keeps whichever its inputs' order gives first. Here the one that lasts
-            // wins, so that the order does not matter and nothing deleted comes back.
+            // Cassandra keeps the one that comes first in the order of its inputs. Here the deletion that is
+            // not shadowable wins, so that the order does not matter and no deleted data reappears.
             is_shadowable &= start.is_shadowable;
         }
     }
@@ -287,32 +289,32 @@ fn describe(number: usize, version: &Version<'_>, fault: RowFault) -> VersionErr
     }
 }
 
-/// Takes the cells of versions. Fields that change with each cell are its own, and nothing that is not inlined is
-/// given a reference to it, so that they stay in registers.
-struct VersionSink<'m, const IS_ALONE: bool> {
-    /// The row: places of simple columns, and which of them have a cell, beside those that are in `present`.
+/// Receiver of the versions' cells. Fields that change with each cell are stored in the struct itself, and no
+/// function that is not inlined gets a reference to it, so that they stay in registers.
+struct VersionSink<'m, const IS_SINGLE: bool> {
+    /// Slots of simple columns, and the set of columns with a cell beyond those in `present`.
     slots: &'m mut [Cell],
     further: &'m mut ColumnSet,
-    /// Of the first 64 columns those that have a cell, a bit each.
+    /// Bit set of the first 64 columns that have a cell.
     present: u64,
-    /// Some cell is a tombstone or expires.
-    has_mortal: bool,
+    /// Whether some cell is a tombstone or has a TTL.
+    has_ttl_or_tombstones: bool,
     parts: &'m mut ColumnParts,
     versions: &'m [Version<'m>],
-    /// Which of them is read, and index of each of its columns in the output header.
+    /// Number of the version being read, and index of each of its columns in the output header.
     version: u32,
     map: &'m [u32],
     active: DeletionTime,
     kind: &'m ColumnKind,
-    /// Of the complex column that is being read.
+    /// Drop time of the complex column being read.
     dropped: ColumnDrop,
     has_visits: bool,
-    /// Something about the table that most have not.
+    /// Whether the table has dropped columns, counters or other properties that most tables do not have.
     needs_care: bool,
     counts: &'m mut PurgeCounts,
 }
 
-impl<'m, const IS_ALONE: bool> VersionSink<'m, IS_ALONE> {
+impl<'m, const IS_SINGLE: bool> VersionSink<'m, IS_SINGLE> {
     #[inline(always)]
     fn new(
         row: &'m mut MergedRow,
@@ -322,13 +324,13 @@ impl<'m, const IS_ALONE: bool> VersionSink<'m, IS_ALONE> {
         active: DeletionTime,
         has_visits: bool,
         counts: &'m mut PurgeCounts,
-    ) -> VersionSink<'m, IS_ALONE> {
+    ) -> VersionSink<'m, IS_SINGLE> {
         let (slots, further) = row.slots_and_present();
         VersionSink {
             slots,
             further,
             present: 0,
-            has_mortal: false,
+            has_ttl_or_tombstones: false,
             parts,
             versions,
             version: 0,
@@ -351,13 +353,13 @@ impl<'m, const IS_ALONE: bool> VersionSink<'m, IS_ALONE> {
     }
 }
 
-impl<const IS_ALONE: bool> CellSink for VersionSink<'_, IS_ALONE> {
+impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
     #[inline(always)]
     fn simple(&mut self, column: usize, cell: Cell) {
         let Some(&index) = self.map.get(column) else {
             return;
         };
-        self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+        self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
         if self.needs_care
             && !takes(
                 self.parts,
@@ -374,7 +376,7 @@ impl<const IS_ALONE: bool> CellSink for VersionSink<'_, IS_ALONE> {
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
         };
-        if !IS_ALONE {
+        if !IS_SINGLE {
             if self.active.deletes(cell.timestamp) {
                 return;
             }
@@ -414,12 +416,13 @@ impl<const IS_ALONE: bool> CellSink for VersionSink<'_, IS_ALONE> {
             self.counts.of_dropped_columns += 1;
             return;
         }
-        self.has_mortal |= cell.local_deletion_time != NO_DELETION_TIME;
+        self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
         self.parts.push(cell);
     }
 }
 
-/// Whether a cell of a simple column goes to its place: it may have been dropped, or be a counter.
+/// Whether a cell of a simple column is stored in its slot: the column may have been dropped, or be a
+/// counter.
 #[cold]
 #[inline(never)]
 fn takes(
@@ -445,7 +448,7 @@ fn takes(
     true
 }
 
-/// Whether the cell that is there stays, of two of one timestamp.
+/// Whether `other`, the stored one of two cells with equal timestamps, stays.
 #[cold]
 #[inline(never)]
 fn keeps(versions: &[Version<'_>], other: &Cell, cell: Cell) -> bool {

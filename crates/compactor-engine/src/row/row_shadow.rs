@@ -1,5 +1,5 @@
-//! What is left of a merged row beside the tombstones, and the newer cells, of SSTables that are not
-//! merged. What shadows it is not written.
+//! Removal of data in a merged row that tombstones or newer cells of overlapping SSTables shadow. Those
+//! SSTables are not merged, and what they shadow is not written.
 //!
 //! Source: `CompactionIterator.GarbageSkippingUnfilteredRowIterator.garbageFilterRow`,
 //! `BTreeRow.filter`, `Rows.removeShadowedCells`, `Cells.addNonShadowed`.
@@ -9,90 +9,92 @@ use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::ColumnLayout;
 
-use crate::row::counter_merge::{Contexts, MADE};
+use crate::row::counter_merge::{Contexts, MERGED_VALUE};
 use crate::row::merged_row::{ComplexColumn, MergedRow};
 use crate::row::reconcile::{CellInRow, first_wins};
 use crate::row::row_version::{Version, row_bytes};
 
-/// What lies over a row.
+/// Data of overlapping SSTables that may shadow a row.
 #[derive(Clone, Copy, Debug)]
 pub enum RowShadow<'c> {
-    /// The newest deletion of the partition, a range or the row; and by its index whether a column of the
-    /// row below is none of the table's any more (`BTreeRow.filter`), or nothing if all are.
+    /// The newest deletion of the partition, a range or the row, and by index whether the table no longer has
+    /// a column of the merged row (`BTreeRow.filter`); empty if it has all.
     Deletion(DeletionTime, &'c [bool]),
-    /// A row that is looked at cell by cell.
+    /// A row to compare with cell by cell.
     Row {
         /// The newest deletion of the partition or a range.
         deletion: DeletionTime,
-        /// The row; `None` for an empty one.
-        row: Option<RowAbove<'c>>,
-        /// Index of its columns by those of the row below.
+        /// The shadowing row; `None` for an empty one.
+        row: Option<ShadowingRow<'c>>,
+        /// Index of its columns by those of the merged row.
         columns: &'c [u32],
     },
 }
 
-/// A row that lies over another one, and the versions that its cells are in.
+/// A row that shadows the merged row, and the versions that contain its cells.
 #[derive(Clone, Copy, Debug)]
-pub struct RowAbove<'c> {
+pub struct ShadowingRow<'c> {
     /// The row.
     pub row: &'c MergedRow,
     /// Its versions.
     pub versions: &'c [Version<'c>],
 }
 
-impl<'c> RowAbove<'c> {
-    /// A cell, and the bytes that its path and value are in.
+impl<'c> ShadowingRow<'c> {
+    /// Returns a cell with the bytes that contain its path and value.
     fn in_row(&self, cell: &'c Cell) -> CellInRow<'c> {
         let row = match cell.version {
-            MADE => self.row.made(),
+            MERGED_VALUE => self.row.made(),
             number => row_bytes(self.versions, number),
         };
         (cell, row)
     }
 }
 
-/// Deletes whatever there is.
+/// Deletion that covers everything.
 const EVERYTHING: DeletionTime = DeletionTime {
     marked_for_delete_at: i64::MAX,
     local_deletion_time: i64::MAX,
 };
 
-/// What lies over the cells of a row.
+/// Data that may shadow the cells of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct CellShadow<'c> {
     deletion: DeletionTime,
-    /// Deletions of complex columns too go if they are not newer, unless only rows are looked at.
+    /// Whether deletions of complex columns are removed if they are not newer, which they are not if only
+    /// rows are compared.
     is_by_cell: bool,
-    gone: &'c [bool],
-    row: Option<(RowAbove<'c>, &'c [u32])>,
+    removed: &'c [bool],
+    row: Option<(ShadowingRow<'c>, &'c [u32])>,
 }
 
-/// What lies over the cells of a complex column.
+/// Data that may shadow the cells of a complex column.
 #[derive(Clone, Copy, Debug)]
 pub struct ComplexShadow<'c> {
     deletion: DeletionTime,
-    /// Cells of the column in the row above.
-    above: Option<(RowAbove<'c>, &'c [Cell])>,
+    /// Cells of the column in the shadowing row.
+    above: Option<(ShadowingRow<'c>, &'c [Cell])>,
 }
 
 impl<'c> RowShadow<'c> {
-    /// What is left of liveness and deletion of a row, and what lies over its cells: `None` for nothing.
+    /// Returns the remaining liveness and deletion of a row, and the data that may shadow its cells: `None`
+    /// if nothing does.
     pub fn over(
         self,
         mut liveness: Liveness,
         mut deletion: DeletionTime,
     ) -> (Liveness, DeletionTime, Option<CellShadow<'c>>) {
         let shadow = match self {
-            RowShadow::Deletion(over, gone) => {
+            RowShadow::Deletion(over, removed) => {
                 let mut shadow = CellShadow {
                     deletion: over,
                     is_by_cell: false,
-                    gone,
+                    removed,
                     row: None,
                 };
                 if over.is_live() || deletion.supersedes(&over) {
                     shadow.deletion = DeletionTime::LIVE;
-                    return (liveness, deletion, (!gone.is_empty()).then_some(shadow));
+                    return (liveness, deletion, (!removed.is_empty()).then_some(shadow));
                 }
                 deletion = DeletionTime::LIVE;
                 shadow
@@ -109,7 +111,7 @@ impl<'c> RowShadow<'c> {
                 CellShadow {
                     deletion: over,
                     is_by_cell: true,
-                    gone: &[],
+                    removed: &[],
                     row: row.map(|row| (row, columns)),
                 }
             }
@@ -122,8 +124,8 @@ impl<'c> RowShadow<'c> {
 }
 
 impl<'c> CellShadow<'c> {
-    /// Index in the row above of a column of the row below.
-    fn index_above(&self, index: u32) -> Option<(RowAbove<'c>, u32)> {
+    /// Index in the shadowing row of a column of the merged row.
+    fn index_above(&self, index: u32) -> Option<(ShadowingRow<'c>, u32)> {
         let (above, columns) = self.row?;
         Some((above, *columns.get(index as usize)?))
     }
@@ -133,41 +135,43 @@ impl<'c> CellShadow<'c> {
         Some(above.in_row(above.row.simple(index)?))
     }
 
-    fn complex_above(&self, index: u32) -> Option<(RowAbove<'c>, &'c ComplexColumn)> {
+    fn complex_above(&self, index: u32) -> Option<(ShadowingRow<'c>, &'c ComplexColumn)> {
         let (above, index) = self.index_above(index)?;
         Some((above, above.row.complex_of(index)?))
     }
 
-    fn is_gone(&self, index: u32) -> bool {
-        self.gone.get(index as usize).is_some_and(|gone| *gone)
+    fn is_removed(&self, index: u32) -> bool {
+        self.removed
+            .get(index as usize)
+            .is_some_and(|removed| *removed)
     }
 
-    /// Whether a cell of a simple column is left.
+    /// Whether a cell of a simple column remains.
     fn leaves(&self, index: u32, cell: CellInRow<'_>) -> bool {
-        if self.is_gone(index) || self.deletion.deletes(cell.0.timestamp) {
+        if self.is_removed(index) || self.deletion.deletes(cell.0.timestamp) {
             return false;
         }
         let over = self.simple_above(index);
         over.is_none_or(|over| is_newer(cell, over))
     }
 
-    /// Whether a counter is left. `contexts` are those of the row below.
+    /// Whether a counter remains. `contexts` are those of the merged row.
     ///
     /// # Errors
-    /// Corruption if a value is no context.
+    /// Corruption if a value is not a context.
     fn leaves_counter(
         &self,
         index: u32,
         cell: CellInRow<'_>,
         contexts: &mut Contexts,
     ) -> Result<bool> {
-        if self.is_gone(index) || self.deletion.deletes(cell.0.timestamp) {
+        if self.is_removed(index) || self.deletion.deletes(cell.0.timestamp) {
             return Ok(false);
         }
         let Some((over, over_row)) = self.simple_above(index) else {
             return Ok(true);
         };
-        // If its value was made, then among the contexts of the row above.
+        // A merged value is in the contexts of the shadowing row.
         let over = Cell {
             version: 0,
             ..*over
@@ -176,7 +180,7 @@ impl<'c> CellShadow<'c> {
         Ok(!contexts.gives_right(cell, (&over, over_row))?)
     }
 
-    /// What is left of the deletion of a complex column, and what lies over its cells.
+    /// Returns the remaining deletion of a complex column, and the data that may shadow its cells.
     fn over_complex(
         &self,
         index: u32,
@@ -186,7 +190,7 @@ impl<'c> CellShadow<'c> {
             deletion: self.deletion,
             above: None,
         };
-        if self.is_gone(index) {
+        if self.is_removed(index) {
             shadow.deletion = EVERYTHING;
             return (DeletionTime::LIVE, shadow);
         }
@@ -211,7 +215,7 @@ impl<'c> CellShadow<'c> {
 }
 
 impl ComplexShadow<'_> {
-    /// Whether a cell of the column is left.
+    /// Whether a cell of the column remains.
     fn leaves(&self, column: &ColumnLayout, (cell, row): CellInRow<'_>) -> bool {
         if self.deletion.deletes(cell.timestamp) {
             return false;
@@ -231,16 +235,16 @@ impl ComplexShadow<'_> {
     }
 }
 
-/// Of two that are the same the one below stays, whatever the bytes of their paths.
+/// Of two equal cells the one in the merged row remains, whatever the bytes of their paths.
 fn is_newer(cell: CellInRow<'_>, over: CellInRow<'_>) -> bool {
     first_wins(cell, over)
 }
 
 impl MergedRow {
-    /// Leaves out what is shadowed outside the merge. Returns how many items that were.
+    /// Removes cells that are shadowed outside the merge. Returns the number of removed items.
     ///
     /// # Errors
-    /// Corruption if the value of a counter is no context.
+    /// Corruption if the value of a counter is not a context.
     pub(crate) fn shadow(
         &mut self,
         over: RowShadow<'_>,

@@ -1,4 +1,4 @@
-//! One of the versions of a row that become one.
+//! Version of a row in one input.
 
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::row::RowRef;
@@ -12,18 +12,18 @@ pub struct Version<'a> {
     pub map: &'a [u32],
 }
 
-/// The bytes of a version's row, from its first one on.
+/// Bytes of a version's row, from its first byte on.
 #[inline(always)]
 pub(crate) fn row_bytes<'a>(versions: &[Version<'a>], number: u32) -> &'a [u8] {
     let version = versions.get(number as usize);
     version.map_or(&[], |version| version.row.bytes)
 }
 
-/// What was wrong with which of the versions.
+/// Error in a version of a row.
 #[derive(Debug)]
 pub struct VersionError {
     /// Number of the version.
     pub number: usize,
-    /// Offsets relative to that version's row.
+    /// The error, with offsets relative to that version's row.
     pub error: FormatError,
 }

@@ -1,15 +1,15 @@
-//! The order in which Cassandra's merges visit sources that stand at equal positions.
+//! Order in which Cassandra's merges visit sources at equal positions.
 //!
-//! Of equal clusterings the last one visited gives its bytes, and of equal cells the first one. The order is
-//! that of a heap: it depends on where each source was before, so the heap is rebuilt here move for move.
-//! The first five nodes are a sorted list, the last of which is the root of a binary heap; each node knows
-//! whether it is equal to its parent.
+//! Of equal clusterings the last one visited determines the bytes, of equal cells the first one. The order is
+//! that of a heap and depends on earlier positions of each source, so the heap is reproduced here operation
+//! by operation. The first five nodes are a sorted list, the last of which is the root of a binary heap; each
+//! node records whether it is equal to its parent.
 //!
 //! Source: `MergeIterator.ManyToOne`, the same from 4.1 to 6.0-alpha2.
 
 use std::cmp::Ordering;
 
-/// Nodes of the sorted list after the first one (`SORTED_SECTION_SIZE`).
+/// Number of nodes of the sorted list after the first (`SORTED_SECTION_SIZE`).
 const SORTED: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -18,17 +18,17 @@ struct Node {
     equals_parent: bool,
 }
 
-/// Sources by their current positions. Sources at their end have left it.
+/// Heap of sources by their current positions. Sources at their end have been removed.
 #[derive(Clone, Debug, Default)]
 pub struct SourceHeap {
     nodes: Vec<Node>,
-    /// Nodes of the sources that have moved, or will have: ascending.
+    /// Nodes of the sources to be advanced, ascending.
     moved: Vec<usize>,
 }
 
 impl SourceHeap {
-    /// Sets up `sources`, in the order in which Cassandra has their iterators. `has` tells whether a source
-    /// is at a position, and `compare` compares those of two that are.
+    /// Initializes the heap with `sources`, in the order of Cassandra's iterators. `has` returns whether a
+    /// source is at a position; `compare` compares the positions of two sources that are.
     pub fn start(
         &mut self,
         sources: impl IntoIterator<Item = u32>,
@@ -45,7 +45,7 @@ impl SourceHeap {
         self.advance(has, compare);
     }
 
-    /// The least source, if no other is equal to it.
+    /// Returns the least source if no other is equal to it.
     #[inline]
     pub fn only_winner(&mut self) -> Option<u32> {
         let first = self.nodes.first()?;
@@ -57,14 +57,14 @@ impl SourceHeap {
         Some(first.source)
     }
 
-    /// The least source but for the first.
+    /// Returns the second source in the list.
     #[inline]
     pub fn second(&self) -> Option<u32> {
         self.nodes.get(1).map(|node| node.source)
     }
 
-    /// Appends the least sources, all equal to one another, in the order in which Cassandra visits them.
-    /// They are to move then, before [`SourceHeap::advance`].
+    /// Appends the least sources, all equal to one another, in Cassandra's order. They must be advanced
+    /// before [`SourceHeap::advance`] is called.
     pub fn winners(&mut self, out: &mut Vec<u32>) {
         self.moved.clear();
         let len = self.nodes.len();
@@ -81,7 +81,7 @@ impl SourceHeap {
         self.moved.sort_unstable();
     }
 
-    /// Appends what is equal in the binary heap below this node, which has an equal parent if it is itself.
+    /// Appends the nodes of the binary heap from this one down that are equal to their parents.
     fn collect_heap(&mut self, at: usize) {
         if self.nodes.get(at).is_none_or(|node| !node.equals_parent) {
             return;
@@ -92,7 +92,7 @@ impl SourceHeap {
         self.collect_heap(child + 1);
     }
 
-    /// Restores the order after the sources last asked for have moved.
+    /// Restores the order after the sources returned last have been advanced.
     #[inline]
     pub fn advance(
         &mut self,
@@ -102,7 +102,7 @@ impl SourceHeap {
         while let Some(at) = self.moved.pop() {
             let mut source = self.nodes[at].source;
             if !has(source) {
-                // The last one takes the place of one that has ended.
+                // The last node replaces one whose source has ended.
                 match self.nodes.pop() {
                     Some(last) if at < self.nodes.len() => source = last.source,
                     _ => continue,
@@ -112,7 +112,7 @@ impl SourceHeap {
         }
     }
 
-    /// Puts `source` at this node or as far below it as it belongs.
+    /// Inserts `source` at this node or as far below it as its position requires.
     fn sink(&mut self, source: u32, mut at: usize, compare: &mut impl FnMut(u32, u32) -> Ordering) {
         let len = self.nodes.len();
         let sorted = SORTED.min(len - 1);
@@ -135,7 +135,7 @@ impl SourceHeap {
                         child = right;
                     }
                     let stays = self.stays(source, at, child, compare);
-                    // Where the left one goes up, the right one is equal to it as well.
+                    // If the left child moves up, the right one is equal to it as well.
                     if siblings.is_eq() && (!stays || self.nodes[child].equals_parent) {
                         self.nodes[right].equals_parent = true;
                     }
@@ -158,8 +158,8 @@ impl SourceHeap {
         self.put(source, at);
     }
 
-    /// Puts `source` at `at` if it is not greater than the node at `child`. What is equal to its parent was
-    /// equal to a source that is less.
+    /// Stores `source` at `at` if it is not greater than the node at `child`. A node that was equal to its
+    /// parent was equal to a source that is less.
     #[inline]
     fn stays(
         &mut self,
@@ -194,7 +194,7 @@ impl SourceHeap {
 mod tests {
     use super::*;
 
-    /// Merges the inputs; which of them were visited at each value, in order.
+    /// Merges the inputs; returns each value with the inputs that were visited for it, in order.
     fn merge(inputs: &[Vec<u32>]) -> Vec<(u32, Vec<u32>)> {
         let mut at = vec![0usize; inputs.len()];
         let mut heap = SourceHeap::default();
@@ -223,7 +223,7 @@ mod tests {
         out
     }
 
-    /// Of two, the one that was alone last is visited first.
+    /// Of two inputs, the one that last had a position of its own is visited first.
     #[test]
     fn order_of_two_is_that_of_who_was_alone_last() {
         let visited = |inputs: &[Vec<u32>]| {

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use compactor_sstable::bloom_filter::{BloomFilter, FilterFilling};
+use compactor_sstable::bloom_filter::{BloomFilter, FilterBuilder};
 use compactor_sstable::partitioner::KeyHash;
 
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ pub(crate) struct FilterOutput {
 #[derive(Debug)]
 struct Shared {
     /// The filter, `None` once it is complete, and its number of keys.
-    filling: Mutex<(Option<FilterFilling>, u64)>,
+    filling: Mutex<(Option<FilterBuilder>, u64)>,
     /// Batches to be added by the thread that has locked the filter: no task waits for another.
     waiting: Mutex<Vec<Vec<KeyHash>>>,
     /// Tasks.
@@ -43,7 +43,7 @@ struct Batch {
 impl FilterOutput {
     pub(crate) fn new(filter: BloomFilter, queue: WorkerQueue) -> FilterOutput {
         let shared = Shared {
-            filling: Mutex::new((Some(FilterFilling::new(filter)), 0)),
+            filling: Mutex::new((Some(FilterBuilder::new(filter)), 0)),
             waiting: Mutex::default(),
             batches: Pending::default(),
         };
@@ -108,7 +108,7 @@ impl Shared {
     }
 
     /// Adds all waiting batches. Keys lost in a panic are missing from the count.
-    fn add_waiting(&self, (filling, count): &mut (Option<FilterFilling>, u64)) {
+    fn add_waiting(&self, (filling, count): &mut (Option<FilterBuilder>, u64)) {
         loop {
             let keys = self.waiting().pop();
             let (Some(keys), Some(filling)) = (keys, filling.as_mut()) else {
@@ -136,7 +136,7 @@ mod tests {
         for count in [0, 1, 1023, 1024, 1025, 5000u64] {
             let of_keys = || BloomFilter::for_keys(5000, 0.01).unwrap().unwrap();
             let mut output = FilterOutput::new(of_keys(), WorkerQueue::default());
-            let mut expected = FilterFilling::new(of_keys());
+            let mut expected = FilterBuilder::new(of_keys());
             for key in 0..count {
                 let hash = Partitioner::Murmur3.hash_key(&key.to_be_bytes());
                 output.add_key(&hash);
@@ -151,7 +151,7 @@ mod tests {
     fn a_batch_does_not_wait_for_another() {
         let of_keys = || BloomFilter::for_keys(5000, 0.01).unwrap().unwrap();
         let mut output = FilterOutput::new(of_keys(), WorkerQueue::default());
-        let mut expected = FilterFilling::new(of_keys());
+        let mut expected = FilterBuilder::new(of_keys());
         let shared = Arc::clone(&output.shared);
         let locked = shared.filling.lock().unwrap();
         for key in 0..3 * BATCH_LEN {

@@ -315,11 +315,11 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             self.blocks.put_block(block);
             from += block_len;
         }
-        self.hand_over(from, from + block_len)
+        self.submit(from, from + block_len)
     }
 
     /// Puts a block of these bytes, all before which were put, and goes on behind them.
-    fn hand_over(&mut self, start: usize, end: usize) -> Result<()> {
+    fn submit(&mut self, start: usize, end: usize) -> Result<()> {
         let mut next = self.blocks.take_buffer()?;
         next.extend_from_slice(&self.out[end..]);
         self.blocks.before_block(&mut self.collector);

@@ -50,11 +50,11 @@ pub enum PurgePlan {
 impl PurgePlan {
     pub fn limit(self, key: &[u8]) -> PurgeLimit {
         match self {
-            PurgePlan::Nothing => PurgeLimit::Nothing,
+            PurgePlan::Nothing => PurgeLimit::KeepAll,
             PurgePlan::EvenBefore(timestamp) if key.last().is_some_and(|b| b % 2 == 0) => {
                 PurgeLimit::Before(timestamp)
             }
-            PurgePlan::All | PurgePlan::EvenBefore(_) => PurgeLimit::All,
+            PurgePlan::All | PurgePlan::EvenBefore(_) => PurgeLimit::Unlimited,
         }
     }
 }
@@ -186,7 +186,7 @@ impl Case {
             },
             before: match self.purge.limit(key) {
                 PurgeLimit::Before(timestamp) => Some(timestamp),
-                PurgeLimit::All | PurgeLimit::Nothing => None,
+                PurgeLimit::Unlimited | PurgeLimit::KeepAll => None,
             },
         })
     }

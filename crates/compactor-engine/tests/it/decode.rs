@@ -15,7 +15,7 @@ pub fn decode<S: BlockSource>(schema: &Schema, cursor: &mut Cursor<S>) -> Result
         let mut partition = Partition {
             deletion: cursor.partition_deletion(),
             static_row: match cursor.static_row() {
-                Some(row) => decode_row(schema, &row).map_err(|e| cursor.place_error(e))?,
+                Some(row) => decode_row(schema, &row).map_err(|e| cursor.locate_error(e))?,
                 None => Row::empty(),
             },
             unfiltereds: Vec::new(),
@@ -32,7 +32,7 @@ pub fn decode<S: BlockSource>(schema: &Schema, cursor: &mut Cursor<S>) -> Result
                 .unfiltereds
                 .push(match (cursor.row(), cursor.marker()) {
                     (Some(row), None) => {
-                        let row = decode_row(schema, &row).map_err(|e| cursor.place_error(e))?;
+                        let row = decode_row(schema, &row).map_err(|e| cursor.locate_error(e))?;
                         Unfiltered::Row {
                             clustering: values,
                             row,

@@ -141,7 +141,7 @@ pub fn scan(path: &Path) -> Result<u64> {
     while cursor.next_partition()? {
         partitions += 1;
         if let Some(row) = cursor.static_row() {
-            row.read().map_err(|e| cursor.place_error(e))?;
+            row.read().map_err(|e| cursor.locate_error(e))?;
         }
         loop {
             cursor.next_unfiltered()?;
@@ -149,7 +149,7 @@ pub fn scan(path: &Path) -> Result<u64> {
                 break;
             }
             if let Some(row) = cursor.row() {
-                row.read().map_err(|e| cursor.place_error(e))?;
+                row.read().map_err(|e| cursor.locate_error(e))?;
             }
         }
     }

@@ -156,7 +156,7 @@ fn merge_mutated(sample: &Sample, choices: &mut Choices) -> Result<bool, String>
             sample.version,
             NOW_S,
             gc_before_s,
-            |_| PurgeLimit::All,
+            |_| PurgeLimit::Unlimited,
         )
     };
     let Ok(output) = merge(&inputs) else {

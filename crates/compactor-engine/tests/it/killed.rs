@@ -187,7 +187,7 @@ impl Setting {
     }
 
     /// The next merge succeeds and leaves nothing but SSTables.
-    fn merge_again(&self, found: usize, what: &str) {
+    fn start_replay(&self, found: usize, what: &str) {
         merge_files(&io(), merge_of(self.directory.path(), self.outputs))
             .unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(self.assert_whole(what), found + 1, "{what}");
@@ -234,7 +234,7 @@ fn kill_at_any_moment(setting: &Setting) {
     wait(setting.merge_in_a_child(&[]).spawn().unwrap());
     let whole = started.elapsed();
     assert_eq!(setting.assert_whole("undisturbed"), 1);
-    setting.merge_again(1, "undisturbed");
+    setting.start_replay(1, "undisturbed");
     let mut choices = Choices::from_seed(first_seed());
     let (mut killed_early, mut complete) = (0, 0);
     for _ in 0..scaled(12) {
@@ -250,7 +250,7 @@ fn kill_at_any_moment(setting: &Setting) {
         } else {
             complete += 1
         }
-        setting.merge_again(found, &what);
+        setting.start_replay(found, &what);
     }
     eprintln!("killed {killed_early} times before and {complete} times after publication");
 }
@@ -331,7 +331,7 @@ fn kill_and_fail_each_call(setting: &Setting, calls: &[&str], faults: &[&str]) {
                 break;
             }
             injections += 1;
-            setting.merge_again(found, &inject);
+            setting.start_replay(found, &inject);
         }
     }
     eprintln!("{injections} calls killed or failed");

@@ -12,7 +12,7 @@ mod counters;
 mod decode;
 mod encode;
 mod engine;
-mod equal_places;
+mod equal_clusterings;
 mod expected_statistics;
 #[path = "../../../compactor-io/tests/it/fault_backend.rs"]
 mod fault_backend;

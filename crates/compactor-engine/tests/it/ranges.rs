@@ -121,8 +121,8 @@ type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
 /// Merges in ranges of so many bytes, and compares with what one thread comes to. Returns the number of
 /// ranges.
 fn same_in_ranges(options: &MergeOptions, threads: usize, bytes: u64) -> Result<usize, String> {
-    let (ranges, uncut) = same_if_cut(options, threads, bytes)?;
-    match uncut {
+    let (ranges, unsplit_reason) = same_if_cut(options, threads, bytes)?;
+    match unsplit_reason {
         None => Ok(ranges),
         Some(why) => Err(format!("not cut: {why}")),
     }
@@ -172,7 +172,7 @@ fn same_if_cut(
     if *told != *whole_told {
         return Err(format!("{told:?}\n{whole_told:?}"));
     }
-    Ok((outcome.ranges, outcome.uncut))
+    Ok((outcome.ranges, outcome.unsplit_reason))
 }
 
 /// Random tables of random schemas in every version, with every way to compress and purge.
@@ -210,9 +210,9 @@ fn ranges_do_not_change_a_byte() {
         }
         for (threads, bytes, memory_bytes) in [(2, 1, 8 << 20), (4, 700, 16 << 20)] {
             options.memory_bytes = memory_bytes;
-            let (found, uncut) = same_if_cut(&options, threads, bytes)?;
+            let (found, unsplit_reason) = same_if_cut(&options, threads, bytes)?;
             // Between equal clusterings or paths of other bytes the order of all partitions decides.
-            if let Some(why) = uncut {
+            if let Some(why) = unsplit_reason {
                 match case.schema.has_several_encodings() && why.contains("other bytes") {
                     true => continue,
                     false => return Err(format!("not cut: {why}")),
@@ -301,7 +301,7 @@ fn what_cannot_be_cut_is_merged_whole() {
     options.threads = 4;
     let ranges = |options: &MergeOptions| {
         let (outcome, _, _) = run(options).unwrap();
-        assert_eq!(outcome.uncut, None);
+        assert_eq!(outcome.unsplit_reason, None);
         outcome.ranges
     };
     options.range_bytes = Some(1 << 30);

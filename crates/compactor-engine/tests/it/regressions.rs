@@ -357,7 +357,7 @@ fn liveness_without_a_timestamp_has_no_ttl() {
         min_local_deletion_time: 0,
     };
     let merge = |inputs: &[RawInput]| {
-        let limits = |_: &[u8]| PurgeLimit::Nothing;
+        let limits = |_: &[u8]| PurgeLimit::KeepAll;
         merge_raw(inputs, &serialization_header, Version::Oa, NOW_S, 0, limits).unwrap()
     };
     let data = ColumnData {
@@ -472,7 +472,7 @@ fn clusterings_of_types_that_differ_meet() {
         block_len,
         min_local_deletion_time: 0,
     };
-    let limits = |_: &[u8]| PurgeLimit::Nothing;
+    let limits = |_: &[u8]| PurgeLimit::KeepAll;
     for types in [
         [CqlType::LegacyDate, CqlType::Timestamp],
         [CqlType::Timestamp, CqlType::LegacyDate],
@@ -529,7 +529,7 @@ fn clusterings_that_do_not_ascend_are_refused() {
             block_len: 1000,
             min_local_deletion_time: 0,
         };
-        let limits = |_: &[u8]| PurgeLimit::Nothing;
+        let limits = |_: &[u8]| PurgeLimit::KeepAll;
         merge_raw(&[raw], &header, Version::Oa, NOW_S, 0, limits)
     };
     for (first, second) in [
@@ -568,7 +568,7 @@ fn order_is_checked_behind_rows_that_were_found_in_advance() {
             block_len,
             min_local_deletion_time: 0,
         };
-        let limits = |_: &[u8]| PurgeLimit::Nothing;
+        let limits = |_: &[u8]| PurgeLimit::KeepAll;
         let merged = merge_raw(&[raw], &header, Version::Oa, NOW_S, 0, limits);
         merged.map(|merged| assert_eq!(merged, input.bytes))
     };
@@ -617,7 +617,7 @@ fn long_runs_of_inserted_rows() {
         block_len: 1 << 20,
         min_local_deletion_time: 0,
     };
-    let limits = |_: &[u8]| PurgeLimit::Nothing;
+    let limits = |_: &[u8]| PurgeLimit::KeepAll;
     let is_other = |number: &i32| [0, 1500, 3999].contains(number);
     let expected = input(&|_| true).bytes;
     let others = input(&is_other).bytes;

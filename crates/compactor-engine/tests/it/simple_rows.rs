@@ -121,7 +121,7 @@ fn damaged_simple_rows_are_refused() {
             min_local_deletion_time: 0,
         };
         let inputs: Vec<RawInput> = inputs.iter().map(raw).collect();
-        let limits = |_: &[u8]| PurgeLimit::Nothing;
+        let limits = |_: &[u8]| PurgeLimit::KeepAll;
         merge_raw(
             &inputs,
             &serialization_header,
@@ -202,7 +202,7 @@ fn times_of_simple_rows_are_noted_in_their_order() {
         ]
         .into(),
     };
-    let mut expected = MetadataCollector::of_a_part();
+    let mut expected = MetadataCollector::for_part();
     for number in [3, 1, 4, 2] {
         expected.update_local_deletion_time(minutes(number));
     }
@@ -217,10 +217,10 @@ fn times_of_simple_rows_are_noted_in_their_order() {
             Arc::clone(&layout),
             MemoryBlocks::new(4096),
             MemoryIndex::new(Version::Oa, 300),
-            MetadataCollector::of_a_part(),
+            MetadataCollector::for_part(),
         )
         .unwrap();
-        let limits = |_: &[u8]| PurgeLimit::Nothing;
+        let limits = |_: &[u8]| PurgeLimit::KeepAll;
         let (inputs, settings) = (case.inputs(), &case.settings);
         let merged = merge_into(&schema, &inputs, settings, limits, writer, layout).unwrap();
         let (_, _, mut collector) = merged.0.finish();
@@ -267,10 +267,10 @@ fn cells_of_dropped_columns_go_from_simple_rows() {
             Arc::clone(&layout),
             MemoryBlocks::new(4096),
             MemoryIndex::new(Version::Oa, 300),
-            MetadataCollector::of_a_part(),
+            MetadataCollector::for_part(),
         )
         .unwrap();
-        let limits = Limits(|_: &[u8]| PurgeLimit::Nothing);
+        let limits = Limits(|_: &[u8]| PurgeLimit::KeepAll);
         let merger = PartitionMerger::new(inputs, writer, layout, NOW_S, 0);
         let merger = merger.with_drops(drops.clone());
         let (writer, counts) = merger.run(&limits, &mut Unobserved).unwrap();

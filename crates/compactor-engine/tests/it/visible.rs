@@ -164,7 +164,7 @@ fn purging_some_inputs_brings_nothing_back() {
                     .filter(|(table, _)| table.keys().any(|(_, other)| other == key));
                 match may_hold.map(|(_, min_timestamp)| *min_timestamp).min() {
                     Some(timestamp) => PurgeLimit::Before(timestamp),
-                    None => PurgeLimit::All,
+                    None => PurgeLimit::Unlimited,
                 }
             };
             let purged = merge_all_columns(case, inside, limit)?;

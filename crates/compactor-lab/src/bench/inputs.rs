@@ -72,7 +72,7 @@ impl Inputs {
             ("given".to_owned(), absolute(&options.given)?)
         };
         let io = Io::new(IoOptions::default())?;
-        let sstables = InputSstable::open_each(&io, &data_paths, ReadMode::Auto)
+        let sstables = InputSstable::open_all(&io, &data_paths, ReadMode::Auto)
             .into_iter()
             .collect::<Result<Vec<_>, _>>()?;
         let Some(first) = sstables.first() else {

@@ -14,7 +14,7 @@ const BATCH_LEN: usize = 512;
 
 /// A filter that keys are added to. Takes an eighth more memory than the filter.
 #[derive(Debug)]
-pub struct FilterFilling {
+pub struct FilterBuilder {
     filter: BloomFilter,
     /// Places not set yet, relative to their region, [`BATCH_LEN`] for each; empty if there is one
     /// region only.
@@ -23,14 +23,14 @@ pub struct FilterFilling {
     counts: Vec<u16>,
 }
 
-impl FilterFilling {
+impl FilterBuilder {
     /// Adds to `filter`.
-    pub fn new(filter: BloomFilter) -> FilterFilling {
+    pub fn new(filter: BloomFilter) -> FilterBuilder {
         let regions = match filter.bits.len().div_ceil(REGION_LEN) {
             0 | 1 => 0,
             regions => regions,
         };
-        FilterFilling {
+        FilterBuilder {
             filter,
             waiting: vec![0; regions * BATCH_LEN],
             counts: vec![0; regions],
@@ -95,7 +95,7 @@ mod tests {
         ] {
             let empty = BloomFilter::for_keys(expected, 0.01).unwrap().unwrap();
             let mut one_by_one = empty.clone();
-            let mut filling = FilterFilling::new(empty);
+            let mut filling = FilterBuilder::new(empty);
             for number in 0..keys {
                 let hash = Partitioner::Murmur3.hash_key(&number.to_be_bytes());
                 one_by_one.add_key(&hash);
@@ -109,7 +109,7 @@ mod tests {
     fn no_key_is_lost_at_the_end_of_a_batch() {
         let empty = BloomFilter::for_keys(200_000, 0.01).unwrap().unwrap();
         let mut one_by_one = empty.clone();
-        let mut filling = FilterFilling::new(empty.clone());
+        let mut filling = FilterBuilder::new(empty.clone());
         // One key again and again fills the batches of its regions.
         let hash = Partitioner::Murmur3.hash_key(b"key");
         one_by_one.add_key(&hash);
@@ -118,13 +118,13 @@ mod tests {
         }
         assert!(filling.counts.contains(&0));
         assert!(filling.finish() == one_by_one);
-        assert!(FilterFilling::new(empty.clone()).finish() == empty);
+        assert!(FilterBuilder::new(empty.clone()).finish() == empty);
     }
 
     #[test]
     fn the_filter_that_lets_everything_pass_stays() {
         let pass = BloomFilter::parse(&[], crate::Version::Oa).unwrap();
-        let mut filling = FilterFilling::new(pass.clone());
+        let mut filling = FilterBuilder::new(pass.clone());
         filling.add_key(&Partitioner::Murmur3.hash_key(b"key"));
         assert!(filling.finish() == pass);
     }

@@ -20,7 +20,7 @@ use crate::data::deltas;
 use crate::data::flags;
 use crate::data::layout::{ColumnLayout, Layout};
 use crate::data::parse::MAX_VALUE_LEN;
-use crate::data::row_fault::{Field, LEAST_CELL_LEN, Problem, RowFault};
+use crate::data::row_fault::{Field, MIN_CELL_LEN, Problem, RowFault};
 use crate::data::unfiltered::RowHead;
 use crate::error::Error;
 use crate::vint;
@@ -435,7 +435,7 @@ impl<'a> Reader<'a> {
         }
         let at = self.pos;
         let count = self.uvint(Field::CellCount)?;
-        if count > ((self.bytes.len() - self.pos) / LEAST_CELL_LEN) as u64 {
+        if count > ((self.bytes.len() - self.pos) / MIN_CELL_LEN) as u64 {
             return Err(self.fault(Problem::Count, Field::CellCount, at));
         }
         sink.complex(index, deletion);

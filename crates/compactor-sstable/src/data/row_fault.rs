@@ -130,10 +130,7 @@ impl RowFault {
                 raw.to_string(),
             ),
             Problem::Count => (
-                format!(
-                    "at most {}, what the row has room for",
-                    room / LEAST_CELL_LEN
-                ),
+                format!("at most {}, what the row has room for", room / MIN_CELL_LEN),
                 raw.to_string(),
             ),
             Problem::Left => (
@@ -194,4 +191,4 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Bytes of a cell of a complex column, at least: flags and the length of its path.
-pub(super) const LEAST_CELL_LEN: usize = 2;
+pub(super) const MIN_CELL_LEN: usize = 2;

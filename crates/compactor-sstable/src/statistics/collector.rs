@@ -210,9 +210,9 @@ impl MetadataCollector {
 
     /// Starts collecting of some consecutive partitions of an SSTable, for
     /// [`MetadataCollector::append`] of a collector that is given their keys.
-    pub fn of_a_part() -> MetadataCollector {
+    pub fn for_part() -> MetadataCollector {
         MetadataCollector {
-            tombstone_drop_times: TombstoneHistogramBuilder::of_a_part(),
+            tombstone_drop_times: TombstoneHistogramBuilder::for_part(),
             cardinality: None,
             ..MetadataCollector::new(CollectorSettings::default())
         }

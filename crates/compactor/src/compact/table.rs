@@ -70,7 +70,7 @@ impl TableState {
         let mut first: Option<Error> = None;
         // There may be tens of thousands: their statistics are not kept.
         let of = |input: InputSstable| Live::of(&input);
-        let looked = InputSstable::each_opened(io, &merges.inputs, merges.read_mode, of);
+        let looked = InputSstable::open_all_with(io, &merges.inputs, merges.read_mode, of);
         for (path, looked) in merges.inputs.iter().zip(looked) {
             match looked.map_err(Error::from) {
                 Ok(input) => live.push(Live {

@@ -91,7 +91,7 @@ impl<'a> PartitionJson<'a> {
         let mut is_wanted = !self.options.tombstones_only || !deletion.is_live();
         let mut is_first = true;
         if let Some(row) = cursor.static_row() {
-            let at_row = |error| cursor.place_error(error);
+            let at_row = |error| cursor.locate_error(error);
             is_wanted |= self.takes(&row).map_err(at_row)?
                 && self
                     .write_row(&row, None, position, &mut is_first)
@@ -102,7 +102,7 @@ impl<'a> PartitionJson<'a> {
             let Some(clustering) = cursor.clustering() else {
                 break;
             };
-            let at_row = |error| cursor.place_error(error);
+            let at_row = |error| cursor.locate_error(error);
             if let Some(row) = cursor.row() {
                 let end = cursor.position() + row.head.len as u64;
                 if !self.takes(&row).map_err(at_row)? {

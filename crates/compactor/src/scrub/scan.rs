@@ -235,7 +235,7 @@ impl<'a> Scan<'a> {
         if let Err(c) = &found
             && c.structure == "partition.key"
         {
-            cursor.take_any_order();
+            cursor.allow_any_order();
             found = damage(cursor.next_partition())?;
         }
         if let Ok(false) = found {

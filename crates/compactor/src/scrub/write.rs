@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use compactor_engine::Result as EngineResult;
 use compactor_engine::input::column_map;
-use compactor_engine::job::{Budget, Demands, Surroundings, decide_settings};
+use compactor_engine::job::{Budget, Demands, OutsideSstables, decide_settings};
 use compactor_engine::merge::{MergeInput, Observer, PartitionMerger};
 use compactor_engine::publish::{OutputClaim, Staging};
 use compactor_engine::read::{Cursor, Workers};
@@ -144,7 +144,7 @@ impl Writing<'_> {
             inputs.push(MergeInput::new(cursor, map, &layout, i64::MAX, NEVER));
         }
         let merger = PartitionMerger::new(inputs, partitions, layout, NEVER, NEVER);
-        let (partitions, _) = merger.run(&Surroundings::Unknown, observer)?;
+        let (partitions, _) = merger.run(&OutsideSstables::Unknown, observer)?;
         let written = sstable.finish(partitions, |path| observer.before_publish(path))?;
         claim.commit()?;
         Ok(written)

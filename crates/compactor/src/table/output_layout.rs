@@ -182,10 +182,10 @@ impl OutputLayout {
             outputs: &outputs,
         };
         match dry_run {
-            true => OutputClaim::check_of(directory, existing, replaceable)?,
+            true => OutputClaim::check_replacing(directory, existing, replaceable)?,
             false => {
                 let like = request.inputs.last().map(PathBuf::as_path);
-                request.claim = Some(OutputClaim::take_of(
+                request.claim = Some(OutputClaim::take_replacing(
                     directory,
                     existing,
                     like,

@@ -212,7 +212,7 @@ impl<'a> TrieScan<'a> {
     }
 
     fn row_index(&mut self, at: u64) -> Option<RowIndex<'a>> {
-        let rows = RowIndex::parse_behind(&self.files.rows, at, self.rows_end)
+        let rows = RowIndex::parse_after(&self.files.rows, at, self.rows_end)
             .inspect_err(|error| self.findings.parser(Component::Rows, error))
             .ok()?;
         self.rows_end = rows.end;

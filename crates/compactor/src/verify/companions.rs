@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use compactor_engine::Error as EngineError;
 use compactor_engine::input::{layout_of, parse_data_name};
-use compactor_engine::read::PlacesHash;
+use compactor_engine::read::KeyPositionChecksum;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
@@ -27,7 +27,7 @@ use crate::error::Result;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Companions {
     /// Hash over keys and positions that `Index.db` lists; BTI has no list of keys.
-    pub(crate) places: Option<PlacesHash>,
+    pub(crate) places: Option<KeyPositionChecksum>,
     /// What `Digest.crc32` says, if it exists.
     pub(crate) digest: Option<u32>,
     /// What `Statistics.db` says of the data as a whole.
@@ -48,7 +48,7 @@ pub(crate) fn check(
 ) -> Result<(Companions, Vec<Finding>)> {
     let descriptor = parse_data_name(data_path)?;
     let findings = Findings::new(descriptor.clone(), 100);
-    let mut places = PlacesHash::default();
+    let mut places = KeyPositionChecksum::default();
     let mut binding = None;
     let digest = {
         let files = Files::known(io, mode, &descriptor, &findings)?;

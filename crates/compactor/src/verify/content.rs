@@ -218,7 +218,7 @@ impl<'a> ContentCheck<'a> {
             match self.rows.row(&row, at, &mut self.content.collector) {
                 Ok(true) => rows += 1,
                 Ok(false) => self.content.empty_static_rows += 1,
-                Err(error) => self.report(cursor.place_error(error), base, start)?,
+                Err(error) => self.report(cursor.locate_error(error), base, start)?,
             }
             self.previous_size(row.bytes, row.head.clustering_end, 0, at);
         }
@@ -294,7 +294,7 @@ impl<'a> ContentCheck<'a> {
                             "neither liveness nor deletion nor columns",
                         );
                     }
-                    Err(error) => self.report(cursor.place_error(error), base, start)?,
+                    Err(error) => self.report(cursor.locate_error(error), base, start)?,
                 }
                 self.previous_size(bytes, row.head.clustering_end, at - start - previous, at);
                 (

@@ -4,7 +4,7 @@
 use compactor_sstable::Component;
 use compactor_sstable::big::Summary;
 use compactor_sstable::big::summary::{BASE_SAMPLING_LEVEL, DEFAULT_MIN_INDEX_INTERVAL};
-use compactor_sstable::bloom_filter::{BloomFilter, BloomSpec, FilterFilling};
+use compactor_sstable::bloom_filter::{BloomFilter, BloomSpec, FilterBuilder};
 use compactor_sstable::partitioner::KeyHash;
 
 use super::finding::{Findings, Place};
@@ -14,7 +14,7 @@ use super::finding::{Findings, Place};
 pub(super) struct FilterCheck {
     filter: BloomFilter,
     /// A filter of the same size that holds the keys seen.
-    rebuilt: Option<FilterFilling>,
+    rebuilt: Option<FilterBuilder>,
     /// Bits that the filter lacks were reported with the keys that need them.
     is_missing_named: bool,
 }
@@ -24,7 +24,7 @@ impl FilterCheck {
         let rebuilt = (filter.hash_count() > 0).then(|| filter.empty_like());
         FilterCheck {
             filter,
-            rebuilt: rebuilt.map(FilterFilling::new),
+            rebuilt: rebuilt.map(FilterBuilder::new),
             is_missing_named: false,
         }
     }
@@ -69,7 +69,7 @@ impl FilterCheck {
         has_all_keys: bool,
         fp_chance: Option<f64>,
     ) {
-        let Some(rebuilt) = self.rebuilt.take().map(FilterFilling::finish) else {
+        let Some(rebuilt) = self.rebuilt.take().map(FilterBuilder::finish) else {
             return;
         };
         let (found, wanted) = (self.filter.bits(), rebuilt.bits());

@@ -6,7 +6,7 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 
 use super::PartitionMerger;
 use crate::error::Result;
-use crate::merge::marker::{Turn, write_marker};
+use crate::merge::marker::{DeletionChange, write_marker};
 use crate::read::window::BlockSource;
 use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::SstableIndex;
@@ -20,9 +20,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 let Some(at) = self.inputs[member as usize].cursor.clustering() else {
                     return Ok(());
                 };
-                shadow.advance(at, |bound, turn| {
+                shadow.advance(at, |bound, change| {
                     let (purger, counts) = (&self.purger, &mut self.counts.purged);
-                    write_marker(&mut self.writer, purger, counts, bound, turn)
+                    write_marker(&mut self.writer, purger, counts, bound, change)
                 })
             }
             _ => Ok(()),
@@ -31,7 +31,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
 
     /// Adds the marker that leads from one open deletion to another, at the bound that was noted; none
     /// where they are equal.
-    pub(super) fn add_turn(
+    pub(super) fn add_change(
         &mut self,
         side: Ordering,
         before: DeletionTime,
@@ -73,11 +73,11 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     ) -> Result<()> {
         let (purger, counts) = (&self.purger, &mut self.counts.purged);
         let (writer, bound) = (&mut self.writer, &mut self.bound);
-        let turn = Turn {
+        let change = DeletionChange {
             side,
             before,
             after,
         };
-        write_marker(writer, purger, counts, bound, turn)
+        write_marker(writer, purger, counts, bound, change)
     }
 }

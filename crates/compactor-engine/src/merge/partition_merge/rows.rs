@@ -3,7 +3,7 @@
 use compactor_sstable::data::deletion_time::DeletionTime;
 
 use super::PartitionMerger;
-use super::equal_places::{candidates, least_clustering};
+use super::equal_clusterings::{candidates, least_clustering};
 use crate::error::{Error, Result};
 use crate::merge::merge_input::MergeInput;
 use crate::merge::newest_plain::newest_plain;
@@ -41,14 +41,14 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             is_static: true,
             active: deletion,
             inputs: group.len(),
-            visits: self.as_compaction.then_some(visits),
+            visits: self.in_cassandra_order.then_some(visits),
             purger: &self.purger,
             shadow: None,
         };
         let mut write = |context: &RowContext<'_>| {
             let counts = &mut self.counts.purged;
             let row = self.rows.merge(versions, context, counts);
-            let row = row.map_err(|error| place_error(&self.inputs, &self.step, error))?;
+            let row = row.map_err(|error| locate_error(&self.inputs, &self.step, error))?;
             if row.is_empty() {
                 self.writer.add_empty_static_row();
                 return Ok(());
@@ -86,7 +86,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         let clustering = match same_clustering(inputs, members, versions) {
             Some(clustering) => clustering,
             None => {
-                let of = candidates(members, self.as_compaction);
+                let of = candidates(members, self.in_cassandra_order);
                 least_clustering(inputs, output, of, &mut self.prefix, &mut self.bound);
                 &self.prefix
             }
@@ -97,14 +97,14 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             is_static: false,
             active,
             inputs: members.len(),
-            visits: self.as_compaction.then_some(visits),
+            visits: self.in_cassandra_order.then_some(visits),
             purger: &self.purger,
             shadow: None,
         };
         let mut write = |context: &RowContext<'_>| {
             let counts = &mut self.counts.purged;
             let row = self.rows.merge(versions, context, counts);
-            let row = row.map_err(|error| place_error(inputs, members, error))?;
+            let row = row.map_err(|error| locate_error(inputs, members, error))?;
             if row.is_empty() {
                 return Ok(());
             }
@@ -178,13 +178,13 @@ impl<'a> Versions<'a> {
 }
 
 #[cold]
-fn place_error<S: BlockSource>(
+fn locate_error<S: BlockSource>(
     inputs: &[MergeInput<S>],
     members: &[u32],
     VersionError { number, error }: VersionError,
 ) -> Error {
     match members.get(number) {
-        Some(member) => inputs[*member as usize].cursor.place_error(error),
+        Some(member) => inputs[*member as usize].cursor.locate_error(error),
         None => Error::Format(error),
     }
 }

@@ -8,7 +8,7 @@ use compactor_sstable::data::layout::Layout;
 
 use crate::error::{Error, Result};
 use crate::input::header_union::ColumnMap;
-use crate::input::key_range::Place;
+use crate::input::key_range::DecoratedKey;
 use crate::read::cursor::Cursor;
 use crate::read::window::BlockSource;
 use crate::row::purge::{PurgeLimit, Purger};
@@ -20,7 +20,7 @@ use crate::row::row_version::{Version, VersionError};
 pub(super) const KEEP: Purger = Purger {
     now_s: i64::MIN,
     gc_before_s: i64::MIN,
-    limit: PurgeLimit::Nothing,
+    limit: PurgeLimit::KeepAll,
 };
 
 /// Partitions and rows that are passed over before somebody is asked whether to go on.
@@ -51,7 +51,7 @@ impl<S: BlockSource> Source<S> {
         }
     }
 
-    pub(super) fn place(&self) -> Place<'_> {
+    pub(super) fn place(&self) -> DecoratedKey<'_> {
         (self.cursor.position_in_ring(), self.cursor.key())
     }
 
@@ -108,7 +108,8 @@ impl<S: BlockSource> Source<S> {
         let merged = reading
             .rows
             .merge(&[Version { row, map }], &context, counts);
-        let merged = merged.map_err(|VersionError { error, .. }| self.cursor.place_error(error))?;
+        let merged =
+            merged.map_err(|VersionError { error, .. }| self.cursor.locate_error(error))?;
         Ok(!merged.is_empty())
     }
 

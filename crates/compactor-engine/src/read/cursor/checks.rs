@@ -1,4 +1,4 @@
-//! Order and pairing that a merge relies on, and the errors that name the place of a fault.
+//! Checks of the order and pairing that a merge relies on. Errors name the position.
 
 use std::cmp::Ordering;
 
@@ -34,7 +34,7 @@ impl<S: BlockSource> Cursor<S> {
         };
         match self.layout.clustering.compare(previous, current) {
             Ordering::Less => return Ok(()),
-            // Some writers leave a closing and an opening bound where Cassandra writes a boundary.
+            // Some writers write a closing and an opening bound where Cassandra writes a boundary.
             Ordering::Equal if !previous_kind.is_open() && !kind.is_close() && kind.is_open() => {
                 return Ok(());
             }
@@ -43,11 +43,11 @@ impl<S: BlockSource> Cursor<S> {
         Err(self.corrupt(
             "unfiltered.clustering",
             "clusterings in ascending order",
-            "one that does not sort behind the one before it",
+            "one that does not sort after the previous one",
         ))
     }
 
-    /// The deletion of a partition against what the statistics state.
+    /// Validates the deletion of a partition against the extremes in `Statistics.db`.
     #[inline]
     pub(super) fn check_partition_deletion(&self, deletion: &DeletionTime) -> Result<()> {
         if deletion.is_live() {
@@ -92,10 +92,10 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     pub(super) fn check_end(&self) -> Result<()> {
-        // They ascend: the last tells of all.
+        // Positions ascend, so the last partition suffices.
         let below = self.range.as_ref().and_then(|range| range.below);
         if below.is_some_and(|below| self.partitions > 0 && self.hash.position() >= below) {
-            return Err(self.outside_range("before", "behind"));
+            return Err(self.outside_range("before", "after"));
         }
         let Some(expected) = &self.expected else {
             return Ok(());
@@ -128,7 +128,7 @@ impl<S: BlockSource> Cursor<S> {
 
     #[cold]
     pub(super) fn corrupt(&self, structure: &'static str, expected: &str, found: &str) -> Error {
-        self.place_error(FormatError::corrupt(structure, 0, expected, found))
+        self.locate_error(FormatError::corrupt(structure, 0, expected, found))
     }
 
     #[cold]
@@ -137,7 +137,7 @@ impl<S: BlockSource> Cursor<S> {
         self.corrupt(
             "partition.key",
             &format!(
-                "a partition {expected} the border between ranges, as the partition index says"
+                "a partition {expected} the split point between ranges, according to the partition index"
             ),
             &format!("token {token} key {}, {found} it", hex(&self.key)),
         )
@@ -149,7 +149,7 @@ impl<S: BlockSource> Cursor<S> {
         self.corrupt(
             "partition.key",
             &format!(
-                "a partition behind token {} key {}",
+                "a partition after token {} key {}",
                 token(&self.key),
                 hex(&self.key)
             ),

@@ -1,4 +1,4 @@
-//! What the cursor stands on.
+//! Accessors of the cursor's current partition and unfiltered.
 
 use std::cmp::Ordering;
 
@@ -10,11 +10,11 @@ use compactor_sstable::data::unfiltered::{MarkerHead, RowHead};
 use compactor_sstable::partitioner::{KeyHash, Position};
 
 use super::found_rows::FoundRow;
-use super::{Cursor, Place};
+use super::{Cursor, CursorState};
 use crate::read::window::BlockSource;
 
 impl<S: BlockSource> Cursor<S> {
-    /// Uncompressed position of what the cursor stands on.
+    /// Uncompressed position of the current element.
     #[inline]
     pub fn position(&self) -> u64 {
         self.window.position()
@@ -38,7 +38,7 @@ impl<S: BlockSource> Cursor<S> {
         self.hash.token
     }
 
-    /// Where the current partition stands among others.
+    /// Position of the current partition in ring order.
     #[inline]
     pub fn position_in_ring(&self) -> Position {
         self.hash.position()
@@ -56,22 +56,22 @@ impl<S: BlockSource> Cursor<S> {
         self.deletion
     }
 
-    /// False behind the last partition.
+    /// False after the last partition.
     #[inline]
     pub fn has_partition(&self) -> bool {
         self.has_partition
     }
 
-    /// The current partition has a static row, and something is in it.
+    /// Whether the current partition has a static row that is not empty.
     #[inline]
     pub fn has_static_content(&self) -> bool {
         self.layout.has_static() && !self.static_is_empty
     }
 
-    /// The static row, while the cursor has not gone on to the first unfiltered.
+    /// The static row, until the cursor moves to the first unfiltered.
     pub fn static_row(&self) -> Option<RowRef<'_>> {
-        match self.place {
-            Place::StaticRow(ref head) => Some(RowRef {
+        match self.state {
+            CursorState::StaticRow(ref head) => Some(RowRef {
                 bytes: self.window.bytes(),
                 head,
                 layout: &self.layout,
@@ -80,10 +80,11 @@ impl<S: BlockSource> Cursor<S> {
         }
     }
 
-    /// On a bound that opens where the one before it closes: both are what Cassandra writes as one
-    /// boundary.
+    /// Whether the current marker is an opening bound that directly follows a closing bound at the same
+    /// clustering: Cassandra writes the two as one boundary.
     pub fn is_second_half(&self) -> bool {
-        let (Place::Marker(head), Some(previous_kind)) = (&self.place, self.previous.kind) else {
+        let (CursorState::Marker(head), Some(previous_kind)) = (&self.state, self.previous.kind)
+        else {
             return false;
         };
         let is_candidate = |kind: Kind, opens| kind.is_open() == opens && kind.is_close() != opens;
@@ -99,15 +100,15 @@ impl<S: BlockSource> Cursor<S> {
         self.layout.clustering.compare(previous, current) == Ordering::Equal
     }
 
-    /// Where the current unfiltered stands; `None` at the end of the partition.
+    /// Clustering of the current unfiltered; `None` at the end of the partition.
     #[inline]
     pub fn clustering(&self) -> Option<Prefix<'_>> {
-        let (kind, spans) = match &self.place {
-            Place::Row => {
+        let (kind, spans) = match &self.state {
+            CursorState::Row => {
                 let spans = self.found.spans(self.layout.clustering.len());
                 (Kind::Clustering, spans)
             }
-            Place::Marker(head) => (head.kind, &self.spans[..]),
+            CursorState::Marker(head) => (head.kind, &self.spans[..]),
             _ => return None,
         };
         Some(Prefix {
@@ -117,7 +118,7 @@ impl<S: BlockSource> Cursor<S> {
         })
     }
 
-    /// What sorts as the current clustering does, where it differs from another one's: see
+    /// Number that sorts as the current clustering does, unless it equals that of another clustering: see
     /// [`ClusteringComparator::order_prefix`](compactor_sstable::data::clustering::ClusteringComparator::order_prefix).
     #[inline]
     pub(crate) fn order_prefix(&self) -> Option<u64> {
@@ -134,7 +135,7 @@ impl<S: BlockSource> Cursor<S> {
         })
     }
 
-    /// Where the parts of the current row lie.
+    /// Offsets of the parts of the current row.
     #[inline(always)]
     pub(super) fn row_head(&self) -> Option<&RowHead> {
         match self.is_on_row() {
@@ -145,16 +146,16 @@ impl<S: BlockSource> Cursor<S> {
 
     #[inline(always)]
     pub(super) fn is_on_row(&self) -> bool {
-        matches!(self.place, Place::Row)
+        matches!(self.state, CursorState::Row)
     }
 
-    /// On a row that was found to be plain.
+    /// Whether the current unfiltered is a plain row.
     #[inline(always)]
     pub(crate) fn is_on_plain_row(&self) -> bool {
         self.is_on_row() && self.found.current().is_some_and(FoundRow::is_plain)
     }
 
-    /// The current row, if it was found to be plain.
+    /// The current row, if it is plain.
     #[inline(always)]
     pub(crate) fn plain_row(&self) -> Option<PlainRow<'_>> {
         match self.is_on_row() {
@@ -166,8 +167,8 @@ impl<S: BlockSource> Cursor<S> {
     /// The current range tombstone marker.
     #[inline]
     pub fn marker(&self) -> Option<MarkerHead> {
-        match self.place {
-            Place::Marker(head) => Some(head),
+        match self.state {
+            CursorState::Marker(head) => Some(head),
             _ => None,
         }
     }

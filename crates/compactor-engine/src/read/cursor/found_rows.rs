@@ -1,8 +1,7 @@
-//! Rows from the cursor on, found several at a time.
+//! Rows after the cursor's position, located several at a time.
 //!
-//! Finding out where a row's parts lie is one short chain of loads after the other. For many rows in one
-//! loop the processor works on several of them at once; between two rows of a merge it has
-//! forgotten everything.
+//! Locating the parts of a row is one short chain of dependent loads. In a loop over many rows the processor
+//! overlaps several chains, which it cannot do between two rows of a merge.
 
 use compactor_io::prefetch;
 use compactor_sstable::data::cell::Liveness;
@@ -11,21 +10,21 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::data::plain_row::PlainRow;
 use compactor_sstable::data::unfiltered::{RowHead, whole_row};
 
-/// Rows that are looked for at once.
+/// Maximum number of rows located at a time.
 const MOST: usize = 16;
-/// No further row is looked for behind so many bytes: of long rows it costs little to find each alone.
+/// Bytes after which no further row is located: for long rows, locating each separately costs little.
 const MOST_BYTES: usize = 2 << 10;
 
-/// A row whose clustering sorts behind that of the one before it, where there is one here.
+/// A row whose clustering sorts after that of the previous found row, if there is one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FoundRow {
     pub(super) head: RowHead,
-    /// That of its clustering, if it has one.
+    /// Order prefix of its clustering, if it has one.
     pub(super) order_prefix: Option<u64>,
     plain: Option<PlainParts>,
 }
 
-/// What a [`PlainRow`] has beside the head of the row.
+/// Parts of a [`PlainRow`] other than the head of the row.
 #[derive(Clone, Copy, Debug)]
 struct PlainParts {
     liveness: Liveness,
@@ -35,7 +34,7 @@ struct PlainParts {
 }
 
 impl PlainParts {
-    /// Those of `row`, which was found in a window.
+    /// Parts of `row`, if they fit.
     #[inline(always)]
     fn of(row: &PlainRow<'_>) -> Option<PlainParts> {
         Some(PlainParts {
@@ -53,7 +52,7 @@ impl FoundRow {
         self.plain.is_some()
     }
 
-    /// The row, which begins where `bytes` does, if it is a plain one.
+    /// The row as a plain one, if it is; `bytes` begins with the row.
     #[inline(always)]
     pub(super) fn plain<'a>(&self, bytes: &'a [u8]) -> Option<PlainRow<'a>> {
         let parts = self.plain.as_ref()?;
@@ -69,27 +68,26 @@ impl FoundRow {
     }
 }
 
-/// Rows that were found, and on which of them the cursor stands.
+/// Located rows and the index of the current one.
 #[derive(Debug, Default)]
 pub(super) struct FoundRows {
     rows: Vec<FoundRow>,
-    /// Of all rows, one after the other, as many of each as there are clustering columns.
+    /// Clustering values of all rows, consecutively: one span per row and clustering column.
     spans: Vec<ValueSpan>,
     at: usize,
 }
 
-/// What is of interest in rows.
+/// Properties of rows that are determined while they are located.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
-    /// Order prefixes, where the clustering has some.
+    /// Order prefixes, where the clustering has them.
     pub(super) order_prefixes: bool,
     /// Whether rows are plain.
     pub(super) plain: bool,
 }
 
 impl FoundRows {
-    /// Looks for rows one behind the other at the start of `bytes`. Returns the first, on which the
-    /// cursor is to stand.
+    /// Locates consecutive rows at the start of `bytes`. Returns the first, which becomes the current one.
     pub(super) fn find(
         &mut self,
         bytes: &[u8],
@@ -128,7 +126,7 @@ impl FoundRows {
                         base: &bytes[bytes.len() - rest.len() - len..],
                         spans: &previous_spans[spans_before - spans.len()..],
                     };
-                    // The cursor says what is wrong when it comes there.
+                    // The cursor reports the violation when it reaches the row.
                     if clustering.compare(previous, current).is_ge() {
                         break;
                     }
@@ -145,14 +143,13 @@ impl FoundRows {
             });
             rest = &rest[head.len..];
         }
-        // What comes next is looked at only when these rows have been dealt with, and is likely to be as
-        // long.
+        // The following bytes are read only after these rows have been processed, and are probably as many.
         let found_len = bytes.len() - rest.len();
         prefetch(bytes, found_len, found_len);
         self.rows.first()
     }
 
-    /// Moves to the next row, if there is one here, and returns the length of the one before.
+    /// Moves to the next located row, if there is one, and returns the length of the previous.
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Option<(usize, &FoundRow)> {
         let next = self.rows.get(self.at + 1)?;
@@ -161,13 +158,13 @@ impl FoundRows {
         Some((len, next))
     }
 
-    /// The row on which the cursor stands.
+    /// The current row.
     #[inline(always)]
     pub(super) fn current(&self) -> Option<&FoundRow> {
         self.rows.get(self.at)
     }
 
-    /// Where the values of its clustering lie.
+    /// Spans of the clustering values of the current row.
     #[inline]
     pub(super) fn spans(&self, columns: usize) -> &[ValueSpan] {
         let start = self.at * columns;

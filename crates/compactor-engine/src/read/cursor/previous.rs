@@ -1,18 +1,18 @@
-//! The clustering before the current one, which outlives the window.
+//! Previous clustering, which outlives the window.
 
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
 
-/// The clustering before the current one, to check that they ascend.
+/// Previous clustering, to check that clusterings ascend.
 #[derive(Debug, Default)]
 pub(super) struct PreviousClustering {
     pub(super) kind: Option<Kind>,
     pub(super) order_prefix: Option<u64>,
-    /// From the unfiltered's first byte on, to the end of its clustering or beyond.
+    /// Bytes from the start of the unfiltered, at least to the end of its clustering.
     bytes: Vec<u8>,
     spans: Vec<ValueSpan>,
 }
 
-/// Bytes that are copied at once: all of most clusterings.
+/// Bytes copied unconditionally: most clusterings entirely.
 const SHORT_CLUSTERING: usize = 32;
 
 impl PreviousClustering {
@@ -24,7 +24,7 @@ impl PreviousClustering {
         }
     }
 
-    /// Keeps the clustering of an unfiltered, whose `bytes` it ends in there. Gives its own spans in exchange.
+    /// Copies the clustering of an unfiltered, which ends at `end` in `bytes`. Swaps `spans` with its own.
     #[inline(always)]
     pub(super) fn keep(
         &mut self,
@@ -37,10 +37,10 @@ impl PreviousClustering {
         self.kind = Some(kind);
         self.order_prefix = order_prefix;
         std::mem::swap(&mut self.spans, spans);
-        // Spans are relative to the unfiltered, so the few bytes before its clustering are kept too.
+        // Spans are relative to the unfiltered, so the few bytes before its clustering are copied too.
         self.bytes.clear();
         match bytes.first_chunk::<SHORT_CLUSTERING>() {
-            // A copy of constant length is a few instructions.
+            // A copy of constant length compiles to a few instructions.
             Some(first) if end <= SHORT_CLUSTERING => self.bytes.extend_from_slice(first),
             _ => self.bytes.extend_from_slice(&bytes[..end]),
         }

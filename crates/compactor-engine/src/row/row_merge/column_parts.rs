@@ -1,8 +1,8 @@
-//! Columns whose cells are not simply replaced by newer ones: complex columns, of which the cells of each path
-//! are reconciled, and counters, which are added up.
+//! Columns whose cells are not simply replaced by newer ones: complex columns, whose cells are reconciled by
+//! path, and counters, which are added up.
 //!
-//! What each version has of such a column is a part. Parts are collected version by version and merged column by
-//! column.
+//! A part is what one version has of such a column. Parts are collected version by version and merged column
+//! by column.
 
 use std::cmp::Ordering;
 
@@ -18,11 +18,11 @@ use crate::row::row_version::{Version, VersionError, row_bytes};
 /// Parts of a row's columns. Reused.
 #[derive(Debug, Default)]
 pub(super) struct ColumnParts {
-    /// Version by version, and ascending by column in each.
+    /// Ordered by version, then by column.
     parts: Vec<ComplexColumn>,
     cells: Vec<Cell>,
     order: VisitOrder,
-    /// Parts that stand at the same path.
+    /// Parts that are positioned on the same path.
     equal: Vec<u32>,
 }
 
@@ -39,7 +39,7 @@ impl ColumnParts {
         self.parts.is_empty()
     }
 
-    /// Begins what a version has of a column.
+    /// Begins the part of a column in a version.
     #[inline]
     pub(super) fn begin(&mut self, index: u32, version: u32, deletion: DeletionTime) {
         self.parts.push(ComplexColumn {
@@ -51,7 +51,7 @@ impl ColumnParts {
         });
     }
 
-    /// Adds a cell to it.
+    /// Appends a cell to it.
     #[inline(always)]
     pub(super) fn push(&mut self, cell: Cell) {
         if let Some(part) = self.parts.last_mut() {
@@ -60,18 +60,18 @@ impl ColumnParts {
         }
     }
 
-    /// Notes that a version has this simple column, where the order of visits decides something.
+    /// Records that a version has this simple column, if the order of visits matters.
     pub(super) fn note_simple(&mut self, version: u32, index: u32) {
         self.order.note(version, index);
     }
 
-    /// Gives all parts to the row of the only version, which is taken as it was read.
+    /// Moves all parts to the row of a single version, which is not merged.
     pub(super) fn take_as_read(&mut self, row: &mut MergedRow) {
         std::mem::swap(&mut self.parts, &mut row.complex);
         std::mem::swap(&mut self.cells, &mut row.cells);
     }
 
-    /// Merges complex columns into `row`, under the deletion that is active for its cells.
+    /// Merges complex columns into `row`, under the active deletion for its cells.
     pub(super) fn merge_paths(
         &mut self,
         row: &mut MergedRow,
@@ -133,10 +133,10 @@ impl ColumnParts {
         }
     }
 
-    /// Adds up counters, and reconciles other simple columns beside them.
+    /// Adds up counters, and reconciles other simple columns with them.
     ///
     /// # Errors
-    /// Corruption if a value is no context.
+    /// Corruption if a value is not a context.
     pub(super) fn merge_counters(
         &mut self,
         row: &mut MergedRow,
@@ -187,10 +187,10 @@ impl ColumnParts {
     }
 }
 
-/// Merges the cells of one complex column.
+/// Merge of the cells of one complex column.
 struct PathMerge<'m> {
     column: &'m ColumnLayout,
-    /// In the order in which they are visited; each moves on as its cells are taken.
+    /// In visiting order. Each advances as its cells are taken.
     parts: &'m mut [ComplexColumn],
     cells: &'m [Cell],
     versions: &'m [Version<'m>],
@@ -218,7 +218,7 @@ impl PathMerge<'_> {
             .compare_paths(self.path(a), self.path(b))
     }
 
-    /// Reconciles the current cells of these parts, which have one path, and moves them on.
+    /// Reconciles the current cells of these parts, which have equal paths, and advances the parts.
     fn take(&mut self, equal: &[u32], in_visit_order: bool, out: &mut Vec<Cell>) {
         let mut merged: Option<Cell> = None;
         for &number in equal {
@@ -272,7 +272,7 @@ impl PathMerge<'_> {
         }
     }
 
-    /// As Cassandra does it where paths that compare equal may differ in their bytes.
+    /// Merges in Cassandra's order, for paths that compare equal but may differ in their bytes.
     fn in_visit_order(&mut self, order: &mut VisitOrder, out: &mut Vec<Cell>) {
         let count = self.parts.len() as u32;
         let cells = &mut order.cells;

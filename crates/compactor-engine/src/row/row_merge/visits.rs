@@ -1,36 +1,37 @@
-//! The order in which Cassandra visits versions of a column, and of a cell in it, which decides between cells
-//! that differ in nothing but the bytes of paths that compare equal: the first one stays.
+//! Order in which Cassandra visits the versions of a column, and of a cell in it. Between cells that differ
+//! only in the bytes of paths that compare equal, the first one visited stays.
 //!
 //! Source: `Row.Merger`, `ColumnDataReducer`, `CellReducer`, `Cells.reconcile`.
 
 use crate::row::merged_row::ComplexColumn;
 use crate::row::source_heap::SourceHeap;
 
-/// Where the inputs with a version of a row are among those of the partition, as Cassandra visits them.
+/// Positions of the inputs that have a version of a row among the inputs of the partition, in Cassandra's
+/// order.
 #[derive(Clone, Copy, Debug)]
 pub struct Visits<'a> {
-    /// Of each version, in the order in which they come.
+    /// Position of each version's input, in the order of the versions.
     pub places: &'a [u32],
-    /// Inputs of the partition.
+    /// Number of inputs of the partition.
     pub sources: usize,
 }
 
 impl Visits<'_> {
     /// A single input.
-    pub const ALONE: Visits<'static> = Visits {
+    pub const SINGLE: Visits<'static> = Visits {
         places: &[0],
         sources: 1,
     };
 }
 
-/// Versions of a row by their current columns, and of a column by their current cells. Reused.
+/// Heaps of the versions of a row by their current columns, and of a column by their current cells. Reused.
 #[derive(Debug, Default)]
 pub(super) struct VisitOrder {
-    /// Version and index of each simple column that was read.
+    /// Version and index of each simple column read.
     simple: Vec<(u32, u32)>,
     columns: SourceHeap,
     pub(super) cells: SourceHeap,
-    /// Last visited.
+    /// Parts visited last.
     pub(super) visited: Vec<u32>,
 }
 
@@ -40,15 +41,15 @@ impl VisitOrder {
         self.simple.clear();
     }
 
-    /// Notes that a version has this simple column.
+    /// Records that a version has this simple column.
     pub(super) fn note(&mut self, version: u32, index: u32) {
         self.simple.push((version, index));
     }
 
-    /// Sorts parts by their columns, and those of one column in the order in which they are visited.
+    /// Sorts parts by their columns, and those of one column in visiting order.
     pub(super) fn sort(&mut self, visits: Visits<'_>, parts: &mut [ComplexColumn]) {
         let is_there = |part: &ComplexColumn| part.count > 0 || !part.deletion.is_live();
-        // The columns of each source, from where it stands.
+        // Columns of each source, from its current one on.
         let mut columns: Vec<std::vec::IntoIter<u32>> = Vec::with_capacity(visits.sources);
         for source in 0..visits.sources as u32 {
             let version = visits.places.iter().position(|place| *place == source);

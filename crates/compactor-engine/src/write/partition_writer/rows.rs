@@ -10,7 +10,7 @@ use compactor_sstable::statistics::MetadataCollector;
 
 use super::{BlockOutput, Name, PartitionWriter};
 use crate::error::Result;
-use crate::row::counter_merge::MADE;
+use crate::row::counter_merge::MERGED_VALUE;
 use crate::row::merged_row::MergedRow;
 use crate::row::purge::{Purged, Purger};
 use crate::write::sstable_index::SstableIndex;
@@ -161,7 +161,7 @@ fn note_counter<'r>(
     row_of: &impl Fn(u32) -> &'r [u8],
 ) -> &'r [u8] {
     let bytes = match cell.version {
-        MADE => row.made(),
+        MERGED_VALUE => row.made(),
         version => row_of(version),
     };
     // Contexts were checked when they were read.

@@ -45,7 +45,7 @@ impl<'a> RowIndex<'a> {
     /// # Errors
     /// Corruption when bytes are missing or contradict each other.
     pub fn parse(bytes: &'a [u8], position: u64) -> Result<RowIndex<'a>> {
-        RowIndex::parse_behind(bytes, position, 0)
+        RowIndex::parse_after(bytes, position, 0)
     }
 
     /// As [`RowIndex::parse`] where the entry before ends at `start`: no node is before that, so that
@@ -53,7 +53,7 @@ impl<'a> RowIndex<'a> {
     ///
     /// # Errors
     /// Corruption when bytes are missing or contradict each other.
-    pub fn parse_behind(bytes: &'a [u8], position: u64, start: u64) -> Result<RowIndex<'a>> {
+    pub fn parse_after(bytes: &'a [u8], position: u64, start: u64) -> Result<RowIndex<'a>> {
         let rest = usize::try_from(position)
             .ok()
             .and_then(|at| bytes.get(at..));

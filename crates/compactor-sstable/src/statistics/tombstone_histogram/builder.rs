@@ -60,7 +60,7 @@ impl TombstoneHistogramBuilder {
     }
 
     /// Only remembers what is added, for [`TombstoneHistogramBuilder::add_runs`] of another.
-    pub fn of_a_part() -> TombstoneHistogramBuilder {
+    pub fn for_part() -> TombstoneHistogramBuilder {
         TombstoneHistogramBuilder {
             runs: Some(Vec::new()),
             ..TombstoneHistogramBuilder::default()
@@ -309,7 +309,7 @@ mod tests {
     fn parts_come_to_the_whole() {
         let mut whole = TombstoneHistogramBuilder::new();
         let mut joined = TombstoneHistogramBuilder::new();
-        let mut part = TombstoneHistogramBuilder::of_a_part();
+        let mut part = TombstoneHistogramBuilder::for_part();
         for index in 0..(2 * SPOOL_CAPACITY as i64 + 1000) {
             let point = (index.wrapping_mul(7919) % 400_009) * ROUND_SECONDS;
             for time in 0..1 + index % 3 {

@@ -1,8 +1,8 @@
-//! Where an input can be cut between partitions, by its partition index.
+//! Split points of an input between partitions, found by its partition index.
 //!
-//! A border between ranges is a place in the ring. The index says where the first partition at or behind
-//! it begins in `Data.db`. It is not believed: whoever reads the ranges to both sides sees whether the
-//! partitions of the one end where those of the other begin, and on which side they belong
+//! A split point between ranges is a ring position. The index gives the position in `Data.db` of the first
+//! partition at or after it. That position is not trusted: the readers of the ranges on both sides check that
+//! the partitions of the first end where those of the second begin, and that each belongs to its range
 //! ([`Cursor::over_range`](crate::read::cursor::Cursor::over_range)).
 
 use std::collections::BTreeMap;
@@ -17,44 +17,46 @@ use compactor_sstable::partitioner::{Partitioner, Position};
 use crossbeam_channel::{Receiver, bounded};
 
 use crate::error::{Error, Result};
+use crate::input::bti_split_index::BtiSplitIndex;
 use crate::input::index_heads::IndexHeads;
 use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
-use crate::input::trie_places::TriePlaces;
 
-/// Bytes of `Index.db` that are read at a time: for one place, and for all of them.
+/// Bytes of `Index.db` per read: to find one split point, and to sample the whole index.
 const SEEK_STEP: usize = 32 << 10;
 const SCAN_STEP: usize = 256 << 10;
 
-/// The places of one input.
+/// Lookup of split points in one input.
 #[derive(Debug)]
-pub(crate) enum RangePlaces {
-    /// By `Index.db` and `Summary.db`.
-    Big(BigPlaces),
-    /// By `Partitions.db` and `Rows.db`.
-    Bti(TriePlaces),
+pub(crate) enum SplitIndex {
+    /// In `Index.db` and `Summary.db`.
+    Big(BigSplitIndex),
+    /// In `Partitions.db` and `Rows.db`.
+    Bti(BtiSplitIndex),
 }
 
-/// The places of an input of the BIG format.
+/// Lookup of split points in an input of the BIG format.
 #[derive(Debug)]
-pub(crate) struct BigPlaces {
+pub(crate) struct BigSplitIndex {
     io: Io,
     mode: ReadMode,
     descriptor: Descriptor,
-    /// Open all the time if so many descriptors are to be had.
+    /// `Index.db`, kept open if enough descriptors are available.
     index: Option<InputFile>,
     partitioner: Partitioner,
     data_len: u64,
     samples: Vec<Sample>,
-    /// Reads of `index` under way, or done and not asked for yet, by their offset.
+    /// Reads of `index` in flight or completed and not yet consumed, by offset.
     ahead: Mutex<BTreeMap<u64, Receiver<Result<Extent, IoError>>>>,
 }
 
-impl RangePlaces {
-    /// Why an input cannot be cut, if it cannot.
+impl SplitIndex {
+    /// Returns the reason why an input cannot be split, if it cannot.
     pub(crate) fn refusal(input: &InputSstable) -> Option<&'static str> {
         match (input.descriptor.version.format(), input.partitioner) {
-            (_, Partitioner::ByteOrdered) => Some("ByteOrderedPartitioner has no tokens to cut at"),
+            (_, Partitioner::ByteOrdered) => {
+                Some("ByteOrderedPartitioner has no tokens to split at")
+            }
             (Format::Bti, Partitioner::Murmur3) => None,
             (Format::Bti, _) => Some("an SSTable of the BTI format has RandomPartitioner"),
             (Format::Big, _) if input.has(Component::Index) => None,
@@ -62,7 +64,7 @@ impl RangePlaces {
         }
     }
 
-    /// Takes samples of an input's index, about `sample_len` uncompressed bytes from one another.
+    /// Samples an input's index about every `sample_len` uncompressed bytes.
     ///
     /// # Errors
     /// Damage in the index, or a failed read.
@@ -71,12 +73,12 @@ impl RangePlaces {
         input: &InputSstable,
         mode: ReadMode,
         sample_len: u64,
-    ) -> Result<RangePlaces> {
+    ) -> Result<SplitIndex> {
         if input.descriptor.version.format() == Format::Bti {
-            let places = TriePlaces::open(io, input, mode, sample_len)?;
-            return Ok(RangePlaces::Bti(places));
+            let places = BtiSplitIndex::open(io, input, mode, sample_len)?;
+            return Ok(SplitIndex::Bti(places));
         }
-        let mut places = BigPlaces {
+        let mut places = BigSplitIndex {
             io: io.clone(),
             mode,
             descriptor: input.descriptor.clone(),
@@ -88,71 +90,69 @@ impl RangePlaces {
         };
         let summary = input.summary(io, mode)?;
         places.samples = places.sample(summary.as_ref(), sample_len)?;
-        Ok(RangePlaces::Big(places))
+        Ok(SplitIndex::Big(places))
     }
 
-    /// As [`RangePlaces::open`], samples at another distance.
+    /// As [`SplitIndex::open`], with samples at another distance.
     ///
     /// # Errors
-    /// As there.
+    /// As [`SplitIndex::open`].
     pub(crate) fn other_samples(
         &self,
         input: &InputSstable,
         sample_len: u64,
     ) -> Result<Vec<Sample>> {
         match self {
-            RangePlaces::Big(places) => {
+            SplitIndex::Big(places) => {
                 let summary = input.summary(&places.io, places.mode)?;
                 places.sample(summary.as_ref(), sample_len)
             }
-            RangePlaces::Bti(places) => places.sample(sample_len),
+            SplitIndex::Bti(places) => places.sample(sample_len),
         }
     }
 
-    /// Keeps a descriptor for itself.
-    ///
-    /// # Errors
-    /// A failed open.
+    /// Keeps a file descriptor open for lookups.
     pub(crate) fn keep_open(&mut self) -> Result<()> {
-        if let RangePlaces::Big(places) = self {
+        if let SplitIndex::Big(places) = self {
             places.index = Some(places.index()?);
         }
         Ok(())
     }
 
-    /// The samples, in their order.
+    /// The samples, in order.
     pub(crate) fn samples(&self) -> &[Sample] {
         match self {
-            RangePlaces::Big(places) => &places.samples,
-            RangePlaces::Bti(places) => places.samples(),
+            SplitIndex::Big(places) => &places.samples,
+            SplitIndex::Bti(places) => places.samples(),
         }
     }
 
-    /// Begins to read what [`RangePlaces::first_from`] needs of the index, which is to be called then.
-    pub(crate) fn read_ahead(&self, border: Position) {
-        if let RangePlaces::Big(places) = self {
-            places.read_ahead(border);
+    /// Starts reading the part of the index that [`SplitIndex::first_from`] needs, which must be called
+    /// afterwards.
+    pub(crate) fn read_ahead(&self, split: Position) {
+        if let SplitIndex::Big(places) = self {
+            places.read_ahead(split);
         }
     }
 
-    /// Where the first partition at or behind `border` begins in the uncompressed data, or where these
-    /// end. `key_at` reads the key of the partition at a position of the data.
+    /// Returns the position of the first partition at or after `split` in the uncompressed data, or the end
+    /// of the data. `key_at` reads the key of the partition at a position of the data.
     ///
     /// # Errors
     /// Damage in the index, a failed read, or those of `key_at`.
     pub(crate) fn first_from(
         &self,
-        border: Position,
+        split: Position,
         key_at: impl FnOnce(u64) -> Result<Position>,
     ) -> Result<u64> {
         match self {
-            RangePlaces::Big(places) => places.first_from(border),
-            RangePlaces::Bti(places) => places.first_from(border, key_at),
+            SplitIndex::Big(places) => places.first_from(split),
+            SplitIndex::Bti(places) => places.first_from(split, key_at),
         }
     }
 }
 
-impl BigPlaces {
+impl BigSplitIndex {
     fn index(&self) -> Result<InputFile> {
         match &self.index {
             Some(index) => Ok(index.clone()),
@@ -171,7 +171,7 @@ impl BigPlaces {
         match summary.filter(|s| self.data_len / (s.len() as u64).max(1) <= sample_len) {
             Some(summary) => {
                 for (key, index_offset) in summary.entries() {
-                    // Entries are alike, on the whole.
+                    // Assumes that entries have similar lengths.
                     let before = u128::from(index_offset) * u128::from(self.data_len)
                         / u128::from(index.len().max(1));
                     let data_before = (before as u64).min(self.data_len);
@@ -182,7 +182,7 @@ impl BigPlaces {
                     }
                 }
             }
-            // Its partitions are long, or there is none.
+            // Its partitions are long, or it has no summary.
             None => {
                 let mut heads = IndexHeads::at(&index, 0, SCAN_STEP);
                 while let Some(head) = heads.next_head()? {
@@ -197,29 +197,29 @@ impl BigPlaces {
         Ok(samples)
     }
 
-    /// The entry of the sampled key is where the sample says: a `Summary.db` may be damaged.
+    /// Whether the entry of the sampled key is at the sample's offset: `Summary.db` may be damaged.
     fn is_true(&self, heads: &mut IndexHeads<'_>, sample: &Sample) -> Result<bool> {
         match heads.next_head() {
             Ok(head) => {
                 Ok(head.is_some_and(|head| self.partitioner.position(head.key) == sample.at))
             }
-            // What a wrong offset leads to.
+            // The result of a wrong offset.
             Err(Error::Format(_)) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// The sampled partition before a border.
-    fn sample_before(&self, border: Position) -> Option<&Sample> {
-        let before = self.samples.partition_point(|sample| sample.at < border);
+    /// The last sampled partition before a split point.
+    fn sample_before(&self, split: Position) -> Option<&Sample> {
+        let before = self.samples.partition_point(|sample| sample.at < split);
         before.checked_sub(1).and_then(|n| self.samples.get(n))
     }
 
-    fn read_ahead(&self, border: Position) {
+    fn read_ahead(&self, split: Position) {
         let Some(index) = &self.index else {
             return;
         };
-        let offset = self.sample_before(border).map_or(0, |s| s.index_offset);
+        let offset = self.sample_before(split).map_or(0, |s| s.index_offset);
         let len = index.len().saturating_sub(offset).min(SEEK_STEP as u64);
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         if len == 0 || ahead.contains_key(&offset) {
@@ -228,12 +228,12 @@ impl BigPlaces {
         let (sender, receiver) = bounded(1);
         ahead.insert(offset, receiver);
         drop(ahead);
-        // Fails only if the merge has ended.
+        // Sending fails only if the merge has ended.
         let done = Box::new(move |read| drop(sender.send(read)));
         index.submit_read(offset, len as usize, done);
     }
 
-    /// What was read ahead there, or nothing.
+    /// Takes the bytes that were read ahead at `offset`; empty if there are none.
     fn take_ahead(&self, offset: u64) -> Result<Vec<u8>> {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(receiver) = ahead.remove(&offset) else {
@@ -242,15 +242,15 @@ impl BigPlaces {
         drop(ahead);
         match receiver.recv() {
             Ok(read) => Ok(read?.to_vec()),
-            // It was given up; what is read instead says why.
+            // The read was abandoned; reading again reports the cause.
             Err(_) => Ok(Vec::new()),
         }
     }
 
-    fn first_from(&self, border: Position) -> Result<u64> {
-        let sample = self.sample_before(border);
+    fn first_from(&self, split: Position) -> Result<u64> {
+        let sample = self.sample_before(split);
         let index = self.index()?;
-        // The sampled partition stands before the border.
+        // The sampled partition is before the split point.
         let offset = sample.map_or(0, |sample| sample.index_offset);
         let bytes = self.take_ahead(offset)?;
         let mut heads = IndexHeads::at(&index, offset, SEEK_STEP).with_bytes(bytes);
@@ -260,7 +260,7 @@ impl BigPlaces {
             heads = IndexHeads::at(&index, 0, SEEK_STEP);
         }
         while let Some(head) = heads.next_head()? {
-            if self.partitioner.position(head.key) >= border {
+            if self.partitioner.position(head.key) >= split {
                 return Ok(head.position.min(self.data_len));
             }
         }
@@ -268,7 +268,7 @@ impl BigPlaces {
     }
 }
 
-/// Samples ascend. One that does not is damage that others will find.
+/// Samples ascend. One that does not is skipped: its damage is reported when the component is validated.
 fn add_sample(samples: &mut Vec<Sample>, at: Position, data_before: u64, index_offset: u64) {
     let is_behind = |last: &Sample| last.at < at && last.index_offset < index_offset;
     if samples.last().is_none_or(is_behind) {

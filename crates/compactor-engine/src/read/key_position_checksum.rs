@@ -1,35 +1,35 @@
-//! What the partition index and the data must agree in: keys and positions of all partitions.
+//! Checksum over the keys and positions of partitions, in which the partition index and the data must agree.
 
 use compactor_sstable::partitioner::KeyHash;
 
-/// A running hash over keys and positions of partitions. The partition index lists the same ones, so
-/// equal hashes at the end say that index and data agree, without comparing entry by entry.
+/// Running checksum over keys and positions of partitions. The partition index lists the same partitions, so
+/// equal checksums show that index and data agree without comparing entry by entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PlacesHash {
-    /// Of n places: the first times base^(n-1), plus the second times base^(n-2), and so on.
+pub struct KeyPositionChecksum {
+    /// For n partitions: the first hash times base^(n-1), plus the second times base^(n-2), and so on.
     sum: u64,
     partitions: u64,
 }
 
-/// Odd, and one less than it is twice an odd number: a change of the order loses no more than a bit.
-const PLACES_BASE: u64 = 0xff51_afd7_ed55_8ccf;
+/// Odd, and one less than the base is twice an odd number: swapping entries loses at most one bit.
+const BASE: u64 = 0xff51_afd7_ed55_8ccf;
 
-impl PlacesHash {
+impl KeyPositionChecksum {
     /// Adds the next partition.
     #[inline]
     pub fn add(&mut self, hash: KeyHash, position: u64) {
-        // An odd multiplier spreads every input bit upwards, the shift downwards.
+        // An odd multiplier spreads every input bit to higher bits, the shift to lower ones.
         let place = (hash.h1 ^ position.wrapping_mul(0x9e37_79b9_7f4a_7c15))
             .wrapping_mul(0xc4ce_b9fe_1a85_ec53);
         let place = place ^ place >> 32;
-        self.sum = self.sum.wrapping_mul(PLACES_BASE).wrapping_add(place);
+        self.sum = self.sum.wrapping_mul(BASE).wrapping_add(place);
         self.partitions += 1;
     }
 
-    /// Adds the partitions of a range behind all before.
-    pub fn append(&mut self, range: PlacesHash) {
+    /// Appends the partitions of the following range.
+    pub fn append(&mut self, range: KeyPositionChecksum) {
         let mut power = 1u64;
-        let mut factor = PLACES_BASE;
+        let mut factor = BASE;
         let mut left = range.partitions;
         while left > 0 {
             if left & 1 == 1 {
@@ -42,7 +42,7 @@ impl PlacesHash {
         self.partitions += range.partitions;
     }
 
-    /// Partitions that were added.
+    /// Number of partitions added.
     pub fn partitions(&self) -> u64 {
         self.partitions
     }
@@ -54,8 +54,8 @@ mod tests {
 
     use super::*;
 
-    fn hash_of(places: &[(u32, u64)]) -> PlacesHash {
-        let mut hash = PlacesHash::default();
+    fn hash_of(places: &[(u32, u64)]) -> KeyPositionChecksum {
+        let mut hash = KeyPositionChecksum::default();
         for (key, position) in places {
             hash.add(Partitioner::Murmur3.hash_key(&key.to_be_bytes()), *position);
         }

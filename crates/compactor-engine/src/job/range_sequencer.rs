@@ -15,20 +15,20 @@ use crate::read::workers::WorkerQueue;
 
 /// How many ranges there are, and how many are under way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct TurnLimits {
+pub(crate) struct SequencerLimits {
     pub(crate) ranges: usize,
     /// Being merged.
-    pub(crate) at_once: usize,
+    pub(crate) concurrent: usize,
     /// Being merged, or waiting.
-    pub(crate) under_way: usize,
+    pub(crate) in_flight: usize,
     /// Bytes that each may have waiting.
-    pub(crate) waiting_bytes: usize,
+    pub(crate) buffered_bytes: usize,
 }
 
 /// The turns of a merge.
 #[derive(Debug)]
-pub(crate) struct Turns {
-    limits: TurnLimits,
+pub(crate) struct RangeSequencer {
+    limits: SequencerLimits,
     queue: WorkerQueue,
     /// Is told of the end.
     caller: Thread,
@@ -38,17 +38,17 @@ pub(crate) struct Turns {
 #[derive(Debug, Default)]
 struct State {
     /// The range whose turn it is, and the next to be taken.
-    turn: usize,
+    current: usize,
     next: usize,
     merging: usize,
     /// Threads that wait until another range may begin.
     idle: Vec<Thread>,
     /// Somebody adds to the output.
-    is_held: bool,
+    is_output_held: bool,
     /// Of the ranges from the one whose turn it is on.
     waiting: VecDeque<Waiting>,
     /// All have been added, or it has failed.
-    end: Option<Result<()>>,
+    result: Option<Result<()>>,
     /// Nobody works any more.
     is_over: bool,
 }
@@ -72,17 +72,17 @@ pub(crate) enum Next {
 /// What became of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
-    Waiting,
-    /// Whoever pushed it has the order now, and adds to the output until [`Turns::pop`] gives nothing.
-    TakeOrder,
+    Buffered,
+    /// Whoever pushed it has the order now, and adds to the output until [`RangeSequencer::pop`] gives nothing.
+    OutputAcquired,
     /// Nobody wants it any more.
     Dropped,
 }
 
 impl Waiting {
     /// Whether `len` more bytes may be buffered. A piece of any length is accepted if it is the only one.
-    fn has_room(&self, len: usize, limits: &TurnLimits) -> bool {
-        self.bytes == 0 || self.bytes + len <= limits.waiting_bytes
+    fn has_room(&self, len: usize, limits: &SequencerLimits) -> bool {
+        self.bytes == 0 || self.bytes + len <= limits.buffered_bytes
     }
 }
 
@@ -95,9 +95,9 @@ fn wake_idle(mut state: MutexGuard<'_, State>) {
     }
 }
 
-impl Turns {
-    pub(crate) fn new(limits: TurnLimits, queue: WorkerQueue) -> Turns {
-        Turns {
+impl RangeSequencer {
+    pub(crate) fn new(limits: SequencerLimits, queue: WorkerQueue) -> RangeSequencer {
+        RangeSequencer {
             limits,
             queue,
             caller: std::thread::current(),
@@ -117,9 +117,9 @@ impl Turns {
             return Some(Next::Nothing);
         }
         let may_begin = state.next < limits.ranges
-            && state.merging < limits.at_once
-            && state.next < state.turn + limits.under_way
-            && state.end.is_none();
+            && state.merging < limits.concurrent
+            && state.next < state.current + limits.in_flight
+            && state.result.is_none();
         let me = std::thread::current();
         state.idle.retain(|other| other.id() != me.id());
         if !may_begin {
@@ -128,7 +128,7 @@ impl Turns {
         }
         state.next += 1;
         state.merging += 1;
-        let begun = state.next - state.turn;
+        let begun = state.next - state.current;
         state.waiting.resize_with(begun, Waiting::default);
         Some(Next::Merge(state.next - 1))
     }
@@ -146,9 +146,9 @@ impl Turns {
         self.queue.wait_for(|| {
             let mut state = self.lock();
             let state = &mut *state;
-            let place = range.checked_sub(state.turn);
+            let place = range.checked_sub(state.current);
             let waiting = place.and_then(|place| state.waiting.get_mut(place));
-            let Some(waiting) = waiting.filter(|_| state.end.is_none()) else {
+            let Some(waiting) = waiting.filter(|_| state.result.is_none()) else {
                 return Some(Pushed::Dropped);
             };
             if !waiting.has_room(len, &self.limits) {
@@ -160,11 +160,11 @@ impl Turns {
             waiting
                 .pieces
                 .extend(piece.take().map(|piece| (piece, len)));
-            if place == Some(0) && !state.is_held {
-                state.is_held = true;
-                return Some(Pushed::TakeOrder);
+            if place == Some(0) && !state.is_output_held {
+                state.is_output_held = true;
+                return Some(Pushed::OutputAcquired);
             }
-            Some(Pushed::Waiting)
+            Some(Pushed::Buffered)
         })
     }
 
@@ -172,12 +172,12 @@ impl Turns {
     /// none.
     pub(crate) fn pop(&self) -> Option<(usize, Piece)> {
         let mut state = self.lock();
-        let turn = state.turn;
+        let current = state.current;
         let front = state.waiting.front_mut();
         let Some((waiting, (piece, len))) =
             front.and_then(|waiting| waiting.pieces.pop_front().map(|piece| (waiting, piece)))
         else {
-            state.is_held = false;
+            state.is_output_held = false;
             return None;
         };
         waiting.bytes -= len;
@@ -190,16 +190,16 @@ impl Turns {
         if let Some((thread, _)) = waiter {
             thread.unpark();
         }
-        Some((turn, piece))
+        Some((current, piece))
     }
 
     /// The range whose turn it was has been added to the output.
-    pub(crate) fn pass_on(&self) {
+    pub(crate) fn advance(&self) {
         let mut state = self.lock();
-        state.turn += 1;
+        state.current += 1;
         state.waiting.pop_front();
-        if state.turn == self.limits.ranges {
-            state.end.get_or_insert(Ok(()));
+        if state.current == self.limits.ranges {
+            state.result.get_or_insert(Ok(()));
             self.caller.unpark();
         }
         wake_idle(state);
@@ -208,9 +208,9 @@ impl Turns {
     /// It has failed, and nobody waits any more.
     pub(crate) fn fail(&self, error: Error) {
         let mut state = self.lock();
-        match &state.end {
+        match &state.result {
             Some(Err(_)) => {}
-            _ => state.end = Some(Err(error)),
+            _ => state.result = Some(Err(error)),
         }
         drop(state);
         self.close();
@@ -228,12 +228,12 @@ impl Turns {
     }
 
     /// Whether all have been added, or what it has failed with. Once.
-    pub(crate) fn take_end(&self) -> Option<Result<()>> {
+    pub(crate) fn take_result(&self) -> Option<Result<()>> {
         let mut state = self.lock();
-        match &state.end {
+        match &state.result {
             None => None,
             Some(Ok(())) => Some(Ok(())),
-            Some(Err(_)) => state.end.replace(Err(Error::Cancelled)),
+            Some(Err(_)) => state.result.replace(Err(Error::Cancelled)),
         }
     }
 }

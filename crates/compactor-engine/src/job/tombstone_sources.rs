@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::input::component_file::read_small;
 use crate::input::sstable::InputSstable;
 use crate::job::options::MergeOptions;
-use crate::job::overlapping::Provider;
+use crate::job::overlapping::TombstoneSource;
 use crate::job::tombstone_option::TombstoneOption;
 
 /// The overlapping SSTables that may remove what they shadow, if any may: not copies of inputs, also not
 /// of those that another job merges at the same time.
-pub(crate) fn may_provide(
+pub(crate) fn tombstone_source_paths(
     io: &Io,
     options: &MergeOptions,
     inputs: &[InputSstable],
@@ -36,17 +36,17 @@ pub(crate) fn may_provide(
 }
 
 /// The SSTables of these paths, if the merge is to read them.
-pub(crate) fn providers_of(
+pub(crate) fn open_tombstone_sources(
     io: &Io,
     options: &MergeOptions,
     paths: &[PathBuf],
-) -> Result<Vec<Provider>> {
+) -> Result<Vec<TombstoneSource>> {
     if options.overlapping_tombstones == TombstoneOption::None {
         return Ok(Vec::new());
     }
     let open = |path: &PathBuf| {
         let known = options.overlapping.open(io, path, options.read_mode)?;
-        known.provider(io, options.read_mode)
+        known.tombstone_source(io, options.read_mode)
     };
     paths.iter().map(open).collect()
 }

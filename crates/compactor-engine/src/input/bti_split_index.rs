@@ -1,8 +1,8 @@
-//! Where an input of the BTI format can be cut: [`RangePlaces`](crate::input::range_places::RangePlaces) by
+//! Split points of an input of the BTI format: [`SplitIndex`](crate::input::split_index::SplitIndex) by
 //! `Partitions.db`.
 //!
-//! The trie has the shortest prefix of each key that tells it from its neighbours. Where such a prefix is
-//! one of the border too, the key decides, which is in the data.
+//! The trie stores the shortest prefix of each key that distinguishes it from its neighbours. If such a
+//! prefix is also a prefix of the split point, the whole key decides, which is in the data.
 
 use std::sync::Arc;
 
@@ -19,27 +19,24 @@ use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
 use crate::input::trie_files::TrieFiles;
 
-/// The places of an input with Murmur3Partitioner.
+/// Lookup of split points in an input with Murmur3Partitioner.
 #[derive(Debug)]
-pub(crate) struct TriePlaces {
+pub(crate) struct BtiSplitIndex {
     descriptor: Descriptor,
     files: Arc<TrieFiles>,
     samples: Vec<Sample>,
     data_len: u64,
 }
 
-impl TriePlaces {
-    /// Reads the files, and takes samples about `sample_len` uncompressed bytes from one another.
-    ///
-    /// # Errors
-    /// Damage in the index, or a failed read.
+impl BtiSplitIndex {
+    /// Reads the files and samples the index about every `sample_len` uncompressed bytes.
     pub(crate) fn open(
         io: &Io,
         input: &InputSstable,
         mode: ReadMode,
         sample_len: u64,
-    ) -> Result<TriePlaces> {
-        let mut places = TriePlaces {
+    ) -> Result<BtiSplitIndex> {
+        let mut places = BtiSplitIndex {
             descriptor: input.descriptor.clone(),
             files: input.tries(io, mode)?,
             samples: Vec::new(),
@@ -49,7 +46,8 @@ impl TriePlaces {
         Ok(places)
     }
 
-    /// Tokens are spread evenly, so samples at even distances are.
+    /// Tokens are uniformly distributed, so samples at equal token distances are at about equal byte
+    /// distances.
     pub(crate) fn sample(&self, sample_len: u64) -> Result<Vec<Sample>> {
         let index = self.index()?;
         let token = |key: &[u8]| i128::from(Partitioner::Murmur3.token(key));
@@ -82,14 +80,14 @@ impl TriePlaces {
 
     pub(crate) fn first_from(
         &self,
-        border: Position,
+        split: Position,
         key_at: impl FnOnce(u64) -> Result<Position>,
     ) -> Result<u64> {
-        let around = self.index()?.around(border.0);
+        let around = self.index()?.around(split.0);
         let around = around.map_err(|e| self.at_partitions(e))?;
         if let Some(entry) = around.doubtful {
             let position = self.position(entry)?.min(self.data_len);
-            if position == self.data_len || key_at(position)? >= border {
+            if position == self.data_len || key_at(position)? >= split {
                 return Ok(position);
             }
         }
@@ -101,7 +99,7 @@ impl TriePlaces {
         PartitionIndex::parse(&self.files.partitions).map_err(|e| self.at_partitions(e))
     }
 
-    /// Where a partition is in the data.
+    /// Position of a partition in the data.
     fn position(&self, entry: PartitionEntry) -> Result<u64> {
         match entry.position {
             PartitionPosition::Data(position) => Ok(position),

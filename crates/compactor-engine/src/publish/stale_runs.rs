@@ -1,4 +1,4 @@
-//! What runs that were killed left behind in an output directory.
+//! Cleanup of files that killed runs left in an output directory.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,11 +12,11 @@ use crate::publish::publication::undo_unfinished;
 use crate::publish::replacement::finish_replacements;
 use crate::publish::run_directory::{Found, find_in};
 
-/// Removes what killed runs left in the directory, and refuses one where a run is at work.
+/// Removes files that killed runs left in the directory. Refuses a directory in which a run is active.
 pub(crate) fn clean_up(directory: &Path) -> Result<()> {
     for found in find_in(directory, |_| true)? {
         match found {
-            Found::AtWork(path) => {
+            Found::Active(path) => {
                 return Err(Error::Refused(format!(
                     "another run is writing into {} ({}): wait until it has ended, or choose another \
                      directory",
@@ -24,7 +24,7 @@ pub(crate) fn clean_up(directory: &Path) -> Result<()> {
                     path.display()
                 )));
             }
-            Found::Left(left) => {
+            Found::Stale(left) => {
                 for part in parts(left.path())? {
                     undo_unfinished(&part, directory)?;
                     remove_orphans(directory, &part)?;
@@ -36,7 +36,7 @@ pub(crate) fn clean_up(directory: &Path) -> Result<()> {
     finish_replacements(directory)
 }
 
-/// A run's directory and the staging directories in it.
+/// Returns a run's directory and the staging directories in it.
 fn parts(run: &Path) -> Result<Vec<PathBuf>> {
     let mut parts = vec![run.to_owned()];
     for entry in compactor_io::read_dir(run).map_err(Error::file("list", run))? {
@@ -48,12 +48,12 @@ fn parts(run: &Path) -> Result<Vec<PathBuf>> {
     Ok(parts)
 }
 
-/// A run that died while renaming left `Data.db` in its staging directory and other components
-/// beside the outputs: without their `Data.db` these are nothing.
+/// Removes orphans of a killed run. A run that was killed while renaming leaves `Data.db` in its staging
+/// directory and other components in the output directory, where they are useless without `Data.db`.
 fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
     let entries = match compactor_io::read_dir(staging) {
         Ok(entries) => entries,
-        // Its own run was about to remove it.
+        // Its own run has just removed it.
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(Error::file("list", staging)(e)),
     };
@@ -68,7 +68,7 @@ fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
         let mut descriptor = file.descriptor;
         descriptor.directory = target.to_owned();
         let data = descriptor.path(Component::Data);
-        // What cannot be looked up may be there.
+        // A file that cannot be looked up may exist.
         if data.try_exists().map_err(Error::file("look up", &data))? {
             continue;
         }

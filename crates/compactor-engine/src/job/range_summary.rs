@@ -7,12 +7,12 @@ use crate::error::Result;
 use crate::job::merged_input::MergedInput;
 use crate::merge::merge_counts::MergeCounts;
 use crate::merge::observer::InputRead;
-use crate::read::places_hash::PlacesHash;
+use crate::read::key_position_checksum::KeyPositionChecksum;
 use crate::read::row_counts::RowCounts;
 
 /// What the merge of a range came to, beyond what was handed over on the way.
 #[derive(Debug)]
-pub(crate) struct RangeEnd {
+pub(crate) struct RangeSummary {
     pub(crate) collected: Collected,
     pub(crate) counts: MergeCounts,
     /// Of each input that has partitions in the range.
@@ -30,7 +30,7 @@ pub(crate) struct Collected {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangeRead {
     pub(crate) input: usize,
-    pub(crate) places: PlacesHash,
+    pub(crate) places: KeyPositionChecksum,
     pub(crate) rows: RowCounts,
     pub(crate) digest: Crc32Run,
     pub(crate) first_key: Vec<u8>,
@@ -39,14 +39,14 @@ pub(crate) struct RangeRead {
 
 /// What has been read of all ranges so far.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct MergeTotals {
     pub(crate) counts: MergeCounts,
     reads: Vec<RangeRead>,
 }
 
-impl Whole {
-    pub(crate) fn of(inputs: usize) -> Whole {
-        Whole {
+impl MergeTotals {
+    pub(crate) fn of(inputs: usize) -> MergeTotals {
+        MergeTotals {
             counts: MergeCounts {
                 partitions_by_inputs: vec![0; inputs],
                 ..MergeCounts::default()
@@ -55,7 +55,7 @@ impl Whole {
         }
     }
 
-    pub(crate) fn add(&mut self, end: RangeEnd) -> Collected {
+    pub(crate) fn add(&mut self, end: RangeSummary) -> Collected {
         self.counts.add_range(&end.counts);
         for read in end.reads {
             let Some(whole) = self.reads.get_mut(read.input) else {

@@ -1,15 +1,16 @@
-//! The same done to each of many small things that wait for the disk, several at a time.
+//! Parallel map over small items whose processing mostly waits for the disk.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-/// Things for which it pays to have another thread.
+/// Number of items for which another thread pays off.
 const PER_THREAD: usize = 16;
 
-/// What `work` makes of each, in their order. Few things are done by the caller's thread alone; of many,
-/// `threads` are under way at a time. Each is done once, also when others have failed.
-pub fn each_of_many<T: Sync, R: Send>(
+/// Applies `work` to each item and returns the results in order. Few items are processed by the caller's
+/// thread alone; of many, up to `threads` are processed concurrently. Each is processed once, even if others
+/// fail.
+pub fn parallel_map<T: Sync, R: Send>(
     things: &[T],
     threads: usize,
     work: impl Fn(&T) -> R + Sync,
@@ -33,7 +34,7 @@ pub fn each_of_many<T: Sync, R: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // With fewer threads it takes longer, no more.
+            // Fewer threads only take longer.
             if Builder::new().spawn_scoped(scope, run).is_err() {
                 break;
             }
@@ -54,17 +55,17 @@ mod tests {
     fn results_are_in_the_order_of_what_they_are_of() {
         for count in [0, 1, PER_THREAD, 100 * PER_THREAD + 1] {
             let numbers: Vec<usize> = (0..count).collect();
-            let doubled = each_of_many(&numbers, 7, |n| 2 * n);
+            let doubled = parallel_map(&numbers, 7, |n| 2 * n);
             assert_eq!(doubled, numbers.iter().map(|n| 2 * n).collect::<Vec<_>>());
         }
     }
 
-    /// One that waits for another would wait for ever if they were not done at the same time.
+    /// The barrier deadlocks unless two items are processed concurrently.
     #[test]
     fn many_are_done_at_the_same_time() {
         let barrier = Barrier::new(2);
         let numbers: Vec<usize> = (0..2 * PER_THREAD).collect();
-        let done = each_of_many(&numbers, 2, |n| {
+        let done = parallel_map(&numbers, 2, |n| {
             barrier.wait();
             *n
         });

@@ -18,7 +18,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     /// same as with rows. Returns on which side of rows it is.
     pub(super) fn note_bound(&mut self, members: &[u32]) -> Ordering {
         let mut side = Ordering::Equal;
-        let members = candidates(members, self.as_compaction);
+        let members = candidates(members, self.in_cassandra_order);
         for &member in members {
             let Some(prefix) = self.inputs[member as usize].cursor.clustering() else {
                 continue;
@@ -40,9 +40,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
 
 /// Inputs of which the least bytes are taken: the last that Cassandra visits, where it is to be as there and they
 /// are in its order.
-pub(super) fn candidates(members: &[u32], as_compaction: bool) -> &[u32] {
+pub(super) fn candidates(members: &[u32], in_cassandra_order: bool) -> &[u32] {
     match members {
-        [.., last] if as_compaction => std::slice::from_ref(last),
+        [.., last] if in_cassandra_order => std::slice::from_ref(last),
         all => all,
     }
 }
