@@ -53,14 +53,31 @@ pub struct SstableWriterOptions {
     is_flat: bool,
 }
 
-/// When a row was written, and when it expires.
+/// Timestamp and TTL of a row: by default the clock's, with a greater timestamp for each row, and the
+/// table's `default_time_to_live`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct RowTimes {
-    /// Microseconds since 1970; `None` for the clock, with a greater timestamp for each row.
-    pub timestamp_us: Option<i64>,
-    /// Seconds until the row expires, 0 for never; `None` for the table's `default_time_to_live`.
-    pub ttl_s: Option<u32>,
+    timestamp_us: Option<i64>,
+    ttl_s: Option<u32>,
+}
+
+impl RowTimes {
+    /// Written at this timestamp, microseconds since 1970.
+    pub fn at(timestamp_us: i64) -> RowTimes {
+        RowTimes {
+            timestamp_us: Some(timestamp_us),
+            ttl_s: None,
+        }
+    }
+
+    /// Expires after this many seconds; 0 for never.
+    #[must_use]
+    pub fn with_ttl(self, ttl_s: u32) -> RowTimes {
+        RowTimes {
+            ttl_s: Some(ttl_s),
+            ..self
+        }
+    }
 }
 
 /// Writes SSTables of rows in any order.

@@ -76,6 +76,9 @@ pub enum Value {
     Vector(Vec<Value>),
 }
 
+/// Path and value of a cell of a complex column, as stored.
+pub type PathAndValue = (Vec<u8>, Vec<u8>);
+
 macro_rules! from {
     ($($rust:ty => $variant:ident),* $(,)?) => {$(
         impl From<$rust> for Value {
@@ -123,7 +126,7 @@ impl Value {
         &self,
         cql_type: &CqlType,
         mut list_path: impl FnMut() -> [u8; 16],
-    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>, MarshalError> {
+    ) -> Result<Vec<PathAndValue>, MarshalError> {
         let mut cells = Vec::new();
         let mut add = |path: Vec<u8>, value: Option<&Value>, of: &CqlType| {
             let mut bytes = Vec::new();
@@ -460,11 +463,14 @@ fn refuse_unknown_fields(
     }
 }
 
+/// Bytes of an element or key, and the value that belongs to a key.
+type Element<'v> = (Vec<u8>, Option<&'v Value>);
+
 /// Bytes of elements or keys, ascending and unique, with the values that belong to them.
 fn sorted_elements<'v>(
     element: &CqlType,
     values: impl Iterator<Item = (&'v Value, Option<&'v Value>)>,
-) -> Result<Vec<(Vec<u8>, Option<&'v Value>)>, MarshalError> {
+) -> Result<Vec<Element<'v>>, MarshalError> {
     let mut sorted = Vec::new();
     for (value, other) in values {
         let mut bytes = Vec::new();
@@ -473,7 +479,7 @@ fn sorted_elements<'v>(
     }
     // Stable, so that the last of equal ones is the last.
     sorted.sort_by(|(a, _), (b, _)| element.compare(a, b));
-    let mut unique: Vec<(Vec<u8>, Option<&Value>)> = Vec::with_capacity(sorted.len());
+    let mut unique: Vec<Element<'_>> = Vec::with_capacity(sorted.len());
     for next in sorted {
         match unique.last_mut() {
             Some(last) if element.compare(&last.0, &next.0).is_eq() => *last = next,

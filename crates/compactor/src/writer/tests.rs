@@ -33,13 +33,6 @@ fn with(
     row
 }
 
-fn at(timestamp_us: i64) -> RowTimes {
-    RowTimes {
-        timestamp_us: Some(timestamp_us),
-        ttl_s: None,
-    }
-}
-
 /// What `compactor dump` prints of each SSTable, which must be sound.
 fn dumps(directory: &Path) -> Vec<serde_json::Value> {
     let table = Table::open(directory).unwrap();
@@ -85,16 +78,17 @@ fn rows_are_written_in_order_with_all_kinds_of_columns() {
                 ("o", "owner".into()),
             ],
         );
-        writer.add_row_with(row, at(1_000_000)).unwrap();
+        writer.add_row_with(row, RowTimes::at(1_000_000)).unwrap();
     }
     let only_static = [
         ("a", Value::from(1)),
         ("b", "x".into()),
         ("s", Value::Set(vec![2.into(), 1.into()])),
     ];
-    writer.add_row_with(only_static, at(2_000_000)).unwrap();
-    let mut expiring = at(3);
-    expiring.ttl_s = Some(77);
+    writer
+        .add_row_with(only_static, RowTimes::at(2_000_000))
+        .unwrap();
+    let expiring = RowTimes::at(3).with_ttl(77);
     writer.add_row_with(key(2, 1, 1), expiring).unwrap();
     let written = writer.finish().unwrap();
     // Equal static rows are one.
@@ -172,7 +166,7 @@ fn of_rows_added_twice_the_later_values_count() {
         (with(key(2, 1, 1), &[("v", 2.into())]), 10),
         (with(key(2, 1, 1), &[("v", 2.into())]), 10),
     ] {
-        writer.add_row_with(row, at(timestamp)).unwrap();
+        writer.add_row_with(row, RowTimes::at(timestamp)).unwrap();
     }
     let written = writer.finish().unwrap();
     // Of equal timestamps the reader decides.
@@ -203,10 +197,14 @@ fn of_rows_added_twice_the_later_values_count() {
 #[test]
 fn more_rows_than_memory_become_several_sstables() {
     let temp = tempfile::tempdir().unwrap();
-    let mut resources = Resources::default();
-    resources.memory_bytes = 64 << 10;
-    let mut form = OutputForm::default();
-    form.version = Some(Version::Da);
+    let resources = Resources {
+        memory_bytes: 64 << 10,
+        ..Resources::default()
+    };
+    let form = OutputForm {
+        version: Some(Version::Da),
+        ..OutputForm::default()
+    };
     let options = SstableWriter::new(SCHEMA)
         .unwrap()
         .resources(resources)
@@ -286,8 +284,7 @@ fn rows_that_are_not_of_the_table_are_refused_and_leave_nothing() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains(why), "{error}");
     }
-    let mut late = RowTimes::default();
-    late.ttl_s = Some(MAX_TTL_S + 1);
+    let late = RowTimes::default().with_ttl(MAX_TTL_S + 1);
     assert!(writer.add_row_with(key(1, 1, 1), late).is_err());
     let written = writer.finish().unwrap();
     assert_eq!((written.sstables.len(), written.rows), (0, 0));
