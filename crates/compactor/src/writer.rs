@@ -51,6 +51,7 @@ pub struct SstableWriterOptions {
     resources: Resources,
     existing_output: ExistingOutput,
     is_flat: bool,
+    now_s: Option<i64>,
 }
 
 /// Timestamp and TTL of a row: by default the clock's, with a greater timestamp for each row, and the
@@ -87,6 +88,8 @@ pub struct SstableWriter {
     default_ttl_s: u32,
     memory_bytes: usize,
     buffer: RowBuffer,
+    /// Timestamps follow the clock, and not only one another.
+    has_clock: bool,
     last_timestamp_us: i64,
     /// Ticks of the last path of a list element.
     last_ticks: i64,
@@ -135,6 +138,7 @@ impl SstableWriter {
             resources: Resources::default(),
             existing_output: ExistingOutput::Refuse,
             is_flat: false,
+            now_s: None,
         })
     }
 
@@ -169,7 +173,8 @@ impl SstableWriter {
         let timestamp_us = match times.timestamp_us {
             Some(timestamp_us) => timestamp_us,
             None => {
-                self.last_timestamp_us = (self.last_timestamp_us + 1).max(now_us());
+                let now_us = if self.has_clock { now_us() } else { i64::MIN };
+                self.last_timestamp_us = (self.last_timestamp_us + 1).max(now_us);
                 self.last_timestamp_us
             }
         };
@@ -250,6 +255,13 @@ impl SstableWriterOptions {
         self
     }
 
+    /// Time at which rows are written, seconds since 1970: TTLs count from it. Default: the clock. With a
+    /// given time the same rows become the same bytes.
+    pub fn now_s(mut self, now_s: i64) -> SstableWriterOptions {
+        self.now_s = Some(now_s);
+        self
+    }
+
     /// Claims the output directory, which is made if it does not exist.
     ///
     /// # Errors
@@ -263,13 +275,15 @@ impl SstableWriterOptions {
         let workers = Workers::start(self.resources.threads)?;
         let claim = OutputClaim::take(layout.directory(), self.existing_output, None)?;
         let staging = Arc::new(Staging::create(&claim)?);
-        let now_us = now_us();
+        let fixed_us = self.now_s.map(|seconds| seconds.saturating_mul(1_000_000));
+        let now_us = fixed_us.unwrap_or_else(now_us);
         Ok(SstableWriter {
+            has_clock: fixed_us.is_none(),
             columns,
             default_ttl_s: self.schema.options.default_time_to_live.unwrap_or(0),
             memory_bytes: self.resources.memory_bytes,
             buffer: RowBuffer::default(),
-            last_timestamp_us: now_us,
+            last_timestamp_us: now_us - 1,
             last_ticks: ticks_of(now_us),
             now_s: now_us / 1_000_000,
             io,
