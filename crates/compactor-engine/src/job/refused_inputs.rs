@@ -1,4 +1,4 @@
-//! Inputs that are not merged with one another.
+//! Refusal of inputs that must not be merged with one another.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub(crate) fn refuse_duplicates(inputs: &[PathBuf]) -> Result<()> {
     seen.sort();
     match seen.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(Error::InvalidInput(format!(
-            "{} is named twice; name each SSTable once",
+            "{} is given twice; give each SSTable once",
             pair[0].display()
         ))),
         None => Ok(()),
@@ -39,7 +39,7 @@ pub(crate) fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {
     }
 }
 
-/// The partitioner of all: partitions are in another order under another one.
+/// Returns the partitioner of all SSTables. Different partitioners order partitions differently.
 pub(crate) fn one_partitioner(
     inputs: &[InputSstable],
     outside: &OutsideSstables,

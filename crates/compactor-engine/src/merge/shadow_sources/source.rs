@@ -24,7 +24,7 @@ pub(super) const KEEP: Purger = Purger {
 };
 
 /// Partitions and rows skipped between checks for cancellation.
-const STEPS_PER_QUESTION: u32 = 4096;
+const STEPS_PER_CHECK: u32 = 4096;
 
 /// An open source.
 #[derive(Debug)]
@@ -155,10 +155,10 @@ pub(super) struct Reading<'a> {
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
 }
 
-/// Checks for cancellation every [`STEPS_PER_QUESTION`] steps.
+/// Checks for cancellation every [`STEPS_PER_CHECK`] steps.
 fn ask(steps: &mut u32, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
     *steps += 1;
-    if *steps >= STEPS_PER_QUESTION {
+    if *steps >= STEPS_PER_CHECK {
         *steps = 0;
         if is_cancelled() {
             return Err(Error::Cancelled);
