@@ -17,7 +17,7 @@ pub(crate) fn refuse_duplicates(inputs: &[PathBuf]) -> Result<()> {
     seen.sort();
     match seen.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(Error::InvalidInput(format!(
-            "{} is given twice; give each SSTable once",
+            "{} is named twice; name each SSTable once",
             pair[0].display()
         ))),
         None => Ok(()),
