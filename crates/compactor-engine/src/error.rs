@@ -1,33 +1,33 @@
-//! What can stop a merge.
+//! Errors of the engine.
 
 use std::path::PathBuf;
 
 use compactor_io::{IoError, THREAD_REMEDY};
 
-/// Result of the engine.
+/// Result of an engine function.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a job stopped. Whatever it is, inputs are untouched and no output is visible.
+/// Reason why a job stopped. In any case inputs are unchanged and no output is visible.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An input's bytes are damaged, or of a kind that is not handled.
+    /// An input is damaged, or has unsupported content.
     #[error(transparent)]
     Format(#[from] compactor_sstable::Error),
-    /// Reading or writing failed.
+    /// A read or write failed.
     #[error(transparent)]
     Io(#[from] IoError),
     /// A file operation outside the I/O layer failed.
     #[error("{operation} {}: {cause}", path.display())]
     File {
-        /// What was tried, such as `create directory`.
+        /// Attempted operation, such as `create directory`.
         operation: &'static str,
-        /// On what.
+        /// File or directory.
         path: PathBuf,
-        /// What the system said. Part of the message, and so not a source of its own.
+        /// Error of the system. It is part of the message, and so not returned as the error's source.
         cause: std::io::Error,
     },
-    /// The request makes no sense: no inputs, two tables, and the like.
+    /// The request is contradictory: no inputs, SSTables of two tables, and the like.
     #[error("{0}")]
     InvalidInput(String),
     /// The request might lose data or state, and is therefore refused.
@@ -39,12 +39,12 @@ pub enum Error {
     /// The system refused a thread.
     #[error("start a thread for {purpose}: {cause}; {THREAD_REMEDY}")]
     Thread {
-        /// What it is for.
+        /// Purpose of the thread.
         purpose: &'static str,
-        /// What the system said. Part of the message, and so not a source of its own.
+        /// Error of the system. It is part of the message, and so not returned as the error's source.
         cause: std::io::Error,
     },
-    /// A thread of the pipeline ended without a word: a bug in this program.
+    /// An internal error: a thread of the pipeline ended without a result, or an invariant does not hold.
     #[error("internal error: {0}")]
     Internal(String),
 }

@@ -1,15 +1,16 @@
 //! Cursors, k-way merge, reconciliation, purging, pipeline and publication.
 //!
-//! [`job::MergeJob`] is the whole of it: it opens inputs and decides what is to be done, merges them and
-//! publishes an output. The folders, each of which imports from those before it only:
+//! [`job::MergeJob`] is the entry point: it opens inputs, decides the settings, merges, and publishes an
+//! output. The folders, each of which imports only from those before it:
 //!
-//! 1. [`read`]: `Data.db` is read ahead, its chunks decompressed, and rows are views over the bytes;
-//! 2. [`input`]: what an SSTable's other components say of it, and where they allow to begin reading;
-//! 3. [`row`]: versions of a row become one: reconciled, shadowed, purged;
-//! 4. [`publish`]: the directory in which outputs are made, and how they appear under their names;
-//! 5. [`mod@write`]: an SSTable: bytes, index entries, statistics, compressed blocks, the other components;
-//! 6. [`merge`]: partitions of many inputs become one, which is written;
-//! 7. [`job`]: what is decided before, ranges of partitions worked off by equal threads and joined in their
+//! 1. [`read`]: reads `Data.db` ahead, decompresses its chunks, and presents rows as views over the bytes;
+//! 2. [`input`]: the other components of an SSTable, and the positions at which reading can begin;
+//! 3. [`row`]: merges the versions of a row: reconciliation, shadowing, purging;
+//! 4. [`publish`]: the directory in which outputs are created, and their publication;
+//! 5. [`mod@write`]: writes an SSTable: data, index entries, statistics, compressed blocks, the other
+//!    components;
+//! 6. [`merge`]: merges the partitions of many inputs;
+//! 7. [`job`]: a whole merge: settings, ranges of partitions that equal threads merge and that are joined in
 //!    order, passes.
 //!
 //! The files of a folder are private to the engine; its `mod.rs` names what other crates may use.

@@ -243,8 +243,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ));
     }
     let code = print(&match args.format {
-        BenchFormat::Text => report.to_text(),
-        BenchFormat::Markdown => report.to_markdown(),
+        BenchFormat::Text => report.document().to_text(),
+        BenchFormat::Markdown => report.document().to_markdown(),
         BenchFormat::Json => json,
     })?;
     Ok(match outcome.end {

@@ -32,7 +32,7 @@ const READER_BYTES: usize = 16 << 10;
 /// Minimum bytes for the buffers of a pass.
 const MIN_PASS_BYTES: usize = 1 << 20;
 
-/// Share of the memory, in eighths, for the output of ranges that wait for their turn.
+/// Share of the memory, in eighths, for the buffered output of ranges that wait for their turn.
 const BUFFERED_EIGHTHS: usize = 3;
 /// Index samples of each input per range, if memory allows. The search for a split point starts at the sample
 /// before it.
@@ -41,7 +41,8 @@ const SAMPLES_PER_RANGE: u64 = 32;
 const MIN_SAMPLES_PER_RANGE: u64 = 4;
 /// Bytes of a sample while ranges are planned: a [`Sample`] and its step, in vectors that grow by doubling.
 const BYTES_PER_SAMPLE: u64 = 2 * (size_of::<Sample>() + 24) as u64;
-/// Samples get one part in this many of the memory, and promoted indexes that are read ahead another.
+/// Divisor for the share of the memory that samples get, and for that of promoted indexes that are read
+/// ahead.
 const SIXTEENTH: usize = 16;
 /// Maximum and minimum bytes of an input's promoted indexes that are read ahead of the merge.
 const MAX_INDEX_AHEAD: usize = 384 << 10;

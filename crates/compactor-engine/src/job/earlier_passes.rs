@@ -1,4 +1,4 @@
-//! What the passes before the last have come to, and what an observer is told of them.
+//! Results of the passes before the last, and the observer that hides intermediate SSTables from the caller.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -10,35 +10,35 @@ use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
 use crate::read::data_trace::DataTrace;
 
-/// What the passes before the last have come to. What they wrote lives as long as this.
+/// Results of the passes before the last. Intermediate SSTables are deleted when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierPasses {
-    /// What was read of the inputs of the whole.
+    /// Results of reading the original inputs.
     pub(crate) reads: Vec<InputRead>,
     pub(crate) counts: MergeCounts,
-    /// By `Data.db`.
+    /// Intermediate SSTables by the path of their `Data.db`.
     pub(crate) intermediates: HashMap<PathBuf, Intermediate>,
-    /// Rows of the intermediate SSTables that are left, which are not of the inputs.
+    /// Rows of the remaining intermediate SSTables, which must not be counted as rows of inputs.
     pub(crate) rows: u64,
-    /// Passes that the inputs go through, the last included.
+    /// Number of passes, including the last.
     pub(crate) passes: usize,
     pub(crate) serial: SerialTimes,
     pub(crate) progress: Progress,
-    /// Where the intermediate SSTables are. Goes after them, and with it directories that were made for
-    /// an output that did not come.
+    /// Staging directory of the intermediate SSTables. Dropped after them, with the directories that were
+    /// created for an output that was not written.
     pub(crate) work: Option<Staging>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Intermediate {
-    /// Its files go with it.
+    /// Owns its files, which are deleted on drop.
     pub(crate) _staged: StagedMerge,
     pub(crate) rows: u64,
-    /// Passes that made it.
+    /// Number of passes that led to it.
     pub(crate) passes: usize,
 }
 
-/// Bytes read in all passes, as if each byte were read once.
+/// Progress over all passes, in bytes read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) read: u64,
@@ -54,7 +54,7 @@ impl Progress {
 }
 
 impl EarlierPasses {
-    /// Where the intermediate SSTables are.
+    /// Staging directory of the intermediate SSTables.
     pub(crate) fn work(&self) -> Option<&Staging> {
         self.work.as_ref()
     }
@@ -63,7 +63,7 @@ impl EarlierPasses {
         self.intermediates.contains_key(data_path)
     }
 
-    /// The caller's observer, to whom intermediate SSTables are nothing.
+    /// Wraps the caller's observer, from which intermediate SSTables are hidden.
     pub(crate) fn observer<'a>(&'a self, inner: &'a mut dyn Observer) -> PassObserver<'a> {
         PassObserver {
             inner,
@@ -71,18 +71,18 @@ impl EarlierPasses {
         }
     }
 
-    /// Leaves out what was read of intermediate SSTables.
+    /// Removes the results of reading intermediate SSTables.
     pub(crate) fn retain_inputs(&self, reads: &mut Vec<InputRead>) {
         reads.retain(|read| !self.intermediates.contains_key(&read.data_path));
     }
 
-    /// Adds what was read of the inputs of the whole, and leaves out what was read of others.
+    /// Adds the results of reading the original inputs, and removes those of intermediate SSTables.
     pub(crate) fn complete_reads(&self, reads: &mut Vec<InputRead>) {
         self.retain_inputs(reads);
         reads.extend(self.reads.iter().cloned());
     }
 
-    /// Makes the counts of the last pass those of the whole.
+    /// Turns the counts of the last pass into those of all passes.
     pub(crate) fn complete_counts(&self, counts: &mut MergeCounts) {
         counts.rows_read -= self.rows;
         counts.add(&self.counts);
@@ -92,7 +92,7 @@ impl EarlierPasses {
     }
 }
 
-/// Tells the caller's observer of the inputs of the whole alone.
+/// Observer that notifies the caller's observer only of the original inputs.
 pub(crate) struct PassObserver<'a> {
     inner: &'a mut dyn Observer,
     earlier: &'a EarlierPasses,

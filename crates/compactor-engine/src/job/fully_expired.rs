@@ -1,4 +1,4 @@
-//! Inputs that are dropped unread.
+//! Inputs that are dropped without being read.
 //!
 //! Source: `CompactionController.getFullyExpiredSSTables`.
 
@@ -9,8 +9,8 @@ use crate::input::key_range::KeyRange;
 use crate::input::sstable::InputSstable;
 use crate::job::overlapping::OutsideSstables;
 
-/// Splits off the inputs that need not be read: all that they hold is past its grace, and none of it
-/// is newer than anything that is not.
+/// Splits off the inputs that need not be read: all their data is past its grace period, and none of it is
+/// newer than any data that is not.
 pub(crate) fn split_off_fully_expired(
     io: &Io,
     mode: ReadMode,
@@ -25,7 +25,7 @@ pub(crate) fn split_off_fully_expired(
     };
     let is_candidate = |input: &InputSstable, min_timestamp: i64| {
         let stats = &input.statistics.stats;
-        // Nothing of the data is read then: the statistics had better be its own.
+        // The data is not read, so the statistics must be shown to belong to it.
         input.matches_compression_ratio()
             && stats.max_local_deletion_time < gc_before_s
             && stats.max_timestamp < min_timestamp
@@ -45,11 +45,11 @@ pub(crate) fn split_off_fully_expired(
             .iter()
             .any(|input| is_candidate(input, min_timestamp))
     {
-        // Of the table's SSTables those count that may have a partition of some input, expired or not
+        // Of the table's SSTables those are relevant that may have a partition of some input, expired or not
         // (`ColumnFamilyStore.getOverlappingLiveSSTables`).
         let range_of = |input| match KeyRange::of(io, input, mode) {
             Ok(range) => Ok(Some(range)),
-            // An input of which that cannot be told may lie anywhere; whoever checks it says what is wrong.
+            // An input whose range cannot be determined may have any partition; validation reports the error.
             Err(Error::Format(_)) => Ok(None),
             Err(error) => Err(error),
         };

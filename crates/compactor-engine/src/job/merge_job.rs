@@ -1,5 +1,5 @@
-//! What a merge is to do, decided from its inputs' metadata: settings of the output, what is dropped
-//! unread, and what is refused. [`merge_run`](crate::job::merge_run) does it.
+//! Plan of a merge, decided from the metadata of its inputs: settings of the output, inputs that are dropped
+//! without being read, and refusals. [`merge_run`](crate::job::merge_run) executes it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,36 +32,36 @@ use crate::publish::output_id::OutputIds;
 use crate::row::dropped_columns::DropTimes;
 use crate::write::sstable_writer::SstableSettings;
 
-/// Inputs opened and checked, everything decided, nothing written.
+/// A merge whose inputs are opened and validated and whose settings are decided; nothing has been written.
 #[derive(Debug)]
 pub struct MergeJob {
     pub(crate) io: Io,
     pub(crate) options: MergeOptions,
     pub(crate) inputs: Vec<InputSstable>,
     expired: Vec<InputSstable>,
-    /// What the inputs were before they were opened; `None` of an intermediate merge. Shared by the jobs
-    /// of a table.
+    /// State of the inputs before they were opened; `None` for an intermediate merge. Shared by the jobs of a
+    /// table.
     pub(crate) at_open: Option<Arc<InputsAtOpen>>,
     pub(crate) outside: OutsideSstables,
     pub(crate) partitioner: Partitioner,
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
     pub(crate) shadow: Option<Arc<ShadowPlan>>,
-    /// What is not for buffers of the memory, but for the output.
+    /// Memory that is not available for buffers, without that of the output.
     pub(crate) taken: ReservedMemory,
     pub(crate) budget: Budget,
-    /// For outputs after the first, whose id is decided.
+    /// Ids for the outputs after the first.
     pub(crate) ids: OutputIds,
-    /// Inputs that can be read at a time.
+    /// Maximum number of inputs read at a time.
     pub(crate) max_concurrent: usize,
 }
 
 impl MergeJob {
-    /// Opens the inputs and decides everything that does not need their data.
+    /// Opens the inputs and decides everything that does not require their data.
     ///
     /// # Errors
-    /// Damage or something unsupported in an input's metadata, inputs that are not of one table, or
-    /// that must not be mixed.
+    /// Damage or something unsupported in an input's metadata, or inputs that are not of one table or must
+    /// not be mixed.
     pub fn open(io: Io, mut options: MergeOptions) -> Result<MergeJob> {
         if options.inputs.is_empty() {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
@@ -79,13 +79,13 @@ impl MergeJob {
         Ok(MergeJob { at_open, ..job })
     }
 
-    /// As [`MergeJob::open`], but makes a job of each [`RepairGroup`] among the inputs, in the order of
-    /// the groups. To each the inputs of the others are SSTables that the table has besides: nothing is
-    /// purged that may shadow data in them. They provide no tombstones to one another: all are rewritten
-    /// at once, and of two that rely on each other for a deletion that both have, neither would keep it.
+    /// As [`MergeJob::open`], but creates a job for each [`RepairGroup`] of the inputs, in the order of the
+    /// groups. For each job the inputs of the others are overlapping SSTables: it purges nothing that may
+    /// shadow data in them. They are not tombstone sources for one another: all are rewritten at the same
+    /// time, and of two that rely on each other for a deletion that both have, neither would keep it.
     ///
     /// # Errors
-    /// As [`MergeJob::open`]; or there are several groups but one id.
+    /// As [`MergeJob::open`]; or there are several groups but a single id.
     pub fn open_groups(io: Io, mut options: MergeOptions) -> Result<Vec<MergeJob>> {
         if options.inputs.is_empty() {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
@@ -98,7 +98,7 @@ impl MergeJob {
         let at_open = Some(at_open);
         newest_first(&mut inputs);
         let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
-        // All are to be of one table.
+        // All must be of one table.
         union_of(&inputs)?;
         one_partitioner(&inputs, &OutsideSstables::Unknown)?;
         let next = id_after(&inputs, &options)?;
@@ -150,9 +150,9 @@ impl MergeJob {
         Ok(jobs)
     }
 
-    /// Decides everything that does not need the inputs' data. They come newest first. So much of the
-    /// memory is taken by them and others of the whole. Of the overlapping SSTables these may provide
-    /// tombstones.
+    /// Decides everything that does not require the inputs' data. `inputs` are ordered newest first. `taken`
+    /// is the memory of these and all other inputs. `source_paths` are the overlapping SSTables that may
+    /// remove what they shadow.
     pub(crate) fn decide(
         io: Io,
         options: MergeOptions,
@@ -162,13 +162,14 @@ impl MergeJob {
     ) -> Result<MergeJob> {
         if options.max_sstable_size == Some(0) {
             return Err(Error::InvalidInput(
-                "SSTables of at most 0 bytes: name a greater size".to_owned(),
+                "SSTables of at most 0 bytes: specify a greater size".to_owned(),
             ));
         }
         let is_divided = options.max_sstable_size.is_some() || options.outputs.get() > 1;
         if options.max_sstable_size.is_some() && options.outputs.get() > 1 {
             return Err(Error::InvalidInput(
-                "outputs are so many, or of a greatest size: ask for one of them".to_owned(),
+                "a number of outputs and a maximum size exclude each other: specify one of them"
+                    .to_owned(),
             ));
         }
         let mut inherited = inherited_settings(&inputs)?;
@@ -199,8 +200,8 @@ impl MergeJob {
             }
             None => (Vec::new(), inputs),
         };
-        // What is dropped unread takes its columns and statistics with it. It tells all the same what the
-        // table's SSTables are to be like: the newest may be one of those.
+        // Columns and statistics of inputs that are dropped are not inherited. They still determine the
+        // table's settings, since the newest input may be one of them.
         let settings = match expired.is_empty() || inputs.is_empty() {
             true => settings,
             false => SstableSettings {
@@ -212,7 +213,7 @@ impl MergeJob {
         let drops = match &options.table {
             None => DropTimes::default(),
             Some(table) => {
-                // Where the columns of the union come from is told by the first that has one.
+                // The first input that has a column determines where it comes from.
                 for input in &inputs {
                     let path = input.descriptor.path(Component::Statistics);
                     DropTimes::of(table, input.header(), &path)?;
@@ -232,7 +233,7 @@ impl MergeJob {
         let demands = demands(taken, &options, &inputs, shadow.as_deref(), &settings);
         let budget = Budget::divide(&demands);
         let max_concurrent = Budget::max_concurrent_inputs(&Demands {
-            // Intermediate SSTables are among them then.
+            // Intermediate SSTables are among the inputs then.
             input_unit: demands.input_unit.max(INTERMEDIATE_CHUNK_LEN as usize),
             ..demands
         })?;
@@ -254,7 +255,7 @@ impl MergeJob {
         })
     }
 
-    /// Claims the output directory, unless that has been done.
+    /// Claims the output directory, unless it has been claimed.
     ///
     /// # Errors
     /// As [`OutputClaim::take`].
@@ -273,12 +274,12 @@ impl MergeJob {
         Ok(claim)
     }
 
-    /// Uses a claim that is shared with other merges into the same directory.
+    /// Sets a claim that is shared with other merges into the same directory.
     pub fn use_claim(&mut self, claim: &Arc<OutputClaim>) {
         self.options.claim = Some(Arc::clone(claim));
     }
 
-    /// Divides the memory anew, after the inputs have changed.
+    /// Divides the memory again after the inputs have changed.
     pub(crate) fn divide_memory(&mut self) {
         self.budget = Budget::divide(&demands(
             self.taken,
@@ -289,14 +290,14 @@ impl MergeJob {
         ));
     }
 
-    /// Equal clusterings or paths may be of other bytes, so that the order in which inputs are visited decides
-    /// which are written.
+    /// Whether equal clusterings or paths may differ in their bytes, so that the order in which inputs are
+    /// visited determines those written.
     pub(crate) fn is_order_decisive(&self) -> bool {
         let mut inputs = self.inputs.iter();
         self.inputs.len() > 1 && inputs.any(|input| input.layout.has_several_encodings())
     }
 
-    /// The inputs by their scanners in Cassandra's compaction, where their order is decisive.
+    /// The inputs grouped by their scanners in Cassandra's compaction, if their order matters.
     pub(crate) fn scanner_order(&self) -> Option<Vec<Vec<u32>>> {
         if !self.is_order_decisive() {
             return None;
@@ -306,22 +307,22 @@ impl MergeJob {
         Some(scanner_order(&self.inputs, &self.expired, name))
     }
 
-    /// The inputs that will be read, newest first.
+    /// The inputs to be read, newest first.
     pub fn inputs(&self) -> &[InputSstable] {
         &self.inputs
     }
 
-    /// Inputs that are dropped unread: everything in them may be purged, and they shadow nothing.
+    /// Inputs that are dropped without being read: everything in them may be purged, and they shadow nothing.
     pub fn fully_expired(&self) -> &[InputSstable] {
         &self.expired
     }
 
-    /// What the inputs were before they were opened, those of the table's other jobs included.
+    /// State of the inputs before they were opened, including the inputs of the table's other jobs.
     pub fn inputs_at_open(&self) -> Option<&Arc<InputsAtOpen>> {
         self.at_open.as_ref()
     }
 
-    /// The SSTables that were named as overlapping the inputs.
+    /// The overlapping SSTables that the caller specified.
     pub fn overlapping(&self) -> &[Arc<OverlappingSstable>] {
         match &self.outside {
             OutsideSstables::Overlapping(sstables) => sstables,
@@ -329,27 +330,27 @@ impl MergeJob {
         }
     }
 
-    /// How many SSTables are read beside the merge for what they shadow.
+    /// Number of overlapping SSTables that are read for what they shadow.
     pub fn shadow_sources(&self) -> usize {
         self.shadow.as_ref().map_or(0, |shadow| shadow.len())
     }
 
-    /// What the output will be, or the first of several.
+    /// Settings of the output, or of the first of several.
     pub fn settings(&self) -> &SstableSettings {
         &self.settings
     }
 
-    /// How the memory is divided.
+    /// Division of the memory.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// The I/O layer it uses.
+    /// I/O layer of the merge.
     pub fn io(&self) -> &Io {
         &self.io
     }
 
-    /// What the job was asked for, without the paths of the inputs.
+    /// Options of the job, without the paths of the inputs.
     pub fn options(&self) -> &MergeOptions {
         &self.options
     }
@@ -359,7 +360,7 @@ impl MergeJob {
         self.inputs.iter().map(InputSstable::data_len).sum()
     }
 
-    /// What the repair of the inputs, and so of the output, has come to.
+    /// Repair state of the inputs, and so of the output.
     pub fn repair_group(&self) -> RepairGroup {
         let any = self.inputs.first().or(self.expired.first());
         any.map_or_else(RepairGroup::default, |input| {
@@ -372,10 +373,10 @@ fn look_at_inputs(options: &MergeOptions) -> Result<Arc<InputsAtOpen>> {
     InputsAtOpen::look(&options.inputs, options.may_purge()).map(Arc::new)
 }
 
-/// Opens what is to be merged, of which the options no longer tell then: each knows its path.
+/// Opens the inputs and removes their paths from the options: each input has its own.
 fn open_inputs(io: &Io, options: &mut MergeOptions) -> Result<Vec<InputSstable>> {
     let paths = std::mem::take(&mut options.inputs);
-    // Copies among the SSTables beside the merge are known by their distributions.
+    // Copies among the overlapping SSTables are recognised by their histograms.
     let is_compared = options.overlapping_tombstones != TombstoneOption::None;
     let opened = |mut input: InputSstable| {
         if !is_compared {
@@ -388,7 +389,7 @@ fn open_inputs(io: &Io, options: &mut MergeOptions) -> Result<Vec<InputSstable>>
         .collect()
 }
 
-/// What a merge of these inputs asks for.
+/// Demands of a merge of these inputs.
 fn demands(
     taken: ReservedMemory,
     options: &MergeOptions,
@@ -421,7 +422,7 @@ fn demands(
     }
 }
 
-/// The order in which Cassandra visits them to make the header.
+/// Sorts inputs into the order in which Cassandra visits them to build the header.
 fn newest_first(inputs: &mut [InputSstable]) {
     inputs.sort_by_key(|input| std::cmp::Reverse(input.descriptor.id));
 }

@@ -1,4 +1,4 @@
-//! A merge that was decided on, from its inputs' first read to its published output.
+//! Execution of a planned merge, from the first read to the published output.
 
 use crate::error::{Error, Result};
 use crate::job::merge_job::MergeJob;
@@ -19,7 +19,7 @@ impl MergeJob {
             .ok_or_else(|| Error::Internal("a merge without an outcome".to_owned()))
     }
 
-    /// Merges, and leaves the output where nobody sees it until it is published.
+    /// Merges, and leaves the outputs in a staging directory until they are published.
     ///
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.

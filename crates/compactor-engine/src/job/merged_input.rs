@@ -1,4 +1,4 @@
-//! An input of a merge under way.
+//! Input of a merge in progress.
 
 use std::sync::Mutex;
 
@@ -6,15 +6,15 @@ use crate::input::header_union::ColumnMap;
 use crate::input::range_input::RangeInput;
 use crate::read::data_trace::DataTrace;
 
-/// An input, and what the merge makes of it.
+/// Input of a merge in progress.
 #[derive(Debug)]
 pub(crate) struct MergedInput {
     pub(crate) file: RangeInput,
     pub(crate) map: ColumnMap,
     pub(crate) min_local_deletion_time_s: i64,
     pub(crate) may_have_dropped: bool,
-    /// An earlier pass made it.
+    /// Whether an earlier pass wrote it.
     pub(crate) is_intermediate: bool,
-    /// Until all has been told.
+    /// Listener for its content; `None` after its end.
     pub(crate) trace: Mutex<Option<Box<dyn DataTrace>>>,
 }

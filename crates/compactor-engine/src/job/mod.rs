@@ -1,5 +1,5 @@
-//! A whole merge: settings derived from the inputs' metadata, ranges of partitions merged by equal threads, several
-//! passes over too many inputs, and publication.
+//! A whole merge: settings derived from the inputs' metadata, ranges of partitions merged by equal threads,
+//! several passes over too many inputs, and publication.
 
 pub(crate) mod budget;
 pub(crate) mod earlier_passes;

@@ -1,4 +1,4 @@
-//! What a merge is asked for.
+//! Options of a merge.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -17,20 +17,20 @@ use crate::job::tombstone_option::TombstoneOption;
 use crate::publish::output_claim::{ExistingOutput, OutputClaim};
 use crate::read::rate_limiter::RateLimiter;
 
-/// What else the table has besides the inputs.
+/// SSTables that the table has besides the inputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// Not known: every tombstone is kept.
+    /// Unknown: every tombstone is kept.
     #[default]
     Unknown,
-    /// Nothing: the inputs are the whole table on this node.
+    /// None: the inputs are the whole table on this node.
     Complete,
-    /// Exactly these, each named by its `Data.db`.
+    /// Exactly these, each given by its `Data.db`.
     Overlapping(Vec<PathBuf>),
 }
 
 impl Scope {
-    /// `Data.db` of the SSTables that are named.
+    /// `Data.db` of the overlapping SSTables.
     pub fn named(&self) -> &[PathBuf] {
         match self {
             Scope::Overlapping(paths) => paths,
@@ -39,100 +39,97 @@ impl Scope {
     }
 }
 
-/// How the output is compressed.
+/// Compression of the output.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum OutputCompression {
-    /// As the newest input is.
+    /// Compression of the newest input.
     #[default]
     AsNewestInput,
-    /// Not at all.
+    /// No compression.
     None,
-    /// Like this.
+    /// These parameters.
     Params(CompressionParams),
 }
 
-/// What to merge and how.
+/// Options of a merge.
 #[derive(Clone, Debug)]
 pub struct MergeOptions {
     /// `Data.db` of each input, in any order.
     pub inputs: Vec<PathBuf>,
-    /// Where the output goes; made if it does not exist.
+    /// Output directory, created if it does not exist.
     pub output_directory: PathBuf,
-    /// What is to become of SSTables that are there already.
+    /// Treatment of SSTables that it already contains.
     pub existing_output: ExistingOutput,
-    /// That directory, claimed by whoever merges into it more than once, or has something else to do before
-    /// the first merge. `None`: the merge claims it.
+    /// Claim on that directory, if the caller merges into it more than once or writes to it before the first
+    /// merge. `None`: the merge claims it.
     pub claim: Option<Arc<OutputClaim>>,
-    /// What else the table has.
+    /// SSTables that the table has besides the inputs.
     pub scope: Scope,
-    /// Where SSTables of `scope` are opened: to be shared by merges of one table.
+    /// Cache of opened SSTables of `scope`, to be shared by merges of one table.
     pub overlapping: OverlappingSet,
     /// Time at which TTL expiry is evaluated, seconds since 1970.
     pub now_s: i64,
-    /// Deletions with a local deletion time before this many seconds may be purged; `None` keeps all.
+    /// Deletions with a local deletion time before this, seconds since 1970, may be purged; `None` keeps all.
     pub gc_before_s: Option<i64>,
-    /// Only what is repaired is purged: nothing, unless all inputs are
-    /// (`only_purge_repaired_tombstones`).
+    /// Purge only if all inputs are repaired (`only_purge_repaired_tombstones`).
     pub only_purge_repaired: bool,
-    /// What of the inputs is removed since the overlapping SSTables of `scope` shadow it; they are read
-    /// beside the merge then.
+    /// Data of the inputs that is removed because the overlapping SSTables of `scope` shadow it; they are
+    /// read along with the merge then.
     pub overlapping_tombstones: TombstoneOption,
-    /// The table's schema: inputs must agree with it, the output has its types, and what was dropped
-    /// with a column goes. `None` where it is not known.
+    /// The table's schema: inputs must agree with it, the output has its types, and data of dropped columns
+    /// is removed. `None` if unknown.
     pub table: Option<Table>,
-    /// Version of the output; `None` for the newest of the inputs, in `format`, and
-    /// `nb` if all are older.
+    /// Version of the output; `None` for the newest version of the inputs, in `format`, and `nb` if all are
+    /// older.
     pub version: Option<Version>,
-    /// Id of the output; `None` for one behind those of the inputs and of what lies around them and
-    /// in the output directory.
+    /// Id of the output; `None` for one after those of the inputs and of the SSTables in their directories
+    /// and in the output directory.
     pub id: Option<SstableId>,
-    /// Format of the output; `None` for that of `version`, otherwise of the newest input.
+    /// Format of the output; `None` for that of `version`, or else of the newest input.
     pub format: Option<Format>,
     /// Compression of the output.
     pub compression: OutputCompression,
-    /// False positive chance of the output's Bloom filter; `None` for the newest input's.
+    /// False positive chance of the output's Bloom filter; `None` for that of the newest input.
     pub bloom_filter_fp_chance: Option<f64>,
-    /// Every how many keys the summary takes one.
+    /// Number of keys per entry of the summary.
     pub min_index_interval: u32,
     /// Bytes after which a block of the row index ends; `None` for Cassandra's default, 64 KiB in
     /// BIG and 16 KiB in BTI.
     pub column_index_size: Option<u64>,
-    /// How inputs are read.
+    /// I/O mode of the inputs.
     pub read_mode: ReadMode,
-    /// How the output is written.
+    /// I/O mode of the output.
     pub write_mode: WriteMode,
-    /// Threads that merge; the output is the same to the byte for any number of them.
+    /// Number of threads. The output is the same to the byte for any number.
     pub threads: usize,
-    /// Bytes for buffers, over all inputs and the output, and for what is known of the inputs.
+    /// Memory for the metadata of the inputs and for buffers of all inputs and the output, bytes.
     pub memory_bytes: usize,
-    /// Descriptors that the inputs may take; `None` for what the process may open besides what it has. With
-    /// more inputs than these or the memory allow, some are merged first, into SSTables that nobody
-    /// sees.
+    /// Maximum descriptors for inputs; `None` for the number that the process may still open. If there are
+    /// more inputs than these or the memory allow, some are merged into intermediate SSTables first.
     pub open_files: Option<u64>,
-    /// Bytes read ahead per input; `None` for what the memory allows, up to 4 MiB.
+    /// Readahead per input, bytes; `None` for as much as the memory allows, up to 4 MiB.
     pub readahead_bytes: Option<usize>,
-    /// Lets so many stored bytes of `Data.db` through per second, over all inputs and over all merges that
-    /// have it; `None` for no limit.
+    /// Limit on the stored bytes of `Data.db` read per second, over all inputs and all merges that share it;
+    /// `None` for no limit.
     pub rate_limiter: Option<Arc<RateLimiter>>,
-    /// Bytes of `Data.db` on disk after which the next partition begins another output: they are
+    /// Length of `Data.db` on disk, bytes, after which the next partition begins another output. It is
     /// exceeded by at most one partition and a chunk (`MaxSSTableSizeWriter`). `None` for one output.
     pub max_sstable_size: Option<u64>,
-    /// Uncompressed bytes of all inputs in a range, roughly; `None` for what the memory allows.
+    /// Approximate uncompressed bytes of all inputs per range; `None` for as many as the memory allows.
     pub range_bytes: Option<u64>,
-    /// As many outputs, of about as much data each, one behind the other in the ring. Where they end depends
-    /// on nothing but the inputs.
+    /// Number of outputs, consecutive in ring order and of similar size. Their boundaries depend only on the
+    /// inputs.
     pub outputs: NonZeroUsize,
 }
 
 impl MergeOptions {
-    /// True if tombstones or expired data may be dropped because of what the caller says that the table
-    /// has besides the inputs.
+    /// Whether tombstones or expired data may be dropped: `gc_before_s` is set and the scope is known.
     pub fn may_purge(&self) -> bool {
         self.gc_before_s.is_some() && self.scope != Scope::Unknown
     }
 
-    /// Merges `inputs` into `output_directory` with everything else at its default: nothing purged,
-    /// modes chosen by the file system, one thread per processor, 64 MiB of buffers.
+    /// Returns options for merging `inputs` into `output_directory` with defaults for everything else:
+    /// nothing is purged, modes are chosen by the file system, one thread per processor, 64 MiB of memory.
     pub fn new(inputs: Vec<PathBuf>, output_directory: impl Into<PathBuf>) -> MergeOptions {
         MergeOptions {
             inputs,

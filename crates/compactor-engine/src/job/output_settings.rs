@@ -1,4 +1,4 @@
-//! What the output of a merge is to be, decided from its inputs' metadata.
+//! Settings of a merge's output, decided from the metadata of its inputs.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ use crate::publish::output_id::next_id;
 use crate::write::sstable_index::default_column_index_size;
 use crate::write::sstable_writer::SstableSettings;
 
-/// The header over all inputs, newest first.
+/// Returns the header over all inputs, newest first.
 pub(crate) fn union_of(inputs: &[InputSstable]) -> Result<SerializationHeader> {
     let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
     let stats = inputs.iter().map(|i| &i.statistics.stats);
@@ -41,10 +41,10 @@ pub(crate) fn header_sources<'a>(
     pairs.map(source).collect()
 }
 
-/// What the output of these inputs, newest first, is to be.
+/// Decides the settings of the output of these inputs, newest first.
 ///
 /// # Errors
-/// Inputs that are not of one table, a version that is not written, or no id left.
+/// Inputs that are not of one table, a version that cannot be written, or no id left.
 pub fn decide_settings(
     options: &MergeOptions,
     inputs: &[InputSstable],
@@ -80,7 +80,7 @@ pub fn decide_settings(
     })
 }
 
-/// The columns and types of the output of these inputs, newest first.
+/// Returns the columns and types of the output of these inputs, newest first.
 pub(crate) fn output_header(
     options: &MergeOptions,
     inputs: &[InputSstable],
@@ -102,8 +102,8 @@ pub(crate) fn output_header(
     Ok(header)
 }
 
-/// The version asked for; otherwise the one of the newest release that wrote any input, in the format
-/// asked for or that of the newest input.
+/// Returns the requested version; otherwise that of the newest release that wrote any input, in the requested
+/// format or that of the newest input.
 pub(crate) fn output_version(options: &MergeOptions, inputs: &[InputSstable]) -> Result<Version> {
     let newest = inputs[0].descriptor.version;
     let version = match (options.version, options.format) {
@@ -131,11 +131,11 @@ pub(crate) fn output_version(options: &MergeOptions, inputs: &[InputSstable]) ->
     Ok(version)
 }
 
-/// What the output inherits, over all inputs, those dropped unread included.
+/// Returns the metadata that the output inherits from all inputs, including those dropped without being read.
 pub(crate) fn inherited_settings(inputs: &[InputSstable]) -> Result<CollectorSettings> {
     let stats: Vec<&StatsMetadata> = inputs.iter().map(|i| &i.statistics.stats).collect();
     let mut inherited = CollectorSettings::merge(&stats)?;
-    // One input keeps its level; several come from different places.
+    // A single input keeps its level; several come from different levels.
     inherited.level = match inputs {
         [only] => only.statistics.stats.level,
         _ => 0,

@@ -1,8 +1,7 @@
-//! SSTables of the table that are not inputs, and what they forbid to purge.
+//! SSTables of the table that are not inputs, and the limits that they impose on purging.
 //!
-//! A tombstone may still be needed by data in a file that this merge does not see. For each partition
-//! the files that may hold it, by key range and Bloom filter, limit purging to deletions older than
-//! everything in them.
+//! A tombstone may still shadow data in an SSTable that is not merged. For each partition, the SSTables that
+//! may have it, by key range and Bloom filter, limit purging to deletions older than all their data.
 //!
 //! Source: `CompactionController.getPurgeEvaluator`.
 
@@ -26,18 +25,18 @@ use crate::input::key_range::KeyRange;
 use crate::input::sstable::InputSstable;
 use crate::row::purge::{PurgeLimit, PurgeLimits};
 
-/// What is known of the table beyond the inputs.
+/// SSTables that the table has besides the inputs.
 #[derive(Debug)]
 pub enum OutsideSstables {
-    /// Nothing: other SSTables may exist, so no tombstone goes.
+    /// Unknown: other SSTables may exist, so no tombstone is purged.
     Unknown,
-    /// The inputs are all that the table has.
+    /// None: the inputs are all SSTables of the table.
     None,
-    /// These SSTables, and no others, are there besides the inputs.
+    /// Exactly these.
     Overlapping(Vec<Arc<OverlappingSstable>>),
 }
 
-/// An SSTable that is consulted but not merged.
+/// An SSTable that limits purging but is not merged.
 #[derive(Debug)]
 pub struct OverlappingSstable {
     partitioner: Partitioner,
@@ -52,15 +51,15 @@ pub struct OverlappingSstable {
     checking: Mutex<()>,
 }
 
-/// An SSTable that may be read beside a merge.
+/// An SSTable that may be read for the tombstones it contains.
 #[derive(Debug)]
 pub(crate) struct TombstoneSource {
     pub(crate) keys: KeyRange,
     pub(crate) sstable: InputSstable,
 }
 
-/// SSTables that were opened as overlapping. Merges of one table share them: each is opened once, and
-/// its components are checked once.
+/// Cache of opened overlapping SSTables, shared by the merges of one table: each is opened and validated
+/// once.
 #[derive(Clone, Debug, Default)]
 pub struct OverlappingSet {
     opened: Arc<Opened>,
@@ -73,7 +72,7 @@ struct Opened {
 }
 
 impl OverlappingSet {
-    /// As [`OverlappingSstable::open`], if it was not opened before.
+    /// Opens an SSTable as [`OverlappingSstable::open`], unless it has been opened.
     ///
     /// # Errors
     /// As [`OverlappingSstable::open`].
@@ -87,7 +86,7 @@ impl OverlappingSet {
         if let Some(known) = lock().get(path) {
             return Ok(Arc::clone(known));
         }
-        // Two that open the same at a time do it twice; only one is kept.
+        // Two threads that open the same SSTable concurrently both do so; only one result is kept.
         let opened = OverlappingSstable::open_listed(io, path, mode, &self.opened.names)?;
         Ok(Arc::clone(
             lock()
@@ -96,7 +95,7 @@ impl OverlappingSet {
         ))
     }
 
-    /// It is not there any more.
+    /// Removes an SSTable that no longer exists.
     pub fn forget(&self, path: &Path) {
         let mut sstables = self
             .opened
@@ -108,7 +107,7 @@ impl OverlappingSet {
 }
 
 impl OverlappingSstable {
-    /// Reads key range, Bloom filter and least timestamp of the SSTable whose `Data.db` is `path`.
+    /// Reads key range, Bloom filter and minimum timestamp of the SSTable whose `Data.db` is `path`.
     ///
     /// # Errors
     /// Damage, something unsupported, or a failed read.
@@ -130,10 +129,10 @@ impl OverlappingSstable {
             move |e: FormatError| Error::Format(e.with_file(&path, component))
         };
         if descriptor.version.has_metadata_checksum() && !input.matches_compression_ratio() {
-            // Its times say what may be purged, and nothing else here would tell them from those of
-            // another SSTable.
+            // Its times determine what may be purged, and nothing else here would distinguish them from those
+            // of another SSTable.
             let found = input.statistics.stats.compression_ratio.to_string();
-            let expected = "the ratio that CompressionInfo.db comes to";
+            let expected = "the ratio computed from CompressionInfo.db";
             let error = FormatError::corrupt("stats.compression_ratio", 0, expected, found);
             return Err(at(Component::Statistics)(error));
         }
@@ -163,11 +162,10 @@ impl OverlappingSstable {
         })
     }
 
-    /// Checks its components, unless that was done before; another merge that is about it is waited
-    /// for.
+    /// Runs `check` on its components unless that has been done; waits for another merge that is running it.
     ///
     /// # Errors
-    /// Those of `check`; the next one checks again then.
+    /// Those of `check`, which the next call repeats.
     pub fn check_once<E>(&self, check: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let _checking = self.checking.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_checked() {
@@ -177,7 +175,7 @@ impl OverlappingSstable {
         Ok(())
     }
 
-    /// Its components have been checked. Does not wait for a merge that is about it.
+    /// Whether its components have been validated. Does not wait for a merge that is doing so.
     pub fn is_checked(&self) -> bool {
         self.is_checked.load(Ordering::Acquire)
     }
@@ -197,17 +195,17 @@ impl OverlappingSstable {
         self.partitioner
     }
 
-    /// Timestamp of the oldest data in it.
+    /// Minimum timestamp, microseconds since 1970.
     pub fn min_timestamp(&self) -> i64 {
         self.min_timestamp
     }
 
-    /// Greatest local deletion time in it, seconds; that of live data is the greatest there is.
+    /// Maximum local deletion time, seconds since 1970; the largest possible value if there is live data.
     pub fn max_local_deletion_time_s(&self) -> i64 {
         self.max_local_deletion_time_s
     }
 
-    /// Its first and last partition.
+    /// First and last partition.
     pub fn keys(&self) -> &KeyRange {
         &self.keys
     }
@@ -220,7 +218,7 @@ impl OverlappingSstable {
                 .is_none_or(|f| f.may_contain(hash.h1, hash.h2))
     }
 
-    /// It, to be read beside a merge.
+    /// Opens it to be read for its tombstones.
     ///
     /// # Errors
     /// Those of [`InputSstable::open`].
@@ -233,8 +231,8 @@ impl OverlappingSstable {
 }
 
 impl OutsideSstables {
-    /// Refuses SSTables that cannot be of the inputs' table: what they do not hold says nothing about
-    /// what may be purged.
+    /// Refuses SSTables that cannot be of the inputs' table: the partitions that they do not have say nothing
+    /// about what may be purged.
     ///
     /// # Errors
     /// Those of [`union`].

@@ -1,4 +1,4 @@
-//! One pass over inputs, from their first read to outputs that nobody sees yet.
+//! One pass over inputs, from their first read to outputs in a staging directory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,18 +26,17 @@ use crate::write::output_blocks::OutputBlocks;
 use crate::write::outputs::{OutputSettings, Outputs};
 use crate::write::sstable_writer::{StagedSstable, WriteSettings};
 
-/// How long the caller sleeps at most before it passes on how far the merge is, and looks whether it is to
-/// stop.
+/// Maximum sleep of the caller before it reports progress and checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// A pass over inputs: the last, or one before it.
+/// A pass over inputs.
 pub(crate) struct Pass<'a> {
     pub(crate) earlier: &'a EarlierPasses,
     pub(crate) is_last: bool,
     pub(crate) whole: InputTotals,
 }
 
-/// What is known of all its inputs before they are read.
+/// Totals over all inputs, known before they are read.
 pub(crate) struct InputTotals {
     started: Instant,
     stored_bytes: u64,
@@ -46,7 +45,7 @@ pub(crate) struct InputTotals {
 }
 
 impl MergeJob {
-    /// To be asked before passes change the inputs.
+    /// Returns the totals, which change when passes replace inputs.
     pub(crate) fn whole(&self) -> InputTotals {
         let stored_bytes = self.inputs.iter().map(|i| i.data.len()).sum();
         InputTotals {
@@ -57,7 +56,7 @@ impl MergeJob {
         }
     }
 
-    /// Merges in one pass. Returns also what was read.
+    /// Merges in one pass. Also returns the results of reading.
     ///
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
@@ -86,7 +85,7 @@ impl MergeJob {
                     .spawn_scoped(scope, move || merge.work());
                 match started {
                     Ok(_) => count += 1,
-                    // Any number of threads does all there is to do.
+                    // Any number of threads can do all the work.
                     Err(_) if number > 0 => break,
                     Err(error) => return Err(Error::thread("the merge")(error)),
                 }
@@ -95,13 +94,13 @@ impl MergeJob {
             let ended = await_end(&merge, observer)
                 .and_then(|splicer| self.complete(&merge, splicer, observer, pass));
             if ended.is_err() {
-                // What is read and decoded is for nobody.
+                // Data that is still being read and decoded is not needed any more.
                 merge.reading.cancelled.store(true, Ordering::Relaxed);
             }
             drop(closes);
             ended
         });
-        // With what it holds of the merge.
+        // Drops its references to the merge.
         drop(merge.take_splicer());
         let (outputs, counts, reads, publication) = ended?;
         let staged = StagedMerge {
@@ -129,7 +128,7 @@ impl MergeJob {
         Ok((staged, reads))
     }
 
-    /// Everything that the threads of a merge share.
+    /// Creates the state that all threads of a merge share.
     fn range_merge(
         &mut self,
         observer: &mut dyn Observer,
@@ -200,7 +199,7 @@ impl MergeJob {
         }))
     }
 
-    /// Looks at what was read, and completes the outputs.
+    /// Validates the results of reading, and completes the outputs.
     fn complete(
         &self,
         merge: &RangeMerge,
@@ -250,7 +249,8 @@ impl MergeJob {
         }
     }
 
-    /// At most what came in, unless compression is given up.
+    /// Returns an upper bound of the output's length: that of the inputs, unless the output is not compressed
+    /// and they are.
     fn expected_output_len(&self, stored: u64) -> u64 {
         let inputs_are_compressed = self
             .inputs
@@ -264,7 +264,7 @@ impl MergeJob {
     }
 }
 
-/// Lets the threads of a merge go.
+/// Closes the sequencer on drop, so that the threads of a merge end.
 struct CloseGuard<'a>(&'a RangeMerge);
 
 impl Drop for CloseGuard<'_> {
@@ -273,7 +273,7 @@ impl Drop for CloseGuard<'_> {
     }
 }
 
-/// Passes on how far the merge is until all ranges have been added to the outputs.
+/// Reports progress until all ranges have been appended to the outputs.
 fn await_end(merge: &RangeMerge, observer: &mut dyn Observer) -> Result<Splicer> {
     loop {
         if let Some(end) = merge.sequencer.take_result() {

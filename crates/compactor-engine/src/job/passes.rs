@@ -1,22 +1,22 @@
-//! More inputs than memory or descriptors allow are merged in passes: some of them first, the smallest,
-//! into an intermediate SSTable that nobody sees, until few enough are left.
+//! Merging in passes, if there are more inputs than memory or descriptors allow: the smallest are merged
+//! first, into intermediate SSTables, until few enough are left.
 //!
-//! What one pass would have done is done at the end, and only there: an intermediate SSTable holds what
-//! its inputs hold. Nothing in it is purged, no cell counts as expired (of two cells of one timestamp the
-//! later to expire wins, and a tombstone before both), and its version holds whatever its inputs may. What
-//! was dropped with its column goes at once, as it goes before anything is reconciled in one pass.
-//! Reconciliation asks for the greatest or least of several versions, so that it does not matter in which
-//! order they meet. The header, id, key estimate and inherited statistics of the output are decided from
-//! the inputs of the whole, before the first pass.
+//! The result is that of a single pass. An intermediate SSTable contains all that its inputs contain: nothing
+//! is purged, no cell counts as expired (of two cells with equal timestamps the one that expires later wins,
+//! and a tombstone wins over both), and its version can represent all data of its inputs. Data of dropped
+//! columns is removed in every pass, since a single pass removes it before reconciliation. Reconciliation
+//! takes the maximum or minimum of several versions, so that the order in which they are merged does not
+//! matter. Header, id, key estimate and inherited statistics of the output are decided from the original
+//! inputs, before the first pass.
 //!
-//! Of equal clusterings and paths that differ in their bytes the least are kept, in each pass, so that neither
-//! the number of passes nor what is merged first decides. In one pass they are those that Cassandra keeps,
-//! which depends on where each input stood before: an intermediate SSTable does not tell that.
+//! Of clusterings and paths that compare equal but differ in their bytes, each pass keeps the least, so that
+//! neither the number of passes nor their order matters. A single pass keeps those that Cassandra keeps,
+//! which depends on earlier positions of each input; an intermediate SSTable does not have this information.
 //!
-//! Two things do depend on the order, as they do when Cassandra compacts in several steps. Counters are
-//! added up, and what comes of it has the greatest timestamp: a deletion between two versions that an
-//! earlier pass has added up comes too late for the older one. And a row deletion of a view that newer
-//! liveness lifts has by then taken what it met in an earlier pass.
+//! Two results depend on the order, as they do when Cassandra compacts in several steps. Counters are added
+//! up, and the sum has the greatest timestamp: a deletion between two versions that an earlier pass has added
+//! up does not delete the older one. And a row deletion of a view that a newer liveness removes has already
+//! removed the data that it met in an earlier pass.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,7 +42,7 @@ use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
 
 impl MergeJob {
-    /// Merges some inputs of a whole into an intermediate SSTable. Returns also what was read.
+    /// Merges some of the inputs into an intermediate SSTable. Also returns the results of reading.
     ///
     /// # Errors
     /// As [`MergeJob::stage`].
@@ -68,7 +68,7 @@ impl MergeJob {
         self.inputs.len() > self.max_concurrent
     }
 
-    /// Merges the smallest inputs until so few are left that they can be merged in one pass.
+    /// Merges the smallest inputs until few enough are left for a single pass.
     ///
     /// # Errors
     /// As [`MergeJob::run`].
@@ -87,10 +87,10 @@ impl MergeJob {
         if self.is_in_passes() {
             earlier.work = Some(Staging::create(&self.claim()?)?);
             for input in &mut self.inputs {
-                // How many keys there are is decided, and intermediate SSTables have no filter.
+                // The key estimate has been decided, and intermediate SSTables have no filter.
                 input.statistics.compaction = None;
             }
-            // Of what it took to open them all.
+            // Memory that was needed only to open them.
             give_back_free_memory();
         }
         while self.inputs.len() > max_concurrent {
@@ -108,7 +108,7 @@ impl MergeJob {
         Ok(earlier)
     }
 
-    /// Takes the smallest inputs out, in their order; also where the first of them was.
+    /// Removes the smallest inputs, preserving their order; also returns the index of the first of them.
     fn take_smallest(&mut self, count: usize) -> (usize, Vec<InputSstable>) {
         let mut by_len: Vec<usize> = (0..self.inputs.len()).collect();
         by_len.sort_by_key(|&place| self.inputs[place].data_len());
@@ -118,7 +118,7 @@ impl MergeJob {
         }
         let place = is_taken.iter().position(|taken| *taken).unwrap_or(0);
         let mut taken = is_taken.into_iter();
-        // What stays is not moved elsewhere: there may be thousands.
+        // The other inputs are not moved: there may be thousands.
         let some = self
             .inputs
             .extract_if(.., |_| taken.next().unwrap_or(false));
@@ -137,7 +137,7 @@ impl MergeJob {
             self.io.clone(),
             self.intermediate_options(self.intermediate_version(&inputs), earlier),
             inputs,
-            // By all inputs: those that wait are open, too.
+            // Memory of all inputs: those that wait for a later pass are open, too.
             self.taken,
             &[],
         )?;
@@ -148,14 +148,14 @@ impl MergeJob {
         earlier.serial = staged.serial();
         let mut passes = 1;
         for path in &paths {
-            // What it was made of is removed with it.
+            // The intermediate SSTables that it was merged from are deleted with their entries.
             if let Some(consumed) = earlier.intermediates.remove(path) {
                 passes = passes.max(consumed.passes + 1);
                 earlier.counts.rows_read -= consumed.rows;
             }
         }
         earlier.passes = earlier.passes.max(passes + 1);
-        // Everything in them may have been dropped with its column.
+        // Everything in them may have been data of dropped columns.
         let Some((data_path, rows)) = staged.output() else {
             return Ok(None);
         };
@@ -169,8 +169,9 @@ impl MergeJob {
         Ok(Some(opened))
     }
 
-    /// Since `oa` there are times beyond 2038 and no deletions of partitions at negative timestamps,
-    /// before it the other way round: of inputs of both kinds what the output can hold is what counts.
+    /// Returns the version of an intermediate SSTable. Versions since `oa` have times after 2038 but no
+    /// partition deletions with negative timestamps, earlier ones the reverse. If there are inputs of both,
+    /// only data that the output can represent matters.
     fn intermediate_version(&self, inputs: &[InputSstable]) -> Version {
         let is_later = |version: Version| version.has_uint_deletion_time();
         let any_later = inputs.iter().any(|i| is_later(i.descriptor.version));
@@ -206,12 +207,12 @@ impl MergeJob {
     }
 }
 
-/// So many that afterwards just enough are left; all that can be merged if that is not enough.
+/// Number of inputs to merge so that just enough are left afterwards; the maximum if that is not enough.
 fn number_to_merge(inputs: usize, max_concurrent: usize) -> usize {
     (inputs - max_concurrent + 1).min(max_concurrent)
 }
 
-/// Bytes that all passes read, if nothing becomes smaller.
+/// Bytes that all passes read, if no intermediate SSTable is smaller than its inputs.
 fn planned_bytes(lens: &[u64], max_concurrent: usize) -> u64 {
     let mut left: BinaryHeap<Reverse<u64>> = lens.iter().copied().map(Reverse).collect();
     let mut planned: u64 = lens.iter().sum();
@@ -233,11 +234,11 @@ mod tests {
 
     #[test]
     fn no_more_is_merged_beforehand_than_has_to_be() {
-        // Two of six are one, and five can be merged.
+        // Two of six become one, and five can be merged.
         assert_eq!(number_to_merge(6, 5), 2);
         assert_eq!(planned_bytes(&[9, 9, 1, 9, 2, 9], 5), 39 + 3);
         assert_eq!(planned_bytes(&[1, 2], 2), 3);
-        // 9 by 3: three become one, three more, three more, and these are three.
+        // Nine inputs, three at a time: three merges of three each, and the results are merged.
         assert_eq!(number_to_merge(9, 3), 3);
         assert_eq!(planned_bytes(&[1; 9], 3), 18);
     }

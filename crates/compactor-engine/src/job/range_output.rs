@@ -1,8 +1,9 @@
-//! What the merge of a range of partitions comes to, on its way to an SSTable in which other partitions
-//! come before: bytes, index entries and statistics that do not depend on where they will be.
+//! Output of merging a range of partitions, to be appended to an SSTable: bytes, index entries and statistics
+//! that do not depend on their position in it.
 //!
-//! Positions count from the range's first byte. A [`Splicer`](crate::job::splicer::Splicer) adds ranges to an
-//! output one behind the other; it is the same to the byte then as if one merge had written it.
+//! Positions are relative to the range's first byte. A [`Splicer`](crate::job::splicer::Splicer) appends
+//! ranges to an output one after the other; the output is the same to the byte as if one merge had written
+//! it.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -26,25 +27,25 @@ use crate::write::format_index::IndexSettings;
 use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::{IndexedPartition, SstableIndex};
 
-/// Some of what a range comes to.
+/// Piece of a range's output.
 #[derive(Debug)]
 pub(crate) enum Piece {
     Block(RangeBlock),
-    /// What the trace of an input is to be told next.
+    /// Events for the trace of an input.
     Trace(usize, TraceBatch),
-    /// There is no more.
+    /// End of the range.
     End(Result<Box<RangeSummary>>),
 }
 
-/// Takes what ranges come to.
+/// Receiver of the output of ranges.
 pub(crate) trait PieceSink: Debug + Send + Sync {
-    /// Memory for the next block of a range.
+    /// Returns a buffer for the next block of a range.
     ///
     /// # Errors
     /// The merge has been stopped.
     fn take_buffer(&self, len: usize) -> Result<Vec<u8>>;
 
-    /// Hands over the next piece of a range, which takes so many bytes.
+    /// Passes on the next piece of a range, which counts as `len` bytes.
     fn push(self: Arc<Self>, range: usize, piece: Piece, len: usize);
 }
 
@@ -54,11 +55,11 @@ pub(crate) struct RangeBlock {
     pub(crate) bytes: Vec<u8>,
     /// Entries of the partitions that end in it.
     pub(crate) index: IndexBatch,
-    /// Local deletion times in it, in their order.
+    /// Local deletion times in it, in order.
     pub(crate) times: Vec<TimeRun>,
 }
 
-/// Takes the bytes of a range.
+/// Receiver of a range's blocks.
 #[derive(Debug)]
 pub(crate) struct RangeBlocks {
     pub(crate) merge: Arc<dyn PieceSink>,
@@ -106,7 +107,7 @@ impl BlockOutput for RangeBlocks {
             index,
             times,
         };
-        // If nobody wants it any more the merge is told so with the next buffer.
+        // If the merge has been stopped, taking the next buffer fails.
         Arc::clone(&self.merge).push(self.range, Piece::Block(block), len);
     }
 
@@ -115,7 +116,7 @@ impl BlockOutput for RangeBlocks {
     }
 }
 
-/// Takes bytes that nobody wants.
+/// Discards blocks.
 #[derive(Debug)]
 pub(crate) struct DiscardBlocks {
     pub(crate) block_len: usize,
@@ -137,7 +138,7 @@ impl BlockOutput for DiscardBlocks {
     }
 }
 
-/// An index that nobody wants.
+/// Discards index entries.
 #[derive(Debug)]
 pub(crate) struct DiscardIndex;
 
@@ -158,33 +159,33 @@ impl SstableIndex for DiscardIndex {
     }
 }
 
-/// Index entries, and blocks of rows before the entry of their partition. Keys, promoted indexes and
-/// separators are in `bytes`, one behind the other.
+/// Index entries, each after the blocks of its partition's rows. Keys, promoted indexes and separators are
+/// stored consecutively in `bytes`.
 #[derive(Debug, Default)]
 pub(crate) struct IndexBatch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) parts: Vec<IndexPart>,
 }
 
-/// A part of the index.
+/// Part of the index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum IndexPart {
-    /// A partition.
+    /// Entry of a partition.
     Partition {
         hash: KeyHash,
-        /// By which keys are counted.
+        /// Hash of the key for the cardinality sketch.
         cardinality_hash: u64,
-        /// From the range's first byte.
+        /// Position relative to the range's first byte.
         position: u64,
         len: u64,
         deletion: DeletionTime,
         key_len: usize,
-        /// Of its promoted index.
+        /// Length of its promoted index.
         promoted_len: usize,
-        /// Of its rows, if these are in a trie.
+        /// Number of blocks of its rows, if they are in a trie.
         blocks: u32,
     },
-    /// A block of a partition's rows.
+    /// Block of a partition's rows.
     Block {
         separator_len: usize,
         offset: u64,
@@ -197,7 +198,7 @@ impl IndexBatch {
         self.bytes.len() + self.parts.len() * size_of::<IndexPart>()
     }
 
-    /// Leaves room for as much again.
+    /// Takes the batch, and leaves an empty one of the same capacity.
     fn take(&mut self) -> IndexBatch {
         let next = IndexBatch {
             bytes: Vec::with_capacity(self.bytes.len()),
@@ -216,15 +217,15 @@ impl IndexBatch {
     }
 }
 
-/// Builds what is inside the index entries of a range.
+/// Builder of the index entries of a range.
 #[derive(Debug)]
 pub(crate) struct RangeIndex {
     rows: RowIndexBuilder,
-    /// What goes with the next block.
+    /// Entries to be passed on with the next block.
     batch: Rc<RefCell<IndexBatch>>,
 }
 
-/// The rows of a partition, indexed in the format of the output.
+/// Builder of the row index of a partition, in the format of the output.
 #[derive(Debug)]
 enum RowIndexBuilder {
     Big(PromotedIndexBuilder),
@@ -232,7 +233,7 @@ enum RowIndexBuilder {
 }
 
 impl RangeIndex {
-    /// For an output of these settings.
+    /// Creates a builder for an output with these settings.
     ///
     /// # Errors
     /// Clustering types that the format cannot index.
@@ -317,16 +318,16 @@ impl SstableIndex for RangeIndex {
     }
 }
 
-/// Remembers what the trace of an input is to be told, whose turn comes when the ranges before have ended.
+/// Returns a trace that passes its events on as pieces of a range, until the previous ranges have ended.
 pub(crate) fn buffered_trace(
     input: usize,
     merge: Arc<dyn PieceSink>,
     range: usize,
 ) -> Box<dyn DataTrace> {
-    // The last of the range is not the last of the input.
+    // The last batch of the range is not the last of the input.
     let submit = move |batch: TraceBatch, _| {
         let len = batch.len();
-        // If nobody wants it any more the merge is told so elsewhere.
+        // If the merge has been stopped, it ends elsewhere.
         Arc::clone(&merge).push(range, Piece::Trace(input, batch), len);
     };
     Box::new(BatchedTrace::new(submit))

@@ -1,6 +1,6 @@
-//! Into which ranges a merge is cut, so that several threads are at it.
+//! Split of a merge into ranges, so that several threads can work on it.
 //!
-//! Ranges are short: what one comes to waits in memory until those before it have been written.
+//! Ranges are short: the output of a range is buffered until the previous ones have been written.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -13,28 +13,28 @@ use crate::input::sstable::InputSstable;
 use crate::job::budget::Budget;
 use crate::job::merge_job::MergeJob;
 
-/// Samples of all inputs for each output that was asked for.
+/// Samples of all inputs per requested output.
 const SAMPLES_PER_OUTPUT: u64 = 64;
 
 /// The ranges of a merge.
 #[derive(Debug)]
 pub(crate) struct RangePlan {
     pub(crate) budget: Budget,
-    /// Between two ranges each.
+    /// Split points: each is between two ranges.
     splits: Vec<Position>,
-    /// Those of them behind which another output begins.
+    /// Those of them at which another output begins.
     output_splits: Vec<Position>,
-    /// Why it cannot be cut, if it cannot.
+    /// Reason why the merge cannot be split, if it cannot.
     pub(crate) unsplit_reason: Option<&'static str>,
-    /// None where it is not cut.
+    /// Lookup of split points in each input; empty if the merge is not split.
     inputs: Vec<SplitIndex>,
     data_lens: Vec<u64>,
-    /// Where each split is in each input, once somebody asked.
+    /// Position of each split point in each input, once looked up.
     starts: Vec<Mutex<Option<Vec<u64>>>>,
 }
 
 impl RangePlan {
-    /// Cuts the inputs of a job, the last of several passes or one before it.
+    /// Plans the ranges of a job, for the last of several passes or an earlier one.
     ///
     /// # Errors
     /// Damage in an index, or a failed read.
@@ -63,7 +63,7 @@ impl RangePlan {
             let mut places =
                 SplitIndex::open(&job.io, input, options.read_mode, budget.sample_len)?;
             if outputs > 1 {
-                // Where outputs end depends on nothing but the inputs.
+                // The boundaries of outputs depend only on the inputs.
                 let sample_len = total / (outputs * SAMPLES_PER_OUTPUT);
                 of_outputs.push(places.other_samples(input, sample_len)?);
             }
@@ -86,12 +86,12 @@ impl RangePlan {
         Ok(plan)
     }
 
-    /// How many ranges there are.
+    /// Number of ranges.
     pub(crate) fn len(&self) -> usize {
         self.splits.len() + 1
     }
 
-    /// How many outputs there are, if something is left for each.
+    /// Number of outputs, if something is left for each.
     pub(crate) fn outputs(&self) -> usize {
         self.output_splits.len() + 1
     }
@@ -102,14 +102,14 @@ impl RangePlan {
         split.is_some_and(|split| self.output_splits.binary_search(split).is_ok())
     }
 
-    /// The places in the ring that a range lies between; `None` for the first and behind the last.
+    /// Lower and upper split point of a range; `None` for the start of the first and the end of the last.
     pub(crate) fn splits(&self, range: usize) -> (Option<Position>, Option<Position>) {
         let split = |number: usize| self.splits.get(number).copied();
         (range.checked_sub(1).and_then(split), split(range))
     }
 
-    /// Where a range begins in each input; where they end for the one behind the last. `key_at` reads where
-    /// the partition of an input at a position of its data stands in the ring.
+    /// Returns the position of the start of a range in each input, or the end of each for the range after the
+    /// last. `key_at` reads the ring position of the partition at a position of an input's data.
     ///
     /// # Errors
     /// Damage in an index, a failed read, or those of `key_at`.
@@ -136,7 +136,8 @@ impl RangePlan {
         Ok(starts)
     }
 
-    /// Begins to read of the indexes where a range begins, unless that is known.
+    /// Starts reading the parts of the indexes that are needed to look up the start of a range, unless it is
+    /// known.
     pub(crate) fn read_ahead(&self, range: usize) {
         let number = range.checked_sub(1);
         let split = number.and_then(|n| Some((self.splits.get(n)?, self.starts.get(n)?)));
@@ -151,7 +152,7 @@ impl RangePlan {
         }
     }
 
-    /// Forgets where a range begins: nobody will ask again.
+    /// Forgets the start of a range, which is not needed any more.
     pub(crate) fn forget(&self, range: usize) {
         if let Some(known) = range.checked_sub(1).and_then(|n| self.starts.get(n)) {
             *known.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -159,11 +160,11 @@ impl RangePlan {
     }
 }
 
-/// Why the inputs of a job cannot be cut, or what is read beside them.
+/// Returns the reason why the inputs of a job, or the SSTables read along with them, cannot be split.
 fn refusal(job: &MergeJob) -> Option<&'static str> {
     if job.is_order_decisive() {
         return Some(
-            "its types have equal values of other bytes, between which the order of all partitions decides",
+            "its types have values that compare equal but differ in their bytes, and the choice depends on the order of all partitions",
         );
     }
     let beside = job.shadow.iter().flat_map(|shadow| shadow.sstables());
@@ -173,7 +174,7 @@ fn refusal(job: &MergeJob) -> Option<&'static str> {
         .find_map(SplitIndex::refusal)
 }
 
-/// Bytes of all inputs up to a place, behind the place before.
+/// A sampled ring position, and the bytes of all inputs between the previous one and it.
 type Step = (Position, u64);
 
 fn steps<'a>(inputs: impl Iterator<Item = &'a [Sample]>) -> Vec<Step> {
@@ -189,7 +190,7 @@ fn steps<'a>(inputs: impl Iterator<Item = &'a [Sample]>) -> Vec<Step> {
     steps
 }
 
-/// Cuts where the bytes that come to a place make their share of all.
+/// Returns the split points at which the bytes before them reach each output's share of the total.
 fn output_splits(steps: Vec<Step>, total: u64, outputs: u64) -> Vec<Position> {
     let mut splits: Vec<Position> = Vec::new();
     let (mut len, mut ended) = (0u64, 0);
@@ -205,7 +206,7 @@ fn output_splits(steps: Vec<Step>, total: u64, outputs: u64) -> Vec<Position> {
     splits
 }
 
-/// Cuts at the splits of outputs, and where the bytes that come to a place make a range.
+/// Returns the split points of outputs, and those at which the bytes since the previous one make a range.
 fn split_ranges(steps: Vec<Step>, of_outputs: &[Position], range_len: u64) -> Vec<Position> {
     let mut splits: Vec<Position> = Vec::new();
     let mut of_outputs = of_outputs.iter().copied().peekable();
@@ -251,12 +252,12 @@ mod tests {
         ]);
         assert_eq!(split_ranges(steps.clone(), &[], 100), [at(5), at(9)]);
         assert_eq!(split_ranges(steps.clone(), &[], 1000), []);
-        // However long what lies between two samples is, it is one range.
+        // Data between two samples, however long, is in one range.
         assert_eq!(
             split_ranges(steps.clone(), &[], 1),
             [at(0), at(5), at(7), at(9)]
         );
-        // Ranges subdivide what outputs are cut into.
+        // Ranges subdivide outputs.
         let of_outputs = [at(1), at(7), at(20)];
         let expected = [at(1), at(7), at(9), at(20)];
         assert_eq!(split_ranges(steps, &of_outputs, 100), expected);
@@ -273,7 +274,7 @@ mod tests {
             [at(25), at(50), at(75)]
         );
         assert_eq!(output_splits(steps, 1000, 1), []);
-        // One that is longer than a share takes another's.
+        // Data that is longer than a share takes up another output's.
         let steps = vec![(at(1), 10), (at(2), 900), (at(3), 90)];
         assert_eq!(output_splits(steps, 1000, 4), [at(2)]);
     }

@@ -1,8 +1,8 @@
-//! A merge: ranges of partitions, worked off by several threads.
+//! Execution of a merge: ranges of partitions, merged by several threads.
 //!
-//! Each thread does whatever is next: it compresses a block whose place is known, takes the next range and
-//! merges it, or decodes ahead for a range that is being merged. Ranges are added to the output in their
-//! order ([`RangeSequencer`]), so it is the same to the byte for any number of threads.
+//! Each thread does the most urgent work: it compresses a block whose position is known, merges the next
+//! range, or decodes ahead for a range that is being merged. Ranges are appended to the output in order
+//! ([`RangeSequencer`]), so that it is the same to the byte for any number of threads.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -41,7 +41,7 @@ use crate::write::partition_writer::{BlockOutput, PartitionWriter};
 use crate::write::sstable_index::SstableIndex;
 use crate::write::sstable_writer::SstableSettings;
 
-/// What all ranges of a merge have in common.
+/// State that all threads of a merge share.
 #[derive(Debug)]
 pub(crate) struct RangeMerge {
     pub(crate) plan: RangePlan,
@@ -53,49 +53,49 @@ pub(crate) struct RangeMerge {
     pub(crate) outside: OutsideSstables,
     pub(crate) layout: Arc<Layout>,
     pub(crate) drops: DropTimes,
-    /// Of inputs in which the order of all partitions decides.
+    /// Inputs grouped by scanner, if the order of all partitions matters.
     pub(crate) scanner_order: Option<Vec<Vec<u32>>>,
     pub(crate) reading: Reading,
     pub(crate) blocks: Arc<OutputBlocks>,
-    /// Ranges that are to come soon: their first blocks are read.
+    /// The following ranges, whose first blocks are being read.
     pub(crate) prepared: Mutex<PreparedRanges>,
     pub(crate) sequencer: RangeSequencer,
-    /// Locked by whoever holds the order.
+    /// Locked by the thread that has acquired the output.
     pub(crate) splicer: Mutex<Option<Splicer>>,
     pub(crate) progress: MergeProgress,
 }
 
-/// The inputs that have partitions in a range.
+/// Cursors over the inputs that have partitions in a range.
 #[derive(Debug, Default)]
 pub(crate) struct RangeCursors {
-    /// With the number of the input, and the bytes that the range has of it.
+    /// Each with the number of the input and the range's bytes of it.
     cursors: Vec<(usize, Range<u64>, Cursor<DecodedBlocks>)>,
 }
 
-/// Ranges that are read before somebody merges them.
+/// Cursors that were opened before their range is merged.
 #[derive(Debug, Default)]
 pub(crate) struct PreparedRanges {
     cursors: BTreeMap<usize, RangeCursors>,
-    /// Ranges before this are being merged, or have been: nobody would take what is read for them.
+    /// Number of ranges whose merge has begun: cursors for them would never be used.
     taken: usize,
 }
 
-/// The merge of a range before its first partition.
+/// Merge of a range before its first partition.
 struct BegunRange<B, I> {
     merger: PartitionMerger<DecodedBlocks, B, I>,
-    /// Of its inputs.
+    /// Numbers of its inputs.
     numbers: Vec<usize>,
-    /// Where they begin, added up.
+    /// Sum of the start positions in its inputs.
     before: u64,
 }
 
-/// What is told of a merge under way.
+/// Progress of a merge, for its observer.
 #[derive(Debug, Default)]
 pub(crate) struct MergeProgress {
     pub(crate) read_bytes: AtomicU64,
     pub(crate) rows: AtomicU64,
     pub(crate) partitions: AtomicU64,
-    /// For which somebody held the order.
+    /// Time for which a thread held the output.
     ordered_ns: AtomicU64,
 }
 
@@ -105,7 +105,7 @@ impl MergeProgress {
     }
 }
 
-/// Says that a range has ended, also if its thread panics.
+/// Completion guard: reports the end of a range, also if its thread panics.
 struct CompletionGuard<'a> {
     merge: &'a Arc<RangeMerge>,
     range: usize,
@@ -116,14 +116,14 @@ impl Drop for CompletionGuard<'_> {
     fn drop(&mut self) {
         let lost = || Err(Error::Internal("the merge of a range ended".to_owned()));
         let end = self.end.take().unwrap_or_else(lost);
-        // First, since whoever adds this to the output may go on with others' pieces.
+        // First, since appending this piece may continue with those of other ranges.
         self.merge.sequencer.merged();
         Arc::clone(self.merge).push(self.range, Piece::End(end), 0);
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere stops the merge.
+    // A panic in another thread stops the merge.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -136,10 +136,10 @@ impl RangeMerge {
         lock(&self.splicer).take()
     }
 
-    /// Tells the traces that there is no more.
+    /// Notifies the traces of the end of their inputs.
     pub(crate) fn end_traces(&self) {
         for input in &self.inputs {
-            // Whoever listens hears that nobody tells any more.
+            // The listener is notified of the end by the drop.
             if let Some(mut trace) = lock(&input.trace).take() {
                 trace.end();
             }
@@ -157,11 +157,11 @@ impl RangeMerge {
         observer.progress(now(read_bytes), now(rows), now(partitions));
     }
 
-    /// Does whatever is next until there is nothing to do any more.
+    /// Works until nothing is left to do.
     pub(crate) fn work(self: &Arc<Self>) {
         loop {
             let next = self.queue().wait_for(|| match self.queue().has_tasks() {
-                // Blocks whose place is known come first.
+                // Blocks whose position is known come first.
                 true => None,
                 false => self.sequencer.next(),
             });
@@ -174,14 +174,14 @@ impl RangeMerge {
                         end: None,
                     };
                     let merged = catch_unwind(AssertUnwindSafe(|| self.merge(range)));
-                    // A panic has been reported by the panic hook.
+                    // The panic hook has reported a panic.
                     guard.end = merged.ok().map(|end| end.map(Box::new));
                 }
             }
         }
     }
 
-    /// Stops the merge.
+    /// Stops the merge with an error.
     pub(crate) fn fail(&self, error: Error) {
         self.reading.cancelled.store(true, Ordering::Relaxed);
         self.sequencer.fail(error);
@@ -218,11 +218,13 @@ impl RangeMerge {
         Ok(())
     }
 
-    /// Begins to read the inputs of a range.
+    /// Opens cursors over the inputs of a range.
     fn cursors(&self, range: usize, reading: &Reading) -> Result<RangeCursors> {
         let key_at = |input: usize, position: u64| match self.inputs.get(input) {
             Some(input) => input.file.key_at(position, reading),
-            None => Err(Error::Internal("an input too many".to_owned())),
+            None => Err(Error::Internal(
+                "an input number beyond the last".to_owned(),
+            )),
         };
         let starts = self.plan.starts(range, key_at)?;
         let ends = self.plan.starts(range + 1, key_at)?;
@@ -247,9 +249,9 @@ impl RangeMerge {
         Ok(RangeCursors { cursors })
     }
 
-    /// Begins to read a range that is to come, if there is one.
+    /// Opens cursors for a following range, if there is one.
     fn prepare(&self, range: usize) -> Result<()> {
-        // Under the lock, so that nobody begins to read the same meanwhile.
+        // Under the lock, so that no other thread opens the same cursors concurrently.
         let mut prepared = lock(&self.prepared);
         let is_to_come = prepared.taken <= range && range < self.plan.len();
         if is_to_come && !prepared.cursors.contains_key(&range) {
@@ -259,7 +261,7 @@ impl RangeMerge {
         Ok(())
     }
 
-    /// Merges a range into `writer`.
+    /// Creates the merge of a range into `writer`.
     fn merger<B: BlockOutput, I: SstableIndex>(
         self: &Arc<Self>,
         range: usize,
@@ -346,7 +348,7 @@ impl RangeMerge {
             None => self.cursors(range, &self.reading)?,
         };
         let concurrent = self.plan.budget.concurrent_ranges;
-        // Where the range behind the one that is read next begins, so that nobody waits for the indexes then.
+        // Looked up early, so that no thread waits for the indexes when the range is prepared.
         self.plan.read_ahead(range + 2 * concurrent + 1);
         self.prepare(range + concurrent)?;
         let BegunRange {
@@ -399,7 +401,7 @@ impl PieceSink for RangeMerge {
         }
     }
 
-    /// Adds to the output if it is the turn of the range.
+    /// Passes on a piece of a range, and appends to the output if this thread acquires it.
     fn push(self: Arc<Self>, range: usize, piece: Piece, len: usize) {
         if self.sequencer.push(range, piece, len) == Pushed::OutputAcquired {
             let started = Instant::now();
@@ -414,18 +416,18 @@ impl PieceSink for RangeMerge {
     }
 }
 
-/// A range merged again for its statistics alone, since an output ended in it.
+/// Repeated merge of a range, only for its statistics, because an output ended in it.
 #[derive(Debug)]
 struct RangeReplay {
     merge: Arc<RangeMerge>,
     /// `None` while the next output is begun.
     merger: Option<PartitionMerger<DecodedBlocks, DiscardBlocks, DiscardIndex>>,
-    /// Bytes before what is being written.
+    /// Position of the next partition in the range.
     position: u64,
 }
 
 impl RangeReplay {
-    /// Begins with the range; `before` is told of its partitions.
+    /// Starts at the beginning of the range; `before` collects the statistics.
     fn start(
         merge: &Arc<RangeMerge>,
         range: usize,
@@ -495,10 +497,10 @@ fn no_writer(
     PartitionWriter::new(Arc::clone(&merge.layout), blocks, DiscardIndex, collector)
 }
 
-/// Counts what is read in a range, and tells it to stop.
+/// Observer that counts the bytes read in a range, and cancels its merge.
 struct RangeObserver<'a> {
     merge: &'a RangeMerge,
-    /// What was counted of the range; `None` if it is not.
+    /// Counts reported so far for the range; `None` if they are not reported.
     seen: Option<[u64; 3]>,
 }
 

@@ -1,9 +1,9 @@
-//! Whose turn it is among the ranges of a merge.
+//! Sequencer of the ranges of a merge.
 //!
-//! Ranges are taken in their order. What the one whose turn it is comes to is added to the output at once,
-//! by whoever holds the order; what those behind it come to waits, up to a number of bytes each. Who has
-//! too much waiting does other work. Nobody waits for the order: who finds it held leaves what he has to
-//! the holder.
+//! Ranges are begun in order. The pieces of the current range are appended to the output immediately, by the
+//! thread that has acquired the output. The pieces of the following ranges are buffered, up to a number of
+//! bytes each; a thread whose range exceeds its limit does other work. No thread waits for the output: one
+//! that finds it acquired leaves its pieces to the thread that has it.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,43 +13,43 @@ use crate::error::{Error, Result};
 use crate::job::range_output::Piece;
 use crate::read::workers::WorkerQueue;
 
-/// How many ranges there are, and how many are under way.
+/// Number of ranges, and limits on those in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SequencerLimits {
     pub(crate) ranges: usize,
-    /// Being merged.
+    /// Maximum number being merged.
     pub(crate) concurrent: usize,
-    /// Being merged, or waiting.
+    /// Maximum number being merged or buffered.
     pub(crate) in_flight: usize,
-    /// Bytes that each may have waiting.
+    /// Maximum buffered bytes of each.
     pub(crate) buffered_bytes: usize,
 }
 
-/// The turns of a merge.
+/// Sequencer of the ranges of a merge.
 #[derive(Debug)]
 pub(crate) struct RangeSequencer {
     limits: SequencerLimits,
     queue: WorkerQueue,
-    /// Is told of the end.
+    /// Thread to be unparked at the end.
     caller: Thread,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The range whose turn it is, and the next to be taken.
+    /// The range being appended, and the next to be merged.
     current: usize,
     next: usize,
     merging: usize,
     /// Threads that wait until another range may begin.
     idle: Vec<Thread>,
-    /// Somebody adds to the output.
+    /// Whether a thread has acquired the output.
     is_output_held: bool,
-    /// Of the ranges from the one whose turn it is on.
+    /// Buffered pieces of the ranges from the current one on.
     waiting: VecDeque<Waiting>,
-    /// All have been added, or it has failed.
+    /// Result: all ranges have been appended, or an error.
     result: Option<Result<()>>,
-    /// Nobody works any more.
+    /// Whether no more work is to be begun.
     is_over: bool,
 }
 
@@ -57,11 +57,11 @@ struct State {
 struct Waiting {
     pieces: VecDeque<(Piece, usize)>,
     bytes: usize,
-    /// The thread that waits for room, and the bytes it needs.
+    /// The thread that waits for room, and the length of its piece.
     waiter: Option<(Thread, usize)>,
 }
 
-/// What a thread is to do.
+/// Next work of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Merge this range.
@@ -69,13 +69,13 @@ pub(crate) enum Next {
     Nothing,
 }
 
-/// What became of a piece.
+/// Result of pushing a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pushed {
     Buffered,
-    /// Whoever pushed it has the order now, and adds to the output until [`RangeSequencer::pop`] gives nothing.
+    /// The caller has acquired the output, and must append pieces until [`RangeSequencer::pop`] returns none.
     OutputAcquired,
-    /// Nobody wants it any more.
+    /// The merge has ended.
     Dropped,
 }
 
@@ -86,7 +86,7 @@ impl Waiting {
     }
 }
 
-/// Wakes a thread that waits until another range may begin: other sleeping threads wait for something else.
+/// Wakes a thread that waits until another range may begin. Other sleeping threads wait for something else.
 fn wake_idle(mut state: MutexGuard<'_, State>) {
     let idle = state.idle.pop();
     drop(state);
@@ -109,7 +109,7 @@ impl RangeSequencer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is to be done next; `None` while that is not known.
+    /// Returns the next work; `None` if the thread must wait for it.
     pub(crate) fn next(&self) -> Option<Next> {
         let limits = &self.limits;
         let mut state = self.lock();
@@ -133,14 +133,14 @@ impl RangeSequencer {
         Some(Next::Merge(state.next - 1))
     }
 
-    /// A range has been merged.
+    /// Records that a range has been merged.
     pub(crate) fn merged(&self) {
         let mut state = self.lock();
         state.merging -= 1;
         wake_idle(state);
     }
 
-    /// Adds a piece, once there is room.
+    /// Adds a piece of a range, once there is room for it.
     pub(crate) fn push(&self, range: usize, piece: Piece, len: usize) -> Pushed {
         let mut piece = Some(piece);
         self.queue.wait_for(|| {
@@ -168,8 +168,8 @@ impl RangeSequencer {
         })
     }
 
-    /// The next piece of the range whose turn it is, and its number. The order is given back where there is
-    /// none.
+    /// Returns the next piece of the current range and the range's number. If there is none, releases the
+    /// output.
     pub(crate) fn pop(&self) -> Option<(usize, Piece)> {
         let mut state = self.lock();
         let current = state.current;
@@ -193,7 +193,7 @@ impl RangeSequencer {
         Some((current, piece))
     }
 
-    /// The range whose turn it was has been added to the output.
+    /// Advances to the next range after the current one has been appended.
     pub(crate) fn advance(&self) {
         let mut state = self.lock();
         state.current += 1;
@@ -205,7 +205,7 @@ impl RangeSequencer {
         wake_idle(state);
     }
 
-    /// It has failed, and nobody waits any more.
+    /// Ends the merge with an error. Waiting threads return.
     pub(crate) fn fail(&self, error: Error) {
         let mut state = self.lock();
         match &state.result {
@@ -216,7 +216,7 @@ impl RangeSequencer {
         self.close();
     }
 
-    /// Nobody is to work any more.
+    /// Ends the work of all threads.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.is_over = true;
@@ -227,7 +227,7 @@ impl RangeSequencer {
         self.queue.wake_all();
     }
 
-    /// Whether all have been added, or what it has failed with. Once.
+    /// Takes the result, once the merge has ended. An error is returned once.
     pub(crate) fn take_result(&self) -> Option<Result<()>> {
         let mut state = self.lock();
         match &state.result {

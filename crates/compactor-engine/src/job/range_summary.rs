@@ -1,4 +1,4 @@
-//! What the merge of a range came to beside its bytes, and what all ranges together came to.
+//! Results of merging a range other than its bytes, and the totals of all ranges.
 
 use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::statistics::MetadataCollector;
@@ -10,23 +10,23 @@ use crate::merge::observer::InputRead;
 use crate::read::key_position_checksum::KeyPositionChecksum;
 use crate::read::row_counts::RowCounts;
 
-/// What the merge of a range came to, beyond what was handed over on the way.
+/// Results of merging a range, in addition to the pieces that were already passed on.
 #[derive(Debug)]
 pub(crate) struct RangeSummary {
     pub(crate) collected: Collected,
     pub(crate) counts: MergeCounts,
-    /// Of each input that has partitions in the range.
+    /// Results of reading each input that has partitions in the range.
     pub(crate) reads: Vec<RangeRead>,
 }
 
-/// What was counted of the partitions written.
+/// Statistics of the partitions written.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) rows: u64,
     pub(crate) statistics: MetadataCollector,
 }
 
-/// What was read of an input in one range, or in all so far.
+/// Results of reading an input in one range, or in all ranges so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangeRead {
     pub(crate) input: usize,
@@ -37,7 +37,7 @@ pub(crate) struct RangeRead {
     pub(crate) last_key: Vec<u8>,
 }
 
-/// What has been read of all ranges so far.
+/// Totals of all ranges so far.
 #[derive(Debug)]
 pub(crate) struct MergeTotals {
     pub(crate) counts: MergeCounts,
@@ -73,7 +73,7 @@ impl MergeTotals {
         end.collected
     }
 
-    /// What was read of each input, if it is what its statistics speak of.
+    /// Returns the results of reading each input, after validating them against its statistics.
     pub(crate) fn reads(&mut self, inputs: &[MergedInput]) -> Result<Vec<InputRead>> {
         let mut reads = Vec::with_capacity(inputs.len());
         for (input, read) in inputs.iter().zip(std::mem::take(&mut self.reads)) {

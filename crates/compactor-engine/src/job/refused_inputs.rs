@@ -1,4 +1,4 @@
-//! Inputs that are not merged with one another.
+//! Refusal of inputs that must not be merged with one another.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ pub(crate) fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {
     }
 }
 
-/// The partitioner of all: partitions are in another order under another one.
+/// Returns the partitioner of all SSTables. Different partitioners order partitions differently.
 pub(crate) fn one_partitioner(
     inputs: &[InputSstable],
     outside: &OutsideSstables,

@@ -1,4 +1,4 @@
-//! Which of the SSTables beside a merge are read for what they shadow in it.
+//! Plan of the overlapping SSTables that are read for what they shadow.
 //!
 //! Source: `CompactionController.getShadowIterator`.
 
@@ -29,39 +29,40 @@ use crate::read::decode::DecodedBlocks;
 use crate::row::dropped_columns::{DropTimes, RemovedColumns};
 use crate::write::sstable_writer::SstableSettings;
 
-/// Uncompressed bytes between places of them that are known.
+/// Uncompressed bytes between their index samples.
 const PLACES_LEN: u64 = 1 << 20;
 
-/// What is read beside a merge.
+/// Overlapping SSTables that are read along with a merge.
 #[derive(Debug)]
 pub(crate) struct ShadowPlan {
-    /// By their first keys.
+    /// Ordered by first key.
     ranges: Arc<[SourceRange]>,
     sstables: Vec<Shared>,
     layout: ShadowLayout,
     max_concurrent: usize,
 }
 
-/// An SSTable that is read beside a merge, in ranges.
+/// An overlapping SSTable that is read in ranges.
 #[derive(Debug)]
 struct Shared {
     sstable: InputSstable,
-    /// While some range reads it.
+    /// Open file, while a range reads it.
     opened: Mutex<Weak<Opened>>,
 }
 
 #[derive(Debug)]
 struct Opened {
     input: RangeInput,
-    /// `None` where a merge is not cut.
+    /// `None` if the merge is not split.
     places: Option<SplitIndex>,
 }
 
 impl ShadowPlan {
-    /// Decides for a merge of these inputs to an output of these settings. `None` if nothing is to be read.
+    /// Decides which are read for a merge of these inputs to an output with these settings. `None` if there
+    /// are none.
     ///
     /// # Errors
-    /// Of an SSTable that is not of the table as the schema has it.
+    /// An SSTable that disagrees with the table's schema.
     pub(crate) fn decide<'i>(
         options: &MergeOptions,
         inputs: impl Iterator<Item = &'i InputSstable> + Clone,
@@ -98,17 +99,17 @@ impl ShadowPlan {
         }))
     }
 
-    /// How many SSTables are read.
+    /// Number of SSTables that are read.
     pub(crate) fn len(&self) -> usize {
         self.sstables.len()
     }
 
-    /// How many of them are open at a time, at most.
+    /// Maximum number of them that are open at a time.
     pub(crate) fn max_concurrent(&self) -> usize {
         self.max_concurrent
     }
 
-    /// The most uncompressed bytes that one of them is decoded by at least.
+    /// Longest unit in which one of them is decoded, bytes.
     pub(crate) fn block_unit(&self) -> usize {
         let units = self.sstables().map(InputSstable::block_unit);
         units.max().unwrap_or(0)
@@ -118,7 +119,7 @@ impl ShadowPlan {
         self.sstables.iter().map(|shared| &shared.sstable)
     }
 
-    /// Their partitions between two places of the ring.
+    /// Returns sources of their partitions between two split points.
     pub(crate) fn start(
         self: &Arc<Self>,
         io: &Io,
@@ -128,7 +129,7 @@ impl ShadowPlan {
     ) -> ShadowSources<DecodedBlocks> {
         let plan = Arc::clone(self);
         let io = io.clone();
-        // For ranges that read them meanwhile.
+        // Kept open for ranges that are read concurrently.
         let mut kept = VecDeque::new();
         let open = move |number: usize| {
             let opened = plan.open(number, &io, mode, from.or(below).is_some())?;
@@ -163,7 +164,7 @@ impl ShadowPlan {
     fn open(&self, number: usize, io: &Io, mode: ReadMode, is_cut: bool) -> Result<Arc<Opened>> {
         let Some(shared) = self.sstables.get(number) else {
             return Err(Error::Internal(
-                "an overlapping SSTable too many".to_owned(),
+                "an overlapping SSTable beyond the last".to_owned(),
             ));
         };
         let mut known = shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +184,7 @@ impl ShadowPlan {
     }
 }
 
-/// The layout over the output and all tombstone_sources.
+/// Returns the layout over the output and all sources.
 fn layout(
     options: &MergeOptions,
     settings: &SstableSettings,
@@ -233,7 +234,7 @@ fn layout(
     })
 }
 
-/// How many of them have room for one key, by their ranges. They come in the order of their first keys.
+/// Maximum number of them whose key ranges overlap at one key. They are ordered by first key.
 fn max_concurrent(tombstone_sources: &[TombstoneSource]) -> usize {
     let mut open: BinaryHeap<Reverse<DecoratedKey<'_>>> = BinaryHeap::new();
     let mut most = 0;

@@ -1,6 +1,6 @@
-//! Ranges that were merged elsewhere, added to the outputs one behind the other.
+//! Appends merged ranges to the outputs in order.
 //!
-//! Bytes go on as they came; what is done here is little, since one thread at a time does it.
+//! Bytes are passed on unchanged. The work done here is small, since it is done by one thread at a time.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -18,51 +18,51 @@ use crate::write::format_index::IndexEntries;
 use crate::write::outputs::Outputs;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};
 
-/// The statistics of a range that an output ended in, output by output.
+/// Statistics of a range in which an output ended, output by output.
 pub(crate) trait StatisticsReplay: Debug + Send {
-    /// Goes on with the partitions of another output.
+    /// Begins with the partitions of another output.
     ///
     /// # Errors
     /// Those of a writer.
     fn begin(&mut self, collector: MetadataCollector) -> Result<()>;
 
-    /// Goes on up to a position of the range. Returns the statistics, and rows.
+    /// Continues up to a position of the range. Returns the statistics and the number of rows.
     ///
     /// # Errors
     /// Damage in an input, or a failed read.
     fn run_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)>;
 }
 
-/// Merges the range whose turn it is again, for a collector that is told of its partitions.
+/// Starts merging the current range again, with a collector for its statistics.
 type StartReplay<'a> = &'a dyn Fn(MetadataCollector) -> Result<Box<dyn StatisticsReplay>>;
 
-/// The outputs of a merge, and what has been told of its inputs.
+/// Outputs of a merge, and the state of the inputs' traces.
 #[derive(Debug)]
 pub(crate) struct Splicer {
     layout: Arc<Layout>,
-    /// `None` while the next is begun.
+    /// `None` while the next output is begun.
     output: Option<(Outputs, OutputParts)>,
-    /// Whether the trace of an input wants to be told of the current partition's rows.
+    /// Whether the trace of each input listens to the rows of the current partition.
     wants_rows: Vec<bool>,
     pub(crate) whole: MergeTotals,
-    /// Where the range begins in the output; wraps where it began in the one before.
+    /// Position of the range's start in the output, wrapping if it is in the previous output.
     base: u64,
-    /// Bytes on disk that end an output.
+    /// Maximum length of an output on disk, bytes.
     limit: Option<u64>,
     range: CurrentRange,
 }
 
-/// What has come of the range whose turn it is.
+/// State of the range being appended.
 #[derive(Debug, Default)]
 struct CurrentRange {
-    /// Bytes.
+    /// Bytes appended.
     len: u64,
-    /// Where the next partition begins, and whether it is known that it goes into this output.
+    /// Position of the next partition, and whether it has been decided that it goes into this output.
     next_start: u64,
     is_next_decided: bool,
-    /// Statistics of what was in the output before.
+    /// Statistics of the output before this range.
     before: Option<Box<MetadataCollector>>,
-    /// Its statistics anew, if an output ended in it.
+    /// Statistics of the range computed again, if an output ended in it.
     again: Option<Box<dyn StatisticsReplay>>,
 }
 
@@ -104,7 +104,7 @@ impl Splicer {
         };
     }
 
-    /// Adds the next bytes of the range.
+    /// Appends the next bytes of the range.
     ///
     /// # Errors
     /// A failed write.
@@ -116,7 +116,7 @@ impl Splicer {
         let start = self.range.len;
         self.range.len += block.bytes.len() as u64;
         let end = self.range.len;
-        // How much of the block has been appended.
+        // Number of bytes of the block that have been appended.
         let mut appended = 0;
         let mut bytes = &block.index.bytes[..];
         for part in &block.index.parts {
@@ -147,8 +147,8 @@ impl Splicer {
         parts.data.check()
     }
 
-    /// Decides whether the next partition goes into another output. So many bytes of the block, which begins
-    /// at `start` of the range, have been appended.
+    /// Decides whether the next partition goes into another output. `appended` bytes of the block, which
+    /// begins at `start` in the range, have been appended.
     fn decide(
         &mut self,
         start_replay: StartReplay<'_>,
@@ -184,7 +184,7 @@ impl Splicer {
         Ok(())
     }
 
-    /// Ends the output in the midst of the range.
+    /// Ends the output within the range.
     fn end_output_at(&mut self, start_replay: StartReplay<'_>, at: u64) -> Result<()> {
         if at > 0 {
             let before = self.range.before.take();
@@ -217,14 +217,14 @@ impl Splicer {
         Ok(())
     }
 
-    /// Tells the trace of an input.
+    /// Passes a batch of events to the trace of an input.
     pub(crate) fn tell(&mut self, input: usize, batch: &TraceBatch, trace: &mut dyn DataTrace) {
         if let Some(wants) = self.wants_rows.get_mut(input) {
             batch.tell(trace, wants);
         }
     }
 
-    /// Ends the range. Another output may begin behind it.
+    /// Ends the range. Another output may begin after it.
     ///
     /// # Errors
     /// A failed write.
@@ -260,8 +260,8 @@ impl Splicer {
     }
 }
 
-/// Adds a part of the index, whose bytes are the next. Returns where the next partition begins in the
-/// range, if this is the end of one.
+/// Adds a part of the index, whose bytes are the next in `bytes`. Returns the position of the next partition
+/// in the range if this part ends one.
 fn splice_part(
     output: &mut OutputParts,
     part: &IndexPart,

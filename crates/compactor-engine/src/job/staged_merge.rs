@@ -1,4 +1,4 @@
-//! What a merge did, before its outputs are published and then.
+//! Result of a merge before and after the publication of its outputs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,73 +10,72 @@ use crate::publish::inputs_at_open::InputsAtOpen;
 use crate::publish::output_claim::OutputClaim;
 use crate::write::sstable_writer::{StagedSstable, WrittenSstable, publish_together};
 
-/// What a merge did.
+/// Result of a merge.
 #[derive(Debug)]
 pub struct MergeOutcome {
-    /// The outputs in the order of their partitions; none if nothing was left to write, and one
-    /// unless a greatest size was asked for.
+    /// The outputs in ring order; none if nothing was left to write, and one unless several outputs or a
+    /// maximum size were requested.
     pub outputs: Vec<WrittenSstable>,
     /// Counts of the merge.
     pub counts: MergeCounts,
-    /// Bytes of `Data.db` of all inputs.
+    /// Stored bytes of each input's `Data.db`, in total.
     pub stored_bytes_read: u64,
     /// Uncompressed bytes of all inputs.
     pub uncompressed_bytes_read: u64,
-    /// Ranges that the last pass was cut into; one if it was not cut.
+    /// Number of ranges of the last pass; one if it was not split.
     pub ranges: usize,
-    /// Why it cannot be cut, if it cannot.
+    /// Reason why the merge cannot be split, if it cannot.
     pub unsplit_reason: Option<&'static str>,
-    /// Outputs that were asked for.
+    /// Requested number of outputs.
     pub outputs_asked: usize,
-    /// What one thread did at a time.
+    /// Duration of its serial phases.
     pub serial: SerialTimes,
-    /// Passes that the inputs went through: one, unless there were more than memory or descriptors
-    /// allow.
+    /// Number of passes: one, unless there were more inputs than memory or descriptors allow.
     pub passes: usize,
     /// Time from the first read to the last sync.
     pub elapsed: Duration,
 }
 
-/// What one thread did while others could not have helped it.
+/// Duration of phases in which only one thread can work.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SerialTimes {
-    /// The plan was made: where to cut, and inputs and outputs opened.
+    /// Planning: finding split points, opening inputs and outputs.
     pub planning: Duration,
-    /// Ranges were added to the outputs in their order.
+    /// Appending ranges to the outputs in order.
     pub order: Duration,
-    /// Outputs were completed and published.
+    /// Completing and publishing outputs.
     pub publication: Duration,
 }
 
-/// A merge that is done but for the publication of its outputs.
+/// A completed merge whose outputs are not published yet.
 #[derive(Debug)]
 pub struct StagedMerge {
-    /// `None` of an intermediate SSTable.
+    /// `None` for an intermediate SSTable.
     pub(crate) claim: Option<Arc<OutputClaim>>,
     pub(crate) outputs: Vec<StagedSstable>,
     pub(crate) outcome: MergeOutcome,
-    /// What its inputs were before they were opened.
+    /// State of its inputs before they were opened.
     pub(crate) at_open: Option<Arc<InputsAtOpen>>,
 }
 
 impl StagedMerge {
-    /// `Data.db` of each output in its staging directory, its other components beside it.
+    /// Path of each output's `Data.db` in its staging directory, which also contains the other components.
     pub fn data_paths(&self) -> impl Iterator<Item = PathBuf> + '_ {
         self.outputs.iter().map(StagedSstable::data_path)
     }
 
-    /// `Data.db` of the output in its staging directory, and its rows.
+    /// Path of the output's `Data.db` in its staging directory, and number of rows.
     pub(crate) fn output(&self) -> Option<(PathBuf, u64)> {
         let output = self.outputs.first()?;
         Some((output.data_path(), output.rows()))
     }
 
-    /// What one thread did at a time, in the passes before, too.
+    /// Duration of its serial phases, including earlier passes.
     pub(crate) fn serial(&self) -> SerialTimes {
         self.outcome.serial
     }
 
-    /// What was counted.
+    /// Counts of the merge.
     pub(crate) fn counts(&self) -> &MergeCounts {
         &self.outcome.counts
     }
@@ -95,8 +94,8 @@ impl SerialTimes {
 /// Publishes the outputs of merges into one directory, all or none of them.
 ///
 /// # Errors
-/// Inputs that were replaced meanwhile ([`InputsAtOpen::recheck`]), or a failed sync or rename. Nothing
-/// of any output stays then.
+/// Inputs that were replaced meanwhile ([`InputsAtOpen::recheck`]), or a failed sync or rename. Nothing of
+/// any output stays then.
 pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
     let started = Instant::now();
     let mut outcomes = Vec::with_capacity(merges.len());

@@ -1,22 +1,22 @@
-//! What SSTables beside a merge may remove from it.
+//! Data that overlapping SSTables may remove from a merge.
 //!
 //! Source: `CompactionParams.TombstoneOption`.
 
-/// What overlapping SSTables may remove from a merge (`provide_overlapping_tombstones`, and
-/// `nodetool garbagecollect -g`). They are not written, and must stay.
+/// Data that overlapping SSTables may remove from a merge (`provide_overlapping_tombstones`, and
+/// `nodetool garbagecollect -g`). Those SSTables are not written, and must be kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TombstoneOption {
     /// Nothing.
     #[default]
     None,
-    /// What their deletions of partitions, ranges and rows cover.
+    /// Data covered by their deletions of partitions, ranges and rows.
     Row,
-    /// What their cells and deletions of collections shadow, too.
+    /// Also data shadowed by their cells and by deletions of collections.
     Cell,
 }
 
 impl TombstoneOption {
-    /// By its name in a table's compaction options, in any case.
+    /// Parses its name in a table's compaction options, ignoring case.
     pub fn from_name(name: &str) -> Option<TombstoneOption> {
         Some(match name.to_ascii_lowercase().as_str() {
             "none" => TombstoneOption::None,

@@ -1,4 +1,4 @@
-//! Which of the SSTables beside a merge may remove what they shadow in it.
+//! Choice of the overlapping SSTables that may remove what they shadow.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use crate::job::options::MergeOptions;
 use crate::job::overlapping::TombstoneSource;
 use crate::job::tombstone_option::TombstoneOption;
 
-/// The overlapping SSTables that may remove what they shadow, if any may: not copies of inputs, also not
-/// of those that another job merges at the same time.
+/// Returns the overlapping SSTables that may remove what they shadow, if the options permit it. Copies of
+/// inputs are excluded, including inputs of another job that runs at the same time.
 pub(crate) fn tombstone_source_paths(
     io: &Io,
     options: &MergeOptions,
@@ -35,7 +35,7 @@ pub(crate) fn tombstone_source_paths(
     Ok(paths)
 }
 
-/// The SSTables of these paths, if the merge is to read them.
+/// Opens the SSTables of these paths, if the merge is to read them.
 pub(crate) fn open_tombstone_sources(
     io: &Io,
     options: &MergeOptions,
@@ -51,9 +51,10 @@ pub(crate) fn open_tombstone_sources(
     paths.iter().map(open).collect()
 }
 
-/// An SSTable in a snapshot and the same in the table's directory. It would take its own deletions away,
-/// and whoever replaces it has them nowhere. Its id may differ, after `nodetool import`, and so may what a
-/// node sets in a file that stays: level and repair state.
+/// Whether an SSTable is a copy of an input, such as one in a snapshot and the same in the table's directory.
+/// It would remove the input's own deletions, which would be lost when the input is replaced. Its id may
+/// differ after `nodetool import`, and so may fields that a node sets in an existing file: level and repair
+/// state.
 fn is_copy(io: &Io, mode: ReadMode, input: &InputSstable, other: &InputSstable) -> bool {
     let of_the_data = |sstable: &InputSstable| StatsMetadata {
         level: 0,
@@ -62,7 +63,7 @@ fn is_copy(io: &Io, mode: ReadMode, input: &InputSstable, other: &InputSstable) 
         is_transient: false,
         originating_host_id: None,
         commit_log_intervals: IntervalSet::default(),
-        // Where it is not known it is NaN, which equals nothing.
+        // NaN if unknown, which is not equal to itself.
         token_space_coverage: 0.0,
         ..sstable.statistics.stats.clone()
     };

@@ -1,5 +1,5 @@
-//! Which of several sorted sources are least: by a tournament, or by Cassandra's heap where the order of
-//! equal ones decides something.
+//! Selection of the least of several sorted sources: by a tournament, or by Cassandra's heap if the order of
+//! equal sources matters.
 
 use std::cmp::Ordering;
 
@@ -9,9 +9,9 @@ use crate::row::source_heap::SourceHeap;
 /// Contestants `0..len` at their current positions.
 #[derive(Debug)]
 pub(crate) enum Contest {
-    /// Equal ones are in ascending number.
+    /// Equal contestants are returned in ascending order.
     Tournament(Tournament),
-    /// Equal ones are in the order in which Cassandra visits them.
+    /// Equal contestants are returned in the order in which Cassandra visits them.
     Heap(SourceHeap),
 }
 
@@ -22,7 +22,7 @@ impl Default for Contest {
 }
 
 impl Contest {
-    /// Sets up contestants `0..len`. Those that have no position are last in the order of `compare`, and
+    /// Initializes contestants `0..len`. Those without a position must be last in the order of `compare`, and
     /// equal to one another.
     pub(crate) fn start(
         &mut self,
@@ -36,7 +36,7 @@ impl Contest {
         }
     }
 
-    /// The least contestant, if no other is equal to it.
+    /// Returns the least contestant if no other is equal to it.
     #[inline]
     pub(crate) fn only_winner(&mut self) -> Option<u32> {
         match self {
@@ -45,8 +45,8 @@ impl Contest {
         }
     }
 
-    /// Appends the least contestants, all equal to one another. A contestant without a position is among
-    /// them, if at all, only with others of its kind.
+    /// Appends the least contestants, all equal to one another. A contestant without a position is among them
+    /// only if none has one.
     #[inline]
     pub(crate) fn winners(&mut self, out: &mut Vec<u32>) {
         match self {
@@ -55,7 +55,7 @@ impl Contest {
         }
     }
 
-    /// Goes on after the winners last asked for, which are these, have moved.
+    /// Restores the order after `winners`, the contestants returned last, have been advanced.
     #[inline]
     pub(crate) fn replay(
         &mut self,

@@ -11,7 +11,7 @@ use crate::row::purge_counts::PurgeCounts;
 use crate::write::partition_writer::{BlockOutput, PartitionWriter};
 use crate::write::sstable_index::SstableIndex;
 
-/// An open range tombstone counts only where it supersedes the partition's deletion.
+/// Returns the open range tombstone if it supersedes the partition deletion, otherwise a live deletion.
 #[inline]
 pub(crate) fn effective(open: DeletionTime, partition: DeletionTime) -> DeletionTime {
     if open.supersedes(&partition) {
@@ -21,17 +21,17 @@ pub(crate) fn effective(open: DeletionTime, partition: DeletionTime) -> Deletion
     }
 }
 
-/// One range tombstone gives way to another; either may be none.
+/// Change from one open range tombstone to another; either may be live.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeletionChange {
-    /// On which side of the rows at its bound.
+    /// Side of the rows at its bound.
     pub(crate) side: Ordering,
     pub(crate) before: DeletionTime,
     pub(crate) after: DeletionTime,
 }
 
-/// Writes what purging leaves of a marker. The kind of `bound` is yet to be set. A boundary stays one even
-/// if both deletions are equal: writers before 3.11.4 leave such (CASSANDRA-14894).
+/// Writes a marker after purging. The kind of `bound` is still to be set. A boundary is kept even if both
+/// deletions are equal: writers before 3.11.4 wrote such boundaries (CASSANDRA-14894).
 pub(crate) fn write_marker<B: BlockOutput, I: SstableIndex>(
     writer: &mut PartitionWriter<B, I>,
     purger: &Purger,

@@ -1,25 +1,25 @@
-//! What a merge counts.
+//! Counts of a merge.
 
 use crate::row::purge_counts::PurgeCounts;
 
-/// What a merge counted.
+/// Counts of a merge.
 #[derive(Clone, Debug, Default)]
 pub struct MergeCounts {
-    /// Partitions by the number of inputs they came from: index 0 stands for one input. Empty where that is not
-    /// known, since some inputs were merged before others.
+    /// Number of partitions by the number of inputs that had them: index 0 for one input. Empty if unknown
+    /// because some inputs were merged in earlier passes.
     pub partitions_by_inputs: Vec<u64>,
-    /// Partitions of all inputs.
+    /// Number of partitions in all inputs.
     pub partitions_read: u64,
-    /// Rows of all inputs, static rows that are not empty included.
+    /// Number of rows in all inputs, including static rows that are not empty.
     pub rows_read: u64,
-    /// Range tombstone markers of all inputs.
+    /// Number of range tombstone markers in all inputs.
     pub markers_read: u64,
-    /// What was left out.
+    /// Purged tombstones and data.
     pub purged: PurgeCounts,
 }
 
 impl MergeCounts {
-    /// Adds what an earlier pass over some of the inputs counted. It purges nothing but what was dropped.
+    /// Adds the counts of an earlier pass over some of the inputs, which purges only data of dropped columns.
     pub(crate) fn add(&mut self, other: &MergeCounts) {
         let len = self.partitions_by_inputs.len();
         let longer = len.max(other.partitions_by_inputs.len());
@@ -36,7 +36,7 @@ impl MergeCounts {
         self.purged.of_dropped_columns += other.purged.of_dropped_columns;
     }
 
-    /// Adds what was counted in another range of the partitions of the same inputs.
+    /// Adds the counts of another range of the same inputs.
     pub(crate) fn add_range(&mut self, range: &MergeCounts) {
         self.add(range);
         let PurgeCounts {

@@ -1,5 +1,4 @@
-//! One input of a merge: its cursor, and what its statistics say that it does not need. And the order of
-//! several.
+//! Input of a merge: its cursor and what its statistics rule out; and the order of several inputs.
 
 use std::cmp::Ordering;
 
@@ -10,29 +9,30 @@ use crate::input::header_union::ColumnMap;
 use crate::read::cursor::Cursor;
 use crate::read::window::BlockSource;
 
-/// One input of a merge.
+/// Input of a merge.
 #[derive(Debug)]
 pub struct MergeInput<S> {
     pub(crate) cursor: Cursor<S>,
     pub(crate) map: ColumnMap,
-    /// Clusterings are framed as in the output, so that their bytes can be copied.
+    /// Whether clusterings are framed as in the output, so that their bytes can be copied.
     pub(crate) same_clustering: bool,
-    /// The output has the same regular columns, framed as here: bytes of plain rows can be copied.
+    /// Whether the output has the same regular columns with the same framing, so that the bytes of plain rows
+    /// can be copied.
     pub(crate) same_columns: bool,
-    /// Least local deletion time in it, by its statistics.
+    /// Minimum local deletion time according to its statistics, seconds since 1970.
     pub(crate) min_local_deletion_time_s: i64,
-    /// By its statistics nothing in it has expired or can be past its grace.
+    /// Whether, according to its statistics, nothing in it has expired or can be past its grace period.
     pub(crate) nothing_to_purge: bool,
-    /// By its statistics nothing in it was dropped with its column.
+    /// Whether, according to its statistics, it contains no data of dropped columns.
     pub(crate) nothing_dropped: bool,
-    /// The range tombstone open in this input at the merge's position.
+    /// Range tombstone open in this input at the merge's position.
     pub(crate) open: DeletionTime,
-    /// An earlier pass made it: its markers have been counted.
+    /// Whether an earlier pass wrote it: its markers have been counted.
     pub(crate) is_intermediate: bool,
 }
 
 impl<S: BlockSource> MergeInput<S> {
-    /// An input before its first partition. `min_local_deletion_time_s` is that of its statistics.
+    /// Creates an input before its first partition. `min_local_deletion_time_s` is taken from its statistics.
     pub fn new(
         mut cursor: Cursor<S>,
         map: ColumnMap,
@@ -63,14 +63,14 @@ impl<S: BlockSource> MergeInput<S> {
         }
     }
 
-    /// It is no input of the whole merge, but was made of several.
+    /// Marks the input as an intermediate SSTable, which an earlier pass wrote.
     #[must_use]
     pub fn of_an_earlier_pass(mut self) -> MergeInput<S> {
         self.is_intermediate = true;
         self
     }
 
-    /// Something in it may have been dropped with its column.
+    /// Marks the input as possibly containing data of dropped columns.
     #[must_use]
     pub fn with_dropped_cells(mut self) -> MergeInput<S> {
         self.nothing_dropped = false;
@@ -78,7 +78,7 @@ impl<S: BlockSource> MergeInput<S> {
         self
     }
 
-    /// Bytes of its plain rows can be copied, behind their times.
+    /// Whether the bytes of its plain rows can be copied after new times.
     #[inline]
     pub(crate) fn may_copy_rows(&self) -> bool {
         self.nothing_dropped && self.same_clustering && self.same_columns
@@ -118,7 +118,7 @@ pub(crate) fn compare_partitions<S: BlockSource>(
     }
 }
 
-/// Whether a member of a group stands at a row or marker of the partition.
+/// Whether a member of a group is positioned on a row or marker of the partition.
 #[inline]
 pub(crate) fn has_unfiltered<S: BlockSource>(
     inputs: &[MergeInput<S>],
@@ -129,7 +129,7 @@ pub(crate) fn has_unfiltered<S: BlockSource>(
     cursor.row().is_some() || cursor.marker().is_some()
 }
 
-/// Order of two members of a group inside the partition; those at its end come last.
+/// Order of two members of a group in the partition; those at its end come last.
 #[inline]
 pub(crate) fn compare_unfiltereds<S: BlockSource>(
     inputs: &[MergeInput<S>],

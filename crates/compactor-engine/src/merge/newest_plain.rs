@@ -1,4 +1,4 @@
-//! Versions of a row that are all plain: often the newest one is all that is left.
+//! Versions of a row that are all plain, of which the newest is often the merged row.
 
 use std::cmp::Ordering;
 
@@ -7,9 +7,9 @@ use compactor_sstable::data::plain_row::PlainRow;
 use crate::merge::merge_input::MergeInput;
 use crate::read::window::BlockSource;
 
-/// The row that is left of those of `members`, to be copied: where all are plain, and the newest has every column,
-/// or is the only one. Its cells are then newer than all others of their columns. Where two are as new, they must
-/// be the same.
+/// Returns the merged row of `members`, to be copied, if all versions are plain and the newest has every
+/// column, or is the only one: its cells are then newer than all others of their columns. If two are equally
+/// new, they must be equal.
 #[inline(always)]
 pub(crate) fn newest_plain<'a, S: BlockSource>(
     inputs: &'a [MergeInput<S>],

@@ -1,4 +1,4 @@
-//! Who watches a merge, and what it is told.
+//! Observer of a merge.
 
 use std::path::{Path, PathBuf};
 
@@ -7,22 +7,22 @@ use crate::read::data_trace::DataTrace;
 use crate::read::key_position_checksum::KeyPositionChecksum;
 use crate::read::row_counts::RowCounts;
 
-/// Watches a merge, and may stop it.
+/// Observer of a merge, which may cancel it.
 pub trait Observer {
-    /// True asks the merge to stop. Asked every few hundred partitions or few thousand rows.
+    /// Whether the merge should stop. Called every few hundred partitions or few thousand rows.
     fn is_cancelled(&self) -> bool;
-    /// Uncompressed bytes read of all inputs so far, and rows and partitions written.
+    /// Progress so far: uncompressed bytes read from all inputs, and rows and partitions written.
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64);
     /// Called with a line for the person who runs it, such as damage that was found.
     fn message(&mut self, text: &str) {
         let _ = text;
     }
-    /// Called before the `Data.db` of an input is read: what is to be told of its content.
+    /// Called before the `Data.db` of an input is read. Returns a listener for its content, if one is needed.
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
         let _ = data_path;
         None
     }
-    /// Called when every input has been read to its end, with what was found on the way.
+    /// Called when every input has been read to its end, with the results of reading.
     ///
     /// # Errors
     /// An error stops the merge; nothing is published then.
@@ -30,7 +30,7 @@ pub trait Observer {
         let _ = inputs;
         Ok(())
     }
-    /// Called with the path of the complete output's `Data.db`, still in its staging directory.
+    /// Called with the path of the complete output's `Data.db` in its staging directory.
     ///
     /// # Errors
     /// An error stops the merge; nothing is published then.
@@ -40,15 +40,15 @@ pub trait Observer {
     }
 }
 
-/// What reading an input to its end told of it, to be held against its other components.
+/// Results of reading an input to its end, with which its other components are validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputRead {
-    /// Its `Data.db`.
+    /// Path of its `Data.db`.
     pub data_path: PathBuf,
-    /// Hash over keys and positions of its partitions.
+    /// Checksum over keys and positions of its partitions.
     pub places: KeyPositionChecksum,
-    /// Its rows.
+    /// Row counts.
     pub rows: RowCounts,
-    /// CRC32 of the file as stored.
+    /// CRC32 of the stored file.
     pub digest: u32,
 }

@@ -1,11 +1,11 @@
-//! Partitions of many inputs become one stream of partitions.
+//! Merge of the partitions of many inputs into one stream.
 //!
-//! Inputs meet in a tournament on (token, key); those at the same partition meet in a second one on
-//! the clustering inside it. Plain rows, as INSERT leaves them, that only one input has are copied behind their
-//! times, in runs while it stands before all others. All other rows go through [`RowMerger`].
+//! A tournament on (token, key) selects the inputs with the next partition; a second one, on the clustering,
+//! merges the rows inside it. Plain rows, as INSERT leaves them, that only one input has are copied after
+//! their new times, in runs while that input is ahead of all others. All other rows go through [`RowMerger`].
 //!
-//! A partition that only one input has is passed on row by row, and nothing in it shadows anything else,
-//! as in Cassandra: every SSTable has removed what it deletes itself.
+//! A partition that only one input has is copied row by row. Nothing in it shadows anything else, as in
+//! Cassandra: each SSTable contains no data that its own deletions cover.
 //!
 //! Source: `UnfilteredPartitionIterators.merge`, `UnfilteredRowIterators.merge`,
 //! `RangeTombstoneMarker.Merger`, `CompactionIterator.Purger`.
@@ -40,21 +40,21 @@ mod runs;
 
 use partitions::Partitions;
 
-/// Rows, markers and partitions after which the observer is called.
+/// Rows, markers and partitions between calls of the observer.
 const STEPS_PER_REPORT: u32 = 1024;
 
-/// A merge that has run to its end.
+/// Result of a merge that has run to its end.
 #[derive(Debug)]
 pub struct Merged<S, B, I> {
-    /// Its inputs, at their ends.
+    /// The inputs, at their ends.
     pub inputs: Vec<MergeInput<S>>,
-    /// Where it wrote to.
+    /// The writer.
     pub writer: PartitionWriter<B, I>,
-    /// What it counted.
+    /// Counts of the merge.
     pub counts: MergeCounts,
 }
 
-/// A merge under way.
+/// A merge in progress.
 #[derive(Debug)]
 pub struct PartitionMerger<S, B, I> {
     inputs: Vec<MergeInput<S>>,
@@ -64,18 +64,18 @@ pub struct PartitionMerger<S, B, I> {
     purger: Purger,
     rows: RowMerger,
     counts: MergeCounts,
-    /// Since the observer was called last.
+    /// Steps since the observer was last called.
     steps: u32,
-    /// Rows and partitions that writers before this one were given.
+    /// Rows and partitions written by previous writers.
     written_before: (u64, u64),
     /// Inputs by their current partition; `None` before the first.
     partitions: Option<Partitions>,
-    /// Inputs by their scanners in Cassandra's compaction, before the first partition.
+    /// Inputs grouped by their scanners in Cassandra's compaction, before the first partition.
     scanner_order: Option<Vec<Vec<u32>>>,
-    /// Of equal places the bytes are Cassandra's choice, and not the least.
+    /// Whether, of equal clusterings, the bytes that Cassandra chooses are written, instead of the least.
     in_cassandra_order: bool,
-    /// Reused lists: inputs of the partition, those of a step, and their places among the former. Where the
-    /// choice is Cassandra's, all are in the order in which it visits them.
+    /// Reused lists: inputs of the partition, those of a step, and the positions of the latter among the
+    /// former. If Cassandra's choice is reproduced, all are in the order in which it visits them.
     group: Vec<u32>,
     step: Vec<u32>,
     places: Vec<u32>,
@@ -85,7 +85,7 @@ pub struct PartitionMerger<S, B, I> {
 }
 
 impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
-    /// Merges `inputs` into `writer`.
+    /// Creates a merge of `inputs` into `writer`.
     pub fn new(
         mut inputs: Vec<MergeInput<S>>,
         writer: PartitionWriter<B, I>,
@@ -94,7 +94,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         gc_before_s: i64,
     ) -> PartitionMerger<S, B, I> {
         for input in &mut inputs {
-            // Gc before is not behind `now` unless somebody wants it there.
+            // `gc_before_s` is not after `now_s` unless the caller set it so.
             input.nothing_to_purge &= input.min_local_deletion_time_s >= gc_before_s;
         }
         let counts = MergeCounts {
@@ -127,17 +127,17 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         }
     }
 
-    /// Leaves out what was dropped with its column, in inputs that say that they may have some. Times
-    /// are those of the output's columns.
+    /// Removes data of dropped columns from inputs that may have some. `drops` are those of the output's
+    /// columns.
     #[must_use]
     pub fn with_drops(mut self, drops: DropTimes) -> Self {
         self.rows = RowMerger::new(Arc::clone(&self.output), &drops);
         self
     }
 
-    /// Of equal clusterings, bounds and paths that differ in their bytes, writes those that Cassandra's
-    /// compaction would: with the inputs by its scanners, in their order. Otherwise the least are written,
-    /// which does not depend on an order.
+    /// Sets the order of Cassandra's scanners: of clusterings, bounds and paths that compare equal but differ
+    /// in their bytes, those that its compaction would choose are written. Without it the least bytes are
+    /// written, which does not depend on any order.
     #[must_use]
     pub fn with_scanner_order(mut self, order: Option<Vec<Vec<u32>>>) -> Self {
         self.in_cassandra_order = order.is_some();
@@ -148,14 +148,14 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         self
     }
 
-    /// Leaves out what these SSTables shadow.
+    /// Removes data that these SSTables shadow.
     #[must_use]
     pub fn with_shadow(mut self, shadow: Option<ShadowSources<S>>) -> Self {
         self.shadow = shadow;
         self
     }
 
-    /// Runs to the end and gives the writer back.
+    /// Runs to the end and returns the writer.
     ///
     /// # Errors
     /// As [`PartitionMerger::run_to_end`].
@@ -168,7 +168,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         Ok((merged.writer, merged.counts))
     }
 
-    /// Runs to the end and gives inputs and writer back.
+    /// Runs to the end and returns inputs and writer.
     ///
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation.
@@ -181,8 +181,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         Ok(self.end())
     }
 
-    /// Runs until the inputs end, or `is_full` says, asked before each partition, that the writer has
-    /// enough. Returns whether there is more.
+    /// Runs until the inputs end or `is_full`, called before each partition, returns true for the writer.
+    /// Returns whether there are more partitions.
     ///
     /// # Errors
     /// As [`PartitionMerger::run_to_end`], or the error of `is_full`.
@@ -221,7 +221,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 let place = (first.position_in_ring(), first.key());
                 shadow.seek(place, &|| observer.is_cancelled())?;
             }
-            // There may be thousands of SSTables to ask.
+            // The lookup may involve thousands of SSTables.
             let may_purge = |i: &u32| !self.inputs[*i as usize].nothing_to_purge;
             self.purger.limit = match group.iter().any(may_purge) {
                 true => limits.limit(first.key(), first.key_hash()),
@@ -239,7 +239,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         Ok(false)
     }
 
-    /// Gives inputs and writer back.
+    /// Returns inputs and writer.
     pub fn end(self) -> Merged<S, B, I> {
         Merged {
             inputs: self.inputs,
@@ -248,8 +248,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         }
     }
 
-    /// Goes on with the writer that `change` gives for the one that is full, beside something else
-    /// that is passed on.
+    /// Replaces the full writer by the one that `change` returns, along with another value that is passed
+    /// through.
     ///
     /// # Errors
     /// That of `change`.
@@ -334,7 +334,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         Ok(())
     }
 
-    /// The unfiltereds of a partition that only one input has.
+    /// Copies the unfiltereds of a partition that only one input has.
     fn copy_unfiltereds(&mut self, only: usize, observer: &mut dyn Observer) -> Result<()> {
         loop {
             self.step(observer)?;
@@ -342,12 +342,12 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             self.advance_shadow(only as u32)?;
             let input = &self.inputs[only];
             if input.cursor.row().is_some() {
-                // Cassandra merges no rows of such a partition, whatever is active: a complex deletion
-                // equal to its row's stays.
+                // Cassandra does not merge rows of such a partition, whatever is active: a complex deletion
+                // equal to that of its row is kept.
                 self.merge_rows(&[only as u32], Visits::SINGLE, DeletionTime::LIVE)?;
             } else if let Some(marker) = input.cursor.marker() {
                 self.counts.markers_read += u64::from(!input.is_intermediate);
-                // As it is, even if nothing changes there or the partition's deletion is newer.
+                // Copied unchanged, even if it changes nothing or the partition deletion is newer.
                 let (close, open) = (marker.close, marker.open);
                 let side = self.note_bound(&[only as u32]);
                 self.add_marker(side, close, open)?;
@@ -376,7 +376,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             );
         }
         let mut open = DeletionTime::LIVE;
-        // A marker that is not written yet: the deletion open before it, and on which side it is.
+        // A marker that is not written yet: the deletion open before it, and its side.
         let mut pending: Option<(DeletionTime, Ordering)> = None;
         loop {
             self.step(observer)?;
@@ -442,7 +442,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             for &member in &step {
                 self.inputs[member as usize].cursor.next_unfiltered()?;
             }
-            // What opens where something has just closed comes next, and makes one marker with it.
+            // A bound that opens where another has just closed follows, and makes one marker with it.
             let goes_on = |member: &u32| self.inputs[*member as usize].cursor.is_second_half();
             if pending.is_some()
                 && !step.iter().any(goes_on)
@@ -464,8 +464,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     }
 }
 
-/// Since `oa` the sign of a partition deletion's timestamp says that there is none: Cassandra does not
-/// look, and writes what it cannot read.
+/// Checks a partition deletion. Since `oa` the sign of its timestamp means that there is none: Cassandra does
+/// not check this, and writes partitions that it cannot read.
 fn check_deletion(key: &[u8], deletion: &DeletionTime, version: Version) -> Result<()> {
     let timestamp = deletion.marked_for_delete_at;
     if deletion.is_live() || timestamp >= 0 || !version.has_uint_deletion_time() {

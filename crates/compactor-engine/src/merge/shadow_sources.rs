@@ -1,8 +1,8 @@
-//! SSTables that are read beside a merge for what they shadow in it, and never written.
+//! Overlapping SSTables that are read along with a merge for what they shadow in it, and never written.
 //!
-//! They are followed in the order of keys, each from when the merge comes to its first key until it
-//! has passed its last. At a partition that the merge has too they are merged with one another, one
-//! row or marker at a time, no further than the merge has come, but for the first that is not empty.
+//! They are followed in key order, each from when the merge reaches its first key until it has passed its
+//! last. At a partition that the merge has as well, they are merged with one another, one row or marker at a
+//! time, no further than the merge has advanced, except for the first that is not empty.
 //!
 //! Source: `CompactionController.shadowSources`,
 //! `CompactionIterator.GarbageSkippingUnfilteredRowIterator`.
@@ -31,7 +31,7 @@ mod source;
 
 use source::{KEEP, Reading, Source, compare};
 
-/// Opens the SSTable of this number.
+/// Opens the SSTable with this number.
 pub type OpenSource<S> = Box<dyn FnMut(usize) -> Result<Cursor<S>> + Send>;
 
 /// An SSTable that has not been opened yet.
@@ -43,43 +43,43 @@ pub struct SourceRange {
     pub map: ColumnMap,
 }
 
-/// How sources are looked at.
+/// Layout and options with which sources are read.
 #[derive(Clone, Debug)]
 pub struct ShadowLayout {
     /// Columns of all sources and inputs.
     pub layout: Arc<Layout>,
-    /// Index there of each column of the output.
+    /// Index in `layout` of each column of the output.
     pub output: ColumnMap,
-    /// When these columns were dropped.
+    /// Drop times of these columns.
     pub drops: DropTimes,
-    /// Columns of the output that the table has no more: in a partition of the sources their cells go,
-    /// whenever they were written, but where a row is looked at cell by cell.
+    /// Columns of the output that the table no longer has: in a partition that the sources have, their cells
+    /// are removed whenever they were written, unless rows are compared cell by cell.
     pub removed: RemovedColumns,
-    /// Cells too are looked at, and not only deletions of partitions, ranges and rows.
+    /// Whether cells are compared as well, and not only deletions of partitions, ranges and rows.
     pub by_cell: bool,
 }
 
 /// All sources of a merge.
 pub struct ShadowSources<S> {
     layout: ShadowLayout,
-    /// By their first key.
+    /// Sources ordered by first key.
     ranges: Arc<[SourceRange]>,
     open_source: OpenSource<S>,
-    /// The first that was not opened yet.
+    /// Index of the first source that has not been opened.
     next: usize,
     sources: Vec<Source<S>>,
-    /// Those of `sources` that have the partition, and those of them at the current position in it.
+    /// Sources that have the partition, and those of them at the current position in it.
     group: Vec<usize>,
     step: Vec<u32>,
     clusterings: Tournament,
     rows: RowMerger,
     partition_deletion: DeletionTime,
-    /// The newest deletion at the current position: of the partition or a range.
+    /// Newest deletion of the partition or a range at the current position.
     active: DeletionTime,
-    /// The range tombstone open in the merge, and the one that was let through.
+    /// Range tombstone open in the merge, and the one that was written.
     data_open: DeletionTime,
     issued: DeletionTime,
-    /// A marker lies where that of the merge is.
+    /// Whether a marker of a source is at the position of the merge's marker.
     has_marker_here: bool,
     steps: u32,
     /// Reused: a bound of a source.
@@ -96,7 +96,7 @@ impl<S> std::fmt::Debug for ShadowSources<S> {
 }
 
 impl<S: BlockSource> ShadowSources<S> {
-    /// Sources in the order of their first keys, each opened by `open_source` when it is needed.
+    /// Creates sources ordered by their first keys. Each is opened by `open_source` when it is needed.
     pub fn new(
         layout: ShadowLayout,
         ranges: impl Into<Arc<[SourceRange]>>,
@@ -123,7 +123,7 @@ impl<S: BlockSource> ShadowSources<S> {
         }
     }
 
-    /// Goes to a partition of the merge, behind the last one.
+    /// Advances to a partition of the merge, after the last one.
     ///
     /// # Errors
     /// Damage in a source, a failed read, or cancellation.
@@ -135,7 +135,7 @@ impl<S: BlockSource> ShadowSources<S> {
         while let Some(range) = self.ranges.get(self.next)
             && range.keys.first() <= place
         {
-            // Those that ended before are not worth opening.
+            // Sources that end before it are not opened.
             if place <= range.keys.last() {
                 let mut cursor = (self.open_source)(self.next)?;
                 cursor.next_partition()?;
@@ -154,7 +154,7 @@ impl<S: BlockSource> ShadowSources<S> {
             }
             let deletion = source.cursor.partition_deletion();
             self.partition_deletion = self.partition_deletion.max(deletion);
-            // What has nothing to look at is as if it were not there.
+            // A source without relevant content is treated as if it did not have the partition.
             let is_there = !deletion.is_live()
                 || match self.ranges.get(source.number) {
                     Some(range) if self.layout.by_cell => {
@@ -165,7 +165,7 @@ impl<S: BlockSource> ShadowSources<S> {
                         };
                         source.has_anything(&range.map, &mut reading)?
                     }
-                    // Static rows are not looked at.
+                    // Static rows are not compared.
                     _ => {
                         source.begin(false)?;
                         !source.is_at_end
@@ -183,12 +183,12 @@ impl<S: BlockSource> ShadowSources<S> {
         Ok(())
     }
 
-    /// Some source has the partition.
+    /// Whether some source has the partition.
     pub fn is_here(&self) -> bool {
         !self.group.is_empty()
     }
 
-    /// What is left of the deletion of the partition.
+    /// Returns the partition deletion, or a live one if it is shadowed.
     pub fn over_partition(&self, deletion: DeletionTime) -> DeletionTime {
         match deletion.supersedes(&self.partition_deletion) {
             true => deletion,
@@ -196,7 +196,7 @@ impl<S: BlockSource> ShadowSources<S> {
         }
     }
 
-    /// Calls `merge` with what lies over the static row.
+    /// Calls `merge` with the data that shadows the static row.
     ///
     /// # Errors
     /// Damage in a source.
@@ -232,8 +232,8 @@ impl<S: BlockSource> ShadowSources<S> {
         Ok(())
     }
 
-    /// Goes on to where the merge is. Where a deletion ends under which a range tombstone of the merge
-    /// is hidden, `reopen` is called with the bound, and what turns there.
+    /// Advances to the position of the merge. Where a deletion ends under which a range tombstone of the
+    /// merge is hidden, calls `reopen` with the bound and the change at it.
     ///
     /// # Errors
     /// Damage in a source, or the error of `reopen`.
@@ -292,8 +292,8 @@ impl<S: BlockSource> ShadowSources<S> {
         }
     }
 
-    /// What is left of a marker of the merge to which it was advanced, behind which `after` is open: the
-    /// deletions that it closes and opens.
+    /// Returns the remaining deletions that a marker of the merge closes and opens, at the position it was
+    /// advanced to. `after` is the deletion open after the marker.
     pub fn over_marker(&mut self, after: DeletionTime) -> (DeletionTime, DeletionTime) {
         self.has_marker_here = false;
         self.data_open = after;
@@ -305,14 +305,14 @@ impl<S: BlockSource> ShadowSources<S> {
         (close, self.issued)
     }
 
-    /// Where the merge comes to no marker after all: the range tombstone that begins to show here, if one
-    /// does.
+    /// Called if the merge writes no marker after all. Returns the range tombstone that is no longer hidden
+    /// from here on, if there is one.
     pub fn over_no_marker(&mut self) -> Option<DeletionTime> {
         let has_marker = std::mem::take(&mut self.has_marker_here);
         has_marker.then(|| self.reopened()).flatten()
     }
 
-    /// Nothing lies over the row of the merge to which it was advanced.
+    /// Whether nothing shadows the row of the merge at the position it was advanced to.
     pub fn is_clear(&self) -> bool {
         !self.is_here()
             || self.active.is_live()
@@ -320,7 +320,7 @@ impl<S: BlockSource> ShadowSources<S> {
                 && self.layout.removed.of_kind(false).is_empty()
     }
 
-    /// Calls `merge` with what lies over the row of the merge to which it was advanced.
+    /// Calls `merge` with the data that shadows the row of the merge at the position it was advanced to.
     ///
     /// # Errors
     /// Damage in a source.
@@ -352,7 +352,7 @@ impl<S: BlockSource> ShadowSources<S> {
         Ok(merge(RowShadow::Deletion(deletion, removed)))
     }
 
-    /// Calls `merge` with what the rows of `step` come to.
+    /// Calls `merge` with the merged rows of `step`.
     fn over_versions<R>(
         &mut self,
         is_static: bool,
@@ -375,7 +375,7 @@ impl<S: BlockSource> ShadowSources<S> {
         let versions: Vec<Version<'_>> = self.step.iter().filter_map(version).collect();
         let context = RowContext {
             is_static,
-            // One source is taken as it is; only several are merged, under their deletions
+            // A single source is not merged; several are, under their deletions
             // (`UnfilteredRowIterators.merge`).
             active: match self.group.len() {
                 1 => DeletionTime::LIVE,
@@ -397,7 +397,7 @@ impl<S: BlockSource> ShadowSources<S> {
                 None => Error::Format(error),
             },
         )?;
-        // Nothing may be left of them. An empty static row is one all the same.
+        // The merged row may be empty. An empty static row still counts as one.
         if row.is_empty() && !is_static {
             return Ok(merge(RowShadow::Deletion(
                 deletion,
@@ -415,7 +415,7 @@ impl<S: BlockSource> ShadowSources<S> {
         }))
     }
 
-    /// Where the sources are.
+    /// Current position of the sources.
     fn position(&self) -> Option<Prefix<'_>> {
         let place = *self.step.first()?;
         self.sources[self.group[place as usize]].cursor.clustering()
@@ -426,12 +426,12 @@ impl<S: BlockSource> ShadowSources<S> {
             .is_some_and(|at| at.kind == Kind::Clustering)
     }
 
-    /// A range tombstone of the merge is open that was not let through.
+    /// Whether a range tombstone is open in the merge that was not written.
     fn is_hiding(&self) -> bool {
         self.issued.is_live() && !self.data_open.is_live()
     }
 
-    /// The range tombstone of the merge, if it is hidden no longer.
+    /// Returns the range tombstone of the merge if it is no longer hidden.
     fn reopened(&mut self) -> Option<DeletionTime> {
         if !self.is_hiding() || !self.data_open.supersedes(&self.active) {
             return None;
@@ -440,7 +440,7 @@ impl<S: BlockSource> ShadowSources<S> {
         Some(self.issued)
     }
 
-    /// Goes past the markers at the current position.
+    /// Advances past the markers at the current position.
     fn pass_markers(&mut self) -> Result<()> {
         loop {
             for &place in &self.step {
@@ -453,7 +453,7 @@ impl<S: BlockSource> ShadowSources<S> {
             let open = opens.fold(DeletionTime::LIVE, DeletionTime::max);
             self.active = effective(open, self.partition_deletion).max(self.partition_deletion);
             self.pass()?;
-            // What opens where something has just closed is one boundary with it.
+            // A bound that opens where another has just closed makes one boundary with it.
             let goes_on = |place: &u32| {
                 let source = &self.sources[self.group[*place as usize]];
                 !source.is_at_end && source.cursor.is_second_half()
@@ -464,7 +464,7 @@ impl<S: BlockSource> ShadowSources<S> {
         }
     }
 
-    /// Goes past what is at the current position.
+    /// Advances past the current position.
     fn pass(&mut self) -> Result<()> {
         for &place in &self.step {
             let source = &mut self.sources[self.group[place as usize]];

@@ -1,10 +1,10 @@
-//! A tournament tree over sorted inputs: who is least, and who ties with it.
+//! Tournament tree over sorted inputs that finds the least input and those tied with it.
 //!
-//! A match is one comparison and its outcome is kept, ties included. Advancing one input therefore
-//! costs one comparison per level, and finding *all* inputs at the same position costs none.
+//! A match is one comparison and its outcome is stored, ties included. Advancing one input therefore costs
+//! one comparison per level, and finding *all* inputs at the same position costs none.
 //!
-//! A loser tree costs the same per step but can only replay from the leaf that just won; here a whole
-//! group of equal inputs is consumed and then re-entered, so winners are stored instead.
+//! A loser tree costs the same per step but can only replay from the leaf that just won. Here a whole group
+//! of equal inputs is consumed and then re-entered, so winners are stored instead.
 
 use std::cmp::Ordering;
 
@@ -12,27 +12,27 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Match {
-    /// Leaf that is least below this node, or [`NONE`].
+    /// Least leaf below this node, or [`NONE`].
     winner: u32,
-    /// Both sides are equal.
+    /// Whether both sides are equal.
     is_tie: bool,
 }
 
 /// A complete binary tree of matches between `len` contestants.
 #[derive(Clone, Debug, Default)]
 pub struct Tournament {
-    /// Leaves, a power of two.
+    /// Number of leaves, a power of two.
     width: usize,
     /// Node 1 is the final; the children of node `i` are `2i` and `2i + 1`.
     matches: Vec<Match>,
-    /// Contestants.
+    /// Number of contestants.
     len: usize,
-    /// Reused list: nodes to play.
+    /// Reused list of nodes to play.
     nodes: Vec<usize>,
 }
 
 impl Tournament {
-    /// Sets up contestants `0..len` and plays every match.
+    /// Initializes contestants `0..len` and plays every match.
     pub fn start(&mut self, len: usize, mut compare: impl FnMut(u32, u32) -> Ordering) {
         self.width = len.next_power_of_two().max(1);
         self.len = len;
@@ -49,8 +49,8 @@ impl Tournament {
         }
     }
 
-    /// Plays the matches of these contestants, in ascending number, again, after their positions
-    /// changed: each match once, also where several of them meet.
+    /// Replays the matches of these contestants, in ascending order, after their positions changed: each
+    /// match once, even if several of them meet in it.
     #[inline]
     pub fn replay(
         &mut self,
@@ -74,7 +74,7 @@ impl Tournament {
         self.nodes = nodes;
     }
 
-    /// Plays the matches of this contestant again, after its position changed.
+    /// Replays the matches of this contestant after its position changed.
     #[inline]
     pub fn replay_one(&mut self, contestant: u32, mut compare: impl FnMut(u32, u32) -> Ordering) {
         let mut node = (self.width + contestant as usize) / 2;
@@ -84,7 +84,7 @@ impl Tournament {
         }
     }
 
-    /// The least contestant, if no other is equal to it.
+    /// Returns the least contestant if no other is equal to it.
     #[inline]
     pub fn only_winner(&self) -> Option<u32> {
         let mut node = 1;
@@ -100,8 +100,8 @@ impl Tournament {
         (winner != NONE).then_some(winner)
     }
 
-    /// Appends the least contestants, all equal to one another, in ascending number; nothing where there
-    /// are none.
+    /// Appends the least contestants, all equal to one another, in ascending order; none if there are no
+    /// contestants.
     #[inline]
     pub fn winners(&self, out: &mut Vec<u32>) {
         if self.width == 1 {
@@ -113,7 +113,8 @@ impl Tournament {
         self.collect(1, out);
     }
 
-    /// Contestants of which one is the least of all but `winner`, the only winner.
+    /// Returns candidates for the second place: the least contestant other than `winner`, the only winner, is
+    /// among them.
     #[inline]
     pub fn rivals(&self, winner: u32) -> impl Iterator<Item = u32> {
         let mut node = self.width + winner as usize;
@@ -188,7 +189,7 @@ mod tests {
     fn merge(inputs: &[Vec<u32>]) -> Vec<(u32, Vec<u32>)> {
         let mut at = vec![0usize; inputs.len()];
         let mut tree = Tournament::default();
-        // Those at their end come last.
+        // Inputs at their end come last.
         let value = |at: &[usize], i: u32| inputs[i as usize].get(at[i as usize]).copied();
         let order = |at: &[usize], a: u32, b: u32| {
             let key = |i| value(at, i).map_or((true, 0), |value| (false, value));

@@ -65,7 +65,7 @@ impl Staging {
         Staging::make(claim.work()?, target, Some(Arc::clone(claim)))
     }
 
-    /// A directory inside that of `outer`, which must outlive it.
+    /// Creates a directory inside that of `outer`, which must outlive it.
     ///
     /// # Errors
     /// A failed file operation.

@@ -1,4 +1,4 @@
-//! `Index.db` on its way out, and the summary of its entries.
+//! Output of `Index.db` and of the summary of its entries.
 //!
 //! Source: `BigTableWriter.IndexWriter.append`.
 
@@ -12,17 +12,17 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use crate::error::Result;
 use crate::write::sstable_index::{IndexedPartition, SstableIndex};
 
-/// Bytes collected before they go to the file's writer.
+/// Bytes collected before they are passed to the file's writer.
 const BATCH_LEN: usize = 64 << 10;
 
-/// The BIG index being written: promoted indexes in `Index.db`.
+/// Index of the BIG format being written: `Index.db` with promoted indexes, and the summary.
 #[derive(Debug)]
 pub struct BigIndexOutput {
     promoted: PromotedIndexBuilder,
     entries: EntryOutput,
 }
 
-/// Entries on their way out.
+/// Output of the entries.
 #[derive(Debug)]
 struct EntryOutput {
     file: SequentialWriter,
@@ -39,7 +39,7 @@ struct EntryOutput {
 pub struct FinishedIndex {
     /// `Index.db`, synced.
     pub file: WrittenFile,
-    /// Sample of the index.
+    /// Summary of the index.
     pub summary: Summary,
     /// First partition key.
     pub first_key: Vec<u8>,
@@ -48,7 +48,7 @@ pub struct FinishedIndex {
 }
 
 impl BigIndexOutput {
-    /// Writes entries to `file`, with the blocks that `promoted` makes.
+    /// Creates an index that writes entries to `file`, with blocks built by `promoted`.
     pub fn new(
         file: SequentialWriter,
         promoted: PromotedIndexBuilder,
@@ -85,10 +85,7 @@ impl BigIndexOutput {
         })
     }
 
-    /// Adds the entry of a partition whose promoted index was built elsewhere.
-    ///
-    /// # Errors
-    /// A failed write.
+    /// Adds the entry of a partition whose promoted index has already been built.
     pub fn add_entry(&mut self, key: &[u8], position: u64, promoted: &[u8]) -> Result<()> {
         self.entries.add(key, position, promoted)
     }

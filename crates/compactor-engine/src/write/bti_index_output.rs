@@ -1,4 +1,4 @@
-//! `Partitions.db` and `Rows.db` on their way out.
+//! Output of `Partitions.db` and `Rows.db`.
 //!
 //! Source: `BtiTableWriter.IndexWriter.append`.
 
@@ -15,10 +15,10 @@ use compactor_sstable::types::CqlType;
 use crate::error::Result;
 use crate::write::sstable_index::{IndexedPartition, SstableIndex};
 
-/// Bytes collected before they go to a file's writer.
+/// Bytes collected before they are passed to a file's writer.
 const BATCH_LEN: usize = 64 << 10;
 
-/// The BTI index: `Partitions.db` and `Rows.db`.
+/// Index of the BTI format being written: `Partitions.db` and `Rows.db`.
 #[derive(Debug)]
 pub struct BtiIndexOutput {
     partitions_file: SequentialWriter,
@@ -32,7 +32,7 @@ pub struct BtiIndexOutput {
 pub struct FinishedBtiIndex {
     /// `Partitions.db`, synced.
     pub partitions: WrittenFile,
-    /// `Rows.db`, synced; it may be empty, and exists nevertheless.
+    /// `Rows.db`, synced. It may be empty, but always exists.
     pub rows: WrittenFile,
     /// First partition key.
     pub first_key: Vec<u8>,
@@ -41,8 +41,8 @@ pub struct FinishedBtiIndex {
 }
 
 impl BtiIndexOutput {
-    /// Writes tries to the two files. The clustering columns have
-    /// `clustering_types`; a block of rows ends with the one that reaches `column_index_size` bytes.
+    /// Creates an index that writes tries to the two files. The clustering columns have `clustering_types`; a
+    /// block of rows ends with the row that reaches `column_index_size` bytes.
     ///
     /// # Errors
     /// Unsupported types.
@@ -110,16 +110,16 @@ impl SstableIndex for BtiIndexOutput {
 }
 
 impl BtiIndexOutput {
-    /// Adds a block of the current partition's rows that was cut elsewhere.
+    /// Adds a block of the current partition's rows whose separator has already been determined.
     ///
     /// # Errors
-    /// A failed write, or what the format cannot hold.
+    /// A failed write, or a block that the format cannot represent.
     pub fn add_block(&mut self, block: SeparatedBlock<'_>) -> Result<()> {
         self.rows.tries().add(block)?;
         drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)
     }
 
-    /// Ends a partition of so many such blocks.
+    /// Ends a partition of `blocks` such blocks.
     ///
     /// # Errors
     /// A failed write.
@@ -154,7 +154,7 @@ impl BtiIndexOutput {
     }
 }
 
-/// Writes what has been collected if it is `at_least` so much.
+/// Writes the collected bytes if there are `at_least` that many.
 #[inline]
 fn drain(output: &mut PagedOutput, file: &mut SequentialWriter, at_least: usize) -> Result<()> {
     if output.bytes().len() >= at_least {
@@ -174,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows of 100 bytes: `count(n)` of them in partition n.
+    /// Writes partitions with rows of 100 bytes: `count(n)` of them in partition n.
     fn write(index: &mut impl SstableIndex, keys: &[Vec<u8>], count: impl Fn(usize) -> u64) {
         let mut position = 0;
         for (n, key) in keys.iter().enumerate() {
@@ -215,7 +215,7 @@ mod tests {
         };
         let mut keys: Vec<Vec<u8>> = (0..20_000u32).map(|n| n.to_be_bytes().to_vec()).collect();
         keys.sort_by_key(|key| Partitioner::Murmur3.token(key));
-        // More than is collected in memory, in one partition and in all.
+        // Exceeds the collected bytes both in one partition and in total.
         let count = |n: usize| match n % 1000 {
             0 => 4 * n as u64,
             _ => n as u64 % 3,

@@ -1,8 +1,8 @@
-//! `Data.db` on its way out: whole chunks are compressed by any thread and written in order.
+//! Output of `Data.db`: whole chunks are compressed by any thread and written in order.
 //!
-//! Blocks come as they were filled, of any length. What makes whole chunks becomes a task; the bytes of a
-//! chunk that straddles two blocks are copied, and nothing else. Who has compressed a block writes it and
-//! those that waited for it, unless another is writing: then that one goes on with it.
+//! Blocks may have any length. The whole chunks of a block become a task; only the bytes of a chunk that
+//! straddles two blocks are copied. The thread that has compressed a block writes it and the following blocks
+//! that are ready, unless another thread is writing, which then continues with it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,7 +23,7 @@ use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::BlockOutput;
 use crate::write::pending::Pending;
 
-/// Uncompressed bytes that are compressed as one task, at least.
+/// Minimum uncompressed bytes compressed as one task.
 const BLOCK_LEN: usize = 256 << 10;
 
 /// `Data.db` being written.
@@ -32,33 +32,32 @@ pub struct DataOutput {
     shared: Arc<Shared>,
     queue: WorkerQueue,
     chunk: ChunkLengths,
-    /// The bytes behind the last chunk that something came behind; a chunk at most. Something is always
-    /// left, so that a chunk goes out when something comes behind it, as in Cassandra
-    /// (see [`exceeds`](DataOutput::exceeds)).
+    /// Bytes after the last chunk that has been submitted, at most a chunk. It is never empty, so that a
+    /// chunk is written only when more bytes follow, as in Cassandra (see [`exceeds`](DataOutput::exceeds)).
     carry: Vec<u8>,
     next: u64,
-    /// Uncompressed bytes of the tasks.
+    /// Uncompressed bytes submitted as tasks.
     put: u64,
 }
 
-/// Lengths of a whole chunk in bytes.
+/// Lengths of a whole chunk, bytes.
 #[derive(Clone, Copy, Debug)]
 struct ChunkLengths {
     raw: usize,
-    /// What it may come to at most, with its checksum.
+    /// Maximum stored length, including its checksum.
     max_stored: u64,
 }
 
-/// What is known once `Data.db` is complete.
+/// Results of a complete `Data.db`.
 #[derive(Debug)]
 pub struct FinishedData {
     /// The file, synced.
     pub file: WrittenFile,
     /// CRC32 of the whole file.
     pub digest: u32,
-    /// Chunks, when compressed.
+    /// Chunk offsets, if compressed.
     pub compression_info: Option<CompressionInfo>,
-    /// Chunk checksums, when not compressed.
+    /// Chunk checksums, if not compressed.
     pub crc_file: Option<CrcFile>,
 }
 
@@ -70,10 +69,10 @@ struct Shared {
     blocks: Arc<OutputBlocks>,
     /// Tasks of this file alone.
     own: Pending,
-    /// A block is missing, and no other is written any more. The error is in `ordered` until somebody takes
-    /// it.
+    /// Tasks of this file.
     has_failed: AtomicBool,
-    /// Bytes on disk. Grows before `encoded` does.
+    /// Whether a block has failed, after which no other is written. The error is in `ordered` until it is
+    /// taken.
     written: AtomicU64,
     /// Uncompressed bytes of the blocks that are on disk.
     encoded: AtomicU64,
@@ -87,9 +86,9 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// Bytes to be compressed: whole chunks, but for the last of the file.
+/// Bytes to be compressed: whole chunks, except at the end of the file.
 struct Raw {
-    /// A chunk that straddled two blocks.
+    /// Chunk that straddled two blocks.
     head: Vec<u8>,
     block: Vec<u8>,
     of_block: Range<usize>,
@@ -115,25 +114,25 @@ struct Stored {
     chunks: Vec<(u32, u32)>,
     /// Checksums for `CRC.db`, if not compressed.
     crcs: Vec<u32>,
-    /// CRC32 over the stored bytes.
+    /// CRC32 of the stored bytes.
     digest: Crc32Run,
 }
 
 enum StoredBytes {
     Plain(Raw),
-    /// Compressor, and memory that begins with so many bytes of chunks and checksums.
+    /// Compressor, its output buffer, and the length of the chunks and checksums in it.
     Compressed(ChunkCompressor, Vec<u8>, usize),
 }
 
 struct Ordered {
     next: u64,
     waiting: BTreeMap<u64, Result<Stored>>,
-    /// `None` while somebody writes.
+    /// `None` while a thread is writing.
     tail: Option<Box<Tail>>,
     error: Option<Error>,
 }
 
-/// The end of the file.
+/// State of the thread that writes: the file and the index of its chunks.
 struct Tail {
     writer: SequentialWriter,
     info: Option<CompressionInfo>,
@@ -142,10 +141,10 @@ struct Tail {
 }
 
 impl DataOutput {
-    /// Writes to `writer`, compressed as `params` say.
+    /// Creates an output that writes to `writer`, compressed according to `params`.
     ///
     /// # Errors
-    /// Unsupported, if the codec is.
+    /// An unsupported codec.
     pub fn new(
         writer: SequentialWriter,
         params: Option<CompressionParams>,
@@ -196,12 +195,12 @@ impl DataOutput {
         })
     }
 
-    /// Uncompressed bytes so far.
+    /// Uncompressed bytes appended so far.
     pub fn position(&self) -> u64 {
         self.put + self.carry.len() as u64
     }
 
-    /// Appends a block, whose memory is given back once it has been compressed.
+    /// Appends a block, whose buffer is recycled once it has been compressed.
     pub fn append_block(&mut self, block: Vec<u8>) {
         let chunk = self.chunk.raw;
         let whole = (self.carry.len() + block.len()).saturating_sub(1) / chunk * chunk;
@@ -225,7 +224,7 @@ impl DataOutput {
         });
     }
 
-    /// Appends bytes that are copied.
+    /// Appends a copy of these bytes.
     pub fn append(&mut self, bytes: &[u8]) {
         self.append_block(bytes.to_vec());
     }
@@ -246,10 +245,10 @@ impl DataOutput {
         }));
     }
 
-    /// Whether the file with `more` bytes behind what was appended comes to more than `limit` bytes on
-    /// disk. Counted are chunks that something came behind, or all bytes if there is no compression. The
-    /// answer depends on the data alone. `None` where it hangs on these bytes or on blocks that are still
-    /// being compressed: then the caller appends them and asks [`exceeds`](DataOutput::exceeds).
+    /// Whether the file, with `more` bytes appended, would exceed `limit` bytes on disk. Chunks that are
+    /// followed by other bytes count, or all bytes if there is no compression, so that the result depends
+    /// only on the data. `None` if it depends on the length of these bytes or of blocks that are still being
+    /// compressed: the caller must append them and call [`exceeds`](DataOutput::exceeds).
     ///
     /// Source: `CompressedSequentialWriter.getEstimatedOnDiskBytesWritten`,
     /// `BufferedDataOutputStreamPlus.write`, `MaxSSTableSizeWriter.shouldSwitchWriterInCurrentLocation`.
@@ -257,7 +256,7 @@ impl DataOutput {
         if self.shared.params.is_none() {
             return Some(self.position() + more > limit);
         }
-        // In this order: a block written meanwhile is then counted twice, not left out.
+        // In this order a block written concurrently is counted twice rather than omitted.
         let encoded = self.shared.encoded.load(Ordering::Acquire);
         let written = self.shared.written.load(Ordering::Relaxed);
         let chunk = self.chunk.raw as u64;
@@ -270,8 +269,8 @@ impl DataOutput {
         }
     }
 
-    /// As [`may_exceed`](DataOutput::may_exceed), of what was appended. Waits for blocks that are being
-    /// compressed if the answer hangs on them.
+    /// As [`may_exceed`](DataOutput::may_exceed), for the appended bytes. Waits for blocks being compressed
+    /// if the result depends on them.
     ///
     /// # Errors
     /// The first failure of any block, or cancellation.
@@ -284,15 +283,15 @@ impl DataOutput {
         Ok(self.shared.written.load(Ordering::Relaxed) > limit)
     }
 
-    /// The first failure of any block, or cancellation.
+    /// Returns the first failure of any block, or cancellation.
     ///
     /// # Errors
-    /// Either.
+    /// As above.
     pub fn check(&self) -> Result<()> {
         self.shared.check()
     }
 
-    /// Waits for all blocks, syncs and closes the file.
+    /// Waits for all blocks, then syncs and closes the file.
     ///
     /// # Errors
     /// The first failure of any block.
@@ -335,11 +334,11 @@ fn lost() -> Error {
 }
 
 fn panicked() -> Error {
-    Error::Internal("panic while a block of Data.db was written, of which stderr tells".to_owned())
+    Error::Internal("panic while a block of Data.db was written (reported on stderr)".to_owned())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic elsewhere is reported by its own thread; the state here is only ever appended to.
+    // A panic in another thread is reported by that thread; the state here is only appended to.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -359,7 +358,7 @@ impl BlockOutput for DataOutput {
     }
 }
 
-/// Delivers one block exactly once, as a failure if its task never ran.
+/// Delivers one block exactly once: as a failure if its task never ran.
 struct Delivery {
     shared: Arc<Shared>,
     number: u64,
@@ -382,7 +381,7 @@ impl Drop for Delivery {
 }
 
 impl Shared {
-    /// The first failure of any block, or cancellation.
+    /// Returns the first failure of any block, or cancellation.
     fn check(&self) -> Result<()> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
@@ -427,7 +426,7 @@ impl Shared {
         let mut chunks = Vec::with_capacity(raw_len / chunk_len + 1);
         let mut len = 0;
         for chunk in raw.parts().iter().flat_map(|part| part.chunks(chunk_len)) {
-            // What an earlier block left there is overwritten, not cleared first.
+            // The content left by an earlier block is overwritten without being cleared.
             let room = len + compressor.max_stored_len(chunk.len());
             if out.len() < room {
                 out.resize(room, 0);
@@ -447,9 +446,9 @@ impl Shared {
         })
     }
 
-    /// Appends an empty chunk where the content ends exactly where a chunk does. Cassandra's extended verifier
-    /// seeks to the end of the content, for which there has to be a chunk (`RandomAccessReader.seek`,
-    /// `CompressionMetadata.chunkFor`); outputs of a node's compactions always end in one.
+    /// Appends an empty chunk if the content ends at a chunk boundary. Cassandra's extended verifier seeks to
+    /// the end of the content, which must be in a chunk (`RandomAccessReader.seek`,
+    /// `CompressionMetadata.chunkFor`); outputs of a node's compactions always end in such a chunk.
     fn end_with_empty_chunk(&self, tail: &mut Tail) -> Result<()> {
         let (Some(params), Some(info)) = (&self.params, &mut tail.info) else {
             return Ok(());
@@ -472,7 +471,7 @@ impl Shared {
     fn deliver(&self, number: u64, stored: Result<Stored>) {
         let mut ordered = lock(&self.ordered);
         ordered.waiting.insert(number, stored);
-        // Otherwise whoever writes comes to it.
+        // The thread that is writing will write it.
         let Some(mut tail) = ordered.tail.take() else {
             return;
         };
@@ -485,7 +484,7 @@ impl Shared {
             ordered.next += 1;
             drop(ordered);
             let written = stored.and_then(|stored| {
-                // Others wait for every block, also for one that was in a panic.
+                // Other threads wait for every block, including one whose write panicked.
                 let write = || self.write(&mut tail, stored);
                 catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| Err(panicked()))
             });
@@ -495,7 +494,7 @@ impl Shared {
                 self.has_failed.store(true, Ordering::Release);
             }
             if !ordered.waiting.contains_key(&ordered.next) {
-                // Before anybody hears that nothing is under way.
+                // Before waiting threads see that no block is pending.
                 ordered.tail = Some(tail);
                 drop(ordered);
                 self.blocks.end();
@@ -545,7 +544,7 @@ mod tests {
 
     use super::*;
 
-    /// A merge that goes on to its end, only to be told then, fills a disk for nothing.
+    /// A merge that learned of the failure only at its end would fill the disk in vain.
     #[test]
     fn who_takes_a_block_hears_of_one_that_failed() {
         let temp = tempfile::tempdir().unwrap();
@@ -565,7 +564,7 @@ mod tests {
             is_done: false,
         });
         assert!(output.take_buffer().is_err());
-        // Whatever becomes of the error, the file has a hole.
+        // The file is incomplete, whether or not the error has been taken.
         output.next += 1;
         output.put_block(vec![0]);
         assert!(output.finish().is_err());
@@ -587,7 +586,7 @@ mod tests {
         let compressor = lock(&output.shared.compressors).pop().unwrap().0;
         let stored = Stored {
             raw_len: 1,
-            // More than there is.
+            // More than the buffer contains.
             bytes: StoredBytes::Compressed(compressor, Vec::new(), 1),
             chunks: Vec::new(),
             crcs: Vec::new(),

@@ -1,7 +1,7 @@
-//! The Bloom filter of an output, filled by any thread.
+//! Construction of an output's Bloom filter by any thread.
 //!
-//! Setting its bits misses the CPU caches. For small partitions that would be most of the work done while holding
-//! the order of ranges, so keys are added in batches, by tasks.
+//! Setting its bits misses the CPU caches. For small partitions that would be most of the serial work of
+//! appending ranges, so keys are added in batches, by tasks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,15 +26,15 @@ pub(crate) struct FilterOutput {
 
 #[derive(Debug)]
 struct Shared {
-    /// The filter, `None` once it is complete, and its number of keys.
+    /// The filter, `None` once it is complete, and the number of keys added.
     filling: Mutex<(Option<FilterBuilder>, u64)>,
-    /// Batches to be added by the thread that has locked the filter: no task waits for another.
+    /// Batches to be added by the thread that holds the lock of the filter: no task waits for another.
     waiting: Mutex<Vec<Vec<KeyHash>>>,
-    /// Tasks.
+    /// Submitted batches.
     batches: Pending,
 }
 
-/// A batch, which is pending until it is dropped.
+/// A batch, which counts as pending until it is dropped.
 struct Batch {
     shared: Arc<Shared>,
     keys: Vec<KeyHash>,
@@ -72,16 +72,16 @@ impl FilterOutput {
         self.queue.submit(Box::new(move || batch.add()));
     }
 
-    /// The filter with all keys.
+    /// Returns the filter with all keys.
     ///
     /// # Errors
-    /// If keys were lost in a panic of a task.
+    /// Keys were lost in a panic of a task.
     pub(crate) fn finish(mut self) -> Result<BloomFilter> {
         self.submit();
         self.shared.batches.wait_for_less(1, &self.queue);
         let filling = self.shared.filling.lock();
         let mut filling = filling.unwrap_or_else(PoisonError::into_inner);
-        // A batch may have been queued just as the thread that had locked the filter found no more.
+        // A batch may have been queued just as the thread that held the lock found no more.
         self.shared.add_waiting(&mut filling);
         let (filling, keys) = &mut *filling;
         match filling.take().filter(|_| *keys == self.keys) {
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// A batch that comes while another thread has locked the filter is added later.
+    /// A batch that is submitted while another thread holds the lock is added later.
     #[test]
     fn a_batch_does_not_wait_for_another() {
         let of_keys = || BloomFilter::for_keys(5000, 0.01).unwrap().unwrap();

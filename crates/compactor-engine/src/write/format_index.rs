@@ -1,4 +1,4 @@
-//! The index files of an output, whose format is chosen at run time.
+//! Index of an output, whose format is chosen at run time.
 
 use compactor_io::SequentialWriter;
 use compactor_sstable::big::index_info::PromotedIndexBuilder;
@@ -17,7 +17,7 @@ use crate::write::bti_index_output::BtiIndexOutput;
 use crate::write::filter_output::FilterOutput;
 use crate::write::sstable_index::{IndexedPartition, SstableIndex};
 
-/// The index of an output whose format is chosen at run time, and the Bloom filter over the same keys.
+/// Index of an output, whose format is chosen at run time, and the Bloom filter over its keys.
 #[derive(Debug)]
 pub struct FormatIndex {
     /// `None` at a false positive chance of 1.
@@ -35,27 +35,27 @@ pub(crate) enum IndexEntries {
     Bti(BtiIndexOutput),
 }
 
-/// What an index is to be.
+/// Settings of an index.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexSettings<'a> {
-    /// Version of the SSTable, which tells the format.
+    /// Version of the SSTable, which determines the format.
     pub version: Version,
     /// Header of the SSTable.
     pub header: &'a SerializationHeader,
     /// Bytes after which a block of the row index ends.
     pub column_index_size: u64,
-    /// Every how many keys the summary takes one.
+    /// Number of keys per entry of the summary.
     pub min_index_interval: u32,
 }
 
 /// A complete index of either format.
 #[derive(Debug)]
 pub struct FinishedFormatIndex {
-    /// Its files, synced, and their lengths.
+    /// The files, synced, and their lengths.
     pub files: Vec<(Component, u64)>,
-    /// Holds every key; `None` at a false positive chance of 1.
+    /// Bloom filter of all keys; `None` at a false positive chance of 1.
     pub filter: Option<BloomFilter>,
-    /// Sample of a BIG index, which is still to be written.
+    /// Summary of a BIG index, still to be written.
     pub summary: Option<Summary>,
     /// First partition key.
     pub first_key: Vec<u8>,
@@ -64,8 +64,8 @@ pub struct FinishedFormatIndex {
 }
 
 impl FormatIndex {
-    /// Creates the index files of the version's format with `create`. Keys also go to `filter`, as tasks of
-    /// `queue`.
+    /// Creates the index files of the version's format with `create`. Keys are also added to `filter`, by
+    /// tasks of `queue`.
     ///
     /// # Errors
     /// Clustering types that the format cannot index, or those of `create`.

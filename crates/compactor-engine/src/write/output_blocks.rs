@@ -8,15 +8,15 @@ use crate::write::pending::Pending;
 /// Counts the blocks being compressed or waiting to be written, and recycles their buffers.
 #[derive(Debug)]
 pub struct OutputBlocks {
-    /// Limit below which another block may be filled.
+    /// Number of pending blocks below which another may be filled.
     most: usize,
     pending: Pending,
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl OutputBlocks {
-    /// A block is filled while fewer than `most` are pending. Blocks that were filled earlier, by ranges that wait
-    /// for their turn, may exceed that number.
+    /// Allows a block to be filled while fewer than `most` are pending. Blocks that were filled earlier, by
+    /// ranges that wait for their turn, may exceed that number.
     pub fn new(most: usize) -> OutputBlocks {
         OutputBlocks {
             most: most.max(1),
@@ -25,7 +25,7 @@ impl OutputBlocks {
         }
     }
 
-    /// Works on the queue until another block may be filled.
+    /// Processes the queue until another block may be filled.
     pub(crate) fn wait(&self, queue: &WorkerQueue) {
         self.pending.wait_for_less(self.most, queue);
     }
@@ -38,20 +38,20 @@ impl OutputBlocks {
         self.pending.end();
     }
 
-    /// Memory for a block of this length, and some more for the row that exceeds it.
+    /// Returns a buffer for a block of this length, with some room for the row that exceeds it.
     pub(crate) fn take(&self, len: usize) -> Vec<u8> {
         let mut block = self.spare().pop().unwrap_or_default();
-        // A row longer than a block made it grow: that memory is not kept.
+        // A row longer than a block made it grow: that memory is freed.
         block.shrink_to(len + len / 4);
         block.reserve(len + len / 8);
         block
     }
 
-    /// Memory that is not needed any more.
+    /// Recycles a buffer.
     pub(crate) fn put(&self, mut block: Vec<u8>) {
         block.clear();
         if block.capacity() > 0 {
-            // No more are kept than were in use at a time.
+            // Keeps no more buffers than were in use at a time.
             self.spare().push(block);
         }
     }

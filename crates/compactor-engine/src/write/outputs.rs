@@ -1,4 +1,4 @@
-//! The outputs of one merge, one after the other.
+//! The outputs of one merge, written one after the other.
 //!
 //! Source: `CompactionAwareWriter.maybeSwitchWriter`, `MaxSSTableSizeWriter`.
 
@@ -16,23 +16,23 @@ use crate::write::sstable_writer::{
     OutputParts, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
 };
 
-/// What all outputs have in common.
+/// Settings that all outputs share.
 #[derive(Clone, Debug)]
 pub struct OutputSettings {
-    /// Of the first, but for its keys.
+    /// Settings of the first output, except for its number of keys.
     pub sstable: SstableSettings,
-    /// Partitions that each is expected to have.
+    /// Expected number of partitions per output.
     pub keys_per_sstable: u64,
-    /// Ids of those behind the first.
+    /// Ids of the following outputs.
     pub ids: OutputIds,
     /// The table's partitioner.
     pub partitioner: Partitioner,
-    /// How files are written.
+    /// I/O settings of the files.
     pub write: WriteSettings,
 }
 
 impl OutputSettings {
-    /// Expects of each of `outputs` its share of the partitions and bytes that one would have.
+    /// Divides the expected partitions and bytes of a single output among `outputs`.
     pub fn share_among(&mut self, outputs: usize) {
         let outputs = outputs.max(1) as u64;
         self.keys_per_sstable = self.keys_per_sstable.div_ceil(outputs);
@@ -41,7 +41,7 @@ impl OutputSettings {
     }
 }
 
-/// Outputs in one staging directory: those that are complete, and the one being written.
+/// Outputs in one staging directory: the complete ones, and the one being written.
 #[derive(Debug)]
 pub struct Outputs {
     io: Io,
@@ -54,7 +54,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Begins the first.
+    /// Begins the first output.
     ///
     /// # Errors
     /// Something unsupported, or a failed file operation.
@@ -88,7 +88,7 @@ impl Outputs {
         Ok((outputs, parts))
     }
 
-    /// The one being written.
+    /// The output being written.
     pub fn current(&self) -> &SstableWriter {
         &self.current
     }
@@ -101,7 +101,7 @@ impl Outputs {
         let staged = self.current.stage(partitions)?;
         let staged = staged.ok_or_else(|| Error::Internal("an output of nothing".to_owned()))?;
         let sstable = &mut self.settings.sstable;
-        // More of them went into this one than the inputs let expect: so they may again.
+        // The output has more keys than the inputs' statistics suggested; the next may have as many.
         sstable.expected_keys = sstable.expected_keys.max(staged.partitions());
         sstable.descriptor.id = self.settings.ids.take()?;
         let (current, parts) = SstableWriter::begin(
@@ -118,10 +118,7 @@ impl Outputs {
         Ok((self, parts))
     }
 
-    /// Completes the last one. There is none without a partition.
-    ///
-    /// # Errors
-    /// A failed write or sync.
+    /// Completes the last output. An output without partitions is omitted.
     pub fn end(mut self, partitions: OutputParts) -> Result<Vec<StagedSstable>> {
         self.complete.extend(self.current.stage(partitions)?);
         Ok(self.complete)

@@ -1,4 +1,5 @@
-//! Partitions as bytes: rows and markers appended to blocks, index blocks and statistics on the way.
+//! Serialization of partitions: appends rows and markers to blocks, and collects index entries and
+//! statistics.
 //!
 //! Positions are uncompressed, so nothing here waits for compression.
 //!
@@ -18,27 +19,27 @@ use crate::write::sstable_index::{IndexedPartition, SstableIndex};
 
 mod rows;
 
-/// Takes uncompressed blocks in file order.
+/// Receiver of uncompressed blocks in file order.
 pub trait BlockOutput {
     /// Length of every block but the last: a multiple of the chunk length.
     fn block_len(&self) -> usize;
 
-    /// An empty buffer for the next block; waits while too many are under way.
+    /// Returns an empty buffer for the next block; waits while too many blocks are pending.
     ///
     /// # Errors
     /// A failure of an earlier block, or cancellation.
     fn take_buffer(&mut self) -> Result<Vec<u8>>;
 
-    /// Takes a block over.
+    /// Takes ownership of a filled block.
     fn put_block(&mut self, block: Vec<u8>);
 
-    /// Called before a block is put, with the statistics of all that is in it and before it.
+    /// Called before a block is submitted, with the statistics of its content and all before it.
     fn before_block(&mut self, collector: &mut MetadataCollector) {
         let _ = collector;
     }
 }
 
-/// Writes partitions.
+/// Writer of partitions.
 #[derive(Debug)]
 pub struct PartitionWriter<B, I> {
     layout: Arc<Layout>,
@@ -46,7 +47,7 @@ pub struct PartitionWriter<B, I> {
     index: I,
     collector: MetadataCollector,
 
-    /// Bytes not handed over yet, and the position of the first of them.
+    /// Bytes that have not been submitted, and the position of the first of them.
     out: Vec<u8>,
     out_position: u64,
 
@@ -60,27 +61,27 @@ pub struct PartitionWriter<B, I> {
     static_is_empty: bool,
 
     open_marker: DeletionTime,
-    /// Some range tombstone of the partition has a timestamp before 1970.
+    /// Whether a range tombstone of the partition has a timestamp before 1970.
     has_early_range: bool,
     /// The last clustering, in `IndexInfo` form.
     last: Vec<u8>,
-    /// Where it lies in `out` while it has not been copied to `last`.
+    /// Position of the last clustering in `out`, until it is copied to `last`.
     last_in_out: Option<Name>,
-    /// Unfiltereds that end before this of the partition need not be told to the index.
+    /// Position in the partition up to which unfiltereds need not be added to the index.
     indexed_from: u64,
-    /// The index was told of the last one.
+    /// Whether the last unfiltered was added to the index.
     last_is_indexed: bool,
     partition_first: Vec<u8>,
     spans: Vec<ValueSpan>,
 
-    /// The collector knows the clustering of a row in a table without clustering columns.
+    /// Whether the collector has recorded a row of a table without clustering columns.
     has_noted_row: bool,
     rows: u64,
     partitions: u64,
 }
 
 impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
-    /// A writer of partitions in the form of `layout`.
+    /// Creates a writer of partitions with this layout.
     ///
     /// # Errors
     /// Those of the first block's buffer.
@@ -120,12 +121,12 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         })
     }
 
-    /// Rows written, a non-empty static row included.
+    /// Number of rows written, including non-empty static rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Partitions written.
+    /// Number of partitions written.
     pub fn partitions(&self) -> u64 {
         self.partitions
     }
@@ -135,7 +136,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         self.out_position + self.out.len() as u64
     }
 
-    /// Starts a partition. Where the header has static columns, the static row is next:
+    /// Starts a partition. If the header has static columns, the static row must follow:
     /// [`PartitionWriter::add_row`] or [`PartitionWriter::add_empty_static_row`].
     pub fn start_partition(&mut self, key: &[u8], hash: KeyHash, deletion: DeletionTime) {
         self.start = self.position();
@@ -158,7 +159,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         self.last_is_indexed = true;
     }
 
-    /// Writes the static row of a partition that has none.
+    /// Writes an empty static row.
     pub fn add_empty_static_row(&mut self) {
         self.layout.put_empty_static_row(&mut self.out);
         self.header_len = self.position() - self.start;
@@ -195,15 +196,15 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         )
     }
 
-    /// Ends the partition. Returns false, with nothing written, if there was nothing in it.
+    /// Ends the partition. Returns false, with nothing written, if it was empty.
     ///
     /// # Errors
-    /// Those of a full block or of the index; refused for what the version's index cannot hold.
+    /// Those of a full block or of the index; refused if the version's index cannot represent the partition.
     pub fn end_partition(&mut self) -> Result<bool> {
         let has_content =
             !self.deletion.is_live() || !self.static_is_empty || self.unfiltered_count > 0;
         if !has_content {
-            // No block can have been handed over since the partition began.
+            // No block can have been submitted since the partition began.
             let len = (self.start - self.out_position) as usize;
             self.out.truncate(len);
             return Ok(false);
@@ -234,8 +235,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         })?;
         let version = self.layout.version;
         if self.has_early_range && rows_are_indexed && version.has_uint_deletion_time() {
-            // It may be open at a border of blocks, where the sign of its timestamp says that it is
-            // not a deletion: Cassandra writes that and cannot read it.
+            // A range tombstone may be open at the boundary of two index blocks, where the sign of its
+            // timestamp would mean that there is none: Cassandra writes that and cannot read it.
             return Err(Error::Refused(format!(
                 "wide partition {} has a range tombstone with a timestamp before 1970, which the \
                  index of SSTables of version {version} cannot hold: write version nb",
@@ -250,25 +251,25 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         Ok(true)
     }
 
-    /// Hands the last block over and gives everything back.
+    /// Submits the last block and returns output, index and statistics.
     pub fn finish(mut self) -> (B, I, MetadataCollector) {
         if !self.out.is_empty() {
             self.blocks.put_block(self.out);
         } else {
-            // An empty buffer counts as under way until it is returned.
+            // An empty buffer counts as pending until it is returned.
             self.blocks.put_block(Vec::new());
         }
         (self.blocks, self.index, self.collector)
     }
 
-    /// Remembers where an unfiltered begins; returns the index in `out`.
+    /// Records the start of an unfiltered; returns its index in `out`.
     #[inline]
     fn begin_unfiltered(&mut self) -> usize {
         self.out.len()
     }
 
-    /// Ends the unfiltered that begins there in `out`; `name` says where its clustering lies.
-    // Inlined, so that `name` comes in registers: by way of memory it would be waited for.
+    /// Ends the unfiltered that begins at `begin` in `out`; `name` is the position of its clustering.
+    // Inlined, so that `name` is passed in registers: passing it through memory would stall.
     #[inline(always)]
     fn end_unfiltered(&mut self, begin: usize, name: Name) -> Result<()> {
         let start = self.out_position + begin as u64 - self.start;
@@ -318,12 +319,12 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         self.submit(from, from + block_len)
     }
 
-    /// Puts a block of these bytes, all before which were put, and goes on behind them.
+    /// Submits a block with the bytes `start..end` of `out`; all bytes before `start` have been submitted.
     fn submit(&mut self, start: usize, end: usize) -> Result<()> {
         let mut next = self.blocks.take_buffer()?;
         next.extend_from_slice(&self.out[end..]);
         self.blocks.before_block(&mut self.collector);
-        // The bytes came in one of the blocks' own buffers, which goes back with them.
+        // The bytes are in one of the blocks' own buffers, which is submitted with them.
         let mut block = std::mem::replace(&mut self.out, next);
         self.out_position += end as u64;
         if start > 0 {
@@ -334,7 +335,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         Ok(())
     }
 
-    /// The first and the last clustering of a partition tell the slice that it covers.
+    /// Records the clustering if it is the first or last of a partition; these two determine the covered
+    /// slice.
     fn note_clustering(&mut self, is_first: bool) {
         let clustering = &self.layout.clustering;
         let bytes = if is_first {
@@ -342,25 +344,25 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         } else {
             &self.last
         };
-        // Without clustering columns all rows have the same.
+        // Without clustering columns all rows have the same clustering.
         if clustering.is_empty() && bytes[..] == [Kind::Clustering as u8] {
             if self.has_noted_row {
                 return;
             }
             self.has_noted_row = true;
         }
-        // These bytes were written from parsed ones.
+        // These bytes were serialized from a parsed clustering.
         if let Ok(prefix) = clustering.parse_name(bytes, &mut self.spans) {
             self.collector.update_clustering(clustering, prefix);
         }
     }
 }
 
-/// Where the clustering of an unfiltered lies in the bytes not handed over.
+/// Position of an unfiltered's clustering in the bytes that have not been submitted.
 #[derive(Clone, Copy, Debug)]
 struct Name {
     kind: Kind,
-    /// Behind the kind, which a row does not have in Data.db.
+    /// After the kind, which a row in Data.db does not have.
     start: usize,
     end: usize,
 }
@@ -374,7 +376,7 @@ impl Name {
         }
     }
 
-    /// Copies it in `IndexInfo` form: kind first.
+    /// Appends it in `IndexInfo` form: kind first.
     fn copy(&self, out: &[u8], target: &mut Vec<u8>) {
         target.clear();
         target.push(self.kind as u8);

@@ -5,7 +5,7 @@ use std::thread::Thread;
 
 use crate::read::workers::WorkerQueue;
 
-/// Counts what is pending, and wakes threads that wait until less is.
+/// Counter of pending items that wakes threads which wait for it to fall.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     state: Mutex<State>,
@@ -30,7 +30,8 @@ impl Pending {
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.count -= 1;
-        // Only threads that can go on are woken: with many threads, futile wake-ups cost a third of the CPU time.
+        // Only threads that can continue are woken: with many threads, futile wake-ups cost a third of the
+        // CPU time.
         let count = state.count;
         let can_go_on = |waiter: &mut (usize, Thread)| count < waiter.0;
         let woken: Vec<_> = state.waiters.extract_if(.., can_go_on).collect();
@@ -40,7 +41,7 @@ impl Pending {
         }
     }
 
-    /// Works on the queue until fewer than `limit` are pending.
+    /// Processes the queue until fewer than `limit` items are pending.
     pub(crate) fn wait_for_less(&self, limit: usize, queue: &WorkerQueue) {
         let me = std::thread::current();
         queue.wait_for(|| {
@@ -66,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// Each waits for a limit of its own, and passes when the count falls below it, not before.
+    /// Each thread has a limit of its own, and continues only when the count falls below it.
     #[test]
     fn waiters_pass_below_their_limits() {
         let pending = Arc::new(Pending::default());

@@ -1,9 +1,9 @@
-//! What an index is told of the partitions of an SSTable that is written.
+//! Interface of the index of an SSTable being written.
 //!
-//! BIG collects a partition's blocks and writes them with its entry once the partition is complete.
-//! BTI writes to `Rows.db` while the partition goes on and refers to it in `Partitions.db`. So that one
-//! writer of partitions serves both, an [`SstableIndex`] is told of the rows and markers that may begin or
-//! end a block, and then of the partition.
+//! BIG collects a partition's blocks and writes them with its entry once the partition is complete. BTI
+//! writes to `Rows.db` during the partition and refers to it in `Partitions.db`. To serve both, the writer of
+//! partitions passes an [`SstableIndex`] the rows and markers that may begin or end a block, and then the
+//! partition.
 
 use compactor_sstable::Format;
 use compactor_sstable::big::index_info;
@@ -14,7 +14,7 @@ use compactor_sstable::partitioner::KeyHash;
 
 use crate::error::Result;
 
-/// Bytes after which a block of the row index ends where nobody says otherwise
+/// Cassandra's default number of bytes after which a block of the row index ends
 /// (`DatabaseDescriptor.getColumnIndexSize`).
 pub fn default_column_index_size(format: Format) -> u64 {
     match format {
@@ -23,20 +23,20 @@ pub fn default_column_index_size(format: Format) -> u64 {
     }
 }
 
-/// A partition that has been written.
+/// A written partition.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexedPartition<'a> {
-    /// Its key.
+    /// Partition key.
     pub key: &'a [u8],
     /// Token and hashes of the key.
     pub hash: KeyHash,
-    /// Where it begins in the uncompressed `Data.db`.
+    /// Position in the uncompressed `Data.db`.
     pub position: u64,
-    /// All its bytes.
+    /// Length of the partition, bytes.
     pub len: u64,
-    /// Bytes of key, deletion and static row.
+    /// Length of key, deletion and static row, bytes.
     pub header_len: u64,
-    /// Its own deletion.
+    /// Partition deletion.
     pub deletion: DeletionTime,
 }
 
@@ -44,12 +44,12 @@ pub struct IndexedPartition<'a> {
 pub trait SstableIndex {
     /// Adds a row or marker that occupies `start..end` of the current partition.
     ///
-    /// Its name is `kind` and `body`, the bytes that follow the kind in a serialized prefix: of a
-    /// row, the clustering values as Data.db has them; of a marker, count and values. `open_marker`
-    /// is the deletion that is open behind it, or [`DeletionTime::LIVE`].
+    /// Its clustering is `kind` and `body`, the bytes that follow the kind in a serialized prefix: for a row,
+    /// the clustering values as in Data.db; for a marker, count and values. `open_marker` is the deletion
+    /// that is open after it, or [`DeletionTime::LIVE`].
     ///
-    /// Returns a place in the partition: what ends before it need not be added, but for the last of the
-    /// partition.
+    /// Returns a position in the partition: unfiltereds that end before it need not be added, except for the
+    /// last one of the partition.
     ///
     /// # Errors
     /// A failed write, or a clustering that the format cannot index.
@@ -62,7 +62,7 @@ pub trait SstableIndex {
         open_marker: &DeletionTime,
     ) -> Result<u64>;
 
-    /// Ends the current partition. Returns true if it is so long that its rows are indexed.
+    /// Ends the current partition. Returns true if it is long enough for its rows to be indexed.
     ///
     /// # Errors
     /// A failed write, or a partition that the format cannot index.

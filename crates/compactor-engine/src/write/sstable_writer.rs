@@ -1,4 +1,4 @@
-//! All components of one output.
+//! Writer of all components of an output.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,57 +25,57 @@ use crate::write::format_index::{FormatIndex, IndexSettings};
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::PartitionWriter;
 
-/// A writer of partitions that leads to files.
+/// Writer of partitions to files.
 pub type FilePartitionWriter = PartitionWriter<DataOutput, FormatIndex>;
 
-/// What an output is to be.
+/// Settings of an output.
 #[derive(Clone, Debug)]
 pub struct SstableSettings {
     /// Directory, version and id.
     pub descriptor: Descriptor,
     /// Columns, types and delta bases.
     pub header: SerializationHeader,
-    /// `None` for no compression.
+    /// Compression parameters; `None` for no compression.
     pub compression: Option<CompressionParams>,
     /// False positive chance of the Bloom filter; 1.0 for none.
     pub bloom_filter_fp_chance: f64,
-    /// Keys to make room for in the Bloom filter.
+    /// Expected number of keys, which determines the size of the Bloom filter.
     pub expected_keys: u64,
-    /// Every how many keys the summary takes one; BTI has none.
+    /// Number of keys per entry of the summary; BTI has none.
     pub min_index_interval: u32,
     /// Bytes after which a block of the row index ends.
     pub column_index_size: u64,
-    /// What is inherited from the inputs.
+    /// Metadata inherited from the inputs.
     pub collector: CollectorSettings,
 }
 
-/// How its files are written.
+/// I/O settings of an output's files.
 #[derive(Clone, Debug)]
 pub struct WriteSettings {
     /// I/O mode of all components.
     pub mode: WriteMode,
     /// Buffer of `Data.db`'s writer, bytes.
     pub buffer_bytes: usize,
-    /// Buffers of `Data.db`'s writer in flight.
+    /// Maximum number of buffers of `Data.db`'s writer in flight.
     pub in_flight: usize,
     /// Blocks being compressed or waiting to be written.
     pub blocks: Arc<OutputBlocks>,
-    /// Length that `Data.db` will roughly have, for preallocation.
+    /// Expected length of `Data.db`, for preallocation.
     pub expected_len: Option<u64>,
 }
 
-/// What goes into an output, under construction.
+/// Parts of an output under construction.
 #[derive(Debug)]
 pub struct OutputParts {
-    /// Its bytes.
+    /// `Data.db`.
     pub data: DataOutput,
-    /// Its partitions and rows.
+    /// Index and Bloom filter.
     pub index: FormatIndex,
-    /// Its statistics.
+    /// Statistics.
     pub collector: MetadataCollector,
-    /// Rows, non-empty static rows included.
+    /// Number of rows, including non-empty static rows.
     pub rows: u64,
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: u64,
 }
 
@@ -99,17 +99,17 @@ pub struct WrittenSstable {
     pub components: Vec<(Component, u64)>,
     /// Uncompressed length of `Data.db`.
     pub data_len: u64,
-    /// Rows, non-empty static rows included.
+    /// Number of rows, including non-empty static rows.
     pub rows: u64,
-    /// Partitions.
+    /// Number of partitions.
     pub partitions: u64,
-    /// Mode that was really used.
+    /// I/O mode actually used.
     pub mode: WriteMode,
-    /// Its statistics.
+    /// Content of `Statistics.db`.
     pub statistics: Statistics,
 }
 
-/// A complete output that nobody sees yet.
+/// A complete output in a staging directory.
 #[derive(Debug)]
 pub struct StagedSstable {
     staging: Arc<Staging>,
@@ -117,17 +117,17 @@ pub struct StagedSstable {
 }
 
 impl StagedSstable {
-    /// Partitions in it.
+    /// Number of partitions.
     pub fn partitions(&self) -> u64 {
         self.written.partitions
     }
 
-    /// Its rows, as [`WrittenSstable::rows`].
+    /// Number of rows, as [`WrittenSstable::rows`].
     pub fn rows(&self) -> u64 {
         self.written.rows
     }
 
-    /// `Data.db` in the staging directory, its other components beside it.
+    /// Path of `Data.db` in the staging directory, which also contains the other components.
     pub fn data_path(&self) -> PathBuf {
         self.staging.path(&self.written.descriptor, Component::Data)
     }
@@ -157,8 +157,8 @@ pub fn publish_together(staged: Vec<StagedSstable>) -> Result<Vec<WrittenSstable
 }
 
 impl SstableWriter {
-    /// Creates the files in `staging`, of a table with this partitioner. Returns the writer of partitions
-    /// and what turns it into an SSTable.
+    /// Creates the files in `staging`, for a table with this partitioner. Returns a writer of partitions, and
+    /// the writer that completes the SSTable.
     ///
     /// # Errors
     /// Something unsupported, or a failed file operation.
@@ -178,7 +178,7 @@ impl SstableWriter {
         Ok((writer, partitions))
     }
 
-    /// As [`SstableWriter::create`], for partitions that are written elsewhere.
+    /// As [`SstableWriter::create`], for partitions that are serialized by other writers.
     pub(crate) fn begin(
         io: &Io,
         staging: impl Into<Arc<Staging>>,
@@ -242,17 +242,16 @@ impl SstableWriter {
         Ok((writer, parts))
     }
 
-    /// Layout of what is written.
+    /// Layout of the output.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }
 
     /// Writes the remaining components and publishes all, or nothing if there is no partition.
-    /// `before_publish` is given the path of the complete `Data.db` in the staging directory.
+    /// `before_publish` is called with the path of the complete `Data.db` in the staging directory.
     ///
     /// # Errors
-    /// A failed write, sync or rename, or the error of `before_publish`. Nothing of the output stays
-    /// then.
+    /// A failed write, sync or rename, or the error of `before_publish`. Nothing of the output stays then.
     pub fn finish(
         self,
         partitions: FilePartitionWriter,
@@ -285,8 +284,8 @@ impl SstableWriter {
         })
     }
 
-    /// Writes the remaining components, unless there is no partition. All of it is in the staging
-    /// directory then, and goes if it is not published.
+    /// Writes the remaining components, unless there is no partition. The output is removed from the staging
+    /// directory if it is not published.
     ///
     /// # Errors
     /// A failed write or sync. Nothing of the output stays then.
@@ -300,7 +299,7 @@ impl SstableWriter {
         } = parts;
         let data_len = data.position();
         if partition_count == 0 {
-            // Cassandra refuses an SSTable without chunks: there is to be none.
+            // Cassandra refuses an SSTable without chunks, so none is written.
             return Ok(None);
         }
         refuse_later_deletions(self.settings.descriptor.version, &collector)?;
@@ -374,7 +373,7 @@ impl SstableWriter {
     }
 }
 
-/// Before `oa` seconds end in 2038: what expires later would be read as something else.
+/// Before `oa`, local deletion times end in 2038: later ones would be read as another time.
 fn refuse_later_deletions(version: Version, collector: &MetadataCollector) -> Result<()> {
     let (latest, greatest) = (
         collector.latest_deletion_time(),

@@ -317,7 +317,7 @@ fn what_cannot_be_cut_is_merged_whole() {
     options.outputs = NonZeroUsize::new(2).unwrap();
     options.max_sstable_size = Some(1);
     let refused = MergeJob::open(io(), options).unwrap_err().to_string();
-    assert!(refused.contains("ask for one of them"), "{refused}");
+    assert!(refused.contains("specify one of them"), "{refused}");
 }
 
 /// Any number of threads, and any memory, also where the inputs go through passes.

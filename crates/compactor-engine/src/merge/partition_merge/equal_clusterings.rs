@@ -1,6 +1,6 @@
-//! Clusterings and bounds that compare equal but may differ in their bytes: those that are written.
+//! Choice between clusterings and bounds that compare equal but may differ in their bytes.
 //!
-//! Source: `Row.Merger.add`, `RangeTombstoneMarker.Merger.add`, which keep the last that they are given.
+//! Source: `Row.Merger.add`, `RangeTombstoneMarker.Merger.add`, which keep the last one added.
 
 use std::cmp::Ordering;
 
@@ -14,8 +14,8 @@ use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::SstableIndex;
 
 impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
-    /// Notes the bound of these inputs' markers: of those that compare equal but differ in their bytes the
-    /// same as with rows. Returns on which side of rows it is.
+    /// Records the bound of these inputs' markers: of those that compare equal but differ in their bytes, the
+    /// choice is that of rows. Returns the side of the rows.
     pub(super) fn note_bound(&mut self, members: &[u32]) -> Ordering {
         let mut side = Ordering::Equal;
         let members = candidates(members, self.in_cassandra_order);
@@ -26,7 +26,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             side = prefix.kind.compared_to_clustering();
             let values = prefix.spans.iter().map(|span| span.of(prefix.base));
             self.prefix.clear();
-            // What kind it will be is known when it is written.
+            // The kind is not known until the marker is written.
             self.output
                 .clustering
                 .write_prefix(&mut self.prefix, Kind::InclStartBound, values);
@@ -38,8 +38,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     }
 }
 
-/// Inputs of which the least bytes are taken: the last that Cassandra visits, where it is to be as there and they
-/// are in its order.
+/// Inputs of which the least bytes are chosen: only the last that Cassandra visits, if its choice is
+/// reproduced and the inputs are in its order.
 pub(super) fn candidates(members: &[u32], in_cassandra_order: bool) -> &[u32] {
     match members {
         [.., last] if in_cassandra_order => std::slice::from_ref(last),
@@ -47,9 +47,9 @@ pub(super) fn candidates(members: &[u32], in_cassandra_order: bool) -> &[u32] {
     }
 }
 
-/// Puts the clustering of these inputs' rows into `least`. They compare equal, but equal decimals and varints
-/// may differ in their bytes: the least bytes are taken, so that neither the order of the inputs nor how
-/// they are grouped matters. `other` is memory for one more.
+/// Copies the clustering of these inputs' rows to `least`. They compare equal, but equal decimals and varints
+/// may differ in their bytes: the least bytes are chosen, so that neither the order nor the grouping of the
+/// inputs matters. `other` is a buffer for one more clustering.
 pub(super) fn least_clustering<S: BlockSource>(
     inputs: &[MergeInput<S>],
     output: &Layout,

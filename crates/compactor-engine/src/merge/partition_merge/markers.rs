@@ -1,4 +1,4 @@
-//! Range tombstone markers at one bound that become one, under what shadows the merge.
+//! Merging range tombstone markers at one bound, under the deletions of overlapping SSTables.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::SstableIndex;
 
 impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
-    /// Brings what shadows the merge to where this input is.
+    /// Advances the overlapping SSTables to the position of this input.
     #[inline]
     pub(super) fn advance_shadow(&mut self, member: u32) -> Result<()> {
         match &mut self.shadow {
@@ -29,8 +29,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         }
     }
 
-    /// Adds the marker that leads from one open deletion to another, at the bound that was noted; none
-    /// where they are equal.
+    /// Writes the marker that changes one open deletion to another, at the recorded bound; none if they are
+    /// equal.
     pub(super) fn add_change(
         &mut self,
         side: Ordering,
@@ -50,7 +50,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         }
     }
 
-    /// Adds what is left of a marker with these deletions, at the bound that was noted.
+    /// Writes a marker with these deletions after shadowing and purging, at the recorded bound.
     pub(super) fn add_marker(
         &mut self,
         side: Ordering,

@@ -1,4 +1,4 @@
-//! Which inputs are at the least partition; where that decides something, in the order in which Cassandra's
+//! Selection of the inputs with the next partition; if it matters, in the order in which Cassandra's
 //! compaction visits them.
 
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ pub(super) enum Partitions {
 }
 
 impl Partitions {
-    /// Of inputs that stand at their first partitions.
+    /// Initializes the selection with inputs that are positioned on their first partitions.
     pub(super) fn start<S: BlockSource>(
         order: Option<Vec<Vec<u32>>>,
         inputs: &[MergeInput<S>],
@@ -31,8 +31,8 @@ impl Partitions {
         }
     }
 
-    /// Appends the inputs at the least partition. The tournament keeps inputs at their end last, tied with
-    /// one another.
+    /// Appends the inputs at the least partition. In the tournament, inputs at their end are last and tied
+    /// with one another.
     pub(super) fn winners(&mut self, out: &mut Vec<u32>) {
         match self {
             Partitions::Tournament(tournament) => tournament.winners(out),
@@ -40,7 +40,7 @@ impl Partitions {
         }
     }
 
-    /// Goes on after these, which are the winners, have moved.
+    /// Restores the order after `winners` have been advanced.
     pub(super) fn replay<S: BlockSource>(&mut self, winners: &[u32], inputs: &[MergeInput<S>]) {
         match self {
             Partitions::Tournament(tournament) => {
@@ -53,21 +53,21 @@ impl Partitions {
     }
 }
 
-/// Scanners of a compaction at their current partitions. One that is a level has many inputs, one after the
-/// other.
+/// Scanners of a compaction at their current partitions. The scanner of a level has many inputs, which are
+/// read one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Scanners {
     scanners: Vec<Scanner>,
     heap: SourceHeap,
-    /// Scanners that were visited last.
+    /// Scanners visited last.
     visited: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Scanner {
-    /// In the order of their keys.
+    /// Inputs in the order of their keys.
     inputs: Vec<u32>,
-    /// Which of them is being read.
+    /// Index of the input being read.
     current: usize,
 }
 
@@ -79,7 +79,7 @@ impl Scanner {
 }
 
 impl Scanners {
-    /// Scanners in their order, each with its inputs, which stand at their first partitions.
+    /// Creates scanners from inputs grouped by scanner, which are positioned on their first partitions.
     fn start<S: BlockSource>(order: Vec<Vec<u32>>, inputs: &[MergeInput<S>]) -> Scanners {
         let scanners = order.into_iter().map(|mut members| {
             members.sort_by(|a, b| compare_partitions(inputs, *a, *b));
@@ -107,7 +107,7 @@ impl Scanners {
         out.extend(inputs.map(|scanner| self.scanners[*scanner as usize].input()));
     }
 
-    /// Goes on after the inputs last visited have moved.
+    /// Restores the order after the inputs last visited have been advanced.
     fn advance<S: BlockSource>(&mut self, inputs: &[MergeInput<S>]) {
         let Scanners {
             scanners,

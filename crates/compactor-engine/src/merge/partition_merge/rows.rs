@@ -1,4 +1,4 @@
-//! Versions of a row, of one clustering or static, that become one.
+//! Merging the versions of a static row, or of the rows at one clustering.
 
 use compactor_sstable::data::deletion_time::DeletionTime;
 
@@ -15,7 +15,7 @@ use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::SstableIndex;
 
 impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
-    /// Writes what is left of the static rows of these inputs.
+    /// Merges and writes the static rows of these inputs.
     pub(super) fn merge_static_row(&mut self, group: &[u32], deletion: DeletionTime) -> Result<()> {
         if !self.output.has_static() {
             return Ok(());
@@ -28,7 +28,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 self.step.push(*member);
                 self.places.push(place);
             }
-            // Every partition of a table with static columns has a static row: empty ones do not count.
+            // Every partition of a table with static columns has a static row: empty ones are not counted.
             self.counts.rows_read += u64::from(cursor.has_static_content());
         }
         let versions = Versions::of(&self.inputs, &self.step, true);
@@ -64,7 +64,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         }
     }
 
-    /// Writes what is left of the rows of these inputs at one clustering.
+    /// Merges and writes the rows of these inputs at one clustering.
     #[inline]
     pub(super) fn merge_rows(
         &mut self,
@@ -121,18 +121,18 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     }
 }
 
-/// Versions of a row, most often few.
+/// Versions of a row, usually few.
 enum Versions<'a> {
     One([Version<'a>; 1]),
     Few([Version<'a>; FEW], usize),
     Many(Vec<Version<'a>>),
 }
 
-/// Versions that take no memory: all of them have to be filled.
+/// Maximum number of versions in an array on the stack, all of whose elements are initialized.
 const FEW: usize = 4;
 
 impl<'a> Versions<'a> {
-    /// The rows on which these inputs stand.
+    /// Current rows of these inputs.
     #[inline(always)]
     fn of<S: BlockSource>(
         inputs: &'a [MergeInput<S>],
@@ -189,7 +189,7 @@ fn locate_error<S: BlockSource>(
     }
 }
 
-/// The clustering of these rows, if it is the same bytes in all of them and in the output.
+/// Clustering of these rows, if its bytes are the same in all of them and in the output.
 #[inline(always)]
 fn same_clustering<'a, S: BlockSource>(
     inputs: &[MergeInput<S>],

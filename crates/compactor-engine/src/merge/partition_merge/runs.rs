@@ -1,4 +1,4 @@
-//! Rows of one input that stand before those of all others, copied one after the other.
+//! Copying consecutive rows of one input that is ahead of all others.
 
 use compactor_sstable::data::deletion_time::DeletionTime;
 
@@ -9,8 +9,8 @@ use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::SstableIndex;
 
 impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
-    /// No unfiltered of these members of the group, from where they stand, has a lower order prefix: 0 if
-    /// that cannot be said, and `None` if all are at the end of the partition.
+    /// Lower bound of the order prefixes of these members' remaining unfiltereds: 0 if there is none, and
+    /// `None` if all are at the end of the partition.
     #[inline]
     pub(super) fn least_order_prefix(
         &self,
@@ -26,8 +26,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             .min()
     }
 
-    /// Copies rows of one input while they are plain, stand before all unfiltereds of this order prefix,
-    /// and are newer than the deletion that is open. Returns whether there were any.
+    /// Copies rows of one input while they are plain, sort before all unfiltereds with this order prefix, and
+    /// are newer than the open deletion. Returns whether any were copied.
     pub(super) fn copy_run(
         &mut self,
         number: usize,

@@ -1,4 +1,4 @@
-//! One of the SSTables beside a merge, while it is followed.
+//! One overlapping SSTable while it is read.
 
 use std::cmp::Ordering;
 
@@ -16,31 +16,31 @@ use crate::row::purge_counts::PurgeCounts;
 use crate::row::row_merge::{RowContext, RowMerger};
 use crate::row::row_version::{Version, VersionError};
 
-/// Keeps everything as it was written: what shadows is not judged.
+/// Purger that keeps everything: data that shadows is not purged.
 pub(super) const KEEP: Purger = Purger {
     now_s: i64::MIN,
     gc_before_s: i64::MIN,
     limit: PurgeLimit::KeepAll,
 };
 
-/// Partitions and rows that are passed over before somebody is asked whether to go on.
-const STEPS_PER_QUESTION: u32 = 4096;
+/// Partitions and rows skipped between checks for cancellation.
+const STEPS_PER_CHECK: u32 = 4096;
 
-/// A source that is open.
+/// An open source.
 #[derive(Debug)]
 pub(super) struct Source<S> {
     pub(super) number: usize,
     pub(super) cursor: Cursor<S>,
-    /// Behind the last row of its partition.
+    /// Whether it is after the last row of its partition.
     pub(super) is_at_end: bool,
-    /// On the first row or marker of its partition, or behind it.
+    /// Whether it has reached the first row or marker of its partition.
     has_begun: bool,
-    /// The range tombstone that is open in it.
+    /// Range tombstone open in it.
     pub(super) open: DeletionTime,
 }
 
 impl<S: BlockSource> Source<S> {
-    /// One that stands at its first partition.
+    /// Creates a source that is positioned on its first partition.
     pub(super) fn start(number: usize, cursor: Cursor<S>) -> Source<S> {
         Source {
             number,
@@ -55,7 +55,7 @@ impl<S: BlockSource> Source<S> {
         (self.cursor.position_in_ring(), self.cursor.key())
     }
 
-    /// Goes to the first row or marker that may shadow something, once.
+    /// Advances to the first row or marker that may shadow something, if it has not done so.
     pub(super) fn begin(&mut self, by_cell: bool) -> Result<()> {
         if self.has_begun {
             return Ok(());
@@ -64,8 +64,8 @@ impl<S: BlockSource> Source<S> {
         self.next_unfiltered(by_cell)
     }
 
-    /// Whether its partition, which is not deleted, has anything that was not dropped with its column
-    /// (`UnfilteredRowIterator.isEmpty`). Begins with the rows if the static one has not.
+    /// Whether its partition, which is not deleted, contains anything but data of dropped columns
+    /// (`UnfilteredRowIterator.isEmpty`). Advances to the rows if the static row does not.
     pub(super) fn has_anything(
         &mut self,
         map: &ColumnMap,
@@ -82,7 +82,7 @@ impl<S: BlockSource> Source<S> {
         Ok(!self.is_at_end)
     }
 
-    /// Whether the row has anything that was not dropped with its column.
+    /// Whether the row contains anything but data of dropped columns.
     fn is_anything_left(
         &self,
         is_static: bool,
@@ -113,12 +113,12 @@ impl<S: BlockSource> Source<S> {
         Ok(!merged.is_empty())
     }
 
-    /// Goes to the next row or marker that may shadow something.
+    /// Advances to the next row or marker that may shadow something.
     pub(super) fn next_unfiltered(&mut self, by_cell: bool) -> Result<()> {
         while !self.is_at_end {
             self.cursor.next_unfiltered()?;
             match self.cursor.row() {
-                // A row without a deletion shadows cells only.
+                // A row without a deletion shadows only cells.
                 Some(row) if !by_cell && row.head.flags & flags::HAS_DELETION == 0 => {}
                 _ => {
                     self.is_at_end = self.cursor.clustering().is_none();
@@ -148,17 +148,17 @@ impl<S: BlockSource> Source<S> {
     }
 }
 
-/// What it takes to see what is left of a row.
+/// State needed to determine what remains of a row.
 pub(super) struct Reading<'a> {
     pub(super) rows: &'a mut RowMerger,
     pub(super) steps: &'a mut u32,
     pub(super) is_cancelled: &'a dyn Fn() -> bool,
 }
 
-/// Asks now and then whether to go on.
+/// Checks for cancellation every [`STEPS_PER_CHECK`] steps.
 fn ask(steps: &mut u32, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
     *steps += 1;
-    if *steps >= STEPS_PER_QUESTION {
+    if *steps >= STEPS_PER_CHECK {
         *steps = 0;
         if is_cancelled() {
             return Err(Error::Cancelled);
@@ -167,7 +167,7 @@ fn ask(steps: &mut u32, is_cancelled: &dyn Fn() -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Order of two members of a group inside the partition; those at its end come last.
+/// Order of two members of a group in the partition; those at its end come last.
 pub(super) fn compare<S: BlockSource>(
     sources: &[Source<S>],
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! Rows: as a merge left them, or copied as they were.
+//! Writing rows: merged ones, or unchanged copies.
 
 use compactor_sstable::data::cell::{Cell, Liveness, NO_TTL};
 use compactor_sstable::data::columns::write_subset;
@@ -16,8 +16,8 @@ use crate::row::purge::{Purged, Purger};
 use crate::write::sstable_index::SstableIndex;
 
 impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
-    /// Writes a row; `clustering` is the serialized clustering, empty for the static row. `row_of` gives the
-    /// bytes that paths and values of a version's cells are in.
+    /// Writes a row. `clustering` is the serialized clustering, empty for the static row. `row_of` returns
+    /// the bytes that contain the paths and values of a version's cells.
     ///
     /// # Errors
     /// Those of a full block.
@@ -32,7 +32,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
     ) -> Result<()> {
         let begin = self.begin_unfiltered();
         let previous_size = match is_static {
-            // It has no unfiltered before it.
+            // A static row has no previous unfiltered.
             true => 0,
             false => self.position() - self.start - self.previous,
         };
@@ -95,8 +95,8 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         self.end_unfiltered(begin, Name::of_row(clustering_at, clustering.len()))
     }
 
-    /// Writes a plain row whose SSTable has the output's columns as it is, but for its times. Returns
-    /// false, with nothing written, where `purger` would change something in it.
+    /// Writes a plain row of an SSTable with the output's columns unchanged, except for its times. Returns
+    /// false, with nothing written, if `purger` would change it.
     ///
     /// # Errors
     /// Those of a full block.
@@ -129,7 +129,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
     }
 }
 
-/// Whether a liveness with a TTL stays as it is, and cells with the same times as well.
+/// Whether a liveness with a TTL is kept unchanged, and so are cells with the same times.
 #[inline(always)]
 fn keeps_expiring(purger: &Purger, liveness: &Liveness) -> bool {
     let Liveness {
@@ -153,7 +153,7 @@ fn note_liveness(collector: &mut MetadataCollector, liveness: &Liveness) {
     }
 }
 
-/// The bytes that the value of a counter is in.
+/// Records whether a counter has legacy shards. `bytes` contain its value.
 fn note_counter<'r>(
     collector: &mut MetadataCollector,
     row: &'r MergedRow,
@@ -164,7 +164,7 @@ fn note_counter<'r>(
         MERGED_VALUE => row.made(),
         version => row_of(version),
     };
-    // Contexts were checked when they were read.
+    // Contexts were validated when they were read.
     if !cell.is_tombstone()
         && Context::parse(cell.value.of(bytes)).is_ok_and(|context| context.has_legacy_shards())
     {

@@ -2,7 +2,7 @@
 
 /// A scale from values to places along a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Axis {
+pub(in crate::report) struct Axis {
     least: f64,
     most: f64,
     /// Place of the least value.
@@ -14,7 +14,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// Equal steps for equal differences.
-    pub(super) fn linear(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
+    pub(in crate::report) fn linear(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
         let (least, most) = range(values.filter(|v| v.is_finite())).unwrap_or((0.0, 1.0));
         let most = if most > least { most } else { least + 1.0 };
         Axis {
@@ -27,7 +27,12 @@ impl Axis {
     }
 
     /// Equal steps for equal ratios; only positive values have a place. At least so many decades.
-    pub(super) fn log(values: impl Iterator<Item = f64>, decades: f64, from: f64, to: f64) -> Axis {
+    pub(in crate::report) fn log(
+        values: impl Iterator<Item = f64>,
+        decades: f64,
+        from: f64,
+        to: f64,
+    ) -> Axis {
         let positive = values.filter(|v| v.is_finite() && *v > 0.0);
         let (least, most) = range(positive).unwrap_or((1.0, 10.0));
         let (mut least, mut most) = (least.log10(), most.log10());
@@ -46,8 +51,8 @@ impl Axis {
         }
     }
 
-    /// Where a value is; `None` for one that has no place, and at an end for one that lies beyond.
-    pub(super) fn at(&self, value: f64) -> Option<f64> {
+    /// Place of a value: an end for one beyond it; `None` for one that has none.
+    pub(in crate::report) fn at(&self, value: f64) -> Option<f64> {
         let value = if self.is_log { value.log10() } else { value };
         if !value.is_finite() {
             return None;
@@ -56,13 +61,19 @@ impl Axis {
         Some(self.from + share * (self.to - self.from))
     }
 
-    /// Values to mark: round ones, not more than about so many.
-    pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
+    /// Values to mark: round ones, about `most` of them.
+    fn ticks(&self, most: usize) -> Vec<f64> {
         if self.is_log {
             self.log_ticks(most)
         } else {
             self.linear_ticks(most)
         }
+    }
+
+    /// [`ticks`](Axis::ticks), each with its place.
+    pub(in crate::report) fn ticks_at(&self, most: usize) -> Vec<(f64, f64)> {
+        let placed = |tick| Some((tick, self.at(tick)?));
+        self.ticks(most).into_iter().filter_map(placed).collect()
     }
 
     fn log_ticks(&self, most: usize) -> Vec<f64> {
@@ -106,7 +117,7 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 
 /// Moves labels apart: places that are at least `gap` from each other, in the same order, between
 /// `least` and `most` as far as they fit, near where they should be.
-pub(super) fn spread(places: &[f64], gap: f64, least: f64, most: f64) -> Vec<f64> {
+pub(in crate::report) fn spread(places: &[f64], gap: f64, least: f64, most: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..places.len()).collect();
     let place = |at: &usize| places.get(*at).copied().unwrap_or(least);
     order.sort_by(|a, b| place(a).total_cmp(&place(b)));

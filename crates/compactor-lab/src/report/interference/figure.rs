@@ -1,8 +1,9 @@
-//! The figures that a run gives.
+//! Figures of a run.
 
 use serde::Serialize;
 
 use crate::outcome::{Latency, Run};
+use crate::report::Measure;
 
 /// One number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -22,7 +23,7 @@ pub enum Figure {
     CompactionBytesPerS,
     /// Processor seconds of the compaction for each GiB of uncompressed input.
     CompactionCpuSPerGib,
-    /// Seconds for which the compaction went on, or what stands for it in the idle arm.
+    /// Seconds for which the compaction went on, or the time that takes its place in the idle arm.
     DuringS,
     /// Pages of the hot set that were evicted, each time counted.
     EvictedPages,
@@ -37,28 +38,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// All of them.
-    pub const ALL: [Figure; 13] = [
-        Figure::P50Ns,
-        Figure::P99Ns,
-        Figure::P999Ns,
-        Figure::MaxNs,
-        Figure::MeanNs,
-        Figure::CompactionBytesPerS,
-        Figure::CompactionCpuSPerGib,
-        Figure::DuringS,
-        Figure::EvictedPages,
-        Figure::RefaultedPages,
-        Figure::P99BeforeNs,
-        Figure::P99AfterNs,
-        Figure::P999AfterNs,
-    ];
-
-    /// Those that arms are compared by.
-    pub const COMPARED: [Figure; 4] =
-        [Figure::P50Ns, Figure::P99Ns, Figure::P999Ns, Figure::MeanNs];
-
-    /// Its name in a table.
+    /// Name in a table.
     pub fn label(self) -> &'static str {
         match self {
             Figure::P50Ns => "p50",
@@ -76,9 +56,29 @@ impl Figure {
             Figure::P999AfterNs => "p99.9 after",
         }
     }
+}
 
-    /// Of a run; `None` where it has none, such as latencies without a read.
-    pub fn of(self, run: &Run) -> Option<f64> {
+impl Measure for Figure {
+    type Of = Run;
+    const ALL: &'static [Figure] = &[
+        Figure::P50Ns,
+        Figure::P99Ns,
+        Figure::P999Ns,
+        Figure::MaxNs,
+        Figure::MeanNs,
+        Figure::CompactionBytesPerS,
+        Figure::CompactionCpuSPerGib,
+        Figure::DuringS,
+        Figure::EvictedPages,
+        Figure::RefaultedPages,
+        Figure::P99BeforeNs,
+        Figure::P99AfterNs,
+        Figure::P999AfterNs,
+    ];
+    const COMPARED: &'static [Figure] =
+        &[Figure::P50Ns, Figure::P99Ns, Figure::P999Ns, Figure::MeanNs];
+
+    fn of(self, run: &Run) -> Option<f64> {
         let of = |latency| Some(latency).filter(|latency: &&Latency| latency.operations > 0);
         let (before, reads, after) = (of(&run.before), of(&run.during), of(&run.after));
         let compaction = run.compaction.as_ref();

@@ -1,78 +1,51 @@
 //! Where and how an outcome was measured, as names and values.
 
+use super::document::Facts;
 use super::units::{bytes, seconds, significant, utc};
-use super::{PointReport, Report};
-use crate::outcome::{DataRecord, DeviceRecord, Distribution, End, Environment, OptionsRecord};
+use crate::outcome::{DataRecord, DeviceRecord, Distribution, End, Environment};
 use crate::text_table::{count, counted};
 
-/// What was done.
-pub(super) fn experiment(report: &Report<'_>) -> Vec<(&'static str, String)> {
-    let outcome = report.outcome;
-    let options = &outcome.options;
-    let mut lines = vec![(
-        "experiment",
-        format!(
-            "{}, {}{}",
-            utc(outcome.started_at_ms),
-            seconds(outcome.elapsed_s),
-            match outcome.end {
-                End::Complete => "",
-                End::Interrupted => ", INTERRUPTED: not all runs took place",
-            }
-        ),
-    )];
-    if let Some(command) = &options.command {
-        lines.push(("command", command.join(" ")));
-    }
-    lines.push(("bystander", bystander(options)));
-    lines.push((
-        "compaction",
-        format!(
-            "{}; at {} priority, again and again for {}",
-            compaction(
-                options.throughput_bytes_per_s,
-                options.compaction_threads,
-                options.compaction_memory_bytes,
-                &options.backend,
-            ),
-            options.compaction_priority,
-            seconds(options.least_compaction_s),
-        ),
-    ));
-    lines.push((
-        "repeats",
-        format!(
-            "{} of each arm, in an order drawn anew each time (seed {}), after {}; {} before and {} \
-             after the compaction",
-            options.repeats,
-            options.seed,
-            counted(u64::from(options.warm_ups), "warm-up"),
-            seconds(options.before_s),
-            seconds(options.after_s),
-        ),
-    ));
-    lines
+/// When an experiment took place, and its command line.
+pub(crate) fn of_experiment(
+    name: (&'static str, &str),
+    started_at_ms: u64,
+    elapsed_s: f64,
+    end: &End,
+    command: Option<&[String]>,
+) -> Facts {
+    let interrupted = match end {
+        End::Complete => "",
+        End::Interrupted => ", INTERRUPTED: not all runs took place",
+    };
+    let text = format!(
+        "{}{}, {}{interrupted}",
+        name.1,
+        utc(started_at_ms),
+        seconds(elapsed_s)
+    );
+    let mut facts = vec![(name.0, text)];
+    facts.extend(command.map(|words| ("command", words.join(" "))));
+    facts
 }
 
-fn bystander(options: &OptionsRecord) -> String {
+/// How often each of several things ran.
+pub(crate) fn repeats(repeats: u32, what: &str, seed: u64, warm_ups: u32) -> String {
     format!(
-        "{} reads/s by {}, {}; latency from the moment a read was to start",
-        significant(options.rate_per_s),
-        counted(u64::from(options.reader_threads), "thread"),
-        popularity(options.distribution),
+        "{repeats} of each {what}, in an order drawn anew each time (seed {seed}), after {}",
+        counted(u64::from(warm_ups), "warm-up"),
     )
 }
 
 /// How often each hot row is read.
-pub(super) fn popularity(distribution: Distribution) -> String {
+pub(crate) fn popularity(distribution: Distribution) -> String {
     match distribution {
         Distribution::Uniform => "all hot partitions alike".to_owned(),
         Distribution::Zipf { exponent } => format!("zipf {}", significant(exponent)),
     }
 }
 
-/// How the compaction went about it.
-pub(super) fn compaction(
+/// Rate, threads and buffers of a compaction.
+pub(crate) fn compaction(
     throughput_bytes_per_s: Option<u64>,
     threads: u32,
     memory_bytes: u64,
@@ -90,7 +63,7 @@ pub(super) fn compaction(
 }
 
 /// The machine.
-pub(crate) fn machine(environment: &Environment) -> Vec<(&'static str, String)> {
+pub(crate) fn machine(environment: &Environment) -> Facts {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let mut lines = vec![
         (
@@ -196,32 +169,8 @@ fn memory(environment: &Environment) -> String {
     parts.join(", ")
 }
 
-/// The hot set of a point and the memory that it had.
-pub(super) fn pressure(point: &PointReport<'_>) -> String {
-    let limit = match point.point.memory_limit_bytes {
-        Some(limit) => format!("under a limit of {} of memory", bytes(limit as f64)),
-        None => "without a limit on memory".to_owned(),
-    };
-    let room = point
-        .point
-        .cache_room_bytes
-        .map_or_else(String::new, |room| {
-            format!(", {} of it left to the page cache", bytes(room as f64))
-        });
-    format!(
-        "Hot set {}, {limit}{room}: pressure {}",
-        bytes(point.hot_set_bytes as f64),
-        significant(point.pressure)
-    )
-}
-
-/// The table of a point.
-pub(super) fn data(point: &PointReport<'_>) -> String {
-    table(&point.point.data)
-}
-
 /// A table.
-pub(super) fn table(data: &DataRecord) -> String {
+pub(crate) fn table(data: &DataRecord) -> String {
     let compression = match (&data.compressor, data.chunk_length_bytes) {
         (Some(compressor), Some(chunk)) => {
             format!("{compressor} in chunks of {}", bytes(f64::from(chunk)))
