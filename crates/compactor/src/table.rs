@@ -14,6 +14,7 @@ mod output_layout;
 mod purging;
 mod resources;
 mod rewrite;
+mod rows;
 mod scrub;
 mod strategy_warning;
 mod verified;
@@ -43,6 +44,7 @@ pub use output_layout::{OutputLayout, TableName};
 pub use purging::Purging;
 pub use resources::Resources;
 pub use rewrite::{Failure, PlannedRewrite, RewriteOutcome, Split, Unsplit, Upgrade};
+pub use rows::{Column, Row, Rows};
 pub use scrub::{Scrub, ScrubOutcome};
 
 /// The SSTables of one table, and its schema as far as it is known.

@@ -46,7 +46,7 @@ impl Purging {
     /// unknown `gc_grace_seconds`.
     pub(super) fn apply(&self, table: &Table, request: &mut MergeRequest) -> Result<Vec<String>> {
         let mut notes = Vec::new();
-        request.now_s = self.now_s.unwrap_or_else(now_s);
+        request.now_s = self.now_s.unwrap_or_else(unix_now_s);
         request.scope = self.resolve_scope(table, &mut notes)?;
         if request.scope != Scope::Unknown && !self.keep_tombstones {
             live_directory::refuse_purge_while_live(&table.sstables)?;
@@ -188,7 +188,8 @@ impl Purging {
 /// Compaction option of a table.
 pub(super) const PROVIDE: &str = "provide_overlapping_tombstones";
 
-fn now_s() -> i64 {
+/// Seconds since 1970.
+pub(super) fn unix_now_s() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| d.as_secs() as i64)

@@ -1,10 +1,11 @@
 //! Rows that `SstableWriter` writes: Cassandra's verifier finds nothing in them, and a scan by Cassandra returns
 //! what its own SSTable returns of the same rows by `INSERT`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
-use compactor::table::OutputForm;
+use compactor::table::{OutputForm, Resources};
 use compactor::writer::RowTimes;
 use compactor::{SstableWriter, Value};
 use interop::{Cassandra, Mode, Options, Release, Table};
@@ -89,6 +90,7 @@ fn same_as_inserts(cassandra: &mut Cassandra) -> Result<()> {
     cassandra.cql(&statements)?;
     let expected = cassandra.flush(&table, &theirs, 1)?;
     let written = writer.finish()?;
+    read_as_inserted(&expected)?;
     assert_eq!(written.sstables.len(), 1);
     let data: &Path = &written.sstables[0].data_path;
     let findings = cassandra.verify(&table, data)?;
@@ -103,6 +105,74 @@ fn same_as_inserts(cassandra: &mut Cassandra) -> Result<()> {
     // Some rows are added twice, and partitions have a static row.
     assert!((360..360 + 20).contains(&written.rows), "{}", written.rows);
     Ok(())
+}
+
+/// Cassandra's SSTable has the values that were inserted.
+fn read_as_inserted(data: &Path) -> Result<()> {
+    let mut expected: BTreeMap<String, BTreeMap<&str, Value>> = BTreeMap::new();
+    let mut expected_static: BTreeMap<String, BTreeMap<&str, Value>> = BTreeMap::new();
+    for number in 0..ROWS {
+        let row = row(number);
+        let key = format!("{:?}", &row[..2]);
+        let own = format!("{:?}", &row[..4]);
+        expected.entry(own.clone()).or_default();
+        for (name, value) in row.into_iter().skip(4) {
+            let row = match name {
+                "st" | "ss" => expected_static.entry(key.clone()).or_default(),
+                _ => expected.entry(own.clone()).or_default(),
+            };
+            row.insert(name, sorted(value));
+        }
+    }
+    let table = compactor::Table::open(data)?;
+    let mut found = (BTreeMap::new(), BTreeMap::new());
+    for row in table.rows_at(&Resources::default(), NOW_S)? {
+        let row = row?;
+        row.to_json()?;
+        let key = row.partition_key();
+        let mut names = vec![("a", key[0].clone()), ("b", key[1].clone())];
+        let values: BTreeMap<String, Value> = row
+            .columns()
+            .map(|(name, column)| (name.to_owned(), column.value.clone()))
+            .collect();
+        if row.is_static() {
+            found.0.insert(format!("{names:?}"), values);
+            continue;
+        }
+        let clustering = row.clustering().iter().flatten().cloned();
+        names.extend(["c", "d"].into_iter().zip(clustering));
+        found.1.insert(format!("{names:?}"), values);
+    }
+    let named = |rows: BTreeMap<String, BTreeMap<&str, Value>>| -> BTreeMap<String, BTreeMap<String, Value>> {
+        let named = |row: BTreeMap<&str, Value>| {
+            row.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        };
+        rows.into_iter().map(|(key, row)| (key, named(row))).collect()
+    };
+    assert_eq!(found.0, named(expected_static));
+    assert_eq!(found.1, named(expected));
+    Ok(())
+}
+
+/// Sets and maps ascend when they are read.
+fn sorted(value: Value) -> Value {
+    let order = |value: &Value| match value {
+        Value::Int(number) => (*number, String::new()),
+        Value::Text(text) => (0, text.clone()),
+        other => unreachable!("{other:?}"),
+    };
+    match value {
+        Value::Set(mut values) => {
+            values.sort_by_key(order);
+            values.dedup();
+            Value::Set(values)
+        }
+        Value::Map(mut pairs) => {
+            pairs.sort_by_key(|(key, _)| order(key));
+            Value::Map(pairs)
+        }
+        other => other,
+    }
 }
 
 /// A row, with every third column or so left out; some rows come twice.
