@@ -178,6 +178,8 @@ impl Rows {
 }
 
 type Clustering = Vec<Option<Value>>;
+/// Columns by their index in the header.
+type Cells = Vec<(usize, Column)>;
 
 impl RowColumns {
     fn key_values(&self, key: &[u8]) -> Result<Arc<[Value]>> {
@@ -195,7 +197,7 @@ impl RowColumns {
         row: &RowRef<'_>,
         now_s: i64,
         spans: &mut Vec<ValueSpan>,
-    ) -> Result<Option<(Clustering, Vec<(usize, Column)>)>> {
+    ) -> Result<Option<(Clustering, Cells)>> {
         let content = row.read()?;
         let mut cells = Vec::new();
         for found in content.columns() {
