@@ -32,7 +32,7 @@ impl Toc {
         let text = std::str::from_utf8(bytes).map_err(|e| {
             let at = e.valid_up_to();
             let found = bytes.get(at).map(|b| format!("byte {b:02x}"));
-            let expected = "names of components in UTF-8, one a line";
+            let expected = "names of components in UTF-8, one per line";
             Error::corrupt("toc", at as u64, expected, found.unwrap_or_default())
         })?;
         let names = text.split(['\n', '\r']).map(str::trim);

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 
 /// Number of offsets for partition sizes (`MetadataCollector.defaultPartitionSizeHistogram`).
 pub const PARTITION_SIZE_OFFSETS: usize = 155;
-/// Number of offsets for cells per partition (`MetadataCollector.defaultCellPerPartitionCountHistogram`).
+/// Number of offsets for cells per partition.
 pub const CELL_COUNT_OFFSETS: usize = 118;
 
 /// Histogram of values by magnitude.
