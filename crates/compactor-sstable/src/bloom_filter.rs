@@ -4,8 +4,8 @@
 //! i32 hashCount | i32 wordCount | wordCount * 8 bytes
 //! ```
 //!
-//! Bit b is bit b & 7 of byte b >> 3. Before version `na` the words were written big-endian, so that
-//! the bytes of each word stand in reverse. An empty file lets every key pass.
+//! Bit b is bit b & 7 of byte b >> 3. Before version `na` the words were written big-endian, so that the
+//! bytes of each word are reversed. An empty file accepts every key.
 //!
 //! Source: `BloomFilter`, `BloomFilterSerializer`, `OffHeapBitSet`, `FilterFactory`.
 
@@ -23,16 +23,16 @@ use crate::version::Version;
 
 /// `FilterFactory.BITSET_EXCESS`.
 const EXCESS_BITS: u64 = 20;
-/// Cassandra's own writers use at most 20; its readers have room for 21 hashes.
+/// Maximum number of hashes: Cassandra's own writers use at most 20; its readers have room for 21.
 const MAX_HASH_COUNT: u32 = 21;
 
 /// A set of partition keys that may answer "maybe" for a key that is not in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BloomFilter {
-    /// 0 in the filter that lets everything pass.
+    /// 0 for the filter that accepts every key.
     hash_count: u32,
     bits: Vec<u8>,
-    /// 2^64 divided by the number of bits, or a little less: remainders without a division.
+    /// 2^64 divided by the number of bits, or slightly less, to compute remainders without a division.
     reciprocal: u64,
 }
 
@@ -45,7 +45,7 @@ impl BloomFilter {
         }
     }
 
-    /// An empty filter for `expected_keys`; `None` for a chance of 1.0, which has no Filter.db.
+    /// Creates an empty filter for `expected_keys`; `None` for a chance of 1.0, which has no Filter.db.
     ///
     /// # Errors
     /// Unsupported if the chance is out of range or the filter would exceed 16 GiB.
@@ -70,13 +70,13 @@ impl BloomFilter {
         }
     }
 
-    /// One of the same size that holds no keys.
+    /// Creates an empty filter of the same size.
     #[must_use]
     pub fn empty_like(&self) -> BloomFilter {
         BloomFilter::of_bits(self.hash_count, vec![0; self.bits.len()])
     }
 
-    /// Bytes of a filter for `expected_keys`; 0 where there is to be none, or none can be made.
+    /// Length of a filter for `expected_keys`, bytes; 0 if there is none or it cannot be created.
     pub fn bytes_for_keys(expected_keys: u64, fp_chance: f64) -> u64 {
         match BloomSpec::for_fp_chance(fp_chance) {
             Ok(spec) if fp_chance < 1.0 => {
@@ -89,7 +89,7 @@ impl BloomFilter {
     /// Parses the file.
     ///
     /// # Errors
-    /// Corruption when lengths contradict each other.
+    /// Corruption if lengths are inconsistent.
     pub fn parse(bytes: &[u8], version: Version) -> Result<BloomFilter> {
         if bytes.is_empty() {
             return Ok(BloomFilter::of_bits(0, Vec::new()));
@@ -123,7 +123,7 @@ impl BloomFilter {
         Ok(BloomFilter::of_bits(hash_count, bits))
     }
 
-    /// Bits set per key.
+    /// Number of bits set per key.
     pub fn hash_count(&self) -> u32 {
         self.hash_count
     }
@@ -133,13 +133,12 @@ impl BloomFilter {
         8 * self.bits.len() as u64
     }
 
-    /// Bytes of memory.
+    /// Memory of the bits, bytes.
     pub fn memory_len(&self) -> usize {
         self.bits.len()
     }
 
-    /// Numbers of a key's bits. Cassandra takes the absolute remainder of h2 + i * h1, wrapping
-    /// around.
+    /// Indexes of a key's bits: the absolute remainders of h2 + i * h1, wrapping around, as in Cassandra.
     #[inline]
     fn bits_of(&self, h1: u64, h2: u64) -> impl Iterator<Item = u64> + use<> {
         let (bit_count, reciprocal) = (self.bit_count(), self.reciprocal);
@@ -185,7 +184,7 @@ impl BloomFilter {
         self.may_contain(key.h1, key.h2)
     }
 
-    /// What precedes the bits in the file.
+    /// Returns the header of the file, which precedes the bits.
     pub fn head(&self) -> [u8; 8] {
         let words = (self.bits.len() / 8) as u32;
         let mut head = [0; 8];
@@ -194,12 +193,12 @@ impl BloomFilter {
         head
     }
 
-    /// The bits as the file has them from version `na` on, for writers that do not want a copy.
+    /// The bits as stored in the file from version `na` on, for writers that avoid a copy.
     pub fn bits(&self) -> &[u8] {
         &self.bits
     }
 
-    /// Appends the file's bytes in the layout of version `na` and later.
+    /// Appends the file's bytes in the layout of versions from `na` on.
     pub fn write(&self, out: &mut Vec<u8>) {
         if self.hash_count > 0 {
             out.put_slice(&self.head());
@@ -208,8 +207,8 @@ impl BloomFilter {
     }
 }
 
-/// `value % divisor` for values up to 2^63; `reciprocal` is (2^64 - 1) / `divisor`. The quotient
-/// is at most one too small then.
+/// `value % divisor` for values up to 2^63; `reciprocal` is (2^64 - 1) / `divisor`, which makes the quotient
+/// at most one too small.
 #[inline]
 fn remainder(value: u64, divisor: u64, reciprocal: u64) -> u64 {
     let quotient = ((u128::from(value) * u128::from(reciprocal)) >> 64) as u64;

@@ -1,16 +1,16 @@
-//! The index files of the BTI format: `Partitions.db` and `Rows.db`, tries over byte-comparable keys.
+//! Index files of the BTI format: `Partitions.db` and `Rows.db`, tries over byte-comparable keys.
 //!
-//! | Module | What it knows |
+//! | Module | Content |
 //! |---|---|
-//! | [`byte_comparable`] | keys as bytes whose unsigned order is the order of the keys |
-//! | [`node`] | the sixteen kinds of trie nodes |
+//! | [`byte_comparable`] | encodings of keys whose unsigned byte order is the order of the keys |
+//! | [`node`] | the sixteen types of trie nodes |
 //! | [`paged_output`] | a file under construction, with pages |
-//! | [`trie_write`] | sorted keys into nodes, packed into pages |
-//! | [`trie_read`] | lookups and walks that hostile bytes cannot lead astray |
+//! | [`trie_write`] | writing sorted keys as nodes packed into pages |
+//! | [`trie_read`] | lookups and walks that are safe for hostile bytes |
 //! | [`partitions`] | `Partitions.db`: from a partition key to a position |
 //! | [`rows`] | `Rows.db`: from a clustering to a block of a wide partition |
 //!
-//! Data.db of versions `da` and `ea` has the form of `oa`.
+//! Data.db of versions `da` and `ea` has the layout of `oa`.
 //!
 //! Source: `org.apache.cassandra.io.tries`, `org.apache.cassandra.io.sstable.format.bti`.
 

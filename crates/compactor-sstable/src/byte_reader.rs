@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::vint;
 
-/// Reads big-endian primitives from a slice and knows where in the file it is.
+/// Reader of big-endian primitives from a slice that knows its offset in the file.
 #[derive(Clone, Debug)]
 pub struct ByteReader<'a> {
     bytes: &'a [u8],
@@ -22,7 +22,7 @@ macro_rules! fixed {
 }
 
 impl<'a> ByteReader<'a> {
-    /// Starts at the first byte of `bytes`, taken to be offset 0 of the file.
+    /// Creates a reader at the first byte of `bytes`, which is offset 0 of the file.
     pub fn new(bytes: &'a [u8]) -> Self {
         ByteReader {
             bytes,
@@ -31,7 +31,7 @@ impl<'a> ByteReader<'a> {
         }
     }
 
-    /// Starts at the first byte of `bytes`, which is offset `base` of the file.
+    /// Creates a reader at the first byte of `bytes`, which is offset `base` of the file.
     pub fn with_base(bytes: &'a [u8], base: u64) -> Self {
         ByteReader {
             bytes,
@@ -58,13 +58,13 @@ impl<'a> ByteReader<'a> {
         self.bytes.len() - self.pos
     }
 
-    /// True at the end.
+    /// Whether all bytes have been read.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.remaining() == 0
     }
 
-    /// A contradiction at the next byte.
+    /// Returns a corruption error at the next byte.
     #[cold]
     pub fn corrupt(
         &self,
@@ -84,7 +84,7 @@ impl<'a> ByteReader<'a> {
         )
     }
 
-    /// Takes `len` bytes.
+    /// Reads `len` bytes.
     #[inline]
     pub fn bytes(&mut self, len: usize, structure: &'static str) -> Result<&'a [u8]> {
         match self.bytes.get(self.pos..).and_then(|rest| rest.get(..len)) {
@@ -96,7 +96,7 @@ impl<'a> ByteReader<'a> {
         }
     }
 
-    /// Takes `N` bytes.
+    /// Reads `N` bytes.
     #[inline]
     pub fn array<const N: usize>(&mut self, structure: &'static str) -> Result<[u8; N]> {
         let mut out = [0u8; N];

@@ -1,12 +1,12 @@
-//! Big-endian primitives appended to a byte vector: the writing twin of `byte_reader`.
+//! Big-endian primitives appended to a byte vector: the counterpart of `byte_reader`.
 
 use crate::vint;
 
-/// Appends Cassandra's primitive encodings.
+/// Sink for Cassandra's primitive encodings.
 pub trait ByteSink {
     /// Appends one byte.
     fn put_u8(&mut self, value: u8);
-    /// Appends bytes as they are.
+    /// Appends bytes unchanged.
     fn put_slice(&mut self, bytes: &[u8]);
     /// Appends an unsigned vint.
     fn put_uvint(&mut self, value: u64);
@@ -51,7 +51,7 @@ pub trait ByteSink {
     /// Appends an `i32` length and the bytes.
     ///
     /// # Panics
-    /// If `bytes` is longer than an `i32` can say.
+    /// If `bytes` is longer than an `i32` can represent.
     fn put_bytes32(&mut self, bytes: &[u8]) {
         assert!(
             i32::try_from(bytes.len()).is_ok(),
@@ -64,7 +64,7 @@ pub trait ByteSink {
     /// Appends a `u16` length and the bytes.
     ///
     /// # Panics
-    /// If `bytes` is longer than 65,535: callers check what comes from files.
+    /// If `bytes` is longer than 65,535: callers check values from files.
     fn put_bytes16(&mut self, bytes: &[u8]) {
         assert!(
             bytes.len() <= usize::from(u16::MAX),

@@ -1,4 +1,4 @@
-//! The components of an SSTable: the files that share one descriptor.
+//! The components of an SSTable: files that share one descriptor.
 //!
 //! Source: `SSTableFormat.Components`, `BigFormat.Components`, `BtiFormat.Components`.
 
@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::version::Format;
 
-/// One file of an SSTable, named by what follows the last `-` of its file name.
+/// A component of an SSTable, identified by the part of its file name after the last `-`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Component {
@@ -35,7 +35,7 @@ pub enum Component {
 }
 
 impl Component {
-    /// All components this project knows.
+    /// All components known to this project.
     pub const ALL: [Component; 11] = [
         Component::Data,
         Component::Index,
@@ -50,9 +50,9 @@ impl Component {
         Component::Toc,
     ];
 
-    /// What leads from keys to the data, without which Cassandra opens no SSTable of this format
-    /// (`BigFormat.Components.PRIMARY_COMPONENTS`, `BtiFormat.Components.PRIMARY_COMPONENTS`). It
-    /// opens one without `Rows.db`, but does not find rows then.
+    /// Index files of a format, without which Cassandra opens no SSTable
+    /// (`BigFormat.Components.PRIMARY_COMPONENTS`, `BtiFormat.Components.PRIMARY_COMPONENTS`). It opens one
+    /// without `Rows.db`, but does not find rows then.
     pub fn index_files(format: Format) -> &'static [Component] {
         match format {
             Format::Big => &[Component::Index],
@@ -60,7 +60,7 @@ impl Component {
         }
     }
 
-    /// The part of the file name after the last `-`.
+    /// Part of the file name after the last `-`.
     pub fn file_suffix(self) -> &'static str {
         match self {
             Component::Data => "Data.db",
@@ -77,7 +77,7 @@ impl Component {
         }
     }
 
-    /// The component whose files end in `suffix`, if it is one of ours.
+    /// Returns the component with this file suffix; `None` if it is unknown.
     pub fn from_file_suffix(suffix: &str) -> Option<Component> {
         Component::ALL
             .into_iter()

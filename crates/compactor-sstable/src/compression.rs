@@ -17,11 +17,11 @@ pub use info::{CompressionInfo, CompressionParams, StoredChunk};
 /// Length of the CRC32 that follows each chunk.
 pub const CRC_LEN: usize = 4;
 
-/// Chunk length that Cassandra has defaulted to since 4.0.
+/// Cassandra's default chunk length since 4.0.
 pub const DEFAULT_CHUNK_LEN: u32 = 16 * 1024;
 
-/// Longest chunk accepted. Cassandra sets no limit; tables use 4 KiB to 1 MiB, and a length beyond
-/// this one comes from damage rather than from a table.
+/// Maximum chunk length accepted. Cassandra sets no limit; tables use 4 KiB to 1 MiB, and a longer chunk
+/// length indicates damage.
 pub const MAX_CHUNK_LEN: u32 = 128 * 1024 * 1024;
 
 /// CRC32 (IEEE) as Cassandra uses it everywhere (`java.util.zip.CRC32`).

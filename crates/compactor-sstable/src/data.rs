@@ -1,14 +1,14 @@
 //! Data.db: partitions, rows and cells as views over decompressed bytes.
 //!
-//! A partition is a key, a deletion time, a static row where the serialization header has static
-//! columns, unfiltereds (rows and range tombstone markers) in clustering order, and an end byte:
+//! A partition is a key, a deletion time, a static row if the serialization header has static columns,
+//! unfiltereds (rows and range tombstone markers) in clustering order, and an end byte:
 //!
 //! ```text
 //! partition := bytes16 key | deletion time | [static row] | unfiltered* | 01
 //! ```
 //!
-//! Nothing here allocates per row or per cell: parsers return offsets into the caller's slice or
-//! views that borrow it.
+//! Nothing here allocates per row or per cell: parsers return offsets into the caller's slice or views that
+//! borrow it.
 //!
 //! Source: `UnfilteredSerializer`, `SortedTablePartitionWriter`.
 

@@ -16,37 +16,37 @@ use crate::error::Error;
 use crate::sstable_id::{InvalidSstableId, SstableId};
 use crate::version::{Format, UnknownVersion, Version};
 
-/// What follows a component's name while it is being written (`Descriptor.TMP_EXT`).
+/// Suffix of a component's name while it is being written (`Descriptor.TMP_EXT`).
 pub const TMP_SUFFIX: &str = ".tmp";
 
-/// Tokens by which Cassandra before 3.0 marked files that were being written
-/// (`Descriptor.LEGACY_TMP_REGEX` of 3.11, which deletes them when it starts).
+/// Tokens in the names of files that Cassandra before 3.0 was writing (`Descriptor.LEGACY_TMP_REGEX` of 3.11,
+/// which deletes them when it starts).
 const TMP_PREFIXES: [&str; 2] = ["tmp", "tmplink"];
 
-/// An SSTable: where it lies and what its files are called.
+/// Directory, version and id of an SSTable, which determine its file names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Descriptor {
     /// Directory of its files.
     pub directory: PathBuf,
     /// Version, which implies the format.
     pub version: Version,
-    /// What tells it from the other SSTables of the directory.
+    /// Id, unique in the directory.
     pub id: SstableId,
 }
 
-/// A file name taken apart.
+/// A parsed file name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SstableFile {
     /// The SSTable.
     pub descriptor: Descriptor,
-    /// Which of its files; `None` for those this project does not know, such as secondary indexes.
+    /// Component; `None` for those unknown to this project, such as secondary indexes.
     pub component: Option<Component>,
-    /// The last token of the name as found.
+    /// Last token of the name, as found.
     pub suffix: String,
 }
 
 impl Descriptor {
-    /// Describes files in `directory`.
+    /// Creates a descriptor of files in `directory`.
     pub fn new(directory: impl Into<PathBuf>, version: Version, id: SstableId) -> Descriptor {
         Descriptor {
             directory: directory.into(),
@@ -55,10 +55,10 @@ impl Descriptor {
         }
     }
 
-    /// Takes apart the path of any component.
+    /// Parses the path of any component.
     ///
     /// # Errors
-    /// [`NameError`] says what about the name is not understood.
+    /// [`NameError`] with the part of the name that is not understood.
     pub fn parse(path: &Path) -> Result<SstableFile, NameError> {
         let not_one = || NameError::NotAnSstable(path.to_owned());
         let name = path
@@ -130,7 +130,7 @@ impl Descriptor {
         self.version.format()
     }
 
-    /// What the names of all its files begin with, without the last `-`.
+    /// Common prefix of the names of all its files, without the last `-`.
     pub fn base_name(&self) -> String {
         format!("{}-{}-{}", self.version, self.id, self.format().name())
     }
@@ -140,7 +140,7 @@ impl Descriptor {
         self.file_name_of(component.file_suffix())
     }
 
-    /// File name with any last token, for components that [`Component`] does not list.
+    /// File name with this last token, for components that [`Component`] does not list.
     pub fn file_name_of(&self, suffix: &str) -> String {
         format!("{}-{suffix}", self.base_name())
     }
@@ -150,27 +150,27 @@ impl Descriptor {
         self.directory.join(self.file_name(component))
     }
 
-    /// Path of a component while it is being written (`Descriptor.tmpFileFor`). Cassandra deletes
-    /// such files when it starts.
+    /// Path of a component while it is being written (`Descriptor.tmpFileFor`). Cassandra deletes such files
+    /// when it starts.
     pub fn tmp_path(&self, component: Component) -> PathBuf {
         self.directory.join(self.file_name(component) + TMP_SUFFIX)
     }
 }
 
-/// A file name that is not that of an SSTable this project reads.
+/// A file name that is not that of an SSTable readable by this project.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// No SSTable at all.
+    /// Not the name of an SSTable.
     #[error("{0}: not the name of an SSTable (<version>-<id>-<format>-<component>)")]
     NotAnSstable(PathBuf),
-    /// What Cassandra before 3.0 had not finished writing, or kept open by a second name.
+    /// A file that Cassandra before 3.0 had not finished writing, or kept open by a second name.
     #[error(
         "{0}: a temporary file of Cassandra (tmp- or tmplink-), which no release reads; its data is in \
          other SSTables or in the commit log"
     )]
     Temporary(PathBuf),
-    /// Named as Cassandra did before 3.0.
+    /// A name in the form used before Cassandra 3.0.
     #[error(
         "{path}: named as before Cassandra 3.0 (version {version:?}); upgrade it with \
          sstableupgrade of Cassandra 3.x first"
@@ -181,7 +181,7 @@ pub enum NameError {
     #[error("{path}: unknown SSTable format {format:?}; known are big and bti")]
     #[expect(missing_docs, reason = "the message says it")]
     UnknownFormat { path: PathBuf, format: String },
-    /// A version this project does not know.
+    /// An unknown version.
     #[error("{path}: {source}")]
     #[expect(missing_docs, reason = "the message says it")]
     UnknownVersion {
@@ -211,21 +211,21 @@ impl From<NameError> for Error {
     }
 }
 
-/// Which of a table's directories.
+/// Kind of a table's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DirectoryKind {
-    /// Where a node keeps what it serves.
+    /// Directory of the live SSTables of a node.
     Live,
     /// Incremental backups.
     Backups,
     /// A snapshot.
     Snapshot {
-        /// Its tag.
+        /// Tag of the snapshot.
         tag: String,
     },
 }
 
-/// A table's directory taken apart.
+/// A parsed table directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TableDirectory {
     /// Keyspace name.
@@ -236,15 +236,15 @@ pub struct TableDirectory {
     pub table_id: Option<String>,
     /// Live, backups or a snapshot.
     pub kind: DirectoryKind,
-    /// Secondary index whose hidden table lies here.
+    /// Secondary index whose hidden table is stored here.
     pub index: Option<String>,
 }
 
 impl TableDirectory {
-    /// Takes apart a directory, which need not exist. `None` if it is not laid out as a table's.
+    /// Parses a directory, which need not exist. `None` if it is not laid out as a table's.
     ///
-    /// A directory without a table id is only taken for a table's if nothing lies between it and
-    /// the file, so that an arbitrary directory named `snapshots` is no table.
+    /// A directory without a table id is accepted only if it directly contains the files, so that an
+    /// arbitrary directory named `snapshots` is not taken for a table's.
     pub fn parse(directory: &Path) -> Option<TableDirectory> {
         let mut names: Vec<&str> = Vec::new();
         for part in directory.components() {

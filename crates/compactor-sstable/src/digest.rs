@@ -1,13 +1,13 @@
-//! Digest.crc32: CRC32 of the whole Data.db as stored, in ASCII decimal.
+//! Digest.crc32: CRC32 of the whole stored Data.db, in ASCII decimal.
 //!
-//! For a compressed file the digest covers the inline chunk checksums too.
+//! For a compressed file the digest also covers the inline chunk checksums.
 //!
 //! Source: `ChecksumWriter.writeFullChecksum`, `FileDigestValidator`.
 
 use crate::error::{Error, Result};
 
-/// Parses a digest. A line end and anything may follow it, and a sign come before it, as `readLine` and `parseLong`
-/// allow.
+/// Parses a digest. It may have a sign, and be followed by a line end and arbitrary text, as `readLine` and
+/// `parseLong` allow.
 ///
 /// # Errors
 /// Corruption if it is not a number of 32 bits.

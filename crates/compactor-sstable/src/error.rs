@@ -1,4 +1,4 @@
-//! What can be wrong with bytes: a report with place, expectation and finding.
+//! Errors in bytes, with position, expectation and finding.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,48 +8,48 @@ use crate::component::Component;
 /// Result of a parser of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why bytes could not be understood.
+/// Reason why bytes could not be parsed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The bytes contradict the format.
+    /// The bytes violate the format.
     Corrupt(Box<Corruption>),
-    /// The bytes are, as far as can be told, valid, but of a kind this project does not handle.
+    /// The bytes are, as far as can be determined, valid, but of a kind that this project does not handle.
     Unsupported(Box<Unsupported>),
 }
 
-/// A place where bytes contradict the format.
+/// Violation of the format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Corruption {
-    /// File, once known.
+    /// File, if known.
     pub path: Option<PathBuf>,
-    /// Component, once known.
+    /// Component, if known.
     pub component: Option<Component>,
     /// Byte offset in the file, or in the uncompressed content: see [`Corruption::is_in_content`].
     pub offset: u64,
     /// Dotted name of the structure, such as `row.cell.value_length`.
     pub structure: &'static str,
-    /// What the format asks for.
+    /// Expectation of the format.
     pub expected: String,
-    /// What the bytes say.
+    /// Finding in the bytes.
     pub found: String,
-    /// Partition being read, when known.
+    /// Partition being read, if known.
     pub partition: Option<String>,
 }
 
-/// Something valid that is not handled.
+/// Valid content that is not supported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unsupported {
-    /// File, once known.
+    /// File, if known.
     pub path: Option<PathBuf>,
-    /// What it is, and what to do instead.
+    /// Description, and a remedy.
     pub what: String,
 }
 
 impl Error {
-    /// A contradiction at `offset`.
+    /// Creates a corruption error at `offset`.
     #[cold]
     pub fn corrupt(
         structure: &'static str,
@@ -68,7 +68,7 @@ impl Error {
         }))
     }
 
-    /// Something this project does not handle.
+    /// Creates an error for unsupported content.
     #[cold]
     pub fn unsupported(what: impl Into<String>) -> Error {
         Error::Unsupported(Box::new(Unsupported {
@@ -77,7 +77,7 @@ impl Error {
         }))
     }
 
-    /// Adds the file, unless one is named already.
+    /// Sets the file, unless it is set.
     #[must_use]
     pub fn with_file(mut self, path: &Path, component: Component) -> Error {
         match &mut self {
@@ -92,7 +92,7 @@ impl Error {
         self
     }
 
-    /// Adds the partition, unless one is named already.
+    /// Sets the partition, unless it is set.
     #[must_use]
     pub fn with_partition(mut self, describe: impl FnOnce() -> String) -> Error {
         if let Error::Corrupt(c) = &mut self {
@@ -101,7 +101,7 @@ impl Error {
         self
     }
 
-    /// Moves the offset by `base`: for a structure parsed from a slice that starts there.
+    /// Adds `base` to the offset: for a structure parsed from a slice that starts there.
     #[must_use]
     pub fn at_base(mut self, base: u64) -> Error {
         if let Error::Corrupt(c) = &mut self {
@@ -121,8 +121,8 @@ impl fmt::Display for Error {
 }
 
 impl Corruption {
-    /// Whether the offset is a position in the uncompressed content of `Data.db`: it is for all in
-    /// there but the chunks and the file themselves.
+    /// Whether the offset is a position in the uncompressed content of `Data.db`: it is for all structures in
+    /// it except the chunks and the file themselves.
     pub fn is_in_content(&self) -> bool {
         let is_of_file =
             self.structure.starts_with("chunk") || matches!(self.structure, "sstable" | "data");

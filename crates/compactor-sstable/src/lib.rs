@@ -1,11 +1,11 @@
-//! Every byte of Cassandra's SSTable formats, parsed from slices and written to sinks.
+//! All of Cassandra's SSTable formats, parsed from slices and written to sinks.
 //!
-//! This crate opens no file, starts no thread and reads no clock: bytes come in as slices and go
-//! out into `Vec<u8>`. It is therefore testable and fuzzable from memory. Whoever opened a file adds
-//! its name to an error with [`Error::with_file`].
+//! This crate opens no files, starts no threads and reads no clocks: input is slices, and output is
+//! `Vec<u8>`. It can therefore be tested and fuzzed in memory. The caller that opened a file adds its name to
+//! an error with [`Error::with_file`].
 //!
-//! Start with [`descriptor::Descriptor`] (a file name), [`statistics::Statistics`] (what the file
-//! says of itself), and [`data`] (partitions, rows and cells).
+//! Start with [`descriptor::Descriptor`] (file names), [`statistics::Statistics`] (metadata), and [`data`]
+//! (partitions, rows and cells).
 #![forbid(unsafe_code)]
 
 pub mod big;

@@ -8,7 +8,7 @@ use md5::{Digest, Md5};
 
 use crate::error::{Error, Result};
 
-/// How a table's partition keys become tokens.
+/// Partitioner of a table, which maps partition keys to tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Partitioner {
@@ -24,32 +24,32 @@ pub enum Partitioner {
 /// Token and hashes of one partition key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyHash {
-    /// Whose token it is.
+    /// Partitioner of the token.
     pub partitioner: Partitioner,
-    /// Murmur3Partitioner's token; of another partitioner's what sorts like its upper half.
+    /// Token of Murmur3Partitioner; for others, a number that sorts as the upper half of the token.
     pub token: i64,
-    /// The rest of tokens that are longer, sorting after `token`.
+    /// Remainder of longer tokens, which sorts after `token`.
     pub token_rest: u64,
-    /// First half of the Murmur3 hash, as the Bloom filter takes it whatever the partitioner: not
-    /// normalised.
+    /// First half of the Murmur3 hash, not normalised; used by the Bloom filter for every partitioner.
     pub h1: u64,
-    /// Second half.
+    /// Second half of the Murmur3 hash.
     pub h2: u64,
 }
 
-/// Where a partition stands in the ring: partitions ascend by this, then by unsigned key bytes
+/// Position of a partition in the ring. Partitions are ordered by it, then by unsigned key bytes
 /// (`DecoratedKey.compareTo`).
 pub type Position = (i64, u64);
 
 impl KeyHash {
-    /// Where the partition stands.
+    /// Position of the partition in the ring.
     #[inline]
     pub fn position(&self) -> Position {
         (self.token, self.token_rest)
     }
 
-    /// RandomPartitioner's token, from -1 to 2^127, as `BigInteger.toByteArray` has it: in as few bytes
-    /// as hold it and its sign. They are the last ones of the array, from the index returned.
+    /// Token of RandomPartitioner, from -1 to 2^127, in the form of `BigInteger.toByteArray`: the minimum
+    /// number of bytes for the value and its sign. They are the last bytes of the array, from the returned
+    /// index on.
     pub fn random_token_bytes(&self) -> ([u8; 17], usize) {
         let upper = u128::from(self.token as u64 ^ (1 << 63));
         let mut bytes = [0; 17];
@@ -58,7 +58,7 @@ impl KeyHash {
             return (bytes, 16);
         };
         bytes[1..].copy_from_slice(&token.to_be_bytes());
-        // The first of nine bits that differs from the sign's, at a byte's boundary.
+        // The first of nine bits, aligned to a byte, that differs from the sign.
         let leading = token.leading_zeros() as usize;
         (bytes, leading.div_ceil(8))
     }
@@ -67,10 +67,10 @@ impl KeyHash {
 const PACKAGE: &str = "org.apache.cassandra.dht.";
 
 impl Partitioner {
-    /// The partitioner that Statistics.db names.
+    /// Returns the partitioner named in Statistics.db.
     ///
     /// # Errors
-    /// Unsupported, for those that only tables of a node's own have, and unknown ones.
+    /// Unsupported for partitioners of a node's local tables, and for unknown ones.
     pub fn from_class_name(name: &str) -> Result<Partitioner> {
         match name.strip_prefix(PACKAGE).unwrap_or(name) {
             "Murmur3Partitioner" => Ok(Partitioner::Murmur3),
@@ -91,7 +91,7 @@ impl Partitioner {
         }
     }
 
-    /// The name as Statistics.db has it.
+    /// Class name as stored in Statistics.db.
     pub fn class_name(self) -> &'static str {
         match self {
             Partitioner::Murmur3 => "org.apache.cassandra.dht.Murmur3Partitioner",
@@ -100,7 +100,7 @@ impl Partitioner {
         }
     }
 
-    /// Token and hashes of a key.
+    /// Computes token and hashes of a key.
     #[inline]
     pub fn hash_key(self, key: &[u8]) -> KeyHash {
         let (h1, h2) = murmur3::hash3_x64_128(key);
@@ -117,29 +117,29 @@ impl Partitioner {
         }
     }
 
-    /// Where the partition of a key stands.
+    /// Computes the ring position of a key.
     pub fn position(self, key: &[u8]) -> Position {
         match self {
             Partitioner::Murmur3 => (self.hash_key(key).token, 0),
             Partitioner::Random => {
-                // One is added, so that the minimum, -1, comes before 0.
+                // One is added, so that the minimum, -1, sorts before 0.
                 let token = random_token(key).map_or(0, |token| token + 1);
                 let upper = (token >> 64) as u64 ^ (1 << 63);
                 (upper as i64, token as u64)
             }
-            // The bytes of the key, which come next, are the whole of the token.
+            // The token consists of the bytes of the key, which are compared next.
             Partitioner::ByteOrdered => (0, 0),
         }
     }
 
-    /// Murmur3Partitioner's token of a key; of another partitioner's the upper half of its
+    /// Token of a key in Murmur3Partitioner; in others the upper half of its
     /// [position](Partitioner::position).
     #[inline]
     pub fn token(self, key: &[u8]) -> i64 {
         self.hash_key(key).token
     }
 
-    /// The token as `nodetool` shows it: a number, or the bytes in hexadecimal digits.
+    /// Token as shown by `nodetool`: a number, or the bytes in hexadecimal digits.
     pub fn token_text(self, key: &[u8]) -> String {
         match self {
             Partitioner::Murmur3 => self.token(key).to_string(),
@@ -151,8 +151,7 @@ impl Partitioner {
     }
 }
 
-/// The MD5 of a key as a number without its sign, from 0 to 2^127; `None` for the empty key, whose
-/// token is the minimum.
+/// Absolute value of the MD5 of a key, from 0 to 2^127; `None` for the empty key, whose token is the minimum.
 ///
 /// Source: `RandomPartitioner.getToken`, `RandomPartitioner.hashToBigInteger`.
 fn random_token(key: &[u8]) -> Option<u128> {

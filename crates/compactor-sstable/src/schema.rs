@@ -1,9 +1,9 @@
-//! What a snapshot's `schema.cql` says of a table.
+//! Table schema from a snapshot's `schema.cql`.
 //!
-//! Cassandra writes that file into each snapshot: the UDTs that the table uses, one `CREATE TABLE`
-//! (or view) with its id and all options, an `ALTER TABLE ... DROP ... USING TIMESTAMP` per dropped
-//! column, and the indexes. The parser takes that, what `DESCRIBE` prints and what people write by
-//! hand: statements of other kinds are passed over, unknown options are kept as they are.
+//! Cassandra writes that file into each snapshot: the UDTs that the table uses, one `CREATE TABLE` (or view)
+//! with its id and all options, an `ALTER TABLE ... DROP ... USING TIMESTAMP` per dropped column, and the
+//! indexes. The parser accepts that, the output of `DESCRIBE`, and hand-written text: statements of other
+//! kinds are skipped, unknown options are kept.
 //!
 //! Source: `SchemaCQLHelper`, `TableMetadata.appendCqlTo`, `TableParams.appendCqlTo`.
 
@@ -22,7 +22,7 @@ mod statement;
 
 pub use options::{CompressionOptions, OptionValue, TableOptions};
 
-/// Longest text accepted, in bytes; real ones have some KiB, those of a whole cluster some MiB.
+/// Maximum accepted length of a text, bytes; usual lengths are some KiB, those of a whole cluster some MiB.
 pub const MAX_TEXT_LEN: usize = 1 << 26;
 
 /// The tables, views and indexes of a text.
@@ -37,18 +37,18 @@ pub struct Schema {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Table {
-    /// Keyspace; `None` where the text names none.
+    /// Keyspace; `None` if the text names none.
     pub keyspace: Option<String>,
     /// Name.
     pub name: String,
-    /// Table id; its 16 bytes in hexadecimal digits end the name of the table's directory.
+    /// Table id, whose hexadecimal form ends the name of the table's directory.
     pub id: Option<[u8; 16]>,
-    /// For a view, the name of its base table. The columns of a view have no types in CQL, so
-    /// that `columns` is empty.
+    /// For a view, the name of its base table. The columns of a view have no types in CQL, so `columns` is
+    /// empty.
     pub view_of: Option<String>,
     /// Columns: partition key and clustering in key order, then the others as declared.
     pub columns: Vec<Column>,
-    /// Columns once dropped, including those added again later.
+    /// Dropped columns, including those added again later.
     pub dropped_columns: Vec<DroppedColumn>,
     /// Options after `WITH`.
     pub options: TableOptions,
@@ -64,19 +64,18 @@ pub struct Table {
 pub struct Column {
     /// Name, as stored.
     pub name: String,
-    /// Type; `ReversedType` around that of a descending clustering column, as in SSTable headers.
+    /// Type; a descending clustering column has `ReversedType`, as in SSTable headers.
     ///
-    /// `None` if it names a UDT that the text does not create. Cassandra itself leaves such texts:
-    /// 5.0 and 6.0 forget UDTs that stand only inside of collections
-    /// (`TableMetadata.addUserTypes`).
+    /// `None` if it names a UDT that the text does not create. Cassandra itself writes such texts: 5.0 and
+    /// 6.0 omit UDTs that occur only in collections (`TableMetadata.addUserTypes`).
     pub cql_type: Option<CqlType>,
-    /// True for a collection or UDT that is not frozen, also where `cql_type` is `None`.
+    /// Whether it is a collection or UDT that is not frozen, also if `cql_type` is `None`.
     pub is_multi_cell: bool,
-    /// Its part in the table.
+    /// Kind of column.
     pub kind: ColumnKind,
 }
 
-/// A column's part in its table (`ColumnMetadata.Kind`).
+/// Kind of a column in its table (`ColumnMetadata.Kind`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "Cassandra's own terms")]
 pub enum ColumnKind {
@@ -86,18 +85,18 @@ pub enum ColumnKind {
     Regular,
 }
 
-/// A dropped column: its cells up to the time of the drop are dead (`DroppedColumn`).
+/// A dropped column, whose cells up to the time of the drop are dead (`DroppedColumn`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DroppedColumn {
     /// Name, as stored.
     pub name: String,
-    /// Type that it had, with tuples for UDTs; `None` if the text drops a column that it does not
+    /// Type before the drop, with tuples for UDTs; `None` if the text drops a column that it does not
     /// declare.
     pub cql_type: Option<CqlType>,
-    /// True for a static column.
+    /// Whether the column was static.
     pub is_static: bool,
-    /// Microseconds since the epoch; `None` if the text says nothing.
+    /// Time of the drop, microseconds since 1970; `None` if the text does not specify it.
     pub dropped_at_micros: Option<i64>,
 }
 
@@ -105,17 +104,18 @@ pub struct DroppedColumn {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Index {
-    /// Name; `None` where Cassandra makes one up.
+    /// Name; `None` if Cassandra generates one.
     pub name: Option<String>,
-    /// Class or short name behind `USING`.
+    /// Class or short name after `USING`.
     pub using: Option<String>,
 }
 
 impl Schema {
-    /// Reads `text`.
+    /// Parses `text`.
     ///
     /// # Errors
-    /// Corrupt, with line and column, where the text is not CQL or an option has an impossible value; unsupported for types that SSTables of 4.0 or later do not hold.
+    /// Corrupt, with line and column, if the text is not CQL or an option has an invalid value; unsupported
+    /// for types that SSTables since 4.0 cannot contain.
     pub fn parse(text: &str) -> Result<Schema> {
         if text.len() > MAX_TEXT_LEN {
             return Err(Error::corrupt(
@@ -129,8 +129,8 @@ impl Schema {
         build::build(text, statements)
     }
 
-    /// The only table or view of the text, as a snapshot has it, or the only table with its views, as
-    /// `DESCRIBE TABLE` prints it.
+    /// Returns the only table or view of the text, as in a snapshot, or the only table with its views, as
+    /// printed by `DESCRIBE TABLE`.
     ///
     /// # Errors
     /// Corrupt if there is none, or more than one.
@@ -153,7 +153,7 @@ impl Schema {
         }
     }
 
-    /// The table or view of this name.
+    /// Returns the table or view of this name.
     pub fn table(&self, keyspace: &str, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| {
             table.name == name && table.keyspace.as_deref().is_none_or(|k| k == keyspace)
@@ -162,8 +162,8 @@ impl Schema {
 }
 
 impl Table {
-    /// Columns of one kind, in the order of SSTable headers: key columns by position; static and
-    /// regular ones with multi-cell types behind the others, then by the bytes of their names.
+    /// Columns of one kind, in the order of SSTable headers: key columns by position; static and regular
+    /// columns with multi-cell types after the others, then by the bytes of their names.
     pub fn columns_of(&self, kind: ColumnKind) -> Vec<&Column> {
         let mut columns: Vec<&Column> = self.columns.iter().filter(|c| c.kind == kind).collect();
         if matches!(kind, ColumnKind::Static | ColumnKind::Regular) {
@@ -172,8 +172,8 @@ impl Table {
         columns
     }
 
-    /// Type of the partition key: that of its column, or a composite of several; `None` for a view
-    /// or if a column's type is unknown.
+    /// Type of the partition key: that of its column, or a composite of several; `None` for a view or if the
+    /// type of a column is unknown.
     pub fn partition_key_type(&self) -> Option<CqlType> {
         let types = self.types_of(ColumnKind::PartitionKey)?;
         match <[CqlType; 1]>::try_from(types) {
@@ -203,19 +203,20 @@ impl Table {
         self.view_of.as_ref() == Some(&base.name) && self.keyspace == base.keyspace
     }
 
-    /// An option of the compaction strategy, such as `only_purge_repaired_tombstones`.
+    /// Value of an option of the compaction strategy, such as `only_purge_repaired_tombstones`.
     pub fn compaction_option(&self, name: &str) -> Option<&str> {
         let options = self.options.compaction.as_ref()?;
         options.get(name).map(String::as_str)
     }
 
-    /// Tombstones may be purged from repaired SSTables alone; `false` where the schema does not say.
+    /// Whether tombstones may be purged only from repaired SSTables; `false` if the schema does not specify
+    /// it.
     pub fn only_purge_repaired_tombstones(&self) -> bool {
         self.compaction_option("only_purge_repaired_tombstones")
             .is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    /// When each dropped column was dropped last, by name.
+    /// Time of the last drop of each dropped column, by name.
     pub fn drop_times_micros(&self) -> BTreeMap<&str, i64> {
         let mut times = BTreeMap::new();
         for column in &self.dropped_columns {

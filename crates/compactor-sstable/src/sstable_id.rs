@@ -15,29 +15,29 @@ use std::str::FromStr;
 const TICKS_PER_SECOND: i64 = 10_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 const UUID_TEXT_LEN: usize = 28;
-/// 36^4 days: what four base-36 digits can say.
+/// Number of ticks in 36^4 days, the range of four base-36 digits.
 const MAX_TICKS: i64 = 36i64.pow(4) * SECONDS_PER_DAY * TICKS_PER_SECOND - 1;
 
-/// What tells SSTables of one table apart.
+/// Id of an SSTable, unique in its table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SstableId {
-    /// A number, counted per table.
+    /// A sequence number per table.
     Sequence(u32),
     /// A version-1 UUID.
     Uuid {
-        /// Its 60-bit timestamp: 100 ns ticks since 1582-10-15.
+        /// 60-bit timestamp: 100 ns ticks since 1582-10-15.
         ticks: i64,
-        /// Its low half: variant, clock sequence and node.
+        /// Lower half: variant, clock sequence and node.
         lsb: i64,
     },
 }
 
 impl SstableId {
-    /// A UUID id, as `TimeUUID.Generator.nextTimeUUID` makes them. Clock and low half come from the
+    /// Creates a UUID id, as `TimeUUID.Generator.nextTimeUUID` does. Clock and lower half come from the
     /// caller: this crate reads neither clocks nor randomness.
     ///
     /// # Errors
-    /// If `ticks` is negative or too large for the text form, which ends in the year 6181.
+    /// `ticks` is negative or too large for the text form, which ends in the year 6181.
     pub fn from_uuid_parts(ticks: i64, lsb: i64) -> Result<SstableId, InvalidSstableId> {
         if (0..=MAX_TICKS).contains(&ticks) {
             Ok(SstableId::Uuid { ticks, lsb })
@@ -49,16 +49,16 @@ impl SstableId {
         }
     }
 
-    /// Ticks of a version-1 UUID for a time since 1970.
+    /// Converts a time since 1970 to the ticks of a version-1 UUID.
     pub fn ticks_from_unix(seconds: i64, nanos: u32) -> i64 {
         const UUID_EPOCH_TO_UNIX_SECONDS: i64 = 12_219_292_800;
         (seconds + UUID_EPOCH_TO_UNIX_SECONDS) * TICKS_PER_SECOND + i64::from(nanos / 100)
     }
 
-    /// The sequence id after the greatest one in `existing`; UUID ids do not count
+    /// Returns the sequence id after the greatest one in `existing`, ignoring UUID ids
     /// (`SequenceBasedSSTableId.Builder.generator`).
     ///
-    /// `None` if the numbers are used up.
+    /// `None` if no number is left.
     pub fn next_sequence(existing: impl IntoIterator<Item = SstableId>) -> Option<SstableId> {
         let greatest = existing
             .into_iter()
@@ -71,7 +71,7 @@ impl SstableId {
         SstableId::Sequence(greatest).next()
     }
 
-    /// The sequence id that follows this one; `None` for a UUID or when the numbers are used up.
+    /// Returns the sequence id after this one; `None` for a UUID or if no number is left.
     #[must_use]
     pub fn next(self) -> Option<SstableId> {
         match self {
@@ -82,7 +82,7 @@ impl SstableId {
         }
     }
 
-    /// The binary form: 4 bytes of a sequence id, 16 of a UUID (`SSTableId.asBytes`).
+    /// Binary form: 4 bytes for a sequence id, 16 for a UUID (`SSTableId.asBytes`).
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
             SstableId::Sequence(number) => number.to_be_bytes().to_vec(),
@@ -94,10 +94,10 @@ impl SstableId {
         }
     }
 
-    /// Reads the binary form.
+    /// Parses the binary form.
     ///
     /// # Errors
-    /// If `bytes` are neither 4 nor 16 or out of range.
+    /// Neither 4 nor 16 bytes, or out of range.
     pub fn from_bytes(bytes: &[u8]) -> Result<SstableId, InvalidSstableId> {
         let invalid = |why| InvalidSstableId {
             text: format!("{bytes:02x?}"),
@@ -121,8 +121,8 @@ impl SstableId {
     }
 }
 
-/// `SSTableIdFactory.COMPARATOR`: every UUID after every number; UUIDs by time, then by low half
-/// as a signed number.
+/// `SSTableIdFactory.COMPARATOR`: UUIDs sort after numbers, and among one another by time, then by the lower
+/// half as a signed number.
 impl Ord for SstableId {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
@@ -189,8 +189,8 @@ fn parse_uuid(text: &str) -> Option<SstableId> {
     let seconds = parse_base36(&text[5..9])? as i64;
     let in_second = parse_base36(&text[10..15])? as i64;
     let lsb = parse_base36(&text[15..28])? as i64;
-    // Four base-36 digits hold more than a day's seconds, five more than a second's ticks: such a
-    // name would print differently from what was read.
+    // Four base-36 digits can exceed a day's seconds, five a second's ticks: such a name would be printed
+    // differently.
     if seconds >= SECONDS_PER_DAY || in_second >= TICKS_PER_SECOND {
         return None;
     }
@@ -201,8 +201,8 @@ fn parse_uuid(text: &str) -> Option<SstableId> {
 impl FromStr for SstableId {
     type Err = InvalidSstableId;
 
-    /// Accepts what [`fmt::Display`] writes and nothing else: an id is part of a file name, so a
-    /// second spelling would name files that do not exist.
+    /// Accepts only the output of [`fmt::Display`]: an id is part of a file name, so another spelling would
+    /// name files that do not exist.
     fn from_str(text: &str) -> Result<SstableId, InvalidSstableId> {
         if let Some(id) = parse_uuid(text) {
             return Ok(id);
@@ -223,7 +223,7 @@ impl FromStr for SstableId {
     }
 }
 
-/// Text or bytes that are no SSTable id.
+/// Text or bytes that are not a valid SSTable id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid SSTable id {text:?}: {why}")]
 pub struct InvalidSstableId {
@@ -259,7 +259,7 @@ mod tests {
             "3G7K_098R_4IUD828UTJT3HWNH1V",
             // second 86400
             "3g7k_1uo0_4iud828utjt3hwnh1v",
-            // the low half exceeds 64 bits
+            // the lower half exceeds 64 bits
             "3g7k_098r_4iudzzzzzzzzzzzzzz",
             "é",
         ] {

@@ -1,10 +1,10 @@
-//! Statistics.db: what an SSTable says of itself.
+//! Statistics.db: metadata of an SSTable.
 //!
 //! ```text
 //! i32 count | [crc A] | count * (i32 type, i32 offset) | [crc B] | count * (component | [crc])
 //! ```
 //!
-//! Checksums exist from version `na` on. The four components are [`ValidationMetadata`],
+//! Checksums exist since version `na`. The four components are [`ValidationMetadata`],
 //! [`CompactionMetadata`], [`StatsMetadata`] and [`SerializationHeader`].
 //!
 //! Source: `MetadataSerializer`, `MetadataType`, `ValidationMetadata`, `CompactionMetadata`.
@@ -37,12 +37,12 @@ use crate::version::Version;
 /// Raw bytes of a UUID, most significant first.
 pub type UuidBytes = [u8; 16];
 
-/// Everything in Statistics.db.
+/// Content of Statistics.db.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistics {
     /// Partitioner and Bloom filter setting.
     pub validation: ValidationMetadata,
-    /// Key cardinality; absent in files whose writer left it out.
+    /// Cardinality of the keys; absent if the writer omitted it.
     pub compaction: Option<CompactionMetadata>,
     /// Extremes, histograms and provenance.
     pub stats: StatsMetadata,
@@ -50,7 +50,7 @@ pub struct Statistics {
     pub header: SerializationHeader,
 }
 
-/// What must agree with the node's configuration.
+/// Settings that must agree with the node's configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValidationMetadata {
     /// Partitioner class name.
@@ -59,10 +59,10 @@ pub struct ValidationMetadata {
     pub bloom_filter_fp_chance: f64,
 }
 
-/// What helps to size the Bloom filter of a compaction's output.
+/// Data for sizing the Bloom filter of a compaction's output.
 ///
-/// The bytes are kept as found: they are only wanted when keys are to be counted, and what is wrong
-/// with them should not keep the data from being read.
+/// The bytes are not parsed here: they are needed only to estimate the number of keys, and damage in them
+/// must not prevent reading the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionMetadata {
     /// Serialized `HyperLogLogPlus`.
@@ -70,14 +70,14 @@ pub struct CompactionMetadata {
 }
 
 impl CompactionMetadata {
-    /// Holds an estimator.
+    /// Serializes an estimator.
     pub fn of(cardinality: &HyperLogLogPlus) -> CompactionMetadata {
         let mut cardinality_bytes = Vec::new();
         cardinality.write(&mut cardinality_bytes);
         CompactionMetadata { cardinality_bytes }
     }
 
-    /// The estimator of distinct partition keys.
+    /// Parses the estimator of distinct partition keys.
     ///
     /// # Errors
     /// Corruption, or unsupported for settings that Cassandra does not use.
@@ -90,8 +90,7 @@ impl Statistics {
     /// Parses the file.
     ///
     /// # Errors
-    /// Corruption when a checksum does not match, a component is missing or its bytes contradict
-    /// the format.
+    /// Corruption if a checksum does not match, a component is missing or its bytes violate the format.
     pub fn parse(bytes: &[u8], version: Version) -> Result<Statistics> {
         let found = container::parse(bytes, version)?;
         let validation = {

@@ -5,7 +5,7 @@
 use crate::component::Component;
 use crate::error::{Error, Result};
 
-/// The components that an SSTable says it has.
+/// The components that an SSTable lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Toc {
     /// Names as found, in file order.
@@ -13,7 +13,7 @@ pub struct Toc {
 }
 
 impl Toc {
-    /// A list of known components.
+    /// Creates a list of known components.
     pub fn of(components: impl IntoIterator<Item = Component>) -> Toc {
         Toc {
             names: components
@@ -23,7 +23,7 @@ impl Toc {
         }
     }
 
-    /// Parses a TOC; blank lines are ignored, and a name that is no component's is kept.
+    /// Parses a TOC. Blank lines are ignored; unknown names are kept.
     ///
     /// # Errors
     /// Corruption if it is not UTF-8: Cassandra does not open the SSTable then
@@ -32,7 +32,7 @@ impl Toc {
         let text = std::str::from_utf8(bytes).map_err(|e| {
             let at = e.valid_up_to();
             let found = bytes.get(at).map(|b| format!("byte {b:02x}"));
-            let expected = "names of components in UTF-8, one a line";
+            let expected = "names of components in UTF-8, one per line";
             Error::corrupt("toc", at as u64, expected, found.unwrap_or_default())
         })?;
         let names = text.split(['\n', '\r']).map(str::trim);
@@ -42,21 +42,21 @@ impl Toc {
         })
     }
 
-    /// True if the component is listed.
+    /// Whether the component is listed.
     pub fn contains(&self, component: Component) -> bool {
         self.names
             .iter()
             .any(|name| name == component.file_suffix())
     }
 
-    /// The listed components that this project knows.
+    /// Listed components known to this project.
     pub fn components(&self) -> impl Iterator<Item = Component> {
         self.names
             .iter()
             .filter_map(|name| Component::from_file_suffix(name))
     }
 
-    /// The listed names that this project does not know, such as secondary index parts.
+    /// Listed names unknown to this project, such as parts of secondary indexes.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         self.names
             .iter()
@@ -64,7 +64,7 @@ impl Toc {
             .filter(|name| Component::from_file_suffix(name).is_none())
     }
 
-    /// Appends the sorted list, each line ended by `\n`, as Cassandra writes it. `TOC.txt` lists
+    /// Appends the sorted list, with `\n` after each line, as Cassandra writes it. It includes `TOC.txt`
     /// itself.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut names: Vec<&str> = self.names.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! The log of a transaction that adds SSTables to a directory and removes others from it.
+//! Log of a transaction that adds SSTables to a directory and removes others from it.
 //!
 //! ```text
 //! oa_txn_compaction_<version-1 UUID>.log     BIG: the version
@@ -9,25 +9,25 @@
 //! COMMIT:[,0,0][2613697770]                       or ABORT
 //! ```
 //!
-//! The number in the last brackets is the CRC-32 of the path, the type and the two numbers. A log that
-//! does not end in COMMIT asks whoever finds it to delete what is added; one that does, what is
-//! removed. Then the log goes as well.
+//! The number in the last brackets is the CRC-32 of the path, the type and the two numbers. If an abandoned
+//! log does not end in COMMIT, the added SSTables must be deleted; otherwise, the removed ones. Then the log
+//! is deleted as well.
 //!
 //! Source: `LogFile`, `LogRecord`.
 
 use crate::error::{Error, Result};
 use crate::version::{Format, Version};
 
-/// What a record says.
+/// Type of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     /// An SSTable that is being added.
     Add,
-    /// An SSTable that goes when the transaction is committed.
+    /// An SSTable that is removed when the transaction is committed.
     Remove,
     /// The transaction is complete; the last record.
     Commit,
-    /// The transaction has been given up; the last record.
+    /// The transaction has been aborted; the last record.
     Abort,
 }
 
@@ -49,21 +49,22 @@ impl RecordKind {
     }
 }
 
-/// One line of a log.
+/// A line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What it says.
+    /// Type.
     pub kind: RecordKind,
-    /// Of which SSTable: its files' path up to and with the last `-`. Empty at the end.
+    /// Path of the SSTable's files up to and including the last `-`. Empty for the last record.
     pub path: String,
-    /// When its files were last changed, in milliseconds since 1970; only of what is removed.
+    /// Time of the last change of its files, milliseconds since 1970; only for a removed SSTable.
     pub update_time_ms: i64,
-    /// How many components it has.
+    /// Number of its components.
     pub components: i32,
 }
 
 impl Record {
-    /// An SSTable being added. A control character in the path, which would end the line, becomes `?`.
+    /// Creates the record of an SSTable being added. Control characters in the path, which could end the
+    /// line, are replaced by `?`.
     pub fn add(path: &str, components: usize) -> Record {
         Record {
             kind: RecordKind::Add,
@@ -73,9 +74,10 @@ impl Record {
         }
     }
 
-    /// An SSTable that goes with the COMMIT. `update_time_ms` is when the newest of its files was last
-    /// changed, `Statistics.db` left out, which a node may rewrite meanwhile; `files` is how many it has.
-    /// Cassandra deletes nothing if what it finds was changed at another second (`LogFile.verifyRecord`).
+    /// Creates the record of an SSTable that is removed by the COMMIT. `update_time_ms` is the time of the
+    /// last change of any of its files except `Statistics.db`, which a node may rewrite meanwhile; `files` is
+    /// their number. Cassandra deletes nothing if the files were changed at another second
+    /// (`LogFile.verifyRecord`).
     pub fn remove(path: &str, update_time_ms: i64, files: usize) -> Record {
         Record {
             kind: RecordKind::Remove,
@@ -84,7 +86,7 @@ impl Record {
         }
     }
 
-    /// The end of a transaction that is complete.
+    /// Creates the record of a completed transaction.
     pub fn commit() -> Record {
         Record {
             kind: RecordKind::Commit,
@@ -94,12 +96,12 @@ impl Record {
         }
     }
 
-    /// The last part of the path: how the SSTable's file names begin, up to and with the last `-`.
+    /// Last part of the path: the common prefix of the SSTable's file names, including the last `-`.
     pub fn file_prefix(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// The record and the end of its line.
+    /// The record as a line with its end.
     pub fn line(&self) -> String {
         format!(
             "{}:[{},{},{}][{}]\n",
@@ -122,7 +124,7 @@ impl Record {
         crc.finalize()
     }
 
-    /// Reads a line without its end. A path may hold commas here; Cassandra's reader takes none.
+    /// Parses a line without its end. A path may contain commas here, unlike in Cassandra's reader.
     fn parse(line: &str) -> Option<Record> {
         let (name, rest) = line.split_once(":[")?;
         let (body, checksum) = rest.strip_suffix(']')?.rsplit_once("][")?;
@@ -140,19 +142,19 @@ impl Record {
     }
 }
 
-/// The records of a log.
+/// A parsed log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransactionLog {
-    /// In file order.
+    /// Records in file order.
     pub records: Vec<Record>,
 }
 
 impl TransactionLog {
-    /// Parses a log. A last line that is no record was being written when its writer was cut off, and
-    /// is left out.
+    /// Parses a log. A last line that is not a valid record was being written when its writer was
+    /// interrupted, and is ignored.
     ///
     /// # Errors
-    /// Corruption if another line is no record, or its checksum is wrong.
+    /// Corruption if another line is not a valid record, or its checksum is wrong.
     pub fn parse(bytes: &[u8]) -> Result<TransactionLog> {
         let mut log = TransactionLog::default();
         let mut offset = 0;
@@ -178,15 +180,15 @@ impl TransactionLog {
         Ok(log)
     }
 
-    /// True if the last record says so.
+    /// Whether the last record is COMMIT.
     pub fn is_committed(&self) -> bool {
         self.records
             .last()
             .is_some_and(|record| record.kind == RecordKind::Commit)
     }
 
-    /// What is left to do for whoever finds the log, as `LogFile.removeUnfinishedLeftovers` does: the
-    /// SSTables to delete.
+    /// Returns the SSTables that must be deleted if the log was abandoned, as in
+    /// `LogFile.removeUnfinishedLeftovers`.
     pub fn leftovers(&self) -> impl Iterator<Item = &Record> {
         let kind = match self.is_committed() {
             true => RecordKind::Remove,
@@ -198,8 +200,8 @@ impl TransactionLog {
     }
 }
 
-/// What the log of a compaction is called that writes SSTables of `version`. The UUID's timestamp is in
-/// ticks of 100 ns since 1582-10-15.
+/// Returns the file name of the log of a compaction that writes SSTables of `version`. The UUID's timestamp
+/// is in ticks of 100 ns since 1582-10-15.
 pub fn file_name(version: Version, ticks: i64, lsb: i64) -> String {
     let format = match version.format() {
         Format::Big => "",
@@ -217,7 +219,7 @@ pub fn file_name(version: Version, ticks: i64, lsb: i64) -> String {
     )
 }
 
-/// True if a file of this name is a transaction's log, of whatever operation.
+/// Whether a file of this name is the log of a transaction, for any operation.
 pub fn is_file_name(name: &str) -> bool {
     name.ends_with(".log") && name.contains("txn_")
 }
@@ -265,7 +267,7 @@ mod tests {
         let log = TransactionLog::parse(committed.as_bytes()).unwrap();
         assert!(log.is_committed());
         assert_eq!(log.leftovers().count(), 0);
-        // Cut off within the last record: not committed.
+        // Truncated within the last record: not committed.
         for end in text.len()..committed.len() - 1 {
             let log = TransactionLog::parse(&committed.as_bytes()[..end]).unwrap();
             assert!(!log.is_committed() && log.records.len() == 2, "{end}");

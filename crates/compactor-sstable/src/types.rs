@@ -1,18 +1,18 @@
-//! Cassandra's types: what a value's bytes mean, how they compare and how they are framed.
+//! Cassandra's types: meaning, order and framing of values.
 //!
-//! | Module | Answers |
+//! | Module | Content |
 //! |---|---|
-//! | [`parse`] | which type a string of a serialization header names |
-//! | [`display`] | how Cassandra writes a type, and how people do |
-//! | [`compare`] | which of two values sorts first |
-//! | [`clustering_order`] | the same for the merge loop, decided once per column |
+//! | [`parse`] | parsing the type strings of serialization headers |
+//! | [`display`] | types as written by Cassandra and in CQL |
+//! | [`compare`] | order of values |
+//! | [`clustering_order`] | the same for the merge loop, determined once per column |
 //! | [`cell_path`] | order and type of cell paths and cells in a complex column |
 //! | [`partition_key`] | the values in a partition key |
-//! | [`validate`] | whether bytes are a value at all |
-//! | [`value`] | a value as a Rust type |
-//! | [`json`], [`text`] | how Cassandra prints a value, in JSON and elsewhere |
-//! | [`temporal`] | how `sstabledump` prints timestamps |
-//! | [`identifier`] | how CQL prints a name |
+//! | [`validate`] | validation of values |
+//! | [`value`] | values as Rust types |
+//! | [`json`], [`text`] | values as printed by Cassandra, in JSON and as text |
+//! | [`temporal`] | timestamps as printed by `sstabledump` |
+//! | [`identifier`] | names as printed by CQL |
 //!
 //! Source: `org.apache.cassandra.db.marshal`.
 
@@ -42,14 +42,14 @@ pub use value::Value;
 
 /// A type as found in a serialization header (`AbstractType`).
 ///
-/// Equality is structural. Whatever is nested in a collection, tuple, UDT or vector is frozen here,
-/// whether or not the string said so: releases differ in where they write `FrozenType`, and CQL
-/// allows nothing else.
+/// Equality is structural. Types nested in a collection, tuple, UDT or vector are always frozen here, whether
+/// or not the string specifies it: releases write `FrozenType` in different positions, and CQL allows nothing
+/// else.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[expect(
     missing_docs,
-    reason = "variants bear the names of Cassandra's marshal classes"
+    reason = "variants have the names of Cassandra's marshal classes"
 )]
 pub enum CqlType {
     Ascii,
@@ -119,15 +119,15 @@ pub struct UserType {
     pub name: Vec<u8>,
     /// Field names and types, in declaration order.
     pub fields: Vec<(Vec<u8>, CqlType)>,
-    /// True when not frozen: each field is a cell of its own.
+    /// Whether the type is not frozen: each field is a separate cell.
     pub multi_cell: bool,
 }
 
 impl CqlType {
-    /// Length of every non-empty value, where the type has one; others are framed with a vint
+    /// Length of every non-empty value, if the type has a fixed one; other values are framed with a vint
     /// length.
     ///
-    /// tinyint, smallint, date and time have constant width and are nevertheless framed as variable.
+    /// tinyint, smallint, date and time have constant width but are framed as variable.
     ///
     /// Source: `AbstractType.valueLengthIfFixed`.
     pub fn fixed_len(&self) -> Option<usize> {
@@ -147,7 +147,7 @@ impl CqlType {
         }
     }
 
-    /// True for a type whose elements are cells of their own: a complex column.
+    /// Whether its elements are separate cells: a complex column.
     ///
     /// Source: `AbstractType.isMultiCell`.
     pub fn is_multi_cell(&self) -> bool {

@@ -1,12 +1,12 @@
 //! Format versions as sets of features.
 //!
-//! Source: `BigFormat.BigVersion`, `BtiFormat.BtiVersion`. Features are asked by name, never by
-//! comparing letters: `me` has the host id while the later `na` has not.
+//! Source: `BigFormat.BigVersion`, `BtiFormat.BtiVersion`. Features are queried by name, never by comparing
+//! letters: `me` has the host id but the later `na` does not.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The format family: what the index files are.
+/// Format of the index files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Format {
     /// `Index.db` and `Summary.db`.
@@ -25,7 +25,7 @@ impl Format {
     }
 }
 
-/// A version that this project knows.
+/// A version known to this project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(
     missing_docs,
@@ -46,7 +46,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Every version, oldest first, BIG before BTI.
+    /// All versions, oldest first, BIG before BTI.
     pub const ALL: [Version; 11] = [
         Version::Ma,
         Version::Mb,
@@ -61,7 +61,7 @@ impl Version {
         Version::Ea,
     ];
 
-    /// The two letters in file names.
+    /// The two letters used in file names.
     pub fn name(self) -> &'static str {
         match self {
             Version::Ma => "ma",
@@ -78,7 +78,7 @@ impl Version {
         }
     }
 
-    /// BIG or BTI.
+    /// Format of the index files.
     pub fn format(self) -> Format {
         match self {
             Version::Da | Version::Ea => Format::Bti,
@@ -86,8 +86,8 @@ impl Version {
         }
     }
 
-    /// What to write in `format` for who has files of this version. 5.0 writes `oa` and `da`, 6.0 `pa`
-    /// and `ea`. Of what is older, `nb` is the newest in BIG; the first in BTI is `da`.
+    /// Returns the version to write in `format` for files of this version. 5.0 writes `oa` and `da`, 6.0 `pa`
+    /// and `ea`. For older ones, `nb` is the newest in BIG; the first in BTI is `da`.
     pub fn written_as(self, format: Format) -> Version {
         match (self, format) {
             (Version::Pa | Version::Ea, Format::Big) => Version::Pa,
@@ -103,35 +103,35 @@ impl Version {
         self >= other
     }
 
-    /// STATS carries the commit log lower bound.
+    /// STATS contains the commit log lower bound.
     pub fn has_commit_log_lower_bound(self) -> bool {
         self.at_least(Version::Mb)
     }
-    /// STATS carries commit log intervals.
+    /// STATS contains commit log intervals.
     pub fn has_commit_log_intervals(self) -> bool {
         self.at_least(Version::Mc)
     }
-    /// STATS carries two lists of clustering values.
+    /// STATS contains two lists of clustering values.
     pub fn has_legacy_min_max(self) -> bool {
         !self.has_improved_min_max()
     }
-    /// The two lists may be trusted (CASSANDRA-14861).
+    /// The two lists can be trusted (CASSANDRA-14861).
     pub fn has_accurate_min_max(self) -> bool {
         self.at_least(Version::Md) && self.has_legacy_min_max()
     }
-    /// STATS carries clustering types and the covered slice.
+    /// STATS contains clustering types and the covered slice.
     pub fn has_improved_min_max(self) -> bool {
         self.at_least(Version::Oa)
     }
-    /// STATS carries the originating host id. `na` has not, although `me` has.
+    /// STATS contains the originating host id. `na` does not have it, although `me` does.
     pub fn has_originating_host_id(self) -> bool {
         self == Version::Me || self.at_least(Version::Nb)
     }
-    /// CompressionInfo carries the maximum compressed length; chunks may be stored raw.
+    /// CompressionInfo contains the maximum compressed length; chunks may be stored raw.
     pub fn has_max_compressed_length(self) -> bool {
         self.at_least(Version::Na)
     }
-    /// STATS carries pendingRepair and isTransient.
+    /// STATS contains pendingRepair and isTransient.
     pub fn has_pending_repair(self) -> bool {
         self.at_least(Version::Na)
     }
@@ -139,17 +139,17 @@ impl Version {
     pub fn has_metadata_checksum(self) -> bool {
         self.at_least(Version::Na)
     }
-    /// The header's minima of local deletion times and ttls may be vints of 64 bits, as ScyllaDB
-    /// writes them, of which Cassandra's readers of that time take the low 32.
+    /// The header's minima of local deletion times and TTLs may be vints of 64 bits, as written by ScyllaDB,
+    /// of which Cassandra's readers of that time use the low 32.
     pub fn has_wide_encoding_stats(self) -> bool {
         !self.at_least(Version::Na)
     }
-    /// The header may list columns in another order than rows have them, as ScyllaDB did.
+    /// The header may list columns in an order other than that of rows, as ScyllaDB did.
     pub fn may_list_columns_in_any_order(self) -> bool {
         !self.at_least(Version::Na)
     }
-    /// Summary.db may leave out its size at full sampling, which ScyllaDB does: Cassandra only needs
-    /// it to make a summary smaller.
+    /// Summary.db may omit its size at full sampling, as ScyllaDB does: Cassandra needs it only to reduce a
+    /// summary.
     pub fn may_lack_summary_size(self) -> bool {
         !self.at_least(Version::Na)
     }
@@ -157,8 +157,7 @@ impl Version {
     pub fn has_old_bloom_filter(self) -> bool {
         !self.at_least(Version::Na)
     }
-    /// STATS says whether partition deletions exist, and carries first and last key and token
-    /// space coverage.
+    /// STATS contains whether partition deletions exist, first and last key, and token space coverage.
     pub fn has_key_range(self) -> bool {
         self.at_least(Version::Oa)
     }
@@ -170,7 +169,7 @@ impl Version {
     pub fn has_compression_dictionary(self) -> bool {
         matches!(self, Version::Pa | Version::Ea)
     }
-    /// The largest valid local deletion time, seconds.
+    /// Maximum valid local deletion time, seconds since 1970.
     pub fn max_deletion_time(self) -> i64 {
         if self.has_uint_deletion_time() {
             4_294_967_293
@@ -197,7 +196,7 @@ impl FromStr for Version {
     }
 }
 
-/// Two letters that are no version of ours.
+/// Two letters that are not a known version.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown SSTable version {0:?}; known are ma to me, na, nb, oa, pa, da, ea")]
 pub struct UnknownVersion(pub String);

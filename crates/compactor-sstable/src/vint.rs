@@ -6,18 +6,18 @@
 //!
 //! Source: `VIntCoding`.
 
-/// Longest encoding, in bytes.
+/// Maximum encoded length, bytes.
 pub const MAX_LEN: usize = 9;
 
-/// Bytes that [`write_unsigned`] produces for `value`.
+/// Encoded length of `value`, bytes.
 #[inline]
 pub fn unsigned_len(value: u64) -> usize {
-    // 7 payload bits per byte up to 8 bytes; the ninth byte carries what is left.
+    // 7 payload bits per byte up to 8 bytes; the ninth byte contains the rest.
     let magnitude = (value | 1).leading_zeros() as usize;
     9 - (magnitude.saturating_sub(1)) / 7
 }
 
-/// The shortest form of `value` and its length.
+/// Returns the shortest form of `value` and its length.
 #[inline]
 pub fn encode(value: u64) -> ([u8; MAX_LEN], usize) {
     let len = unsigned_len(value);
@@ -27,8 +27,8 @@ pub fn encode(value: u64) -> ([u8; MAX_LEN], usize) {
         out[1..].copy_from_slice(&value.to_be_bytes());
         return (out, len);
     }
-    // The prefix of ones sits in the topmost of the `len` low bytes; shifting the value up puts that
-    // byte first.
+    // The prefix of ones is in the most significant of the `len` low bytes; shifting the value up makes that
+    // byte the first.
     let prefix = !(0xffu8 >> (len - 1));
     let word = (value << (8 * (8 - len))) | (u64::from(prefix) << 56);
     out[..8].copy_from_slice(&word.to_be_bytes());
@@ -44,13 +44,13 @@ pub fn write_unsigned(out: &mut Vec<u8>, value: u64) {
     }
     let (encoded, len) = encode(value);
     let end = out.len() + len;
-    // A copy of constant length is a few instructions, and one of another length a call.
+    // A copy of constant length compiles to a few instructions, one of variable length to a call.
     out.extend_from_slice(&encoded);
     out.truncate(end);
 }
 
-/// Appends a Java `int` the way `writeUnsignedVInt32` does: sign-extended to 64 bits, so that a
-/// negative value takes nine bytes.
+/// Appends a Java `int` as `writeUnsignedVInt32` does: sign-extended to 64 bits, so that a negative value
+/// takes nine bytes.
 #[inline]
 pub fn write_unsigned32(out: &mut Vec<u8>, value: i32) {
     write_unsigned(out, i64::from(value) as u64);
@@ -62,13 +62,13 @@ pub fn write_signed(out: &mut Vec<u8>, value: i64) {
     write_unsigned(out, ((value << 1) ^ (value >> 63)) as u64);
 }
 
-/// Undoes zig-zag.
+/// Decodes a zig-zag value.
 #[inline]
 pub fn decode_zigzag(raw: u64) -> i64 {
     ((raw >> 1) as i64) ^ -((raw & 1) as i64)
 }
 
-/// Reads an unsigned vint at `*pos` and moves `*pos` behind it; `None` if the bytes end first.
+/// Reads an unsigned vint at `*pos` and advances `*pos` past it; `None` if the bytes end first.
 #[inline(always)]
 pub fn read_unsigned(bytes: &[u8], pos: &mut usize) -> Option<u64> {
     let first = *bytes.get(*pos)?;
@@ -112,7 +112,7 @@ fn read_unsigned_long(bytes: &[u8], pos: &mut usize, first: u8) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The definition, bit by bit.
+    /// Definition, bit by bit.
     fn naive(bytes: &[u8]) -> Option<(u64, usize)> {
         let first = *bytes.first()?;
         let extra = (0..8).take_while(|bit| first & (0x80 >> bit) != 0).count();

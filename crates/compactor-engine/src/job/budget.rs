@@ -341,7 +341,7 @@ impl Budget {
             };
             return Err(Error::InvalidInput(format!(
                 "{sources} overlapping SSTables are to be read at a time for the tombstones they provide, and \
-                 {what} is enough for {} beside the inputs: {remedy}, or merge without them",
+                 {what} is enough for {} in addition to the inputs: {remedy}, or merge without them",
                 room.saturating_sub(MIN_CONCURRENT_INPUTS)
             )));
         }

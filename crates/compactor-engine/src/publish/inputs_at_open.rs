@@ -168,7 +168,7 @@ impl InputsAtOpen {
                 let is_new = before.as_ref().is_some_and(|names| !names.contains(&name));
                 if is_new && is_data(&entry.path()) {
                     return Err(replaced(format!(
-                        "{} has appeared beside the inputs, and may hold rows that purged tombstones \
+                        "{} has appeared next to the inputs, and may hold rows that purged tombstones \
                          shadow",
                         entry.path().display()
                     )));

@@ -558,7 +558,7 @@ impl DecodedBlocks {
             let front = match slots.slots.pop_front() {
                 Some(Slot::Stored(extent)) => Ok(Front::Stored(extent)),
                 Some(Slot::Decoded(decoded)) => decoded.map(Front::Decoded),
-                _ => Err(Error::Internal("a block that nobody asked for".to_owned())),
+                _ => Err(Error::Internal("a block that was not requested".to_owned())),
             };
             // From now on other threads may decode the following blocks.
             slots.is_read = true;

@@ -1,10 +1,10 @@
-//! Index.db: where each partition begins.
+//! Index.db: the position of each partition.
 //!
 //! ```text
 //! entry := bytes16 key | uvint position | vint32 promotedSize | promoted index
 //! ```
 //!
-//! Entries stand in the order of Data.db; the position is one of its uncompressed content.
+//! Entries are in the order of Data.db; positions are those of its uncompressed content.
 //!
 //! Source: `BigTableWriter.IndexWriter.append`, `RowIndexEntry`.
 
@@ -13,23 +13,23 @@ use crate::byte_sink::ByteSink;
 use crate::error::{Error, Result};
 use crate::vint;
 
-/// A partition in Index.db.
+/// Entry of a partition in Index.db.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry<'a> {
     /// Partition key.
     pub key: &'a [u8],
-    /// Where it begins in the uncompressed Data.db.
+    /// Position in the uncompressed Data.db.
     pub position: u64,
-    /// Serialized promoted index; empty for a partition of less than two blocks.
+    /// Serialized promoted index; empty for a partition of fewer than two blocks.
     pub promoted: &'a [u8],
 }
 
 impl<'a> IndexEntry<'a> {
-    /// Parses the entry at the beginning of `bytes`, which may end within it: then `None`.
-    /// Otherwise the entry and its length. `offset` is where `bytes` begin in the file.
+    /// Parses the entry at the start of `bytes`; returns it with its length, or `None` if `bytes` ends within
+    /// it. `offset` is the offset of `bytes` in the file.
     ///
     /// # Errors
-    /// Corruption if the length of the promoted index is negative or beyond 2 GiB.
+    /// Corruption if the length of the promoted index is negative or exceeds 2 GiB.
     pub fn try_parse(bytes: &'a [u8], offset: u64) -> Result<Option<(IndexEntry<'a>, usize)>> {
         let Some((key_len, rest)) = bytes.split_first_chunk::<2>() else {
             return Ok(None);
@@ -69,28 +69,28 @@ impl<'a> IndexEntry<'a> {
     }
 }
 
-/// Reads the entries of a slice of Index.db that begins with one.
+/// Reader of the entries in a slice of Index.db that begins with an entry.
 #[derive(Clone, Debug)]
 pub struct IndexReader<'a> {
     reader: ByteReader<'a>,
 }
 
 impl<'a> IndexReader<'a> {
-    /// Reads a whole file.
+    /// Creates a reader of a whole file.
     pub fn new(bytes: &'a [u8]) -> IndexReader<'a> {
         IndexReader {
             reader: ByteReader::new(bytes),
         }
     }
 
-    /// Reads from the middle of a file, `base` bytes into it.
+    /// Creates a reader of a part of a file, at offset `base`.
     pub fn with_base(bytes: &'a [u8], base: u64) -> IndexReader<'a> {
         IndexReader {
             reader: ByteReader::with_base(bytes, base),
         }
     }
 
-    /// Offset in the file of the next entry.
+    /// Offset of the next entry in the file.
     pub fn offset(&self) -> u64 {
         self.reader.offset()
     }
@@ -120,7 +120,7 @@ impl<'a> IndexReader<'a> {
 impl<'a> Iterator for IndexReader<'a> {
     type Item = Result<IndexEntry<'a>>;
 
-    /// Ends at the end of the slice and after an error.
+    /// Ends at the end of the slice, or after an error.
     fn next(&mut self) -> Option<Self::Item> {
         if self.reader.is_empty() {
             return None;
@@ -133,10 +133,10 @@ impl<'a> Iterator for IndexReader<'a> {
     }
 }
 
-/// Appends an entry. `promoted` is what [`super::PromotedIndexBuilder::finish`] made.
+/// Appends an entry. `promoted` is the result of [`super::PromotedIndexBuilder::finish`].
 ///
 /// # Panics
-/// If the key is longer than 65,535 bytes: no key that was read is.
+/// If the key is longer than 65,535 bytes: no key read from a file is.
 pub fn write_entry(out: &mut Vec<u8>, key: &[u8], position: u64, promoted: &[u8]) {
     out.put_bytes16(key);
     out.put_uvint(position);

@@ -4,14 +4,13 @@
 //! promoted  := uvint headerLength | DeletionTime | vint32 count | IndexInfo * count
 //!              | count * i32 offset of each IndexInfo from the first
 //! IndexInfo := prefix first | prefix last | uvint offset | svint (width - 65536)
-//!              | u8 hasOpen | [DeletionTime of the range tombstone open behind the block]
+//!              | u8 hasOpen | [DeletionTime of the range tombstone open after the block]
 //! ```
 //!
-//! A block ends with the unfiltered that makes it as long as `column_index_size`. Offsets count from
-//! the partition's first byte; the first block begins behind the header (key, deletion, static row).
-//! What is left at the partition's end makes a last block, whose width includes the end byte, since
-//! Cassandra writes that byte before it closes the block. A partition of a single block has no
-//! promoted index.
+//! A block ends with the unfiltered that makes it at least `column_index_size` long. Offsets are relative to
+//! the partition's first byte; the first block begins after the header (key, deletion, static row). The
+//! remainder at the partition's end makes a last block, whose width includes the end byte, since Cassandra
+//! writes that byte before it closes the block. A partition of a single block has no promoted index.
 //!
 //! Source: `IndexInfo.Serializer`, `RowIndexEntry`, `BigFormatPartitionWriter`.
 
@@ -22,21 +21,21 @@ use crate::data::deletion_time::DeletionTime;
 use crate::error::{Error, Result};
 use crate::version::Version;
 
-/// `column_index_size` that Cassandra defaults to for BIG.
+/// Cassandra's default `column_index_size` for BIG.
 pub const DEFAULT_COLUMN_INDEX_SIZE: u64 = 64 * 1024;
-/// `IndexInfo.Serializer.WIDTH_BASE`, whatever `column_index_size` is.
+/// `IndexInfo.Serializer.WIDTH_BASE`, which does not depend on `column_index_size`.
 const WIDTH_BASE: i64 = 64 * 1024;
-/// The byte behind a partition's last row or marker.
+/// Length of the end byte after a partition's last row or marker.
 const END_OF_PARTITION_LEN: u64 = 1;
-/// Two prefixes of one byte, offset, width, presence byte.
+/// Minimum length of an `IndexInfo`: two prefixes of one byte, offset, width, presence byte.
 const SHORTEST_INFO: usize = 5;
 
 /// A parsed promoted index; blocks are parsed on demand.
 #[derive(Clone, Copy, Debug)]
 pub struct PromotedIndex<'a> {
-    /// Bytes of key, deletion and static row.
+    /// Length of key, deletion and static row, bytes.
     pub header_len: u64,
-    /// The partition's own deletion.
+    /// Partition deletion.
     pub deletion: DeletionTime,
     infos: &'a [u8],
     offsets: &'a [[u8; 4]],
@@ -49,28 +48,28 @@ pub struct PromotedIndex<'a> {
 pub struct IndexInfo<'a> {
     /// Serialized prefix, with its kind, of the first row or marker.
     pub first: &'a [u8],
-    /// That of the last one.
+    /// Serialized prefix of the last row or marker.
     pub last: &'a [u8],
-    /// Where the block begins, from the partition's first byte.
+    /// Offset of the block from the partition's first byte.
     pub offset: u64,
-    /// Bytes of the block; with the end byte in a last block that is not full.
+    /// Length of the block, bytes; a last block that is not full includes the end byte.
     pub width: u64,
-    /// Deletion of the range tombstone that is open behind the block.
+    /// Deletion of the range tombstone that is open after the block.
     pub open_marker: Option<DeletionTime>,
 }
 
 impl<'a> PromotedIndex<'a> {
-    /// Parses the promoted index of an entry whose bytes begin at `base` of Index.db.
+    /// Parses the promoted index of an entry, at offset `base` of Index.db.
     ///
     /// # Errors
-    /// Corruption when lengths contradict each other.
+    /// Corruption if lengths are inconsistent.
     pub fn parse(promoted: &'a [u8], version: Version, base: u64) -> Result<PromotedIndex<'a>> {
         let mut reader = ByteReader::with_base(promoted, base);
         let header_len = reader.uvint("promoted.header_length")?;
         let deletion = DeletionTime::read(&mut reader, version)?;
         let count_at = reader.offset();
         let count = reader.uvint_count(SHORTEST_INFO + 4, "promoted.count")?;
-        // `RowIndexEntry.Serializer.deserialize` asserts it.
+        // Asserted by `RowIndexEntry.Serializer.deserialize`.
         if count < 2 {
             return Err(Error::corrupt(
                 "promoted.count",
@@ -179,7 +178,7 @@ impl<'a> PromotedIndex<'a> {
     }
 }
 
-/// The bytes of the prefix that `reader`, a reader of `bytes`, comes to.
+/// Returns the bytes of the next prefix of `reader`, which reads `bytes`.
 fn prefix<'a>(
     reader: &mut ByteReader<'a>,
     bytes: &'a [u8],
@@ -191,19 +190,19 @@ fn prefix<'a>(
     Ok(bytes.get(start..reader.position()).unwrap_or_default())
 }
 
-/// Builds promoted indexes, one partition after the other, in buffers that are kept.
+/// Builder of promoted indexes, one partition after the other, in reused buffers.
 #[derive(Clone, Debug)]
 pub struct PromotedIndexBuilder {
     version: Version,
     column_index_size: u64,
-    /// Finished blocks, and where each begins.
+    /// Finished blocks, and the offset of each.
     infos: Vec<u8>,
     offsets: Vec<u32>,
-    /// The block being filled: whether there is one, where it begins and its names.
+    /// The block being filled: whether there is one, its start, and its first and last clustering.
     in_block: bool,
     block_start: u64,
     first: Vec<u8>,
-    /// Empty while it is the first one.
+    /// Empty while the block has only one clustering.
     last: Vec<u8>,
     end: u64,
     open_marker: DeletionTime,
@@ -211,7 +210,7 @@ pub struct PromotedIndexBuilder {
 }
 
 impl PromotedIndexBuilder {
-    /// A builder of blocks that end with the unfiltered that reaches `column_index_size` bytes.
+    /// Creates a builder of blocks that end with the unfiltered that reaches `column_index_size` bytes.
     pub fn new(version: Version, column_index_size: u64) -> PromotedIndexBuilder {
         PromotedIndexBuilder {
             version,
@@ -230,12 +229,12 @@ impl PromotedIndexBuilder {
 
     /// Adds a row or marker that occupies `start..end` of the partition.
     ///
-    /// Its name is `kind` and `body`, the bytes that follow the kind in a serialized prefix: of a
-    /// row, the clustering values as Data.db has them; of a marker, count and values. `open_marker`
-    /// is the deletion that is open behind it, or [`DeletionTime::LIVE`].
+    /// Its clustering is `kind` and `body`, the bytes that follow the kind in a serialized prefix: for a row,
+    /// the clustering values as in Data.db; for a marker, count and values. `open_marker` is the deletion
+    /// that is open after it, or [`DeletionTime::LIVE`].
     ///
-    /// Returns a place in the partition: what ends before it need not be added, but for the last of the
-    /// partition.
+    /// Returns a position in the partition: unfiltereds that end before it need not be added, except for the
+    /// last one of the partition.
     #[inline]
     pub fn add_unfiltered(
         &mut self,
@@ -263,7 +262,7 @@ impl PromotedIndexBuilder {
     }
 
     fn close_block(&mut self) {
-        // An offset beyond 31 bits is refused in `finish`.
+        // An offset of more than 31 bits is refused in `finish`.
         self.offsets
             .push(u32::try_from(self.infos.len()).unwrap_or(u32::MAX));
         self.infos.put_slice(&self.first);
@@ -281,13 +280,13 @@ impl PromotedIndexBuilder {
         self.in_block = false;
     }
 
-    /// Ends the partition: its promoted index, empty where it has less than two blocks. The builder
-    /// is ready for the next partition.
+    /// Ends the partition and returns its promoted index, empty if it has fewer than two blocks. The builder
+    /// is then ready for the next partition.
     ///
     /// # Errors
-    /// Unsupported if the index exceeds 2 GiB, which the format cannot express.
+    /// Unsupported if the index exceeds 2 GiB, which the format cannot represent.
     pub fn finish(&mut self, header_len: u64, deletion: &DeletionTime) -> Result<&[u8]> {
-        // A block that is the only one is not written.
+        // The only block of a partition is not written.
         if self.in_block && !self.offsets.is_empty() {
             self.end += END_OF_PARTITION_LEN;
             self.close_block();

@@ -6,8 +6,8 @@
 //! entry := key | i64 LE position in Index.db
 //! ```
 //!
-//! Offsets count from the first offset's own place; a key ends where the position before the next
-//! entry begins. Offsets and positions are **little-endian** in an otherwise big-endian file.
+//! Offsets are relative to the start of the offsets; a key ends where the position before the next entry
+//! begins. Offsets and positions are **little-endian** in an otherwise big-endian file.
 //!
 //! Source: `IndexSummary.IndexSummarySerializer`, `IndexSummaryBuilder`, `IndexSummaryComponent`.
 
@@ -16,11 +16,11 @@ use crate::byte_sink::ByteSink;
 use crate::error::{Error, Result};
 use crate::version::Version;
 
-/// `min_index_interval` that tables default to.
+/// Default `min_index_interval` of tables.
 pub const DEFAULT_MIN_INDEX_INTERVAL: u32 = 128;
-/// `Downsampling.BASE_SAMPLING_LEVEL`: every entry of the full sample is there.
+/// `Downsampling.BASE_SAMPLING_LEVEL`: the sample is complete.
 pub const BASE_SAMPLING_LEVEL: u32 = 128;
-/// Cassandra addresses entries by 31 bits.
+/// Maximum length of the entries, since Cassandra addresses them by 31 bits.
 const MAX_SUMMARY_LEN: u64 = i32::MAX as u64;
 const POSITION_LEN: usize = 8;
 
@@ -29,15 +29,15 @@ const POSITION_LEN: usize = 8;
 pub struct Summary {
     /// Partitions per entry at full sampling.
     pub min_index_interval: u32,
-    /// 128 at full sampling, less where Cassandra dropped entries to save memory.
+    /// 128 at full sampling, less if Cassandra has dropped entries to save memory.
     pub sampling_level: u32,
-    /// Number of entries at full sampling; 0 where the writer did not say.
+    /// Number of entries at full sampling; 0 if the writer did not record it.
     pub size_at_full_sampling: u32,
     /// Key of the first partition.
     pub first_key: Vec<u8>,
     /// Key of the last partition.
     pub last_key: Vec<u8>,
-    /// Where each entry begins in `entries`.
+    /// Start of each entry in `entries`.
     offsets: Vec<u32>,
     entries: Vec<u8>,
 }
@@ -46,7 +46,7 @@ impl Summary {
     /// Parses the file.
     ///
     /// # Errors
-    /// Corruption when lengths contradict each other.
+    /// Corruption if lengths are inconsistent.
     pub fn parse(bytes: &[u8], version: Version) -> Result<Summary> {
         let mut reader = ByteReader::new(bytes);
         let min_index_interval = at_least(1, &mut reader, "summary.min_index_interval")?;
@@ -77,7 +77,7 @@ impl Summary {
         let mut lowest = 0usize;
         for (index, raw) in raw_offsets.iter().enumerate() {
             let stored = u32::from_le_bytes(*raw);
-            // Each entry ends with a position, so the next begins 8 bytes later at the earliest.
+            // Each entry ends with a position, so the next one begins at least 8 bytes later.
             let start = (stored as usize).checked_sub(base).filter(|&start| {
                 start >= lowest
                     && (index > 0 || start == 0)
@@ -175,19 +175,19 @@ fn at_least(least: u32, reader: &mut ByteReader<'_>, structure: &'static str) ->
         .ok_or_else(|| Error::corrupt(structure, at, format!("{least} or more"), value.to_string()))
 }
 
-/// Samples the index while it is written, at full sampling.
+/// Builder of a full sample of an index that is being written.
 #[derive(Clone, Debug)]
 pub struct SummaryBuilder {
     min_index_interval: u32,
     keys: u64,
-    /// Keys until the next entry.
+    /// Number of keys until the next entry.
     skip: u32,
     offsets: Vec<u32>,
     entries: Vec<u8>,
 }
 
 impl SummaryBuilder {
-    /// Takes the first key and every `min_index_interval`th after it.
+    /// Creates a builder that samples the first key and every `min_index_interval`th after it.
     ///
     /// # Panics
     /// If the interval is 0.
@@ -215,7 +215,7 @@ impl SummaryBuilder {
 
     fn sample(&mut self, key: &[u8], index_position: u64) {
         let len = 4 * (self.offsets.len() + 1) + self.entries.len() + key.len() + POSITION_LEN;
-        // What does not fit is left out, as in Cassandra: reads then scan more of the index.
+        // An entry that does not fit is omitted, as in Cassandra: reads then scan more of the index.
         if len as u64 <= MAX_SUMMARY_LEN {
             self.offsets.push(self.entries.len() as u32);
             self.entries.put_slice(key);
@@ -224,7 +224,7 @@ impl SummaryBuilder {
         }
     }
 
-    /// The summary of an index from `first_key` to `last_key`.
+    /// Returns the summary of an index from `first_key` to `last_key`.
     pub fn finish(self, first_key: &[u8], last_key: &[u8]) -> Summary {
         let full = self.keys.div_ceil(u64::from(self.min_index_interval));
         Summary {

@@ -1,30 +1,30 @@
-//! A Bloom filter being filled with many keys, region by region.
+//! Construction of a Bloom filter with many keys, region by region.
 //!
-//! A key's bits lie all over the filter, mostly in memory that no near cache holds; setting them one
-//! after the other waits for that memory. Here their places are sorted by regions of the filter
-//! that the nearest cache does hold, and set once a region has collected several for each of its lines.
+//! A key's bits are spread over the filter, mostly in memory that is not in the CPU caches, so setting them
+//! one by one waits for memory. Here bit positions are sorted by regions of the filter that fit into the L1
+//! cache, and set once a region has collected several per cache line.
 
 use super::BloomFilter;
 use crate::partitioner::KeyHash;
 
-/// Bytes of a region: as many as have bits for a place of 16 bits.
+/// Length of a region, bytes: positions in it have 16 bits.
 const REGION_LEN: usize = 1 << (u16::BITS - 3);
-/// Places that a region collects: 1 KiB.
+/// Number of positions that a region collects: 1 KiB.
 const BATCH_LEN: usize = 512;
 
-/// A filter that keys are added to. Takes an eighth more memory than the filter.
+/// A Bloom filter under construction. Takes an eighth more memory than the filter.
 #[derive(Debug)]
 pub struct FilterBuilder {
     filter: BloomFilter,
-    /// Places not set yet, relative to their region, [`BATCH_LEN`] for each; empty if there is one
-    /// region only.
+    /// Positions of bits to be set, relative to their region, [`BATCH_LEN`] for each region; empty if there
+    /// is only one region.
     waiting: Vec<u16>,
-    /// How many places of each region wait, fewer than [`BATCH_LEN`].
+    /// Number of collected positions of each region, fewer than [`BATCH_LEN`].
     counts: Vec<u16>,
 }
 
 impl FilterBuilder {
-    /// Adds to `filter`.
+    /// Creates a builder that adds keys to `filter`.
     pub fn new(filter: BloomFilter) -> FilterBuilder {
         let regions = match filter.bits.len().div_ceil(REGION_LEN) {
             0 | 1 => 0,
@@ -54,7 +54,7 @@ impl FilterBuilder {
         }
     }
 
-    /// The filter with all keys.
+    /// Returns the filter with all keys.
     pub fn finish(mut self) -> BloomFilter {
         for region in 0..self.counts.len() {
             self.set_waiting(region);
@@ -72,7 +72,7 @@ impl FilterBuilder {
             }
         };
         match bytes.first_chunk_mut::<REGION_LEN>() {
-            // Each place is known to lie in it.
+            // Each position is known to be in the region.
             Some(whole) => set(whole),
             None => set(bytes),
         }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use crate::partitioner::Partitioner;
 
-    /// Filters of one region, of several with a last one that is shorter, and of many.
+    /// Filters of one region, of several with a shorter last one, and of many.
     #[test]
     fn equals_adding_one_by_one() {
         for (expected, keys) in [
@@ -110,7 +110,7 @@ mod tests {
         let empty = BloomFilter::for_keys(200_000, 0.01).unwrap().unwrap();
         let mut one_by_one = empty.clone();
         let mut filling = FilterBuilder::new(empty.clone());
-        // One key again and again fills the batches of its regions.
+        // Adding one key repeatedly fills the batches of its regions.
         let hash = Partitioner::Murmur3.hash_key(b"key");
         one_by_one.add_key(&hash);
         for _ in 0..BATCH_LEN {

@@ -1,7 +1,7 @@
-//! How many hashes and how many bits per key a false positive chance takes.
+//! Number of hashes and bits per key for a false positive chance.
 //!
-//! Source: `BloomCalculations`, whose table of measured rates goes back to a course page of the
-//! University of Wisconsin-Madison.
+//! Source: `BloomCalculations`, whose table of measured rates goes back to a course page of the University of
+//! Wisconsin-Madison.
 
 use crate::error::{Error, Result};
 
@@ -63,19 +63,19 @@ const RATES: [&[f64]; 21] = [
     ],
 ];
 
-/// Bits per key at the beginning of the search.
+/// Number of bits per key at which the search begins.
 const MIN_BITS_PER_KEY: usize = 2;
 
 /// Number of hashes and bits per key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BloomSpec {
-    /// Bits set per key.
+    /// Number of bits set per key.
     pub hash_count: u32,
-    /// Bits of the filter per expected key.
+    /// Number of bits of the filter per expected key.
     pub bits_per_key: u32,
 }
 
-/// The number of hashes with the lowest rate, the first of equals, at least one.
+/// Returns the number of hashes with the lowest rate, the smallest of equals, at least one.
 fn best_hash_count(bits_per_key: usize) -> usize {
     let rates = RATES[bits_per_key];
     let best = (0..rates.len()).min_by(|&a, &b| rates[a].total_cmp(&rates[b]));
@@ -83,15 +83,16 @@ fn best_hash_count(bits_per_key: usize) -> usize {
 }
 
 impl BloomSpec {
-    /// The smallest filter that meets a false positive chance below 1.
+    /// Returns the smallest filter that meets a false positive chance below 1.
     ///
     /// # Errors
-    /// Unsupported below 0.0000671, which 20 bits per key do not reach, and for what is no chance.
+    /// Unsupported below 0.0000671, which 20 bits per key do not reach, and for values that are not a
+    /// probability.
     pub fn for_fp_chance(fp_chance: f64) -> Result<BloomSpec> {
         let lowest = RATES[RATES.len() - 1].last().copied().unwrap_or(0.0);
         if fp_chance.is_nan() || fp_chance < lowest || fp_chance > 1.0 {
             return Err(Error::unsupported(format!(
-                "bloom_filter_fp_chance {fp_chance}; it must lie between {lowest} and 1"
+                "bloom_filter_fp_chance {fp_chance}; it must be between {lowest} and 1"
             )));
         }
         if fp_chance >= RATES[MIN_BITS_PER_KEY][1] {
@@ -106,7 +107,7 @@ impl BloomSpec {
             bits += 1;
             hashes = best_hash_count(bits);
         }
-        // Fewer hashes where the rate allows.
+        // Uses fewer hashes if the rate permits it.
         while RATES[bits][hashes - 1] <= fp_chance {
             hashes -= 1;
         }

@@ -1,4 +1,4 @@
-//! Byte-comparable forms: encodings whose unsigned byte order is the order of what they encode.
+//! Byte-comparable encodings: their unsigned byte order is the order of the encoded values.
 //!
 //! ```text
 //! sequence  := (40 source | 3E)* terminator          40 before a component, 3E for a null one
@@ -8,12 +8,12 @@
 //! escaped   := bytes, a run of k zeros as 00 FE^(k-1) FF; then 00, or FE right after a run of zeros
 //! ```
 //!
-//! Each source is weakly prefix-free: where one is a prefix of another, the next byte of the longer
-//! one is beyond every separator.
+//! Each source is weakly prefix-free: if one is a prefix of another, the next byte of the longer one is
+//! greater than every separator.
 //!
-//! The order differs from [`CqlType::compare`] in a few places, as it does in Cassandra: NaN of
-//! different bits, an empty element and a null one inside tuples (here equal), and values that the
-//! type's own validation refuses. A trie in which such keys meet cannot be written.
+//! As in Cassandra, the order differs from [`CqlType::compare`] in a few cases: NaNs of different bits, an
+//! empty and a null element in tuples (here equal), and values that the type's own validation refuses. A trie
+//! with such keys cannot be written if the order of neighbours differs.
 //!
 //! Source: `ByteSource`, `ByteComparable` (version OSS50), `AbstractType.asComparableBytes`,
 //! `ClusteringComparator.ByteComparableClustering`, `DecoratedKey`.
@@ -42,7 +42,7 @@ const ESCAPE: u8 = 0x00;
 const ESCAPED_0_CONT: u8 = 0xfe;
 const ESCAPED_0_DONE: u8 = 0xff;
 
-/// What orders partitions before their keys do.
+/// Token of a partition, by which partitions are ordered before their keys are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'a> {
     /// `Murmur3Partitioner`.
@@ -54,7 +54,7 @@ pub enum Token<'a> {
 }
 
 impl Token<'_> {
-    /// Hands the token of the key with this hash to `f`.
+    /// Calls `f` with the token of the key with this hash.
     pub fn with<T>(hash: &KeyHash, key: &[u8], f: impl FnOnce(Token<'_>) -> T) -> T {
         match hash.partitioner {
             Partitioner::Murmur3 => f(Token::Murmur3(hash.token)),
@@ -67,7 +67,7 @@ impl Token<'_> {
     }
 }
 
-/// Appends the form of a partition key.
+/// Appends the encoding of a partition key.
 pub fn append_key(token: Token<'_>, key: &[u8], out: &mut Vec<u8>) {
     out.push(NEXT_COMPONENT);
     match token {
@@ -82,10 +82,10 @@ pub fn append_key(token: Token<'_>, key: &[u8], out: &mut Vec<u8>) {
     out.push(TERMINATOR);
 }
 
-/// Appends the form of a clustering or bound of a table whose clustering columns have `types`.
+/// Appends the encoding of a clustering or bound of a table whose clustering columns have `types`.
 ///
 /// # Errors
-/// If a value is none of its type, or of a type without an order.
+/// A value that is not valid for its type, or a type without an order.
 pub fn append_prefix(types: &[CqlType], prefix: Prefix<'_>, out: &mut Vec<u8>) -> Result<()> {
     for (index, cql_type) in types.iter().enumerate().take(prefix.len()) {
         match prefix.value(index) {
@@ -112,18 +112,18 @@ pub fn append_prefix(types: &[CqlType], prefix: Prefix<'_>, out: &mut Vec<u8>) -
     Ok(())
 }
 
-/// Appends the form of one value. Returns false, with nothing appended, where Cassandra has no bytes
-/// for it: an empty value of most types. What stands for that is up to the sequence around it.
+/// Appends the encoding of a value. Returns false, with nothing appended, if Cassandra has no encoding for
+/// it: an empty value of most types. The enclosing sequence then encodes its absence.
 ///
 /// # Errors
-/// If the bytes are no value of the type, or the type has no order.
+/// A value that is not valid for the type, or a type without an order.
 pub fn append_value(cql_type: &CqlType, value: &[u8], out: &mut Vec<u8>) -> Result<bool> {
     let has_bytes = match cql_type {
         CqlType::Ascii | CqlType::Utf8 | CqlType::Bytes | CqlType::Inet | CqlType::Duration => {
             append_escaped(value, out);
             return Ok(true);
         }
-        // Only the base type knows what an empty value is.
+        // Only the base type determines whether an empty value has an encoding.
         CqlType::Reversed(base) => {
             let start = out.len();
             let has_bytes = append_value(base, value, out)?;
@@ -133,7 +133,7 @@ pub fn append_value(cql_type: &CqlType, value: &[u8], out: &mut Vec<u8>) -> Resu
             return Ok(has_bytes);
         }
         CqlType::Empty => false,
-        // Cassandra asks this type for a value even of nothing.
+        // Cassandra encodes even an empty value of this type.
         CqlType::DynamicComposite(_) => true,
         _ => !value.is_empty(),
     };
@@ -194,7 +194,7 @@ pub fn append_value(cql_type: &CqlType, value: &[u8], out: &mut Vec<u8>) -> Resu
     Ok(true)
 }
 
-/// Appends a component of a sequence, or `absent` where it has no bytes.
+/// Appends a component of a sequence, or `absent` if it has no encoding.
 fn append_component(cql_type: &CqlType, value: &[u8], absent: u8, out: &mut Vec<u8>) -> Result<()> {
     let at = out.len();
     out.push(NEXT_COMPONENT);

@@ -4,7 +4,7 @@
 //! node := u8 type << 4 | payload bits | transitions and distances by type | payload
 //! ```
 //!
-//! | Type | Name | Behind the first byte |
+//! | Type | Name | After the first byte |
 //! |---|---|---|
 //! | 0 | PAYLOAD_ONLY | nothing |
 //! | 1 | SINGLE_NOPAYLOAD_4 | `u8 transition`; the distance is in the first byte |
@@ -14,15 +14,14 @@
 //! | 10 to 14 | DENSE_12, 16, 24, 32, 40 | `u8 first`, `u8 count - 1`, that many distances, 0 for none |
 //! | 15 | LONG_DENSE | the same with distances of 64 bits |
 //!
-//! A child lies before its parent: distances are those backwards. Distances of 12 bits are packed in
-//! pairs of three bytes. What a payload is depends on the file; its bits are never 0 where there is
-//! one.
+//! A child precedes its parent in the file: distances are measured backwards. Two distances of 12 bits are
+//! packed into three bytes. The payload depends on the file; its bits are not 0 if there is one.
 //!
 //! Source: `TrieNode`.
 
 use crate::error::{Error, Result};
 
-/// Pages into which nodes are packed (`PageAware.PAGE_SIZE`).
+/// Length of a page into which nodes are packed (`PageAware.PAGE_SIZE`).
 pub const PAGE_LEN: u64 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +32,7 @@ enum Shape {
     Dense,
 }
 
-/// How wide a distance is.
+/// Width of a distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Width {
     Bits4,
@@ -76,16 +75,16 @@ const TYPES: [NodeType; 16] = [
     node_type(15, Shape::Dense, Width::Bytes(8)),
 ];
 
-/// By the width that a distance needs (4, 8, 12, 16, 24, 32, 40, 64 bits): what takes its place
-/// where there are not all sizes of a shape.
+/// Types by the width that a distance needs (4, 8, 12, 16, 24, 32, 40, 64 bits), with substitutes for the
+/// sizes that a shape does not have.
 const SINGLES: [usize; 8] = [1, 2, 3, 4, 12, 13, 14, 15];
 const SPARSES: [usize; 8] = [5, 5, 6, 7, 8, 9, 9, 15];
 const DENSES: [usize; 8] = [10, 10, 10, 11, 12, 13, 14, 15];
 
-/// What the size of a node depends on, besides its payload's length.
+/// Properties that determine the size of a node, besides its payload's length.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeShape {
-    /// Children, at most 256.
+    /// Number of children, at most 256.
     pub children: usize,
     /// Transition to the first child.
     pub first: u8,
@@ -98,7 +97,7 @@ pub struct NodeShape {
 }
 
 impl NodeType {
-    /// The type that Cassandra chooses (`TrieNode.typeFor`).
+    /// Returns the type that Cassandra chooses (`TrieNode.typeFor`).
     pub fn of(shape: &NodeShape) -> NodeType {
         if shape.children == 0 {
             return TYPES[0];
@@ -115,7 +114,7 @@ impl NodeType {
             _ => 7,
         };
         if shape.children == 1 {
-            // Of these, the narrow ones have no place for payload bits.
+            // The narrow ones of these have no payload bits.
             let is_narrow = matches!(TYPES[SINGLES[width]].width, Width::Bits4 | Width::Bits12);
             if shape.has_payload && is_narrow {
                 width += 1;
@@ -131,7 +130,7 @@ impl NodeType {
         }
     }
 
-    /// Bytes of a node without payload. `span` is the number of transitions from the first to the
+    /// Length of a node without payload, bytes. `span` is the number of transitions from the first to the
     /// last child.
     fn len(self, children: usize, span: usize) -> usize {
         match (self.shape, self.width) {
@@ -146,14 +145,14 @@ impl NodeType {
         }
     }
 
-    /// Bytes of a node of this type and shape, without its payload.
+    /// Length of a node of this type and shape without its payload, bytes.
     pub fn len_of(self, shape: &NodeShape) -> usize {
         self.len(shape.children, usize::from(shape.last - shape.first) + 1)
     }
 }
 
-/// Appends a node without its payload. `children` are transitions, ascending, and distances, all of
-/// which `node_type` can hold.
+/// Appends a node without its payload. `children` are transitions, ascending, and distances that fit
+/// `node_type`.
 pub fn write_node(
     out: &mut Vec<u8>,
     node_type: NodeType,
@@ -234,17 +233,17 @@ pub struct Node<'a> {
     /// First transition of a dense node.
     first: u8,
     distances: &'a [u8],
-    /// Transitions that have a place: children, or the span of a dense node.
+    /// Number of slots: children, or the span of a dense node.
     range: usize,
-    /// Everything behind the node.
+    /// All bytes after the node.
     after: &'a [u8],
 }
 
 impl<'a> Node<'a> {
-    /// The node at `position` of `bytes`, which begin at the file's first byte.
+    /// Parses the node at `position` of `bytes`, the start of the file.
     ///
     /// # Errors
-    /// Corruption if it does not lie within `bytes`, or its transitions contradict each other.
+    /// Corruption if it is not entirely in `bytes`, or its transitions are inconsistent.
     pub fn parse(bytes: &'a [u8], position: u64) -> Result<Node<'a>> {
         let tail = usize::try_from(position)
             .ok()
@@ -330,7 +329,7 @@ impl<'a> Node<'a> {
         Ok(node)
     }
 
-    /// Where the node begins.
+    /// Position of the node.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -340,26 +339,26 @@ impl<'a> Node<'a> {
         self.payload_bits
     }
 
-    /// Everything that follows the node in the file: its payload first.
+    /// All bytes after the node in the file, beginning with its payload.
     pub fn after(&self) -> &'a [u8] {
         self.after
     }
 
-    /// Number of places for a child; in a dense node some are vacant.
+    /// Number of slots for children; some slots of a dense node are vacant.
     pub fn range(&self) -> usize {
         self.range
     }
 
-    /// Transition byte of place `index`.
+    /// Transition byte of slot `index`.
     pub fn transition(&self, index: usize) -> u8 {
         match self.node_type.shape {
-            // The range is checked: no wrap.
+            // The range has been checked, so this does not wrap.
             Shape::Dense => self.first.wrapping_add(index as u8),
             _ => self.transitions.get(index).copied().unwrap_or_default(),
         }
     }
 
-    /// The place of a transition, or the one that it would be inserted at.
+    /// Returns the slot of a transition, or the slot where it would be inserted.
     pub fn search(&self, transition: u8) -> Result<usize, usize> {
         match self.node_type.shape {
             Shape::PayloadOnly => Err(0),
@@ -373,7 +372,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Distance to the child at place `index`, 0 if vacant.
+    /// Distance to the child in slot `index`, 0 if vacant.
     fn distance(&self, index: usize) -> u64 {
         let number = |bytes: &[u8]| {
             bytes
@@ -399,10 +398,10 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Position of the child at place `index`; `None` if vacant.
+    /// Position of the child in slot `index`; `None` if vacant.
     ///
     /// # Errors
-    /// Corruption if a distance is 0 where a child must be, or leads out of the file.
+    /// Corruption if a distance is 0 where a child is required, or leads out of the file.
     pub fn child(&self, index: usize) -> Result<Option<u64>> {
         let distance = self.distance(index);
         if distance == 0 && self.node_type.shape == Shape::Dense {

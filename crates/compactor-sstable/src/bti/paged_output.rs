@@ -1,10 +1,10 @@
-//! A file under construction that knows where its pages end.
+//! A file under construction with page boundaries.
 //!
 //! Source: `PageAware`, `SequentialWriter`.
 
 use crate::bti::node::PAGE_LEN;
 
-/// A file that grows: bytes not taken yet, and the position of the first of them.
+/// A growing file: bytes that have not been written out, and the position of the first of them.
 #[derive(Clone, Debug, Default)]
 pub struct PagedOutput {
     bytes: Vec<u8>,
@@ -12,7 +12,7 @@ pub struct PagedOutput {
 }
 
 impl PagedOutput {
-    /// An empty file.
+    /// Creates an empty file.
     pub fn new() -> PagedOutput {
         PagedOutput::default()
     }
@@ -22,23 +22,23 @@ impl PagedOutput {
         self.taken + self.bytes.len() as u64
     }
 
-    /// Bytes not taken yet.
+    /// Bytes that have not been written out.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Forgets the bytes, which somebody has written to the file.
+    /// Removes the bytes, after the caller has written them to the file.
     pub fn clear(&mut self) {
         self.taken += self.bytes.len() as u64;
         self.bytes.clear();
     }
 
-    /// Where to append.
+    /// Buffer to append to.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// Bytes to the next page boundary; a whole page at a boundary.
+    /// Number of bytes to the next page boundary; a whole page at a boundary.
     pub(super) fn left_in_page(&self) -> u64 {
         PAGE_LEN - self.position() % PAGE_LEN
     }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! file    := trie | bytes16 first key | bytes16 last key
-//!            | i64 offset of first key | i64 key count | i64 root
+//!          | i64 offset of first key | i64 key count | i64 root
 //! payload := [u8 hash, if bits >= 8] | signed position in (bits - 7 or bits) bytes
 //! ```
 //!
-//! Each key is cut to the shortest prefix that tells it from its neighbours; one more byte of its
-//! hash makes a false match unlikely. A position of 0 or more leads to the partition's entry in
-//! `Rows.db`; a negative one is the complement of a position in `Data.db`.
+//! Each key is truncated to the shortest prefix that distinguishes it from its neighbours; a byte of its hash
+//! makes a false match unlikely. A position of 0 or more is that of the partition's entry in `Rows.db`; a
+//! negative one is the complement of a position in `Data.db`.
 //!
 //! Source: `PartitionIndexBuilder`, `PartitionIndex`.
 
@@ -21,16 +21,16 @@ use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::error::{Error, Result};
 
-/// Three 64-bit numbers at the end.
+/// Length of the footer: three 64-bit numbers.
 const FOOTER_LEN: usize = 24;
 const FLAG_HAS_HASH_BYTE: u8 = 8;
 
-/// Where a partition is found.
+/// Position of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PartitionPosition {
-    /// At this position of the uncompressed `Data.db`: it has no row index.
+    /// Position in the uncompressed `Data.db`: the partition has no row index.
     Data(u64),
-    /// Its entry is at this position of `Rows.db`.
+    /// Position of its entry in `Rows.db`.
     Rows(u64),
 }
 
@@ -50,18 +50,18 @@ impl PartitionPosition {
     }
 }
 
-/// Bytes that a signed number takes (`SizedInts.nonZeroSize`).
+/// Number of bytes of a signed number (`SizedInts.nonZeroSize`).
 pub(super) fn signed_len(value: i64) -> usize {
     let magnitude = if value < 0 { !value } else { value };
     (64 - magnitude.leading_zeros() as usize + 1).div_ceil(8)
 }
 
-/// Appends the low `len` bytes.
+/// Appends the low `len` bytes of a number.
 pub(super) fn put_signed(out: &mut Vec<u8>, value: i64, len: usize) {
     out.put_slice(&value.to_be_bytes()[8 - len..]);
 }
 
-/// A signed number of at most 8 bytes.
+/// Reads a signed number of at most 8 bytes.
 pub(super) fn read_signed(bytes: &[u8]) -> i64 {
     let start = match bytes.first() {
         Some(first) if first & 0x80 != 0 => -1i64,
@@ -93,15 +93,15 @@ impl Payload for PartitionPayload {
     }
 }
 
-/// Writes `Partitions.db`. Bytes collect in [`PartitionIndexWriter::output`], for the caller to take
-/// at will.
+/// Writer of `Partitions.db`. The bytes are collected in [`PartitionIndexWriter::output`], from which the
+/// caller takes them.
 #[derive(Debug)]
 pub struct PartitionIndexWriter {
     out: PagedOutput,
     trie: TrieWriter<PartitionPayload>,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
-    /// The last key in byte-comparable form, which awaits its successor to be cut.
+    /// The last key in byte-comparable form, to be truncated once its successor is known.
     last: Vec<u8>,
     last_payload: Option<PartitionPayload>,
     last_diff: usize,
@@ -116,7 +116,7 @@ impl Default for PartitionIndexWriter {
 }
 
 impl PartitionIndexWriter {
-    /// An index of nothing.
+    /// Creates an empty index.
     pub fn new() -> PartitionIndexWriter {
         PartitionIndexWriter {
             out: PagedOutput::new(),
@@ -131,26 +131,26 @@ impl PartitionIndexWriter {
         }
     }
 
-    /// Keys so far.
+    /// Number of keys added.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// First and last key so far.
+    /// First and last key added.
     pub fn key_range(&self) -> (&[u8], &[u8]) {
         (&self.first_key, &self.last_key)
     }
 
-    /// What has been written and not taken.
+    /// Output that has not been taken.
     pub fn output(&mut self) -> &mut PagedOutput {
         &mut self.out
     }
 
-    /// Adds the next partition. `h2` is the second half of the key's Murmur3 hash, of which the low
-    /// byte is kept, whatever the partitioner (`IFilter.FilterKey.filterHashLowerBits`).
+    /// Adds the next partition. `h2` is the second half of the key's Murmur3 hash, whose low byte is stored
+    /// for every partitioner (`IFilter.FilterKey.filterHashLowerBits`).
     ///
     /// # Errors
-    /// Unsupported if the key does not follow the last one.
+    /// Unsupported if the key does not sort after the previous one.
     pub fn add(
         &mut self,
         token: Token<'_>,
@@ -179,7 +179,7 @@ impl PartitionIndexWriter {
         Ok(())
     }
 
-    /// Writes the rest of the file into [`PartitionIndexWriter::output`].
+    /// Writes the rest of the file to [`PartitionIndexWriter::output`].
     ///
     /// # Errors
     /// As [`PartitionIndexWriter::add`].
@@ -200,21 +200,22 @@ impl PartitionIndexWriter {
     }
 }
 
-/// Length of the shortest prefix of either that is not one of the other (`ByteComparable.diffPoint`).
+/// Length of the shortest prefix of one that is not a prefix of the other (`ByteComparable.diffPoint`).
 fn diff_point(a: &[u8], b: &[u8]) -> usize {
     1 + a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// `Partitions.db`, parsed.
+/// A parsed `Partitions.db`.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionIndex<'a> {
     /// First partition key.
     pub first_key: &'a [u8],
     /// Last partition key.
     pub last_key: &'a [u8],
-    /// Number of partitions, as the footer says: Cassandra estimates by it, and does not check it.
+    /// Number of partitions according to the footer: Cassandra uses it for estimates, and does not validate
+    /// it.
     pub key_count: u64,
-    /// More entries than these there cannot be.
+    /// Upper bound of the number of entries.
     most_entries: u64,
     trie: Trie<'a>,
     file_len: u64,
@@ -223,9 +224,9 @@ pub struct PartitionIndex<'a> {
 /// A partition in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionEntry {
-    /// Where it is.
+    /// Its position.
     pub position: PartitionPosition,
-    /// The low byte of its key's hash, if kept.
+    /// Low byte of its key's hash, if stored.
     pub hash: Option<u8>,
 }
 
@@ -233,7 +234,7 @@ impl<'a> PartitionIndex<'a> {
     /// Parses the footer of the whole file.
     ///
     /// # Errors
-    /// Corruption if its numbers contradict each other.
+    /// Corruption if its numbers are inconsistent.
     pub fn parse(bytes: &'a [u8]) -> Result<PartitionIndex<'a>> {
         let Some(footer_at) = bytes.len().checked_sub(FOOTER_LEN) else {
             return Err(Error::corrupt(
@@ -268,7 +269,7 @@ impl<'a> PartitionIndex<'a> {
         if !reader.is_empty() {
             return Err(reader.corrupt(
                 "partition_index.footer",
-                "the footer behind the last key",
+                "the footer after the last key",
                 format!("{} more bytes", reader.remaining()),
             ));
         }
@@ -276,7 +277,7 @@ impl<'a> PartitionIndex<'a> {
             first_key,
             last_key,
             key_count,
-            // A key takes a node of its own, and none is shorter than a byte.
+            // Each key has a node of its own, of at least one byte.
             most_entries: keys_at,
             trie: Trie::new(nodes, 0, root),
             file_len: bytes.len() as u64,
@@ -288,11 +289,11 @@ impl<'a> PartitionIndex<'a> {
         self.file_len
     }
 
-    /// The only partition that may have this key. Whether it has stands in `Rows.db` or `Data.db`,
-    /// where its key is. `h2` as in [`PartitionIndexWriter::add`].
+    /// Returns the only partition that may have this key. Its entry in `Rows.db` or `Data.db` contains its
+    /// key, which decides. `h2` is that of [`PartitionIndexWriter::add`].
     ///
     /// # Errors
-    /// Corruption on the way.
+    /// Corruption in the trie.
     pub fn candidate(
         &self,
         token: Token<'_>,
@@ -313,7 +314,7 @@ impl<'a> PartitionIndex<'a> {
         Ok(Some(entry.position))
     }
 
-    /// All partitions in their order.
+    /// Returns all partitions in order.
     pub fn iter(&self) -> PartitionEntries<'a> {
         PartitionEntries {
             index: *self,
@@ -322,14 +323,14 @@ impl<'a> PartitionIndex<'a> {
         }
     }
 
-    /// The first partitions at or behind a token of Murmur3Partitioner.
+    /// Returns the first partitions at or after a token of Murmur3Partitioner.
     ///
     /// # Errors
-    /// Corruption on the way.
+    /// Corruption in the trie.
     pub fn around(&self, token: i64) -> Result<Around> {
         let mut key = Vec::with_capacity(24);
         append_key(Token::Murmur3(token), &[], &mut key);
-        // Of the token alone.
+        // Only the token.
         key.truncate(1 + 8);
         let (doubtful, mut walk) = self.trie.walk_from(&key)?;
         let next = walk.next_payload()?;
@@ -349,7 +350,7 @@ impl<'a> PartitionIndex<'a> {
             return Err(Error::corrupt(
                 "partition_index.payload",
                 node.position(),
-                format!("{} bytes behind the node", hash_len + len),
+                format!("{} bytes after the node", hash_len + len),
                 format!("{} bytes left", node.after().len()),
             ));
         };
@@ -361,7 +362,7 @@ impl<'a> PartitionIndex<'a> {
                 "partition_index.position",
                 node.position(),
                 "a position",
-                "the least number, which is none",
+                "the minimum 64-bit number, which is not a position",
             ));
         }
         Ok(PartitionEntry {
@@ -371,16 +372,16 @@ impl<'a> PartitionIndex<'a> {
     }
 }
 
-/// Partitions at a token, as far as an index tells without whole keys.
+/// Partitions near a token, as far as they can be determined without whole keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
-    /// It may be before the token, or the first at or behind it.
+    /// Partition that is either the last one before the token or the first one at or after it.
     pub doubtful: Option<PartitionEntry>,
-    /// The first behind that which is not before the token; `None` if there is none.
+    /// First partition after `doubtful` that is not before the token; `None` if there is none.
     pub next: Option<PartitionEntry>,
 }
 
-/// A walk over the partitions of an index.
+/// Iterator over the partitions of an index.
 #[derive(Clone, Debug)]
 pub struct PartitionEntries<'a> {
     index: PartitionIndex<'a>,
@@ -389,10 +390,10 @@ pub struct PartitionEntries<'a> {
 }
 
 impl PartitionEntries<'_> {
-    /// The next partition; `None` behind the last.
+    /// Returns the next partition; `None` after the last.
     ///
     /// # Errors
-    /// Corruption on the way, and where nodes are shared so that there are more entries than bytes.
+    /// Corruption in the trie, including shared nodes that make more entries than bytes.
     pub fn next_entry(&mut self) -> Result<Option<PartitionEntry>> {
         let most = self.index.most_entries;
         let node = self.walk.next_payload()?;
@@ -408,7 +409,7 @@ impl PartitionEntries<'_> {
         node.map(|node| self.index.entry(&node)).transpose()
     }
 
-    /// The prefix that stands for the partition returned last, in byte-comparable form.
+    /// Prefix of the partition returned last, in byte-comparable form.
     pub fn prefix(&self) -> &[u8] {
         self.walk.key()
     }

@@ -2,18 +2,18 @@
 //!
 //! ```text
 //! file    := (trie | entry)*                     one of each per partition of two blocks or more
-//! entry   := bytes16 key | uvint data position | svint root - position behind the key
-//!            | uvint32 block count | DeletionTime of the partition
+//! entry   := bytes16 key | uvint data position | svint root - position after the key
+//!          | uvint32 block count | DeletionTime of the partition
 //! payload := signed offset in (bits & 7) bytes | [DeletionTime open at the block's start, if bits & 8]
 //! ```
 //!
-//! A block ends with the unfiltered that makes it as long as `column_index_size`; offsets count from
-//! the partition's first byte. The trie holds separators: nothing for the first block; for another the
-//! shortest bytes beyond the last clustering of the block before and not beyond its own first. A
-//! separator behind the last block leads to the end of the partition, before its end byte, so that
-//! what lies beyond all rows is known without reading any.
+//! A block ends with the unfiltered that makes it at least `column_index_size` long; offsets are relative to
+//! the partition's first byte. The trie contains separators: an empty one for the first block; for each other
+//! block the shortest bytes that are greater than the last clustering of the previous block and not greater
+//! than its own first clustering. A separator after the last block leads to the end of the partition, before
+//! its end byte, so that a lookup beyond all rows reads none.
 //!
-//! Unlike a BIG index, which has the deletion open behind a block, this one has what is open at its
+//! Unlike a BIG index, which stores the deletion open after a block, this one stores the deletion open at its
 //! start.
 //!
 //! Source: `BtiFormatPartitionWriter`, `RowIndexWriter`, `RowIndexReader`, `TrieIndexEntry`.
@@ -33,14 +33,14 @@ mod read;
 
 pub use read::{Block, Blocks, RowIndex};
 
-/// `column_index_size` that Cassandra defaults to for BTI.
+/// Cassandra's default `column_index_size` for BTI.
 pub const DEFAULT_COLUMN_INDEX_SIZE: u64 = 16 * 1024;
 
 const FLAG_OPEN_MARKER: u8 = 8;
-/// Both versions of the format have deletion times in this form.
+/// Version whose form of deletion times both versions of the format use.
 const DELETION_TIME_VERSION: Version = Version::Da;
 const DELETION_TIME_LEN: usize = 12;
-/// The format has three bits for the length of an offset.
+/// Maximum length of an offset, which the format stores in three bits.
 const MAX_OFFSET_LEN: usize = 7;
 
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ impl Payload for BlockPayload {
     }
 }
 
-/// A clustering in the form of an `IndexInfo`: kind, then what Data.db has behind it.
+/// A clustering in the form of an `IndexInfo`: kind, then the bytes that follow it in Data.db.
 #[derive(Clone, Debug, Default)]
 struct Name(Vec<u8>);
 
@@ -89,14 +89,15 @@ impl Name {
     }
 }
 
-/// Cuts the rows of one partition after the other into blocks, and finds what separates them.
+/// Splits the rows of one partition after the other into blocks, and determines their separators.
 #[derive(Debug)]
 pub struct RowBlocks {
     types: Vec<CqlType>,
     comparator: ClusteringComparator,
     column_index_size: u64,
 
-    /// The block being filled: whether there is one, where it begins, what is open there, its names.
+    /// The block being filled: whether there is one, its start, the deletion open there, its first and last
+    /// clustering.
     in_block: bool,
     block_start: u64,
     block_open: DeletionTime,
@@ -106,27 +107,27 @@ pub struct RowBlocks {
     open_marker: DeletionTime,
     blocks: u32,
 
-    /// Byte-comparable: the last clustering of the block before, the separator told last, and
-    /// scratch space for another of each.
+    /// Byte-comparable forms: the last clustering of the previous block, the last separator, and a buffer for
+    /// another of each.
     max: Vec<u8>,
     separator: Vec<u8>,
     comparable: Vec<u8>,
     spans: Vec<ValueSpan>,
 }
 
-/// A block of rows on its way into the trie.
+/// A block of rows to be added to the trie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeparatedBlock<'a> {
-    /// What leads to it.
+    /// Its separator.
     pub separator: &'a [u8],
-    /// Where it begins, from the partition's first byte.
+    /// Offset from the partition's first byte.
     pub offset: u64,
-    /// The deletion that is open at its start.
+    /// Deletion that is open at its start.
     pub open: DeletionTime,
 }
 
 impl RowBlocks {
-    /// For a table whose clustering columns have `clustering_types`, of blocks that end with the
+    /// Creates a splitter for a table whose clustering columns have `clustering_types`. Blocks end with the
     /// unfiltered that reaches `column_index_size` bytes.
     ///
     /// # Errors
@@ -151,7 +152,7 @@ impl RowBlocks {
         })
     }
 
-    /// As [`RowIndexWriter::add_unfiltered`]; `tell` is told of a block that ends with it.
+    /// As [`RowIndexWriter::add_unfiltered`]; calls `tell` with each block that ends with it.
     ///
     /// # Errors
     /// As [`RowIndexWriter::add_unfiltered`], and those of `tell`.
@@ -211,9 +212,9 @@ impl RowBlocks {
         Ok(())
     }
 
-    /// Ends the partition: tells what is left. Returns the number of blocks, which are an index if
-    /// there are two or more; then something behind the last of them was told as well. Ready for the next
-    /// partition.
+    /// Ends the partition and calls `tell` with the rest. Returns the number of blocks, which make an index
+    /// if there are two or more; `tell` was then also called for the separator after the last. Ready for the
+    /// next partition.
     ///
     /// # Errors
     /// As [`RowBlocks::add_unfiltered`].
@@ -226,7 +227,7 @@ impl RowBlocks {
     }
 
     fn tell_rest(&mut self, mut tell: impl FnMut(SeparatedBlock<'_>) -> Result<()>) -> Result<()> {
-        // The only block of a partition tells nothing.
+        // The only block of a partition is not reported.
         if self.in_block && self.blocks > 0 {
             self.close_block(&mut tell)?;
         }
@@ -242,20 +243,20 @@ impl RowBlocks {
     }
 }
 
-/// Writes `Rows.db`, one partition after the other. Bytes collect in [`RowIndexWriter::output`], for
-/// the caller to take at will, also within a partition.
+/// Writer of `Rows.db`, one partition after the other. The bytes are collected in [`RowIndexWriter::output`],
+/// from which the caller takes them, also within a partition.
 #[derive(Debug)]
 pub struct RowIndexWriter {
     blocks: RowBlocks,
     tries: RowTries,
 }
 
-/// The tries of a `Rows.db`, from blocks that somebody has cut.
+/// Writer of the tries of a `Rows.db`, from blocks with known separators.
 #[derive(Debug)]
 pub struct RowTries {
     out: PagedOutput,
     trie: TrieWriter<BlockPayload>,
-    /// Blocks of the current partition are in the trie.
+    /// Whether blocks of the current partition are in the trie.
     has_blocks: bool,
 }
 
@@ -270,7 +271,7 @@ impl Default for RowTries {
 }
 
 impl RowTries {
-    /// What has been written and not taken.
+    /// Output that has not been taken.
     pub fn output(&mut self) -> &mut PagedOutput {
         &mut self.out
     }
@@ -285,9 +286,9 @@ impl RowTries {
         self.trie.add(&mut self.out, block.separator, payload)
     }
 
-    /// Ends the partition with this key at `data_position` of `Data.db`, which has so many blocks
-    /// ([`RowBlocks::finish`]). Returns the position of its entry, or `None` where it has less than two
-    /// blocks. Ready for the next partition, also after an error.
+    /// Ends the partition with this key at `data_position` of `Data.db`, with this number of blocks
+    /// ([`RowBlocks::finish`]). Returns the position of its entry, or `None` if it has fewer than two blocks.
+    /// Ready for the next partition, also after an error.
     pub fn finish(
         &mut self,
         key: &[u8],
@@ -311,7 +312,7 @@ impl RowTries {
         entry
     }
 
-    /// Forgets the blocks of the current partition.
+    /// Removes the blocks of the current partition.
     fn reset(&mut self) {
         if std::mem::take(&mut self.has_blocks) {
             self.trie.reset();
@@ -329,8 +330,8 @@ fn payload(offset: u64, open: DeletionTime) -> Result<BlockPayload> {
 }
 
 impl RowIndexWriter {
-    /// A writer for a table whose clustering columns have `clustering_types`, of blocks that end with
-    /// the unfiltered that reaches `column_index_size` bytes.
+    /// Creates a writer for a table whose clustering columns have `clustering_types`. Blocks end with the
+    /// unfiltered that reaches `column_index_size` bytes.
     ///
     /// # Errors
     /// Unsupported types.
@@ -341,27 +342,27 @@ impl RowIndexWriter {
         })
     }
 
-    /// What has been written and not taken.
+    /// Output that has not been taken.
     pub fn output(&mut self) -> &mut PagedOutput {
         self.tries.output()
     }
 
-    /// The tries, for blocks that were cut elsewhere.
+    /// The tries, for blocks that have been split by another [`RowBlocks`].
     pub fn tries(&mut self) -> &mut RowTries {
         &mut self.tries
     }
 
     /// Adds a row or marker that occupies `start..end` of the partition.
     ///
-    /// Its name is `kind` and `body`, the bytes that follow the kind in a serialized prefix: of a
-    /// row, the clustering values as Data.db has them; of a marker, count and values. `open_marker`
-    /// is the deletion that is open behind it, or [`DeletionTime::LIVE`].
+    /// Its clustering is `kind` and `body`, the bytes that follow the kind in a serialized prefix: for a row,
+    /// the clustering values as in Data.db; for a marker, count and values. `open_marker` is the deletion
+    /// that is open after it, or [`DeletionTime::LIVE`].
     ///
-    /// Returns a place in the partition: what ends before it need not be added, but for the last of the
-    /// partition.
+    /// Returns a position in the partition: unfiltereds that end before it need not be added, except for the
+    /// last one of the partition.
     ///
     /// # Errors
-    /// If a clustering at a border of blocks has no byte-comparable form, or one out of order.
+    /// A clustering at a block boundary that has no byte-comparable form, or is out of order.
     #[inline]
     pub fn add_unfiltered(
         &mut self,
@@ -377,9 +378,8 @@ impl RowIndexWriter {
             .add_unfiltered(start, end, kind, body, open_marker, tell)
     }
 
-    /// Ends the partition with this key at `data_position` of `Data.db`. Returns the position of its
-    /// entry in `Rows.db`, or `None` where it has less than two blocks. The writer is ready for the
-    /// next partition.
+    /// Ends the partition with this key at `data_position` of `Data.db`. Returns the position of its entry in
+    /// `Rows.db`, or `None` if it has fewer than two blocks. The writer is then ready for the next partition.
     ///
     /// # Errors
     /// As [`RowIndexWriter::add_unfiltered`].
@@ -412,7 +412,7 @@ fn encode(
     append_prefix(types, prefix, out)
 }
 
-/// Bytes that both begin with.
+/// Length of the common prefix.
 fn common_len(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
@@ -425,11 +425,11 @@ fn out_of_order() -> Error {
     )
 }
 
-/// The shortest bytes beyond `max` that are not beyond `min`, in terms of `max`: its common prefix
-/// with `min`, and its next byte plus one (`ByteSource.separatorGt`).
+/// Determines the shortest bytes that are greater than `max` and not greater than `min`: the common prefix of
+/// both, and the next byte of `max` plus one (`ByteSource.separatorGt`).
 ///
 /// # Errors
-/// If `min` is not beyond `max`.
+/// If `min` is not greater than `max`.
 pub fn separator_beyond(max: &[u8], min: &[u8], separator: &mut Vec<u8>) -> Result<()> {
     let common = common_len(max, min);
     match (max.get(common), min.get(common)) {
@@ -443,8 +443,8 @@ pub fn separator_beyond(max: &[u8], min: &[u8], separator: &mut Vec<u8>) -> Resu
     }
 }
 
-/// Bytes somewhat beyond `max` and longer than what it shares with `separator`, the last one that was
-/// written (`RowIndexWriter.nudge`).
+/// Determines bytes that are greater than `max` and longer than its common prefix with `separator`, the last
+/// one written (`RowIndexWriter.nudge`).
 ///
 /// # Errors
 /// If there are none.

@@ -1,20 +1,20 @@
 //! Reading tries from bytes that may be hostile.
 //!
-//! A child lies before its parent, so no path is endless; but nodes may share children, and then
-//! there are more paths than any computer walks. A walk therefore counts the nodes it meets: in a
-//! trie that was written as one, they cannot outnumber the bytes. Depth has a limit too, since the
-//! stack of a walk costs more than the bytes of a node.
+//! A child precedes its parent, so no path is endless; but nodes may share children, which can make
+//! exponentially many paths. A walk therefore counts the nodes it visits: in a valid trie they cannot
+//! outnumber the bytes. Depth is limited as well, since the stack of a walk takes more memory than the bytes
+//! of a node.
 //!
 //! Source: `Walker`, `ValueIterator`.
 
 use crate::bti::node::{Node, PAGE_LEN};
 use crate::error::{Error, Result};
 
-/// Longest key that is followed. Cassandra's are at most 64 KiB before they are encoded, which at
-/// most doubles them.
+/// Maximum length of a key that is followed. Cassandra's are at most 64 KiB, and encoding at most doubles
+/// them.
 const MAX_DEPTH: usize = 1 << 20;
 
-/// A trie within a file.
+/// A trie in a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Trie<'a> {
     bytes: &'a [u8],
@@ -22,17 +22,17 @@ pub struct Trie<'a> {
     root: u64,
 }
 
-/// Where following a key ended.
+/// End of following a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Followed<'a> {
     /// The last node reached.
     pub node: Node<'a>,
-    /// Whether the key was used up.
+    /// Whether the whole key was followed.
     pub is_whole_key: bool,
 }
 
 impl<'a> Trie<'a> {
-    /// The trie whose root is at `root` of `bytes`, the file up to where nodes end. The first node
+    /// Creates a trie with its root at `root` of `bytes`, the file up to the end of the nodes. The first node
     /// may be at `start`.
     pub fn new(bytes: &'a [u8], start: u64, root: u64) -> Trie<'a> {
         Trie { bytes, start, root }
@@ -43,18 +43,18 @@ impl<'a> Trie<'a> {
             return Err(Error::corrupt(
                 "trie.node",
                 position,
-                format!("a node at {} or behind it", self.start),
+                format!("a node at {} or after it", self.start),
                 "one before",
             ));
         }
         Node::parse(self.bytes, position)
     }
 
-    /// Checks that a node and its payload of `payload_len` bytes lie in one page: Cassandra maps or
-    /// loads one page at a time.
+    /// Checks that a node and its payload of `payload_len` bytes are in one page: Cassandra maps or loads one
+    /// page at a time.
     ///
     /// # Errors
-    /// Corruption if they do not.
+    /// Corruption if they are not.
     pub fn check_page(&self, node: &Node<'_>, payload_len: usize) -> Result<()> {
         let after = node.after().len().saturating_sub(payload_len);
         let end = (self.bytes.len() - after) as u64;
@@ -72,7 +72,7 @@ impl<'a> Trie<'a> {
     /// Follows `key` as far as there are transitions for it (`Walker.follow`).
     ///
     /// # Errors
-    /// Corruption on the way.
+    /// Corruption in the trie.
     pub fn follow(&self, key: &[u8]) -> Result<Followed<'a>> {
         let mut node = self.node(self.root)?;
         for byte in key {
@@ -92,12 +92,12 @@ impl<'a> Trie<'a> {
         })
     }
 
-    /// The node with the payload for the greatest separator that is not beyond `key`, where a
-    /// separator that is a prefix of the key counts only if nothing lies between them
+    /// Returns the node with the payload of the greatest separator that is not greater than `key`. A
+    /// separator that is a prefix of the key counts only if no other is between them
     /// (`RowIndexReader.separatorFloor`). `None` if the key is before all.
     ///
     /// # Errors
-    /// Corruption on the way.
+    /// Corruption in the trie.
     pub fn floor(&self, key: &[u8]) -> Result<Option<Node<'a>>> {
         let mut node = self.node(self.root)?;
         let mut payload = None;
@@ -147,7 +147,7 @@ impl<'a> Trie<'a> {
         }
     }
 
-    /// The last child before place `index`.
+    /// Last child before slot `index`.
     fn child_before(&self, node: &Node<'a>, index: usize) -> Result<Option<u64>> {
         for place in (0..index).rev() {
             if let Some(child) = node.child(place)? {
@@ -157,11 +157,11 @@ impl<'a> Trie<'a> {
         Ok(None)
     }
 
-    /// Walks over the payloads that are not before `key`, in the order of their keys. The first is given
-    /// apart if its own key is `key`, or what `key` begins with.
+    /// Walks over the payloads that are not before `key`, in key order. The first is returned separately if
+    /// its key is equal to `key` or a prefix of it.
     ///
     /// # Errors
-    /// Corruption on the way.
+    /// Corruption in the trie.
     pub fn walk_from(&self, key: &[u8]) -> Result<(Option<Node<'a>>, Walk<'a>)> {
         let mut walk = self.walk();
         let mut beginning = None;
@@ -191,7 +191,7 @@ impl<'a> Trie<'a> {
         Ok((beginning, walk))
     }
 
-    /// Walks over all payloads in the order of their keys.
+    /// Walks over all payloads in key order.
     pub fn walk(&self) -> Walk<'a> {
         Walk {
             trie: *self,
@@ -202,14 +202,14 @@ impl<'a> Trie<'a> {
     }
 }
 
-/// A node on the way to where a walk is, and the place of its next child.
+/// A node on the path to the current one, and the slot of its next child.
 #[derive(Clone, Copy, Debug)]
 struct Frame<'a> {
     node: Node<'a>,
     next: usize,
 }
 
-/// A walk over a trie.
+/// Iterator over the payloads of a trie.
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
     trie: Trie<'a>,
@@ -219,10 +219,10 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// The next node that has a payload; `None` at the end.
+    /// Returns the next node that has a payload; `None` at the end.
     ///
     /// # Errors
-    /// Corruption on the way. The walk is over then.
+    /// Corruption in the trie. The walk ends then.
     pub fn next_payload(&mut self) -> Result<Option<Node<'a>>> {
         let result = self.advance();
         if result.is_err() {
@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
         Ok(None)
     }
 
-    /// The bytes that lead to the node that was returned last.
+    /// Bytes on the path to the node that was returned last.
     pub fn key(&self) -> &[u8] {
         &self.key
     }

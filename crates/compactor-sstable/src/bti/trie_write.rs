@@ -1,17 +1,16 @@
-//! Sorted keys into a trie file, page by page.
+//! Writing sorted keys as a trie file, page by page.
 //!
-//! The nodes on the way to the last key are under construction. When a key leaves a node behind, the
-//! node is complete: if it and everything below it fit a page it stays in memory; if not, the
-//! branches below it are written, the largest that fits the rest of the page first, and it becomes
-//! the top of a new branch that is small again. So pages are full of whole branches, and a lookup
-//! reads few of them.
+//! The nodes on the path to the last key are under construction. A node is complete when a key does not share
+//! it. If it and everything below it fit a page, they stay in memory. If not, the branches below it are
+//! written, the largest that fits the rest of the page first, and it becomes the root of a new, small branch.
+//! So pages are full of whole branches, and a lookup reads few of them.
 //!
-//! A node's length depends on the distances to its children, and those to children written earlier on
-//! where the node itself will be: lengths are recalculated once that is known. The steps, their order
-//! and what is recalculated when are Cassandra's, since each shows in the bytes.
+//! A node's length depends on the distances to its children, and thus on its own position if children have
+//! already been written: lengths are recalculated once it is known. The steps, their order and the
+//! recalculations are those of Cassandra, since each affects the bytes.
 //!
-//! Memory is bounded by the key's length times 256 branches of a page. Nothing recurses: a key of
-//! 64 KiB makes a trie as deep.
+//! Memory is bounded by the key's length times 256 branches of a page. Nothing recurses: a key of 64 KiB
+//! makes a trie of that depth.
 //!
 //! Source: `IncrementalTrieWriterBase`, `IncrementalTrieWriterPageAware`,
 //! `IncrementalDeepTrieWriterPageAware`.
@@ -20,11 +19,11 @@ use crate::bti::node::{NodeShape, NodeType, PAGE_LEN, write_node};
 use crate::bti::paged_output::PagedOutput;
 use crate::error::{Error, Result};
 
-/// What a key leads to.
+/// Payload of a key.
 pub trait Payload: Copy {
-    /// Bytes behind the node.
+    /// Length after the node, bytes.
     fn encoded_len(&self) -> usize;
-    /// What the node's first byte says of it: 1 to 15.
+    /// Payload bits in the node's first byte: 1 to 15.
     fn bits(&self) -> u8;
     /// Appends its bytes.
     fn write(&self, out: &mut Vec<u8>);
@@ -43,11 +42,11 @@ struct Node<P> {
     next_sibling: u32,
     children: u16,
     transition: u8,
-    /// A child has been written already, so that the length depends on where the node will be.
-    /// True before completion, as in Cassandra: the distances of a node being sized for the first time
-    /// are looked at one by one.
+    /// Whether a child has already been written, so that the length depends on the node's position. Also true
+    /// before completion, as in Cassandra: the distances of a node being sized for the first time are
+    /// examined one by one.
     has_out_of_page_children: bool,
-    /// A node further down has such children.
+    /// Whether a descendant has such children.
     has_out_of_page_in_branch: bool,
     /// Length of everything below the node that has not been written.
     branch_len: u64,
@@ -81,8 +80,8 @@ impl<P> Node<P> {
     }
 }
 
-/// A step of a walk below a node: the node, its next child to visit, where the branch begins and the
-/// length visited so far.
+/// Frame of a walk below a node: the node, its next child to visit, the start of the branch and the length
+/// visited so far.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     node: u32,
@@ -91,7 +90,7 @@ struct Frame {
     len: u64,
 }
 
-/// Writes tries, one after the other, in buffers that are kept.
+/// Writer of tries, one after the other, in reused buffers.
 #[derive(Debug)]
 pub struct TrieWriter<P> {
     nodes: Vec<Node<P>>,
@@ -112,7 +111,7 @@ impl<P: Payload> Default for TrieWriter<P> {
 }
 
 impl<P: Payload> TrieWriter<P> {
-    /// A writer of an empty trie.
+    /// Creates a writer of an empty trie.
     pub fn new() -> TrieWriter<P> {
         let mut writer = TrieWriter {
             nodes: Vec::new(),
@@ -128,7 +127,7 @@ impl<P: Payload> TrieWriter<P> {
         writer
     }
 
-    /// Starts another trie. What the last one had in memory is gone.
+    /// Starts another trie and discards the nodes of the last one.
     pub fn reset(&mut self) {
         self.nodes.clear();
         self.free.clear();
@@ -139,12 +138,12 @@ impl<P: Payload> TrieWriter<P> {
         self.stack.push(root);
     }
 
-    /// Keys so far.
+    /// Number of keys added.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Adds a key beyond all before it.
+    /// Adds a key greater than all before.
     ///
     /// # Errors
     /// Unsupported if it is not.
@@ -176,7 +175,8 @@ impl<P: Payload> TrieWriter<P> {
         Ok(())
     }
 
-    /// Writes what is left. Returns the position of the root; [`TrieWriter::reset`] comes next.
+    /// Writes the remaining nodes. Returns the position of the root; [`TrieWriter::reset`] must be called
+    /// next.
     pub fn complete(&mut self, out: &mut PagedOutput) -> u64 {
         let mut root = NONE;
         while let Some(last) = self.complete_last(out) {
@@ -278,8 +278,8 @@ impl<P: Payload> TrieWriter<P> {
         node.has_out_of_page_in_branch = in_branch;
     }
 
-    /// Writes the branches below a node, and below such of its children as turn out not to fit a
-    /// page after all.
+    /// Writes the branches below a node, and below those of its children that do not fit a page after
+    /// recalculation.
     fn lay_out_children(&mut self, out: &mut PagedOutput, index: u32) {
         let mut layouts = std::mem::take(&mut self.layouts);
         layouts.push(index);
@@ -305,7 +305,7 @@ impl<P: Payload> TrieWriter<P> {
             };
             let node = self.node(child);
             if node.has_out_of_page_children || node.has_out_of_page_in_branch {
-                // Only now is it known where the branch would be, and so how long it is.
+                // Its position, and so its length, is known only now.
                 let len = self.recalculate(child, out.position());
                 if len > left {
                     if left == PAGE_LEN {
@@ -320,7 +320,7 @@ impl<P: Payload> TrieWriter<P> {
         self.layouts = layouts;
     }
 
-    /// The child with the longest branch that is not longer than `limit`; of equal ones the last.
+    /// Returns the child with the longest branch that is not longer than `limit`; of equal ones the last.
     fn largest_unplaced(&self, parent: u32, limit: u64) -> Option<u32> {
         self.children(parent)
             .filter(|child| !self.node(*child).is_placed())
@@ -328,8 +328,8 @@ impl<P: Payload> TrieWriter<P> {
             .max_by_key(|child| self.node(*child).total_len())
     }
 
-    /// Largest distance that a node at `position` has to hold: to a child in the file, or to the
-    /// first one that is not (`maxPositionDelta`).
+    /// Returns the largest distance of a node at `position`: to a child in the file, or to the first one that
+    /// is not (`maxPositionDelta`).
     fn max_distance(&self, index: u32, position: u64) -> u64 {
         let node = self.node(index);
         let unplaced = |child: &Node<P>| node.branch_len - child.branch_len;
@@ -371,7 +371,7 @@ impl<P: Payload> TrieWriter<P> {
         }
     }
 
-    /// Length of a node if it were at `position`.
+    /// Length of a node at `position`.
     fn len_at(&self, index: u32, position: u64) -> u64 {
         let shape = self.shape_at(index, position);
         let payload = self
@@ -381,7 +381,7 @@ impl<P: Payload> TrieWriter<P> {
         (NodeType::of(&shape).len_of(&shape) + payload) as u64
     }
 
-    /// Recalculates the lengths of a branch that begins at `position`; returns that of all of it.
+    /// Recalculates the lengths of a branch that begins at `position`; returns its total length.
     fn recalculate(&mut self, index: u32, position: u64) -> u64 {
         let mut walk = std::mem::take(&mut self.walk);
         walk.push(self.frame(index, position));
@@ -428,7 +428,7 @@ impl<P: Payload> TrieWriter<P> {
         }
     }
 
-    /// Writes a branch: children ascending, each with all below it, then the node.
+    /// Writes a branch: children ascending, each with all its descendants, then the node.
     fn write_branch(&mut self, out: &mut PagedOutput, index: u32) {
         let mut walk = std::mem::take(&mut self.walk);
         walk.push(self.frame(index, out.position()));
@@ -449,7 +449,7 @@ impl<P: Payload> TrieWriter<P> {
             self.write_one(out, done);
         }
         self.walk = walk;
-        // It takes no room in the branch above it.
+        // It takes no space in the branch above it.
         let node = self.node_mut(index);
         node.branch_len = 0;
         node.node_len = 0;
@@ -457,7 +457,7 @@ impl<P: Payload> TrieWriter<P> {
         node.has_out_of_page_in_branch = false;
     }
 
-    /// Writes a node whose children are in the file, and gives the children back.
+    /// Writes a node whose children are in the file, and frees the children.
     fn write_one(&mut self, out: &mut PagedOutput, index: u32) {
         let position = out.position();
         let node_type = NodeType::of(&self.shape_at(index, position));
@@ -487,7 +487,7 @@ impl<P: Payload> TrieWriter<P> {
     }
 }
 
-/// The first bytes of a key, for an error.
+/// First bytes of a key in hexadecimal, for an error.
 fn hex(key: &[u8]) -> String {
     const SHOWN: usize = 64;
     let mut text: String = key

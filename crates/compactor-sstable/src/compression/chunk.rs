@@ -4,8 +4,8 @@
 //! chunk := payload | u32 CRC32(payload)
 //! ```
 //!
-//! The payload is what the codec made of up to `chunkLength` bytes, or those bytes themselves where
-//! compressing did not pay. Which of the two is decided by the payload's length alone.
+//! The payload is the compressed form of up to `chunkLength` bytes, or those bytes themselves if compression
+//! did not pay off. The payload's length alone determines which.
 //!
 //! Source: `CompressedSequentialWriter.flushData`, `CompressedChunkReader`.
 
@@ -22,27 +22,27 @@ use crate::error::{Error, Result};
 
 const LZ4_LENGTH_LEN: usize = 4;
 
-/// What compressing a chunk made.
+/// Result of compressing a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkLengths {
-    /// Bytes of the payload.
+    /// Length of the payload, bytes.
     pub payload_len: u32,
-    /// Payload and CRC: what the chunk takes in Data.db.
+    /// Length of payload and CRC: that of the chunk in Data.db.
     pub stored_len: u32,
     /// CRC32 of the payload.
     pub crc: u32,
 }
 
-/// Compresses chunks, one after the other, without allocating for each.
+/// Compressor of chunks, one after the other, without an allocation for each.
 pub struct ChunkCompressor {
     state: CompressorState,
     codec: Codec,
     max_compressed_len: usize,
 }
 
-/// What a codec keeps between chunks.
+/// State that a codec keeps between chunks.
 enum CompressorState {
-    /// Hash table of 16-bit entries for chunks below 64 KiB, of 32-bit ones beyond.
+    /// Hash table with 16-bit entries for chunks shorter than 64 KiB, with 32-bit ones for others.
     Lz4(Box<CompressTable>),
     Snappy(Box<snap::raw::Encoder>),
     Deflate(Box<flate2::Compress>),
@@ -60,7 +60,7 @@ impl fmt::Debug for ChunkCompressor {
 }
 
 impl ChunkCompressor {
-    /// A compressor for these parameters.
+    /// Creates a compressor with these parameters.
     ///
     /// # Errors
     /// Unsupported, naming the codec.
@@ -88,7 +88,7 @@ impl ChunkCompressor {
         })
     }
 
-    /// Room that [`compress_into`](Self::compress_into) needs for `raw_len` bytes.
+    /// Length of the buffer that [`compress_into`](Self::compress_into) needs for `raw_len` bytes.
     pub fn max_stored_len(&self, raw_len: usize) -> usize {
         self.codec.max_compressed_len(raw_len).max(raw_len) + CRC_LEN
     }
@@ -96,7 +96,7 @@ impl ChunkCompressor {
     /// Appends a chunk to `out`.
     ///
     /// # Errors
-    /// None in practice: the codecs only fail where room is missing.
+    /// None in practice: the codecs fail only if the buffer is too short.
     pub fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> Result<ChunkLengths> {
         let start = out.len();
         out.resize(start + self.max_stored_len(raw.len()), 0);
@@ -110,8 +110,8 @@ impl ChunkCompressor {
         lengths
     }
 
-    /// Writes a chunk to the beginning of `out`, which has room for
-    /// [`max_stored_len`](Self::max_stored_len).
+    /// Writes a chunk to the start of `out`, which has at least [`max_stored_len`](Self::max_stored_len)
+    /// bytes.
     ///
     /// # Errors
     /// Unsupported if `out` is too short.
@@ -125,8 +125,8 @@ impl ChunkCompressor {
         };
         let mut payload_len = self.state.compress(raw, out)?;
         if payload_len >= self.max_compressed_len {
-            // Only the last chunk can be shorter than the maximum; zeros fill it up, so that its
-            // length still says that it is raw.
+            // Only the last chunk can be shorter than the maximum. It is padded with zeros, so that its
+            // length still indicates that it is raw.
             payload_len = raw.len().max(self.max_compressed_len);
             out[..raw.len()].copy_from_slice(raw);
             out[raw.len()..payload_len].fill(0);
@@ -141,7 +141,7 @@ impl ChunkCompressor {
     }
 }
 
-/// Level and content checksum as Cassandra sets them.
+/// Level and content checksum as set by Cassandra.
 fn zstd_compressor(level: i32) -> Result<zstd::bulk::Compressor<'static>> {
     let failed = |e| Error::unsupported(format!("Zstd: {e}"));
     let mut compressor = zstd::bulk::Compressor::new(level).map_err(failed)?;
@@ -150,7 +150,7 @@ fn zstd_compressor(level: i32) -> Result<zstd::bulk::Compressor<'static>> {
 }
 
 impl CompressorState {
-    /// Compresses into `out`, which has room, and returns the payload's length.
+    /// Compresses into `out`, which is long enough, and returns the payload's length.
     fn compress(&mut self, raw: &[u8], out: &mut [u8]) -> Result<usize> {
         match self {
             CompressorState::Lz4(table) => {
@@ -184,12 +184,12 @@ impl CompressorState {
     }
 }
 
-/// Checks and decompresses chunks.
+/// Validates and decompresses chunks.
 pub struct ChunkDecompressor {
     codec: Codec,
     max_compressed_len: usize,
     dictionary: Option<Arc<CompressionDictionary>>,
-    /// Made by the first chunk that needs it.
+    /// Created for the first chunk that needs it.
     deflate: Option<Box<flate2::Decompress>>,
     zstd: Option<Box<zstd::bulk::Decompressor<'static>>>,
 }
@@ -205,7 +205,7 @@ impl fmt::Debug for ChunkDecompressor {
 }
 
 impl Clone for ChunkDecompressor {
-    /// The clone makes working memory of its own when it needs some.
+    /// The clone allocates working memory of its own when it is needed.
     fn clone(&self) -> Self {
         ChunkDecompressor {
             codec: self.codec,
@@ -218,7 +218,7 @@ impl Clone for ChunkDecompressor {
 }
 
 impl ChunkDecompressor {
-    /// A decompressor for these parameters, without a dictionary.
+    /// Creates a decompressor with these parameters, without a dictionary.
     ///
     /// # Errors
     /// Unsupported, naming the codec.
@@ -232,7 +232,7 @@ impl ChunkDecompressor {
         })
     }
 
-    /// A decompressor for a file. An embedded dictionary is used whatever compressor the file names
+    /// Creates a decompressor for a file. An embedded dictionary is used whatever compressor the file names
     /// (`CompressionMetadata.resolveCompressor`).
     ///
     /// # Errors
@@ -246,11 +246,11 @@ impl ChunkDecompressor {
         Ok(decompressor)
     }
 
-    /// Decompresses the chunk `stored` (payload and CRC), found at `offset` of Data.db, into `out`,
-    /// which is exactly as long as the chunk's content. Returns the CRC32 of the payload.
+    /// Decompresses the chunk `stored` (payload and CRC), at `offset` of Data.db, into `out`, whose length is
+    /// exactly that of the chunk's content. Returns the CRC32 of the payload.
     ///
     /// # Errors
-    /// Corruption if the CRC does not match or the payload is not `out.len()` bytes.
+    /// Corruption if the CRC does not match or the content is not `out.len()` bytes.
     pub fn decompress(&mut self, stored: &[u8], offset: u64, out: &mut [u8]) -> Result<u32> {
         let (payload, computed) = check_crc(stored, offset)?;
         if payload.len() >= self.max_compressed_len {
@@ -277,7 +277,7 @@ impl ChunkDecompressor {
         let found = stream.total_out() as usize;
         match status {
             Ok(flate2::Status::StreamEnd) => check_len("chunk.deflate", offset, wanted, found),
-            // More content than fits, or a stream that is cut off.
+            // More content than fits, or a truncated stream.
             Ok(_) => Err(bad_stream(
                 "chunk.deflate",
                 offset,
@@ -349,9 +349,8 @@ fn snappy(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
     check_len("chunk.snappy", offset, wanted, found)
 }
 
-/// Copies a payload that is not compressed. It may be longer than the content, but not shorter.
-/// Checks the CRC of the chunk `stored`, found at `offset` of Data.db, and returns its payload with
-/// that CRC32. Every error about a chunk has the chunk's own offset.
+/// Validates the CRC of the chunk `stored`, at `offset` of Data.db, and returns its payload with that CRC32.
+/// Every error about a chunk has the chunk's own offset.
 ///
 /// # Errors
 /// Corruption if the CRC does not match.
@@ -446,7 +445,7 @@ mod tests {
         }
     }
 
-    /// Incompressible bytes, the same on every run.
+    /// Incompressible bytes, the same in every run.
     fn noise(len: usize) -> Vec<u8> {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         (0..len)
@@ -581,7 +580,7 @@ mod tests {
         for len in 0..good.len() {
             assert!(decompressor.decompress(&good[..len], 0, &mut out).is_err());
         }
-        // Another length than the chunk index says.
+        // A length other than that in the chunk index.
         assert!(decompressor.decompress(&good, 0, &mut out[..4095]).is_err());
     }
 

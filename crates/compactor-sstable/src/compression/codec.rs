@@ -1,24 +1,24 @@
-//! Codecs: what the compressor named in CompressionInfo.db does to a chunk.
+//! Codecs of the compressors that CompressionInfo.db may name.
 //!
 //! Source: the classes of `org.apache.cassandra.io.compress`.
 
 use crate::error::{Error, Result};
 
 const PACKAGE: &str = "org.apache.cassandra.io.compress.";
-/// Level of Zstd that Cassandra uses where the table names none (`ZstdCompressorBase`).
+/// Cassandra's default Zstd level (`ZstdCompressorBase`).
 pub const DEFAULT_ZSTD_LEVEL: i32 = 3;
 
-/// How chunks are compressed.
+/// Codec of chunks.
 ///
-/// One variant per codec that this project can both read and write. A codec with settings that
-/// change the compressed bytes carries them in its variant.
+/// There is one variant for each codec that this project can both read and write. Settings that change the
+/// compressed bytes are part of the variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Codec {
     /// `LZ4Compressor`: u32 **little-endian** uncompressed length, then one LZ4 block.
     ///
-    /// Its options (`lz4_compressor_type`, `lz4_high_compressor_level`) only say how hard the
-    /// encoder tries. Chunks are always written with the fast encoder; every reader takes both.
+    /// Its options (`lz4_compressor_type`, `lz4_high_compressor_level`) only determine the effort of the
+    /// encoder. Chunks are always written with the fast encoder; every reader accepts both.
     Lz4,
     /// `SnappyCompressor`: one raw Snappy block, which carries its length.
     Snappy,
@@ -35,7 +35,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// The codec of a compressor class, by simple or qualified name, with its options.
+    /// Returns the codec of a compressor class, by simple or qualified name, with its options.
     ///
     /// # Errors
     /// Unsupported, naming the codec, for those this project does not handle.
@@ -55,7 +55,7 @@ impl Codec {
         }
     }
 
-    /// The class's simple name, as CompressionInfo.db has it.
+    /// Simple name of the class, as stored in CompressionInfo.db.
     pub fn name(self) -> &'static str {
         match self {
             Codec::Lz4 => "LZ4Compressor",
@@ -66,7 +66,7 @@ impl Codec {
         }
     }
 
-    /// The options that tell this codec from others of its class.
+    /// Options that distinguish this codec from others of its class.
     pub fn options(self) -> Vec<(String, String)> {
         match self {
             Codec::Zstd { level } if level != DEFAULT_ZSTD_LEVEL => {
@@ -76,12 +76,12 @@ impl Codec {
         }
     }
 
-    /// The most bytes that `raw_len` bytes can become.
+    /// Maximum compressed length of `raw_len` bytes.
     pub fn max_compressed_len(self, raw_len: usize) -> usize {
         match self {
             Codec::Lz4 => 4 + lz4_flex::block::get_maximum_output_size(raw_len),
             Codec::Snappy => snap::raw::max_compress_len(raw_len),
-            // zlib's `compressBound`, with room for the encoder's last flush.
+            // zlib's `compressBound`, plus space for the encoder's last flush.
             Codec::Deflate => raw_len + (raw_len >> 10) + 64,
             Codec::Zstd { .. } => zstd::zstd_safe::compress_bound(raw_len) + 4,
             Codec::Noop => raw_len,

@@ -1,20 +1,20 @@
-//! The CRC32 of a file whose pieces have known CRC32s, without reading them again.
+//! CRC32 of a file computed from the CRC32s of its parts, without reading them again.
 //!
-//! A chunk has a checksum of its own, and the file has one over everything, checksums included.
-//! Appending `len` bytes to a message multiplies its CRC, a polynomial over GF(2), by x^(8 * `len`)
-//! modulo the CRC's polynomial; the CRC of what was appended is then added. The powers of x come from
-//! tables, so that a chunk costs as many multiplications as its length has bytes.
+//! A chunk has a checksum of its own, and the file has one over everything, including those checksums.
+//! Appending `len` bytes to a message multiplies its CRC, a polynomial over GF(2), by x^(8 * `len`) modulo
+//! the CRC's polynomial; the CRC of the appended bytes is then added. The powers of x are tabulated, so that
+//! a chunk takes as many multiplications as its length has bytes.
 
 use crate::compression::{CRC_LEN, crc32};
 
-/// The polynomial of CRC32 (IEEE), bits reflected: the topmost bit is the coefficient of x^0.
+/// Polynomial of CRC32 (IEEE), bits reflected: the most significant bit is the coefficient of x^0.
 const POLYNOMIAL: u32 = 0xedb8_8320;
 const ONE: u32 = 1 << 31;
 
 /// x^(8 * digit * 256^level) modulo the polynomial, by level and digit.
 static POWERS: [[u32; 256]; 8] = powers();
 
-/// CRC32 of a run of bytes that grows at its end.
+/// CRC32 of a growing run of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Crc32Run {
     crc: u32,
@@ -29,14 +29,14 @@ impl Crc32Run {
         self.len = self.len.wrapping_add(len);
     }
 
-    /// Appends what another run holds.
+    /// Appends the bytes of another run.
     #[inline]
     pub fn append_run(&mut self, run: &Crc32Run) {
         self.append(run.crc, run.len);
     }
 
-    /// Appends a chunk as Data.db has it: a payload of `payload_len` bytes whose CRC32 is `crc`, and
-    /// that checksum itself.
+    /// Appends a chunk as stored in Data.db: a payload of `payload_len` bytes whose CRC32 is `crc`, and that
+    /// checksum itself.
     #[inline]
     pub fn append_chunk(&mut self, crc: u32, payload_len: u64) {
         self.append(crc, payload_len);
@@ -49,13 +49,13 @@ impl Crc32Run {
         self.crc
     }
 
-    /// Bytes appended.
+    /// Number of bytes appended.
     #[inline]
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Nothing was appended.
+    /// Whether nothing was appended.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -81,13 +81,13 @@ fn shift(mut crc: u32, mut len: u64) -> u32 {
     crc
 }
 
-/// The product modulo the polynomial.
+/// Product modulo the polynomial.
 #[inline]
 const fn multiply(a: u32, mut b: u32) -> u32 {
     let mut product = 0;
     let mut bit = 0;
     while bit < 32 {
-        // All ones where `a` has x^bit, so that nothing branches on data.
+        // All ones if `a` contains x^bit, so that there is no branch on data.
         product ^= b & (0u32.wrapping_sub((a >> (31 - bit)) & 1));
         b = times_x(b);
         bit += 1;
@@ -102,7 +102,7 @@ const fn times_x(a: u32) -> u32 {
 
 const fn powers() -> [[u32; 256]; 8] {
     let mut powers = [[ONE; 256]; 8];
-    // x^8 to begin with; then its 256th power, and so on.
+    // x^8 at first, then its 256th power, and so on.
     let mut base = ONE;
     let mut bit = 0;
     while bit < 8 {

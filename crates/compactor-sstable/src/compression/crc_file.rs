@@ -4,8 +4,9 @@
 //! i32 chunkSize | u32 CRC32 of each chunk; the last may be short
 //! ```
 //!
-//! An SSTable that a compaction opened early has one more, of no bytes (see `compression::info`), and those of
-//! ScyllaDB have it too. `DataIntegrityMetadata.ChecksumValidator` never reads that far.
+//! An SSTable that a compaction opened early has one more checksum, of an empty chunk (see
+//! `compression::info`), as have those of ScyllaDB. `DataIntegrityMetadata.ChecksumValidator` never reads
+//! that far.
 //!
 //! Source: `ChecksummedSequentialWriter`, `DataIntegrityMetadata.ChecksumValidator`.
 
@@ -14,18 +15,18 @@ use crate::byte_sink::ByteSink;
 use crate::compression::crc32;
 use crate::error::{Error, Result};
 
-/// Length of a chunk as Cassandra writes it: its writer's buffer.
+/// Chunk length of Cassandra's writer, which is that of its buffer.
 pub const DEFAULT_CRC_CHUNK_LEN: u32 = 65_536;
 
 /// CRC32 of no bytes.
 const EMPTY_CHUNK_CRC: [u8; 4] = [0; 4];
 
-/// Parsed checksums.
+/// A parsed CRC.db.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrcFile {
-    /// Bytes of Data.db that one checksum covers.
+    /// Number of bytes of Data.db per checksum.
     pub chunk_len: u32,
-    /// A checksum per chunk that has content.
+    /// Checksums of the chunks that have content.
     pub crcs: Vec<u32>,
 }
 
@@ -33,12 +34,12 @@ impl CrcFile {
     /// Parses the checksums of a Data.db of `data_len` bytes.
     ///
     /// # Errors
-    /// Corruption when there are fewer checksums than chunks, or more than one extra of an empty chunk, or chunks
-    /// have a length that no writer's buffer has.
+    /// Corruption if there are fewer checksums than chunks, or more than one additional one of an empty
+    /// chunk, or the chunk length is not that of any writer's buffer.
     pub fn parse(bytes: &[u8], data_len: u64) -> Result<CrcFile> {
         let mut reader = ByteReader::new(bytes);
         let chunk_len = match reader.i32("crc.chunk_size")? {
-            // One chunk may be of any length, so nothing else would tell.
+            // A single chunk may have any length, so nothing else would detect this.
             len @ 1.. if len.count_ones() == 1 => len as u32,
             len => {
                 return Err(Error::corrupt(
@@ -65,7 +66,7 @@ impl CrcFile {
         Ok(CrcFile { chunk_len, crcs })
     }
 
-    /// The checksums of a file that has more than these, which Cassandra does not look at
+    /// Parses the checksums of a file that may have more, which Cassandra does not read
     /// (`DataIntegrityMetadata.ChecksumValidator`). `None` if it has fewer.
     pub fn parse_start(bytes: &[u8], data_len: u64) -> Option<CrcFile> {
         let (chunk_len, words) = bytes.split_first_chunk::<4>()?;
@@ -82,7 +83,7 @@ impl CrcFile {
         })
     }
 
-    /// Checks chunk `index` of Data.db and returns its CRC32.
+    /// Validates chunk `index` of Data.db and returns its CRC32.
     ///
     /// # Errors
     /// Corruption, with the chunk's offset in Data.db.
@@ -115,18 +116,18 @@ impl CrcFile {
     }
 }
 
-/// Collects the checksums of a Data.db that is written piece by piece.
+/// Computes the checksums of a Data.db that is written piece by piece.
 #[derive(Clone, Debug)]
 pub struct CrcFileWriter {
     chunk_len: u32,
-    /// Bytes that the running checksum has seen.
+    /// Number of bytes in the running checksum.
     filled: u32,
     running: crc32fast::Hasher,
     crcs: Vec<u32>,
 }
 
 impl CrcFileWriter {
-    /// Checksums of chunks of `chunk_len` bytes.
+    /// Creates a writer of checksums of chunks of `chunk_len` bytes.
     ///
     /// # Panics
     /// If `chunk_len` is 0.
@@ -212,7 +213,7 @@ mod tests {
         for len in 0..out.len() {
             assert!(CrcFile::parse(&out[..len], 128).is_err());
         }
-        // The second checksum is that of no bytes, as an output that was opened early has it.
+        // The second checksum is that of no bytes, as in an output that was opened early.
         assert_eq!(CrcFile::parse(&out, 64).unwrap().crcs, [1]);
         out[11] = 1;
         assert!(CrcFile::parse(&out, 64).is_err());

@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 
 const KIND_ZSTD: u8 = 0;
 
-/// A dictionary that every chunk of the file was compressed with.
+/// Dictionary with which every chunk of the file was compressed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CompressionDictionary {
-    /// Identity in the cluster.
+    /// Id in the cluster.
     pub id: i64,
     /// Trained content.
     pub bytes: Vec<u8>,
@@ -30,11 +30,11 @@ impl std::fmt::Debug for CompressionDictionary {
 }
 
 impl CompressionDictionary {
-    /// Parses what follows the chunk offsets, up to the end of the file.
+    /// Parses the bytes after the chunk offsets, up to the end of the file.
     ///
     /// # Errors
-    /// Corruption if bytes are missing or left or the checksum does not match, unsupported for
-    /// another kind than Zstd.
+    /// Corruption if bytes are missing or left over, or the checksum does not match; unsupported for a kind
+    /// other than Zstd.
     pub fn parse(reader: &mut ByteReader<'_>) -> Result<CompressionDictionary> {
         const NAME: &str = "compression_info.dictionary";
         let kind = reader.u8(NAME)?;

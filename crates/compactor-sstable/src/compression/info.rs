@@ -1,4 +1,4 @@
-//! CompressionInfo.db: compressor, chunk length and where each chunk lies.
+//! CompressionInfo.db: compressor, chunk length and the offset of each chunk.
 //!
 //! ```text
 //! utf16 compressor | i32 n | n * (utf16 key, utf16 value)
@@ -6,10 +6,10 @@
 //! | i32 chunkCount | chunkCount * i64 offset | [compression dictionary]
 //! ```
 //!
-//! More chunks than the data length needs are empty ones after the last: where a compaction opened its output early
-//! (`SSTableRewriter.switchWriter`, `SortedTableWriter.openFinalEarly`), the buffer is empty when
-//! `CompressedSequentialWriter.doPrepare` flushes it, which adds a chunk of nothing. No reader looks at them
-//! (`CompressionMetadata.chunkFor`), but they are in the digest and in the compression ratio.
+//! Chunks in excess of those that the data length requires are empty ones at the end. If a compaction opened
+//! its output early (`SSTableRewriter.switchWriter`, `SortedTableWriter.openFinalEarly`), the buffer is empty
+//! when `CompressedSequentialWriter.doPrepare` flushes it, which adds an empty chunk. No reader uses them
+//! (`CompressionMetadata.chunkFor`), but they are included in the digest and in the compression ratio.
 //!
 //! Source: `CompressionMetadata.open`, `CompressionMetadata.Writer`, `CompressionParams`.
 
@@ -23,28 +23,27 @@ use crate::compression::{CRC_LEN, MAX_CHUNK_LEN};
 use crate::error::{Error, Result};
 use crate::version::Version;
 
-/// Maximum compressed length that never makes a chunk be stored raw.
+/// Maximum compressed length with which no chunk is stored raw.
 pub const NO_MAX_COMPRESSED_LEN: u32 = i32::MAX as u32;
 
-/// `CompressionParams.CRC_CHECK_CHANCE`, a table option of its own since 3.0.
+/// `CompressionParams.CRC_CHECK_CHANCE`, a separate table option since 3.0.
 const CRC_CHECK_CHANCE: &str = "crc_check_chance";
 
-/// How a Data.db is compressed.
+/// Compression parameters of a Data.db.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressionParams {
-    /// Class name of the compressor, as found.
+    /// Class name of the compressor, as stored.
     pub compressor: String,
     /// The compressor's own options, in file order.
     pub options: Vec<(String, String)>,
     /// Uncompressed length of every chunk but the last; a power of two.
     pub chunk_len: u32,
-    /// A chunk whose payload is not shorter than this is stored raw;
-    /// [`NO_MAX_COMPRESSED_LEN`] for never.
+    /// Payload length from which a chunk is stored raw; [`NO_MAX_COMPRESSED_LEN`] for never.
     pub max_compressed_len: u32,
 }
 
 impl CompressionParams {
-    /// A codec without options that never stores raw chunks.
+    /// Creates parameters of a codec without options that never stores raw chunks.
     pub fn new(codec: Codec, chunk_len: u32) -> CompressionParams {
         CompressionParams {
             compressor: codec.name().to_owned(),
@@ -54,8 +53,8 @@ impl CompressionParams {
         }
     }
 
-    /// The same for another file: without `crc_check_chance`, which is about reading and stands
-    /// among the options of old files, where Cassandra 6 refuses it
+    /// Returns the parameters for another file: without `crc_check_chance`, which concerns reading. It is
+    /// among the options of old files, and Cassandra 6 refuses it there
     /// (`CompressionParams.createCompressor`).
     pub fn for_output(&self) -> CompressionParams {
         let mut params = self.clone();
@@ -66,14 +65,15 @@ impl CompressionParams {
         params
     }
 
-    /// The maximum compressed length if no writer leaves such, which is more than a chunk has. Cassandra opens the
-    /// file nevertheless: only `CompressionParams.validate` looks at it, and only that of a table.
+    /// Returns the maximum compressed length if it exceeds the chunk length, which no writer produces.
+    /// Cassandra opens the file nevertheless: only `CompressionParams.validate` checks it, and only that of a
+    /// table.
     pub fn odd_max_compressed_len(&self) -> Option<u32> {
         let len = self.max_compressed_len;
         (len > self.chunk_len && len != NO_MAX_COMPRESSED_LEN).then_some(len)
     }
 
-    /// The codec.
+    /// Codec of the compressor.
     ///
     /// # Errors
     /// Unsupported, naming the codec.
@@ -81,10 +81,10 @@ impl CompressionParams {
         Codec::from_name(&self.compressor, &self.options)
     }
 
-    /// Maximum compressed length for the table option `min_compress_ratio`
+    /// Returns the maximum compressed length for the table option `min_compress_ratio`
     /// (`CompressionParams.calcMaxCompressedLength`).
     pub fn max_compressed_len_for_ratio(chunk_len: u32, min_compress_ratio: f64) -> u32 {
-        // A ratio of 0 divides to infinity, which the minimum turns into "never".
+        // A ratio of 0 divides to infinity, which the minimum converts to "never".
         let limit = (f64::from(chunk_len) / min_compress_ratio)
             .min(f64::from(i32::MAX))
             .ceil();
@@ -92,18 +92,18 @@ impl CompressionParams {
     }
 }
 
-/// What CompressionInfo.db says, or will say.
+/// Content of CompressionInfo.db.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressionInfo {
-    /// Codec and lengths.
+    /// Compression parameters.
     pub params: CompressionParams,
-    /// Length of the content once decompressed.
+    /// Uncompressed length of the content.
     pub data_len: u64,
     /// Length of Data.db.
     pub file_len: u64,
-    /// Position in Data.db of each chunk's first byte, those of empty chunks at the end among them.
+    /// Position in Data.db of each chunk's first byte, including empty chunks at the end.
     pub chunk_offsets: Vec<u64>,
-    /// Dictionary that chunks were compressed with (Cassandra 6). Never written.
+    /// Dictionary with which chunks were compressed (Cassandra 6). Never written.
     pub dictionary: Option<Arc<CompressionDictionary>>,
     /// Bytes of the file after the offsets, which Cassandra does not read before 6.0 (`CompressionMetadata.open`).
     /// Never written.
@@ -115,14 +115,14 @@ pub struct CompressionInfo {
 pub struct StoredChunk {
     /// Position in Data.db.
     pub offset: u64,
-    /// Bytes in Data.db, the trailing CRC included.
+    /// Length in Data.db, including the trailing CRC.
     pub stored_len: u64,
-    /// Bytes once decompressed, at least 1.
+    /// Uncompressed length, at least 1.
     pub raw_len: u32,
 }
 
 impl CompressionInfo {
-    /// Starts describing a file that is being written.
+    /// Creates the description of a file that is being written.
     pub fn new(params: CompressionParams) -> CompressionInfo {
         CompressionInfo {
             params,
@@ -141,17 +141,17 @@ impl CompressionInfo {
         self.data_len += u64::from(raw_len);
     }
 
-    /// Payload bytes of all chunks, without CRCs, over uncompressed bytes: Statistics.db's ratio.
+    /// Payload bytes of all chunks, without CRCs, divided by uncompressed bytes: the ratio in Statistics.db.
     pub fn compression_ratio(&self) -> f64 {
         let crcs = (self.chunk_offsets.len() * CRC_LEN) as u64;
         (self.file_len - crcs.min(self.file_len)) as f64 / self.data_len as f64
     }
 
-    /// Parses and checks against the length of Data.db.
+    /// Parses the file and validates it against the length of Data.db.
     ///
     /// # Errors
-    /// Corruption when bytes are missing or contradict each other; unsupported when a compression
-    /// dictionary follows.
+    /// Corruption if bytes are missing or inconsistent; unsupported if a compression dictionary of another
+    /// kind follows.
     pub fn parse(bytes: &[u8], version: Version, file_len: u64) -> Result<CompressionInfo> {
         let mut reader = ByteReader::new(bytes);
         let compressor = reader.utf16_string("compression_info.compressor")?;
@@ -223,8 +223,8 @@ impl CompressionInfo {
         Ok(info)
     }
 
-    /// No codec makes a chunk much longer than it was; what claims to be longer would only make
-    /// readers set aside memory.
+    /// Refuses chunks that are much longer than their content, which no codec produces: readers would
+    /// allocate memory for them.
     fn check_stored_lengths(&self) -> Result<()> {
         let chunk_len = u64::from(self.params.chunk_len);
         let limit = chunk_len + chunk_len / 4 + 4096;
@@ -266,13 +266,13 @@ impl CompressionInfo {
         self.chunk_offsets.len() - self.chunk_count()
     }
 
-    /// Position in Data.db after the last chunk that has content; empty chunks fill the rest.
+    /// Position in Data.db after the last chunk that has content; empty chunks take up the rest.
     pub fn content_end(&self) -> u64 {
         let first_empty = self.chunk_offsets.get(self.chunk_count());
         first_empty.copied().unwrap_or(self.file_len)
     }
 
-    /// Chunk `index`, if there is one with content.
+    /// Returns chunk `index` if it has content.
     #[inline]
     pub fn chunk(&self, index: usize) -> Option<StoredChunk> {
         let offset = *self.chunk_offsets.get(index)?;
@@ -297,7 +297,7 @@ impl CompressionInfo {
         position >> self.params.chunk_len.trailing_zeros()
     }
 
-    /// Stored length of the longest chunk: what a reader's buffer must hold.
+    /// Stored length of the longest chunk: the minimum size of a reader's buffer.
     pub fn max_stored_len(&self) -> u64 {
         (0..self.chunk_count())
             .filter_map(|index| self.chunk(index))
@@ -309,8 +309,8 @@ impl CompressionInfo {
     /// Appends the file's bytes.
     ///
     /// # Errors
-    /// Unsupported if the version cannot express it: no chunk at all, more than 2^31 chunks, a
-    /// maximum compressed length before `na`.
+    /// Unsupported if the version cannot represent it: no chunk at all, more than 2^31 chunks, a maximum
+    /// compressed length before `na`.
     pub fn write(&self, out: &mut Vec<u8>, version: Version) -> Result<()> {
         let count = i32::try_from(self.chunk_offsets.len())
             .ok()

@@ -7,29 +7,29 @@ use crate::version::Version;
 
 /// Timestamp of an empty [`Liveness`].
 pub const NO_TIMESTAMP: i64 = i64::MIN;
-/// TTL of what does not expire.
+/// TTL of data that does not expire.
 pub const NO_TTL: i32 = 0;
 /// TTL that marks a row liveness as expired (written by materialized views).
 pub const EXPIRED_LIVENESS_TTL: i32 = i32::MAX;
 
-/// Where bytes lie in a row, counted from its first byte.
+/// Position and length of bytes in a row, relative to its first byte.
 ///
-/// One number, which stays in a register: of two that are stored one by one and loaded together, the load
-/// would wait for the stores.
+/// A single number, which stays in a register: two numbers that are stored separately and loaded together
+/// would make the load wait for the stores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span(u64);
 
 impl Span {
-    /// No bytes.
+    /// An empty span.
     pub const EMPTY: Span = Span(0);
 
-    /// `len` bytes from `start` on.
+    /// Creates a span of `len` bytes from `start` on.
     #[inline(always)]
     pub fn new(start: u32, len: u32) -> Span {
         Span(u64::from(len) << 32 | u64::from(start))
     }
 
-    /// First byte.
+    /// Index of the first byte.
     #[inline(always)]
     pub fn start(self) -> usize {
         self.0 as u32 as usize
@@ -41,51 +41,51 @@ impl Span {
         (self.0 >> 32) as usize
     }
 
-    /// The bytes, of a row that begins where `row` does.
+    /// Returns the bytes; `row` begins with the row.
     #[inline(always)]
     pub fn of(self, row: &[u8]) -> &[u8] {
         let start = self.start();
         row.get(start..start + self.len()).unwrap_or_default()
     }
 
-    /// True for no bytes.
+    /// Whether the span is empty.
     #[inline(always)]
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 }
 
-/// One cell. Path and value are in the bytes of its row.
+/// A cell. Path and value are in the bytes of its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Microseconds by convention; any i64 in fact.
+    /// Timestamp: microseconds since 1970 by convention, but any i64 is valid.
     pub timestamp: i64,
-    /// Seconds; [`NO_DELETION_TIME`] for a live cell that does not expire.
+    /// Local deletion time, seconds since 1970; [`NO_DELETION_TIME`] for a live cell that does not expire.
     pub local_deletion_time: i64,
-    /// Seconds; [`NO_TTL`] when not expiring.
+    /// TTL, seconds; [`NO_TTL`] for a cell that does not expire.
     pub ttl: i32,
-    /// Place in a complex column; empty for simple ones.
+    /// Path in a complex column; empty for simple ones.
     pub path: Span,
-    /// Raw value; empty for tombstones, and legitimately empty for some live cells.
+    /// Raw value; empty for tombstones, and validly empty for some live cells.
     pub value: Span,
-    /// Which of several versions of a row it belongs to.
+    /// Number of the row version that contains it.
     pub version: u32,
 }
 
 impl Cell {
-    /// Deleted, by a deletion of its own.
+    /// Whether the cell is a tombstone.
     #[inline]
     pub fn is_tombstone(&self) -> bool {
         self.local_deletion_time != NO_DELETION_TIME && self.ttl == NO_TTL
     }
 
-    /// Written with a TTL, expired or not.
+    /// Whether the cell was written with a TTL, expired or not.
     #[inline]
     pub fn is_expiring(&self) -> bool {
         self.ttl != NO_TTL
     }
 
-    /// Neither deleted nor expired at `now_s`.
+    /// Whether the cell is neither deleted nor expired at `now_s`.
     #[inline]
     pub fn is_live(&self, now_s: i64) -> bool {
         self.local_deletion_time == NO_DELETION_TIME
@@ -93,26 +93,26 @@ impl Cell {
     }
 }
 
-/// Primary-key liveness: that a row exists, independently of its cells.
+/// Primary-key liveness: existence of a row independently of its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Liveness {
-    /// [`NO_TIMESTAMP`] when empty.
+    /// Timestamp; [`NO_TIMESTAMP`] if empty.
     pub timestamp: i64,
-    /// Seconds; [`NO_TTL`] when not expiring, [`EXPIRED_LIVENESS_TTL`] when expired by a view.
+    /// TTL, seconds; [`NO_TTL`] if not expiring, [`EXPIRED_LIVENESS_TTL`] if expired by a view.
     pub ttl: i32,
-    /// Seconds; [`NO_DELETION_TIME`] when not expiring.
+    /// Expiration time, seconds since 1970; [`NO_DELETION_TIME`] if not expiring.
     pub local_expiration_time: i64,
 }
 
 impl Liveness {
-    /// The row exists only through its cells.
+    /// Liveness of a row that exists only through its cells.
     pub const EMPTY: Liveness = Liveness {
         timestamp: NO_TIMESTAMP,
         ttl: NO_TTL,
         local_expiration_time: NO_DELETION_TIME,
     };
 
-    /// `LivenessInfo.withExpirationTime`: without a TTL the expiration time is ignored.
+    /// Creates a liveness. Without a TTL the expiration time is ignored (`LivenessInfo.withExpirationTime`).
     #[inline]
     pub fn new(timestamp: i64, ttl: i32, local_expiration_time: i64) -> Liveness {
         let local_expiration_time = if ttl == NO_TTL {
@@ -127,31 +127,32 @@ impl Liveness {
         }
     }
 
-    /// True for [`Liveness::EMPTY`].
+    /// Whether this is [`Liveness::EMPTY`].
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.timestamp == NO_TIMESTAMP
     }
 
-    /// Has a TTL, including the expired marker of views.
+    /// Whether it has a TTL, which includes the marker of views for an expired liveness.
     #[inline]
     pub fn is_expiring(&self) -> bool {
         self.ttl != NO_TTL
     }
 
-    /// Marked as expired by a materialized view.
+    /// Whether it was marked as expired by a materialized view.
     #[inline]
     pub fn is_expired(&self) -> bool {
         self.ttl == EXPIRED_LIVENESS_TTL
     }
 
-    /// Alive at `now_s`. An empty liveness is never asked by Cassandra but counts as live.
+    /// Whether it is live at `now_s`. An empty liveness, for which Cassandra never evaluates this, counts as
+    /// live.
     #[inline]
     pub fn is_live(&self, now_s: i64) -> bool {
         !self.is_expiring() || (!self.is_expired() && now_s < self.local_expiration_time)
     }
 
-    /// Which of two livenesses of one row wins (`LivenessInfo.supersedes`).
+    /// Whether this one of two livenesses of a row wins (`LivenessInfo.supersedes`).
     #[inline]
     pub fn supersedes(&self, other: &Liveness) -> bool {
         if self.timestamp != other.timestamp {
@@ -170,7 +171,7 @@ impl Liveness {
     }
 }
 
-/// What seconds read for a cell or a liveness mean (`Cell.decodeLocalDeletionTime`).
+/// Decodes the seconds read for a cell or a liveness (`Cell.decodeLocalDeletionTime`).
 #[inline]
 pub fn decode_local_deletion_time(value: i64, ttl: i32, version: Version) -> i64 {
     if value >= i64::from(ttl) {

@@ -1,6 +1,6 @@
-//! Clustering prefixes: where a row or a bound stands in its partition.
+//! Clustering prefixes: positions of rows and bounds in their partition.
 //!
-//! Values come in blocks of up to 32, each after one vint header of two bits per value
+//! Values are stored in blocks of up to 32, each after one vint header of two bits per value
 //! (`00` present, `01` empty, `10` null), framed by the clustering type:
 //!
 //! ```text
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::types::{ClusteringOrder, CqlType};
 use crate::vint;
 
-/// What a clustering prefix is, by Cassandra's ordinals.
+/// Kind of a clustering prefix, by Cassandra's ordinals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -43,7 +43,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind with this ordinal.
+    /// Returns the kind with this ordinal.
     #[inline]
     pub fn from_ordinal(ordinal: u8) -> Option<Kind> {
         Some(match ordinal {
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// How this prefix compares to a longer one that begins with it (`comparedToClustering`).
+    /// Order of this prefix relative to a longer one that begins with it (`comparedToClustering`).
     #[inline]
     pub fn compared_to_clustering(self) -> Ordering {
         match self.rank() {
@@ -80,13 +80,13 @@ impl Kind {
         }
     }
 
-    /// A bound or boundary: what a range tombstone marker may bear.
+    /// Whether this is a bound or boundary, the kinds of range tombstone markers.
     #[inline]
     pub fn is_bound_or_boundary(self) -> bool {
         !matches!(self, Kind::Clustering | Kind::StaticClustering)
     }
 
-    /// Both closes a range and opens another.
+    /// Whether it both closes a range and opens another.
     #[inline]
     pub fn is_boundary(self) -> bool {
         matches!(
@@ -95,34 +95,34 @@ impl Kind {
         )
     }
 
-    /// Opens a range (boundaries do as well).
+    /// Whether it opens a range, as boundaries do.
     #[inline]
     pub fn is_open(self) -> bool {
         matches!(self, Kind::InclStartBound | Kind::ExclStartBound) || self.is_boundary()
     }
 
-    /// Closes a range (boundaries do as well).
+    /// Whether it closes a range, as boundaries do.
     #[inline]
     pub fn is_close(self) -> bool {
         matches!(self, Kind::ExclEndBound | Kind::InclEndBound) || self.is_boundary()
     }
 }
 
-/// How values of one clustering column are framed and ordered.
+/// Framing and order of the values of one clustering column.
 #[derive(Clone, Debug)]
 struct ClusteringColumn {
-    /// Length of each non-empty value; `None` where a vint length precedes it.
+    /// Length of each non-empty value; `None` if a vint length precedes it.
     fixed_len: Option<u32>,
     order: ClusteringOrder,
 }
 
-/// The clustering columns of a table: framing and order.
+/// Framing and order of the clustering columns of a table.
 #[derive(Clone, Debug, Default)]
 pub struct ClusteringComparator {
     columns: Vec<ClusteringColumn>,
 }
 
-/// Where one value lies, relative to the start of the slice that was parsed.
+/// Position of a value, relative to the start of the parsed slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueSpan {
     start: u32,
@@ -137,7 +137,7 @@ impl ValueSpan {
         len: ValueSpan::NULL_LEN,
     };
 
-    /// The value's bytes in `base`, the slice that was parsed; `None` if null.
+    /// Returns the value's bytes in `base`, the parsed slice; `None` if null.
     #[inline(always)]
     pub fn of<'a>(&self, base: &'a [u8]) -> Option<&'a [u8]> {
         if self.len == ValueSpan::NULL_LEN {
@@ -150,16 +150,16 @@ impl ValueSpan {
 /// A parsed prefix that borrows its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Prefix<'a> {
-    /// What it is.
+    /// Kind of the prefix.
     pub kind: Kind,
-    /// The slice that the spans refer to.
+    /// Slice to which the spans refer.
     pub base: &'a [u8],
-    /// One span per value; fewer than the table's clustering columns in a bound.
+    /// One span per value; in a bound there may be fewer than the table's clustering columns.
     pub spans: &'a [ValueSpan],
 }
 
 impl<'a> Prefix<'a> {
-    /// Value `index`, `None` if null.
+    /// Value `index`; `None` if null.
     pub fn value(&self, index: usize) -> Option<&'a [u8]> {
         self.spans.get(index).and_then(|span| span.of(self.base))
     }
@@ -169,14 +169,14 @@ impl<'a> Prefix<'a> {
         self.spans.len()
     }
 
-    /// True if there are no values.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
 }
 
 impl ClusteringComparator {
-    /// For clustering columns of these types, in order.
+    /// Creates a comparator for clustering columns of these types, in order.
     ///
     /// # Errors
     /// Unsupported if a fixed-length type is longer than 256 MiB.
@@ -206,13 +206,13 @@ impl ClusteringComparator {
         self.columns.len()
     }
 
-    /// True for a table without clustering columns.
+    /// Whether the table has no clustering columns.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// True if values of both are laid out in the same way, so that bytes may be copied.
+    /// Whether values of both have the same framing, so that bytes may be copied.
     pub fn same_framing(&self, other: &ClusteringComparator) -> bool {
         self.len() == other.len()
             && self
@@ -222,7 +222,7 @@ impl ClusteringComparator {
                 .all(|(a, b)| a.fixed_len == b.fixed_len)
     }
 
-    /// True if what [`ClusteringComparator::order_prefix`] gives for both may be held against each other.
+    /// Whether the results of [`ClusteringComparator::order_prefix`] of both can be compared.
     pub fn same_order_prefixes(&self, other: &ClusteringComparator) -> bool {
         match (self.columns.first(), other.columns.first()) {
             (Some(a), Some(b)) => a.order.same_prefixes(&b.order),
@@ -230,22 +230,22 @@ impl ClusteringComparator {
         }
     }
 
-    /// Positions may have a [`ClusteringComparator::order_prefix`].
+    /// Whether prefixes may have a [`ClusteringComparator::order_prefix`].
     pub fn has_order_prefixes(&self) -> bool {
         self.columns
             .first()
             .is_some_and(|column| column.order.has_prefixes())
     }
 
-    /// Equal positions may be different bytes.
+    /// Whether clusterings that compare equal may differ in their bytes.
     pub fn has_several_encodings(&self) -> bool {
         let mut columns = self.columns.iter();
         columns.any(|column| column.order.has_several_encodings())
     }
 
-    /// A number in place of a position in a partition: where those of two positions differ, the positions
-    /// are in the same order as the numbers. Where they are equal or one is missing, only
-    /// [`ClusteringComparator::compare`] tells.
+    /// Returns a number that sorts as the prefix does: if the numbers of two prefixes differ, the prefixes
+    /// are in the order of the numbers. If they are equal or one is missing,
+    /// [`ClusteringComparator::compare`] decides.
     #[inline]
     pub fn order_prefix(&self, prefix: Prefix<'_>) -> Option<u64> {
         let column = self.columns.first()?;
@@ -308,7 +308,7 @@ impl ClusteringComparator {
                     *pos = end;
                 }
                 1 => spans.push(ValueSpan { start: 0, len: 0 }),
-                // Cassandra tests the null bit first, so `11` is null as well.
+                // Cassandra checks the null bit first, so `11` is null as well.
                 _ => spans.push(ValueSpan::NULL),
             }
         }
@@ -329,7 +329,7 @@ impl ClusteringComparator {
         self.parse_values(bytes, pos, self.columns.len(), spans)
     }
 
-    /// As [`ClusteringComparator::parse_row`], but leaves what is in `spans`.
+    /// As [`ClusteringComparator::parse_row`], but appends to `spans`.
     ///
     /// # Errors
     /// [`Stop::Incomplete`] if the bytes end first.
@@ -346,8 +346,8 @@ impl ClusteringComparator {
     /// Parses `u8 kind | u16 count | values` of a range tombstone marker at `*pos`.
     ///
     /// # Errors
-    /// [`Stop::Incomplete`] if the bytes end first; corruption for a kind that is no bound or more
-    /// values than clustering columns.
+    /// [`Stop::Incomplete`] if the bytes end first; corruption for a kind that is not a bound, or more values
+    /// than clustering columns.
     pub fn parse_bound(
         &self,
         bytes: &[u8],
@@ -382,11 +382,11 @@ impl ClusteringComparator {
         Ok(kind)
     }
 
-    /// The clustering or bound that `name` begins with, in the form used in the promoted index. Where its
-    /// values lie goes to `spans`.
+    /// Parses the clustering or bound at the start of `name`, in the form used in the promoted index. The
+    /// positions of its values are stored in `spans`.
     ///
     /// # Errors
-    /// Corruption when bytes are missing or the kind is unknown.
+    /// Corruption if bytes are missing or the kind is unknown.
     pub fn parse_name<'a>(
         &self,
         name: &'a [u8],
@@ -403,7 +403,7 @@ impl ClusteringComparator {
     /// Reads the form used in the promoted index: a kind, then a clustering or a bound.
     ///
     /// # Errors
-    /// Corruption when bytes are missing or the kind is unknown.
+    /// Corruption if bytes are missing or the kind is unknown.
     pub fn read_prefix(
         &self,
         reader: &mut ByteReader<'_>,
@@ -474,8 +474,8 @@ impl ClusteringComparator {
         }
     }
 
-    /// Appends `u8 kind | u16 count | values`, or `u8 kind | values` for a row, as the promoted
-    /// index has it.
+    /// Appends `u8 kind | u16 count | values`, or `u8 kind | values` for a row, as stored in the promoted
+    /// index.
     pub fn write_prefix<'v>(
         &self,
         out: &mut Vec<u8>,
@@ -489,7 +489,7 @@ impl ClusteringComparator {
         self.write_values(out, values);
     }
 
-    /// Compares value `index` of two prefixes: null before everything, then the column's order.
+    /// Compares value `index` of two prefixes: null sorts first, then the column's order applies.
     #[inline]
     pub fn compare_value(&self, index: usize, a: Option<&[u8]>, b: Option<&[u8]>) -> Ordering {
         match (a, b) {
@@ -503,7 +503,7 @@ impl ClusteringComparator {
         }
     }
 
-    /// Order of two positions in a partition (`ClusteringComparator.compare`).
+    /// Compares two prefixes by their positions in a partition (`ClusteringComparator.compare`).
     #[inline]
     pub fn compare(&self, a: Prefix<'_>, b: Prefix<'_>) -> Ordering {
         for (index, (left, right)) in a.spans.iter().zip(b.spans).enumerate() {

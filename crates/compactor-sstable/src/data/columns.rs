@@ -1,7 +1,7 @@
-//! Which columns of the header a row has.
+//! Subset of the header's columns that a row has.
 //!
-//! With fewer than 64 columns one vint bitmap marks the *missing* ones; with 64 or more a count of
-//! missing columns is followed by the shorter of the two lists of indexes.
+//! With fewer than 64 columns one vint bitmap marks the *missing* ones; with 64 or more, a count of missing
+//! columns is followed by the shorter of the two lists of indexes.
 //!
 //! Source: `Columns.Serializer.serializeSubset`, `deserializeSubset`.
 
@@ -9,10 +9,10 @@ use crate::byte_sink::ByteSink;
 use crate::error::{Error, Result};
 use crate::vint;
 
-/// First column count with the list form; fewer columns have a bit each.
+/// Minimum column count of the list form; fewer columns have a bit each.
 pub const LIST_FORM_FROM: usize = 64;
 
-/// The columns present in one row, ascending, without memory of its own.
+/// The columns present in a row, ascending, without memory of its own.
 #[derive(Clone, Debug)]
 pub struct PresentColumns<'a> {
     form: Form<'a>,
@@ -100,7 +100,7 @@ impl<'a> PresentColumns<'a> {
         if missing == 0 {
             return Ok(PresentColumns::all(count));
         }
-        // The writer's own test decides which of the two lists follows.
+        // The writer uses the same condition to choose between the two lists.
         let list_is_present = present < count / 2;
         let listed = if list_is_present { present } else { missing };
         let list_at = *pos;
@@ -167,7 +167,7 @@ impl Iterator for PresentColumns<'_> {
                 *bits &= bits.wrapping_sub(1);
                 Some(index as usize)
             }
-            // Both lists were checked while parsing.
+            // Both lists were validated while parsing.
             Form::Present { bytes, pos } => {
                 vint::read_unsigned(bytes, pos).map(|index| index as usize)
             }
@@ -194,24 +194,24 @@ impl Iterator for PresentColumns<'_> {
     }
 }
 
-/// Columns of a header by their index. Where these are few no memory is needed.
+/// Set of columns by their index. Allocates no memory for the first 64 columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnSet {
-    /// Of the first 64 columns, a bit each.
+    /// Bit set of the first 64 columns.
     first: u64,
-    /// Of the others, 64 each.
+    /// Bit sets of the other columns, 64 each.
     rest: Vec<u64>,
 }
 
 impl ColumnSet {
-    /// Removes all.
+    /// Removes all columns.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.first = 0;
         self.rest.clear();
     }
 
-    /// Adds some of the first 64 columns, a bit each.
+    /// Adds columns from a bit set of the first 64.
     #[inline(always)]
     pub fn insert_first(&mut self, columns: u64) {
         self.first |= columns;
@@ -235,7 +235,7 @@ impl ColumnSet {
         self.rest[word] |= 1 << (index % 64);
     }
 
-    /// True if the column is in it.
+    /// Whether the set contains the column.
     #[inline(always)]
     pub fn contains(&self, index: usize) -> bool {
         let word = match index < 64 {
@@ -245,7 +245,7 @@ impl ColumnSet {
         word.is_some_and(|word| word & (1 << (index % 64)) != 0)
     }
 
-    /// Keeps the columns that `keep` says.
+    /// Removes the columns for which `keep` returns false.
     #[inline]
     pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
         let words = std::iter::once(&mut self.first).chain(&mut self.rest);
@@ -268,13 +268,13 @@ impl ColumnSet {
         self.first.count_ones() as usize + rest.sum::<usize>()
     }
 
-    /// True without any.
+    /// Whether the set is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.first == 0 && self.rest.iter().all(|word| *word == 0)
     }
 
-    /// The columns, ascending.
+    /// Iterates over the columns, ascending.
     #[inline(always)]
     pub fn iter(&self) -> ColumnIndexes<'_> {
         ColumnIndexes {
@@ -285,7 +285,7 @@ impl ColumnSet {
     }
 }
 
-/// The columns of a [`ColumnSet`], ascending.
+/// Iterator over the columns of a [`ColumnSet`], ascending.
 #[derive(Clone, Debug)]
 pub struct ColumnIndexes<'a> {
     left: u64,
@@ -317,8 +317,8 @@ impl FromIterator<usize> for ColumnSet {
     }
 }
 
-/// Appends the subset `present` of `count` header columns. Not to be called when all are present: the flag
-/// says so instead.
+/// Appends the subset `present` of `count` header columns. Must not be called if all are present, which a
+/// flag indicates instead.
 #[inline(always)]
 pub fn write_subset(out: &mut Vec<u8>, count: usize, present: &ColumnSet) {
     if count < LIST_FORM_FROM {
@@ -400,7 +400,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// A set of columns is what a set of numbers is.
+        /// A column set behaves like a set of numbers.
         #[test]
         fn sets(
             columns in proptest::collection::btree_set(0usize..300, 0..40),

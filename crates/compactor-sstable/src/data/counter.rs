@@ -5,8 +5,8 @@
 //! shard   := counter id (16 bytes) | i64 clock | i64 count
 //! ```
 //!
-//! Shards ascend by id. A header element of `i >= 0` makes shard `i` local, one of `i - 32768` makes it
-//! global; shards not listed are remote. A negative `n` asks the reader to make local shards remote.
+//! Shards ascend by id. A header element `i >= 0` makes shard `i` local; `i - 32768` makes it global. Shards
+//! that are not listed are remote. A negative `n` tells the reader to make local shards remote.
 //!
 //! Source: `CounterContext`.
 
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 const SHARD_LEN: usize = 32;
 const ID_LEN: usize = 16;
 
-/// A counter context, checked.
+/// A validated counter context.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     elements: &'a [[u8; 2]],
@@ -26,14 +26,14 @@ pub struct Context<'a> {
     count: i16,
 }
 
-/// What merging two contexts came to.
+/// Result of merging two contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merged {
-    /// The left one holds everything already.
+    /// The left context, which includes the right one.
     Left,
-    /// The right one does.
+    /// The right context, which includes the left one.
     Right,
-    /// Neither: the merge was appended.
+    /// A new context, which was appended to the output.
     New,
 }
 
@@ -53,10 +53,10 @@ struct Shard<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Checks the lengths of a context.
+    /// Validates the lengths of a context.
     ///
     /// # Errors
-    /// Corruption, with offset 0, if the header is cut or shards are not whole.
+    /// Corruption, with offset 0, if the header is truncated or shards are not whole.
     pub fn parse(bytes: &'a [u8]) -> Result<Context<'a>> {
         let bad = |expected: &str| {
             Error::corrupt(
@@ -95,19 +95,19 @@ impl<'a> Context<'a> {
         self.shards.iter().map(count).fold(0, i64::wrapping_add)
     }
 
-    /// Local shards are to become remote (`shouldClearLocal`).
+    /// Whether local shards are to be made remote (`shouldClearLocal`).
     pub fn should_clear_local(&self) -> bool {
         self.count < 0
     }
 
-    /// Some shard is local or remote: written before Cassandra 2.1.
+    /// Whether some shard is local or remote: written before Cassandra 2.1.
     pub fn has_legacy_shards(&self) -> bool {
         self.elements.len() < self.shards.len()
             || self.elements.iter().any(|e| i16::from_be_bytes(*e) >= 0)
     }
 
-    /// Appends the context without local header elements, which makes local shards remote; false if
-    /// there are none, and the context stays as it is (`clearAllLocal`).
+    /// Appends the context without local header elements, which makes local shards remote. Returns false,
+    /// with nothing appended, if there are none (`clearAllLocal`).
     pub fn clear_local(&self, out: &mut Vec<u8>) -> bool {
         let globals = || self.elements.iter().filter(|e| i16::from_be_bytes(**e) < 0);
         let count = globals().count();
@@ -131,7 +131,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Walks shards and header elements together.
+/// Iterates over shards and header elements together.
 #[derive(Clone, Copy, Debug)]
 struct Cursor<'a> {
     context: Context<'a>,
@@ -174,7 +174,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Which of two shards of one id wins; `None` for two local ones, which are added up.
+/// Returns which of two shards with one id wins; `None` for two local ones, which are added up.
 fn compare(left: &Shard<'_>, right: &Shard<'_>) -> Option<Ordering> {
     use ShardKind::{Global, Local, Remote};
     Some(match (left.kind, right.kind) {
@@ -186,7 +186,7 @@ fn compare(left: &Shard<'_>, right: &Shard<'_>) -> Option<Ordering> {
         (Remote, Local) => Ordering::Less,
         (Remote, Remote) if left.clock == right.clock => left.count.cmp(&right.count),
         (Remote, Remote) => {
-            // Negative clocks date from 0.8 counters that were reset; a positive one beats them.
+            // Negative clocks are those of 0.8 counters that were reset; a positive one wins over them.
             let (l, r) = (left.clock, right.clock);
             let left_wins = if r > 0 { l >= r || l < 0 } else { l < r };
             if left_wins {
@@ -198,7 +198,7 @@ fn compare(left: &Shard<'_>, right: &Shard<'_>) -> Option<Ordering> {
     })
 }
 
-/// Merges two contexts, appending to `out` where neither holds the other.
+/// Merges two contexts. Appends the result to `out` if neither includes the other.
 pub fn merge(left: &Context<'_>, right: &Context<'_>, out: &mut Vec<u8>) -> Merged {
     let (mut left_is_superset, mut right_is_superset) = (true, true);
     for_each_shard(left, right, |from| match from {
@@ -217,7 +217,7 @@ pub fn merge(left: &Context<'_>, right: &Context<'_>, out: &mut Vec<u8>) -> Merg
     if right_is_superset {
         return Merged::Right;
     }
-    // Two passes: header elements come before the first shard.
+    // Two passes, since header elements precede the shards.
     let mut elements = 0u16;
     let header_at = out.len();
     out.extend_from_slice(&[0, 0]);
@@ -244,7 +244,7 @@ pub fn merge(left: &Context<'_>, right: &Context<'_>, out: &mut Vec<u8>) -> Merg
     Merged::New
 }
 
-/// Where shards of one id come from.
+/// Source of the shards with one id.
 enum From<'a> {
     Left(Shard<'a>),
     Right(Shard<'a>),

@@ -1,40 +1,40 @@
-//! Deletion times: the two clocks of a tombstone.
+//! Deletion times: the two timestamps of a tombstone.
 //!
-//! Source: `DeletionTime`, its `Serializer` (versions with unsigned deletion times) and
-//! `LegacySerializer` (older ones).
+//! Source: `DeletionTime`, its `Serializer` (versions with unsigned deletion times) and `LegacySerializer`
+//! (older ones).
 
 use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::error::{Error, Result};
 use crate::version::Version;
 
-/// Local deletion time of what is not deleted. Cassandra holds the same value in memory.
+/// Local deletion time of data that is not deleted, the same value as in Cassandra's memory.
 pub const NO_DELETION_TIME: i64 = i64::MAX;
-/// The largest valid local deletion time, in seconds (year 2106).
+/// Maximum valid local deletion time, seconds since 1970 (in the year 2106).
 pub const MAX_DELETION_TIME: i64 = 4_294_967_293;
-/// What an overflowed or negative local deletion time decodes to.
+/// Decoded value of an overflowed or negative local deletion time.
 pub const INVALID_DELETION_TIME: i64 = 4_294_967_294;
 
 const LIVE_BYTE: u8 = 0x80;
 
-/// When something was deleted: by the writer's clock and by the node's.
+/// Time of a deletion, by the writer's clock and by the node's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeletionTime {
-    /// Everything with a timestamp up to and including this one is deleted. Usually microseconds
-    /// since 1970; `i64::MIN` in [`DeletionTime::LIVE`].
+    /// Data with a timestamp up to and including this one is deleted. Usually microseconds since 1970;
+    /// `i64::MIN` in [`DeletionTime::LIVE`].
     pub marked_for_delete_at: i64,
-    /// Seconds since 1970 on the node that wrote the deletion: what gc_grace counts from.
+    /// Local time of the node that wrote the deletion, seconds since 1970, from which gc_grace is counted.
     pub local_deletion_time: i64,
 }
 
 impl DeletionTime {
-    /// Deletes nothing.
+    /// Deletion time of live data.
     pub const LIVE: DeletionTime = DeletionTime {
         marked_for_delete_at: i64::MIN,
         local_deletion_time: NO_DELETION_TIME,
     };
 
-    /// A deletion read from a row or marker: a local deletion time out of range becomes
+    /// Creates a deletion read from a row or marker: a local deletion time out of range becomes
     /// [`INVALID_DELETION_TIME`] (`DeletionTime.build`).
     #[inline]
     pub fn build(marked_for_delete_at: i64, local_deletion_time: i64) -> DeletionTime {
@@ -49,26 +49,26 @@ impl DeletionTime {
         }
     }
 
-    /// True if nothing is deleted.
+    /// Whether nothing is deleted.
     #[inline]
     pub fn is_live(&self) -> bool {
         *self == DeletionTime::LIVE
     }
 
-    /// True if this deletion removes data written at `timestamp`.
+    /// Whether this deletion deletes data written at `timestamp`.
     #[inline]
     pub fn deletes(&self, timestamp: i64) -> bool {
         timestamp <= self.marked_for_delete_at
     }
 
-    /// Strictly newer: greater timestamp, or the same with a greater local deletion time.
+    /// Whether this deletion is newer: its timestamp is greater, or equal with a greater local deletion time.
     #[inline]
     pub fn supersedes(&self, other: &DeletionTime) -> bool {
         (self.marked_for_delete_at, self.local_deletion_time)
             > (other.marked_for_delete_at, other.local_deletion_time)
     }
 
-    /// The newer of the two; `self` where they are equal.
+    /// Returns the newer of the two; `self` if they are equal.
     #[inline]
     #[must_use]
     pub fn max(self, other: DeletionTime) -> DeletionTime {
@@ -77,11 +77,11 @@ impl DeletionTime {
 
     /// Reads the partition-level form.
     ///
-    /// Unsigned versions: `80` when live, otherwise i64 marked-for-delete-at and u32 local deletion
-    /// time. Older: i32 local deletion time, then i64 marked-for-delete-at.
+    /// Unsigned versions: `80` if live, otherwise i64 marked-for-delete-at and u32 local deletion time. Older
+    /// versions: i32 local deletion time, then i64 marked-for-delete-at.
     ///
     /// # Errors
-    /// Corruption when bytes are missing or the live byte has other bits.
+    /// Corruption if bytes are missing or the live byte has other bits.
     pub fn read(reader: &mut ByteReader<'_>, version: Version) -> Result<DeletionTime> {
         const NAME: &str = "deletion_time";
         if !version.has_uint_deletion_time() {

@@ -1,4 +1,4 @@
-//! Times as rows have them: deltas to the header's encoding stats, within what the statistics cover.
+//! Times in rows: deltas to the header's encoding stats, validated against the statistics.
 //!
 //! Source: `SerializationHeader.readTimestamp`, `readLocalDeletionTime`, `readTTL`.
 
@@ -7,13 +7,13 @@ use crate::data::layout::Layout;
 use crate::data::row_fault::Problem;
 use crate::vint;
 
-/// A vint that must fit a Java `int`.
+/// Converts a vint that must fit a Java `int`.
 #[inline(always)]
 pub(super) fn delta_seconds(raw: u64) -> Option<i64> {
     i32::try_from(raw as i64).ok().map(i64::from)
 }
 
-/// A timestamp; that of no deletion is let through wherever it stands.
+/// Reads a timestamp; that of a live deletion is always accepted.
 #[inline(always)]
 pub(super) fn timestamp(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i64, Problem> {
     let delta = vint::read_unsigned(bytes, pos).ok_or(Problem::Short)?;
@@ -26,7 +26,7 @@ pub(super) fn timestamp(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Resul
     Err(Problem::Timestamp)
 }
 
-/// Seconds that no statistics bound: those of a deletion that is none.
+/// Reads seconds without validation against the statistics, for a live deletion.
 #[inline(always)]
 pub(super) fn any_seconds(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i64, Problem> {
     let raw = vint::read_unsigned(bytes, pos).ok_or(Problem::Short)?;
@@ -34,7 +34,7 @@ pub(super) fn any_seconds(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Res
     Ok(delta + layout.min_local_deletion_time)
 }
 
-/// A local deletion time, not decoded yet.
+/// Reads a local deletion time without decoding it.
 #[inline(always)]
 pub(super) fn seconds(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i64, Problem> {
     let seconds = any_seconds(bytes, pos, layout)?;
@@ -44,12 +44,12 @@ pub(super) fn seconds(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<
     }
 }
 
-/// A TTL, seconds.
+/// Reads a TTL, seconds.
 #[inline(always)]
 pub(super) fn ttl(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i32, Problem> {
     let raw = vint::read_unsigned(bytes, pos).ok_or(Problem::Short)?;
     let delta = delta_seconds(raw).ok_or(Problem::Delta)?;
-    // Java adds with overflow; a negative sum is refused either way.
+    // Java adds with overflow; a negative sum is refused in either case.
     let ttl = (delta as i32).wrapping_add(layout.min_ttl);
     if ttl < 0 {
         return Err(Problem::NegativeTtl);
@@ -60,7 +60,7 @@ pub(super) fn ttl(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i32,
     }
 }
 
-/// The deletion of a row or a complex column; live for that of none.
+/// Reads the deletion of a row or a complex column, which may be live.
 #[inline(always)]
 pub(super) fn deletion_time(
     bytes: &[u8],

@@ -1,7 +1,6 @@
-//! Rows, markers and cells written in Cassandra's canonical form.
+//! Serialization of rows, markers and cells in Cassandra's canonical form.
 //!
-//! Source: `UnfilteredSerializer.serialize`, `Cell.Serializer.serialize`,
-//! `SerializationHeader.write*`.
+//! Source: `UnfilteredSerializer.serialize`, `Cell.Serializer.serialize`, `SerializationHeader.write*`.
 
 use crate::byte_sink::ByteSink;
 use crate::data::cell::{Cell, Liveness, Span};
@@ -13,25 +12,25 @@ use crate::data::layout::{ColumnLayout, Layout};
 use crate::data::plain_row::PlainRow;
 use crate::vint;
 
-/// Everything of a row that its flag bytes and the start of its body depend on.
+/// Properties of a row that determine its flag bytes and the start of its body.
 #[derive(Clone, Copy, Debug)]
 pub struct RowShape {
-    /// The static row.
+    /// Whether the row is static.
     pub is_static: bool,
     /// Primary-key liveness.
     pub liveness: Liveness,
     /// Row deletion.
     pub deletion: DeletionTime,
-    /// The row deletion is shadowable.
+    /// Whether the row deletion is shadowable.
     pub is_shadowable: bool,
-    /// Some complex column of the row has a deletion.
+    /// Whether some complex column of the row has a deletion.
     pub has_complex_deletion: bool,
-    /// Every column of the header is present.
+    /// Whether every column of the header is present.
     pub has_all_columns: bool,
 }
 
 impl RowShape {
-    /// The flag byte and, where needed, the second one.
+    /// Returns the flag byte and, if needed, the second one.
     #[inline]
     pub fn flags(&self) -> (u8, Option<u8>) {
         let mut first = 0;
@@ -65,7 +64,7 @@ impl RowShape {
     }
 }
 
-/// A row being appended: remembers where its size goes.
+/// A row being appended, with the position of its body size.
 #[derive(Clone, Copy, Debug)]
 pub struct RowFrame {
     size_at: usize,
@@ -73,8 +72,8 @@ pub struct RowFrame {
 }
 
 impl RowFrame {
-    /// Appends flags, clustering and the previous unfiltered's size, leaving room for the body
-    /// size, which is guessed to take as many bytes as `guessed_body_len` does.
+    /// Appends flags, clustering and the previous unfiltered's size, with space for the body size, which is
+    /// assumed to have the same encoded length as `guessed_body_len`.
     #[inline]
     pub fn begin(
         out: &mut Vec<u8>,
@@ -98,7 +97,7 @@ impl RowFrame {
         RowFrame { size_at, size_len }
     }
 
-    /// Fills in the body size, moving the body if the guess of its vint's length was wrong.
+    /// Writes the body size, and moves the body if the assumed length of the vint was wrong.
     #[inline]
     pub fn end(self, out: &mut Vec<u8>) {
         let body_at = self.size_at + self.size_len;
@@ -128,20 +127,20 @@ impl RowFrame {
     }
 }
 
-/// Bytes that are copied at once: flags and clustering of most rows.
+/// Bytes copied unconditionally: flags and clustering of most rows.
 const SHORT_HEAD: usize = 32;
-/// Likewise, columns of many.
+/// Bytes copied unconditionally: columns of many rows.
 const SHORT_COLUMNS: usize = 128;
-/// Likewise, values of many cells.
+/// Bytes copied unconditionally: values of many cells.
 const SHORT_VALUE: usize = 16;
-/// Bytes that are copied word by word: most clusterings.
+/// Bytes copied word by word: most clusterings.
 const SHORT_CLUSTERING: usize = 16;
-/// Flags, timestamp, local deletion time, TTL and one length more, at their longest.
+/// Maximum length of flags, timestamp, local deletion time, TTL and another length.
 const CELL_HEAD: usize = 1 + 4 * vint::MAX_LEN;
-/// Vints of less are two bytes long at most.
+/// Vints below this are at most two bytes long.
 const TWO_BYTES: u64 = 1 << 14;
 
-/// Appends bytes that mostly are few: as words, where a copy of any length is a call.
+/// Appends bytes that are usually few: word by word, since a copy of variable length is a function call.
 #[inline(always)]
 fn put_short(out: &mut Vec<u8>, bytes: &[u8]) {
     if bytes.len() > SHORT_CLUSTERING {
@@ -156,7 +155,7 @@ fn put_short(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Puts a vint there. Returns where it ends.
+/// Writes a vint at `at`. Returns its end.
 #[inline(always)]
 fn put_uvint_at(head: &mut [u8; CELL_HEAD], at: usize, value: u64) -> usize {
     if value < 0x80 {
@@ -172,7 +171,7 @@ fn put_uvint_at(head: &mut [u8; CELL_HEAD], at: usize, value: u64) -> usize {
     at + len
 }
 
-/// Appends bytes of a row that mostly are few.
+/// Appends bytes of a row that are usually few.
 #[inline(always)]
 fn put_span(out: &mut Vec<u8>, span: Span, row: &[u8]) {
     let len = span.len();
@@ -187,8 +186,8 @@ fn put_span(out: &mut Vec<u8>, span: Span, row: &[u8]) {
     }
 }
 
-/// Appends size of the body, size of the unfiltered before it and timestamp. Returns false, with nothing
-/// written, where one of the sizes takes more than two bytes or the timestamp more than eight.
+/// Appends size of the body, size of the previous unfiltered and timestamp. Returns false, with nothing
+/// written, if one of the sizes takes more than two bytes or the timestamp more than eight.
 #[inline(always)]
 fn put_short_start(
     out: &mut Vec<u8>,
@@ -207,10 +206,10 @@ fn put_short_start(
     let sizes =
         (two_bytes(size, size_len) << (8 * previous_len)) | two_bytes(previous_size, previous_len);
     let sizes_len = size_len + previous_len;
-    // The leading ones of a vint, where its first byte comes to lie.
+    // Leading ones of a vint, shifted to its first byte.
     let ones = u64::from(!(0xff_u8 >> (timestamp_len - 1))) << 56;
     let timestamp = (timestamp << (64 - 8 * timestamp_len)) | ones;
-    // Made in place: to write it elsewhere and copy it would wait for what was written last.
+    // Written in place: writing it elsewhere and copying it would wait for the last store.
     let begin = out.len();
     out.extend_from_slice(&[0; 12]);
     let room = &mut out[begin..][..12];
@@ -221,13 +220,13 @@ fn put_short_start(
 }
 
 impl Layout {
-    /// Appends a plain row of another SSTable, which has this one's columns. As [`RowFrame`] does, but
-    /// all lengths are known.
+    /// Appends a plain row of another SSTable with the same columns. Unlike in [`RowFrame`], all lengths are
+    /// known.
     #[inline]
     pub fn put_plain_row(&self, out: &mut Vec<u8>, row: &PlainRow<'_>, previous_size: u64) {
-        // Flags depend on nothing but the row.
+        // Flags depend only on the row.
         match row.bytes.first_chunk::<SHORT_HEAD>() {
-            // A copy of constant length is a few instructions.
+            // A copy of constant length compiles to a few instructions.
             Some(first) if row.clustering_end <= SHORT_HEAD => {
                 let begin = out.len();
                 out.extend_from_slice(first);
@@ -242,7 +241,7 @@ impl Layout {
         {
             self.put_long_start(out, &row.liveness, previous_size, columns.len());
         }
-        // As above: calls for short copies, each of another length, take as long as all the rest.
+        // As above: calls for short copies, each of a different length, would take as long as all the rest.
         match row.bytes.get(row.columns_start..) {
             Some(rest) if columns.len() <= SHORT_COLUMNS && rest.len() >= SHORT_COLUMNS => {
                 let end = out.len() + columns.len();
@@ -253,7 +252,7 @@ impl Layout {
         }
     }
 
-    /// Appends what is between the clustering and the columns of a row.
+    /// Appends the bytes between the clustering and the columns of a row.
     fn put_long_start(
         &self,
         out: &mut Vec<u8>,
@@ -271,7 +270,7 @@ impl Layout {
         }
     }
 
-    /// What a body that begins with this liveness has of it: timestamp, TTL and local expiration time.
+    /// Deltas of a liveness at the start of a body: timestamp, TTL and local expiration time.
     #[inline]
     fn liveness_deltas(&self, liveness: &Liveness) -> [Option<u64>; 3] {
         let timestamp = liveness.timestamp.wrapping_sub(self.min_timestamp) as u64;
@@ -283,19 +282,19 @@ impl Layout {
         [Some(timestamp), Some(ttl), Some(seconds)]
     }
 
-    /// Appends a timestamp as a delta, wrapping.
+    /// Appends a timestamp as a wrapping delta.
     #[inline]
     pub fn put_timestamp(&self, out: &mut Vec<u8>, timestamp: i64) {
         vint::write_unsigned(out, timestamp.wrapping_sub(self.min_timestamp) as u64);
     }
 
-    /// A local deletion time as a delta, truncated to 32 bits and sign-extended.
+    /// Local deletion time as a delta, truncated to 32 bits and sign-extended.
     #[inline(always)]
     fn seconds_delta(&self, seconds: i64) -> u64 {
         i64::from(seconds.wrapping_sub(self.min_local_deletion_time) as i32) as u64
     }
 
-    /// A TTL as a delta.
+    /// TTL as a delta.
     #[inline(always)]
     fn ttl_delta(&self, ttl: i32) -> u64 {
         i64::from(ttl.wrapping_sub(self.min_ttl)) as u64
@@ -320,7 +319,7 @@ impl Layout {
         self.put_local_deletion_time(out, deletion.local_deletion_time);
     }
 
-    /// Appends liveness and row deletion, with which a body starts.
+    /// Appends liveness and row deletion, the start of a body.
     #[inline]
     pub fn put_body_start(&self, out: &mut Vec<u8>, shape: &RowShape) {
         if !shape.liveness.is_empty() {
@@ -335,7 +334,7 @@ impl Layout {
         }
     }
 
-    /// Appends the deletion, if the row has any, and the cell count of a complex column.
+    /// Appends the deletion, if the row has any complex deletion, and the cell count of a complex column.
     #[inline]
     pub fn put_complex_header(
         &self,
@@ -350,11 +349,11 @@ impl Layout {
         out.put_uvint(cell_count as u64);
     }
 
-    /// Appends one cell of `column`; `liveness` is that of the row as it is written, `row` are the bytes that the
-    /// cell's path and value are in.
+    /// Appends one cell of `column`. `liveness` is that of the row as it is written; `row` contains the
+    /// cell's path and value.
     ///
-    /// Flags, times and what is short are put together in place, with copies of constant length: each is a few
-    /// instructions, one of another length is a call.
+    /// Flags, times and short values are assembled in place with copies of constant length: each compiles to
+    /// a few instructions, whereas a copy of variable length is a call.
     #[inline(always)]
     pub fn put_cell(
         &self,
@@ -388,7 +387,7 @@ impl Layout {
         put_span(out, cell.value, row);
     }
 
-    /// Puts the flags of a cell, and those of its times that the row does not have. Returns where they end.
+    /// Writes the flags of a cell, and those of its times that differ from the row's. Returns their end.
     #[inline(always)]
     fn put_cell_times(
         &self,
@@ -428,7 +427,7 @@ impl Layout {
         at
     }
 
-    /// Appends the static row of a partition that has none, where the table has static columns.
+    /// Appends an empty static row, for a table that has static columns.
     pub fn put_empty_static_row(&self, out: &mut Vec<u8>) {
         let shape = RowShape {
             is_static: true,
@@ -472,8 +471,9 @@ impl Layout {
         }
     }
 
-    /// The length that Cassandra predicts, from the untruncated difference of seconds
-    /// (`SerializationHeader.localDeletionTimeSerializedSize`): not always what it then writes.
+    /// Length that Cassandra predicts, from the untruncated difference of seconds
+    /// (`SerializationHeader.localDeletionTimeSerializedSize`): it may differ from the length that Cassandra
+    /// then writes.
     fn predicted_deletion_len(&self, deletion: &DeletionTime) -> u64 {
         let timestamp = deletion
             .marked_for_delete_at

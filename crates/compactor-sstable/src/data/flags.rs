@@ -2,9 +2,9 @@
 //!
 //! Source: `UnfilteredSerializer`, `Cell.Serializer`.
 
-/// Nothing follows in this partition.
+/// End of the partition.
 pub const END_OF_PARTITION: u8 = 0x01;
-/// A range tombstone marker, not a row.
+/// The unfiltered is a range tombstone marker, not a row.
 pub const IS_MARKER: u8 = 0x02;
 /// The row has primary-key liveness.
 pub const HAS_TIMESTAMP: u8 = 0x04;
@@ -19,7 +19,7 @@ pub const HAS_COMPLEX_DELETION: u8 = 0x40;
 /// A second flag byte follows.
 pub const EXTENSION_FLAG: u8 = 0x80;
 
-/// Second byte: the static row.
+/// Second byte: the row is static.
 pub const IS_STATIC: u8 = 0x01;
 /// Second byte: the row deletion is shadowable (materialized views before 4.0).
 pub const HAS_SHADOWABLE_DELETION: u8 = 0x02;
@@ -28,9 +28,9 @@ pub const HAS_SHADOWABLE_DELETION: u8 = 0x02;
 pub const CELL_IS_DELETED: u8 = 0x01;
 /// The cell has a TTL.
 pub const CELL_IS_EXPIRING: u8 = 0x02;
-/// The value is empty and not written.
+/// The value is empty and omitted.
 pub const CELL_HAS_EMPTY_VALUE: u8 = 0x04;
-/// The timestamp is that of the row's liveness and not written.
+/// The timestamp is that of the row's liveness and omitted.
 pub const CELL_USE_ROW_TIMESTAMP: u8 = 0x08;
-/// TTL and expiration are those of the row's liveness and not written.
+/// TTL and expiration time are those of the row's liveness and omitted.
 pub const CELL_USE_ROW_TTL: u8 = 0x10;

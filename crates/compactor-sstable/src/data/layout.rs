@@ -1,4 +1,4 @@
-//! A serialization header made ready for decoding and encoding rows.
+//! Serialization header prepared for decoding and encoding rows.
 //!
 //! Source: `SerializationHeader`, `EncodingStats`, `Columns`.
 
@@ -11,35 +11,35 @@ use crate::version::Version;
 /// One static or regular column.
 #[derive(Clone, Debug)]
 pub struct ColumnLayout {
-    /// Name, raw bytes.
+    /// Name, as raw bytes.
     pub name: Vec<u8>,
-    /// Type of this SSTable's header: it alone governs the framing of values.
+    /// Type in this SSTable's header, which determines the framing of values.
     pub cql_type: CqlType,
-    /// Length of each non-empty value of a simple cell; `None` where a vint length precedes it.
+    /// Length of each non-empty value of a simple cell; `None` if a vint length precedes it.
     pub fixed_len: Option<u32>,
-    /// Multi-cell: a deletion and any number of cells with paths.
+    /// Whether the column is multi-cell: a deletion and any number of cells with paths.
     pub is_complex: bool,
-    /// Cells are counter contexts.
+    /// Whether cells are counter contexts.
     pub is_counter: bool,
     pub(crate) plain_value: PlainValue,
 }
 
-/// How values of a column are framed in rows that [`PlainRow`](crate::data::plain_row::PlainRow) reads.
+/// Framing of a column's values in rows that [`PlainRow`](crate::data::plain_row::PlainRow) reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlainValue {
-    /// They have this length, which is not 0.
+    /// Values have this length, which is not 0.
     Fixed(u32),
     /// A vint length precedes each.
     WithLength,
-    /// A row with such a column is none of these.
+    /// A row with such a column is not plain.
     None,
 }
 
 impl ColumnLayout {
-    /// A column of this name and type.
+    /// Creates the layout of a column with this name and type.
     ///
     /// # Errors
-    /// Unsupported if values have a fixed length beyond 4 GiB.
+    /// Unsupported if values have a fixed length of more than 4 GiB.
     pub fn new(name: Vec<u8>, cql_type: CqlType) -> Result<ColumnLayout> {
         let fixed_len = match cql_type.fixed_len() {
             None => None,
@@ -68,17 +68,18 @@ impl ColumnLayout {
 }
 
 impl ColumnLayout {
-    /// Equal paths of its cells may be different bytes.
+    /// Whether paths of its cells that compare equal may differ in their bytes.
     pub fn has_several_path_encodings(&self) -> bool {
         let path = self.cql_type.path_type();
         path.is_some_and(CqlType::has_several_encodings)
     }
 }
 
-/// What is needed to read or write rows of one SSTable.
+/// Information for reading and writing rows of one SSTable.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Version of the file: governs partition-level deletion times and overflowed seconds.
+    /// Version of the file, which determines the form of partition-level deletion times and overflowed
+    /// seconds.
     pub version: Version,
     /// Base of timestamp deltas (`EncodingStats.minTimestamp`).
     pub min_timestamp: i64,
@@ -98,8 +99,8 @@ pub struct Layout {
     pub regular_columns: Vec<ColumnLayout>,
 }
 
-/// The timestamp deltas that lead to timestamps between the least and the greatest that the
-/// statistics name. Any other tells that the data, or its base, is not what was written.
+/// Range of timestamp deltas that lead to timestamps between the minimum and the maximum of the statistics.
+/// Another delta shows that the data, or its base, is damaged or belongs to another SSTable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimestampDeltas {
     least: u64,
@@ -113,7 +114,7 @@ impl TimestampDeltas {
         span: u64::MAX,
     };
 
-    /// Those of timestamps from `min` to `max`, counted from `base`.
+    /// Returns the deltas of timestamps from `min` to `max` relative to `base`.
     pub fn between(base: i64, min: i64, max: i64) -> TimestampDeltas {
         if min > max {
             return TimestampDeltas::ANY;
@@ -124,7 +125,7 @@ impl TimestampDeltas {
         }
     }
 
-    /// True if there may be such a delta.
+    /// Whether the delta is in the range.
     #[inline(always)]
     pub fn contains(&self, delta: u64) -> bool {
         delta.wrapping_sub(self.least) <= self.span
@@ -132,26 +133,26 @@ impl TimestampDeltas {
 }
 
 impl Layout {
-    /// True if every partition carries a static row.
+    /// Whether every partition has a static row.
     #[inline]
     pub fn has_static(&self) -> bool {
         !self.static_columns.is_empty()
     }
 
-    /// True if cells of some column are counter contexts.
+    /// Whether cells of some column are counter contexts.
     pub fn has_counters(&self) -> bool {
         let mut columns = self.static_columns.iter().chain(&self.regular_columns);
         columns.any(|column| column.is_counter)
     }
 
-    /// Equal positions in a partition, or equal paths in a column, may be different bytes.
+    /// Whether clusterings, or paths in a column, that compare equal may differ in their bytes.
     pub fn has_several_encodings(&self) -> bool {
         let mut columns = self.static_columns.iter().chain(&self.regular_columns);
         self.clustering.has_several_encodings()
             || columns.any(ColumnLayout::has_several_path_encodings)
     }
 
-    /// Columns of one kind, in header order.
+    /// Static or regular columns, in header order.
     #[inline]
     pub fn columns(&self, is_static: bool) -> &[ColumnLayout] {
         if is_static {
@@ -162,16 +163,16 @@ impl Layout {
     }
 }
 
-/// Header order within one kind: simple before complex, then unsigned bytes of the name
-/// (`ColumnMetadata.compareTo`).
+/// Sort key of header order among static or regular columns: simple before complex, then unsigned bytes of
+/// the name (`ColumnMetadata.compareTo`).
 pub fn column_order_key(column: &ColumnLayout) -> (bool, &[u8]) {
     (column.is_complex, &column.name)
 }
 
-/// Checks that columns of one kind ascend in header order, as every writer leaves them.
+/// Checks that static or regular columns are in header order, as every writer leaves them.
 ///
 /// # Errors
-/// Corruption naming the first pair out of order.
+/// Corruption naming the first pair that is out of order.
 pub fn check_column_order(columns: &[ColumnLayout]) -> Result<()> {
     for pair in columns.windows(2) {
         let [a, b] = pair else { continue };

@@ -1,21 +1,21 @@
-//! How parsers of Data.db say that they cannot go on.
+//! Errors of parsers of Data.db.
 
 use crate::error::Error;
 
-/// Longest value that is accepted, in bytes: Cassandra's default of `max_value_size`, beyond which
-/// its own reader takes a length for corruption (`AbstractType.read`).
+/// Maximum accepted length of a value, bytes: Cassandra's default of `max_value_size`, beyond which its own
+/// reader regards a length as corrupt (`AbstractType.read`).
 pub const MAX_VALUE_LEN: usize = 256 << 20;
 
-/// Longest row or marker body, in bytes: Cassandra serializes a row through a buffer indexed by a
-/// Java `int`, so nothing longer can exist (`UnfilteredSerializer.serialize`).
+/// Maximum length of a row or marker body, bytes: Cassandra serializes a row through a buffer indexed by a
+/// Java `int`, so no longer one can exist (`UnfilteredSerializer.serialize`).
 pub const MAX_BODY_LEN: u64 = i32::MAX as u64;
 
-/// Why a parser stopped.
+/// Reason why a parser stopped.
 #[derive(Debug)]
 pub enum Stop {
-    /// The slice ends inside the structure: call again with more bytes, from its start.
+    /// The slice ends within the structure: call again with more bytes from the same start.
     Incomplete,
-    /// The bytes contradict the format; the offset is relative to the slice.
+    /// The bytes violate the format; the offset is relative to the slice.
     Corrupt(Error),
 }
 

@@ -1,23 +1,23 @@
-//! The head of a partition: key and partition deletion.
+//! Partition header: key and partition deletion.
 
 use crate::byte_reader::ByteReader;
 use crate::data::deletion_time::DeletionTime;
 use crate::data::parse::{Parse, Stop};
 use crate::version::Version;
 
-/// Where the parts of a partition head lie, relative to its first byte.
+/// Positions of the parts of a partition header, relative to its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionHead {
-    /// Length of the partition key; it starts behind its two length bytes.
+    /// Length of the partition key; it begins after its two length bytes.
     pub key_len: usize,
     /// Partition deletion.
     pub deletion: DeletionTime,
-    /// Length of the whole head.
+    /// Length of the header.
     pub len: usize,
 }
 
 impl PartitionHead {
-    /// Parses the head of the partition that starts with `bytes`.
+    /// Parses the header of the partition at the start of `bytes`.
     ///
     /// # Errors
     /// [`Stop::Incomplete`] if the bytes end first.
@@ -40,7 +40,7 @@ impl PartitionHead {
         })
     }
 
-    /// The partition key in `bytes`, the slice that was parsed.
+    /// Returns the partition key in `bytes`, the parsed slice.
     #[inline]
     pub fn key<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.get(2..2 + self.key_len).unwrap_or(&[])

@@ -1,9 +1,8 @@
-//! Rows as INSERT leaves them, whose columns need not be written anew.
+//! Rows as INSERT leaves them, whose columns can be copied without being serialized again.
 //!
-//! Times of a row are deltas to the encoding stats of its own SSTable, so rows can in general not be
-//! copied. But where every cell has the timestamp of the row's liveness, and its TTL or none, no
-//! cell holds a delta: behind the liveness, the bytes are the same in every SSTable with these
-//! columns.
+//! Times of a row are deltas to the encoding stats of its own SSTable, so in general rows cannot be copied.
+//! But if every cell has the timestamp of the row's liveness, and its TTL or none, no cell contains a delta:
+//! the bytes after the liveness are the same in every SSTable with these columns.
 
 use crate::data::cell::{Liveness, NO_TIMESTAMP, NO_TTL, decode_local_deletion_time};
 use crate::data::columns::LIST_FORM_FROM;
@@ -15,43 +14,42 @@ use crate::data::parse::MAX_VALUE_LEN;
 use crate::data::unfiltered::RowHead;
 use crate::vint;
 
-/// A cell with the timestamp of its row that does not expire.
+/// Flags of a cell with the timestamp of its row that does not expire.
 const LIVE: u8 = flags::CELL_USE_ROW_TIMESTAMP;
-/// A cell with the timestamp and the TTL of its row.
+/// Flags of a cell with the timestamp and the TTL of its row.
 const EXPIRING: u8 =
     flags::CELL_USE_ROW_TIMESTAMP | flags::CELL_USE_ROW_TTL | flags::CELL_IS_EXPIRING;
 
-/// A row, not the static one, without any deletion, whose cells are all simple and have the times of
+/// A row, other than the static one, without any deletion, whose cells are all simple and have the times of
 /// its liveness.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainRow<'a> {
-    /// From the row's first byte on, as it is in its SSTable; may be longer than the row.
+    /// Bytes in its SSTable from the row's first byte on; may be longer than the row.
     pub bytes: &'a [u8],
     /// Length of the row.
     pub len: usize,
-    /// Where its clustering ends, which begins behind the flags.
+    /// End of its clustering, which begins after the flags.
     pub clustering_end: usize,
-    /// Where what follows the liveness begins: the columns subset, unless all are present, and the cells.
+    /// Start of the bytes after the liveness: the columns subset, unless all are present, and the cells.
     pub columns_start: usize,
-    /// Primary-key liveness; not empty.
+    /// Primary-key liveness, which is not empty.
     pub liveness: Liveness,
-    /// Cells that do not expire.
+    /// Number of cells that do not expire.
     pub live_cells: u32,
-    /// Cells that expire with the liveness.
+    /// Number of cells that expire with the liveness.
     pub expiring_cells: u32,
 }
 
 impl<'a> PlainRow<'a> {
-    /// A plain row may begin with this flag byte.
+    /// Whether a plain row may begin with this flag byte.
     #[inline(always)]
     fn may_have_flags(flag_byte: u8) -> bool {
         const PLAIN: u8 = flags::HAS_TIMESTAMP | flags::HAS_TTL | flags::HAS_ALL_COLUMNS;
         flag_byte & !PLAIN == 0 && flag_byte & flags::HAS_TIMESTAMP != 0
     }
 
-    /// Reads the row at the start of `from_row`. `None` if it is another sort of row, is not written in
-    /// Cassandra's canonical form, or is damaged: reading it as
-    /// [`RowRef`](crate::data::row::RowRef) tells what it is then.
+    /// Reads the row at the start of `from_row`. `None` if it is not plain, not in Cassandra's canonical
+    /// form, or damaged: then [`RowRef`](crate::data::row::RowRef) reads it or reports the damage.
     #[inline(always)]
     pub fn read(from_row: &'a [u8], head: &RowHead, layout: &Layout) -> Option<PlainRow<'a>> {
         if !PlainRow::may_have_flags(head.flags) {
@@ -84,7 +82,7 @@ impl<'a> PlainRow<'a> {
                 present &= present - 1;
             }
         }
-        // Behind the end, too, if a value goes beyond it.
+        // Also if a value extends beyond the end.
         if pos != bytes.len() || (cells.expiring > 0 && !liveness.is_expiring()) {
             return None;
         }
@@ -102,7 +100,7 @@ impl<'a> PlainRow<'a> {
         })
     }
 
-    /// Every regular column of the header is present.
+    /// Whether every regular column of the header is present.
     #[inline(always)]
     pub fn has_all_columns(&self) -> bool {
         self.bytes
@@ -116,7 +114,7 @@ impl<'a> PlainRow<'a> {
         self.bytes.get(1..self.clustering_end).unwrap_or_default()
     }
 
-    /// Everything behind the liveness.
+    /// All bytes after the liveness.
     #[inline(always)]
     pub fn columns(&self) -> &'a [u8] {
         self.bytes
@@ -124,7 +122,7 @@ impl<'a> PlainRow<'a> {
             .unwrap_or_default()
     }
 
-    /// Has the same times and columns as a row of another SSTable.
+    /// Whether it has the same times and columns as a row of another SSTable.
     #[inline]
     pub fn has_same_content(&self, other: &PlainRow<'_>) -> bool {
         self.liveness == other.liveness
@@ -147,10 +145,10 @@ fn expiring_liveness(
     (ttl > 0 && !liveness.is_expired()).then_some(liveness)
 }
 
-/// The columns that are present, a bit each, of a subset in bitmap form in which something is missing.
+/// Reads a subset in bitmap form in which some columns are missing; returns a bit set of the present ones.
 #[inline]
 fn canonical_subset(bytes: &[u8], pos: &mut usize, count: usize) -> Option<u64> {
-    // More columns are written as a list.
+    // With more columns the list form is used.
     if count >= LIST_FORM_FROM {
         return None;
     }
@@ -159,7 +157,7 @@ fn canonical_subset(bytes: &[u8], pos: &mut usize, count: usize) -> Option<u64> 
     (missing != 0 && missing & !all == 0).then_some(all & !missing)
 }
 
-/// A vint that takes no more bytes than it needs.
+/// Reads a vint of minimum length.
 #[inline(always)]
 fn canonical_vint(bytes: &[u8], pos: &mut usize) -> Option<u64> {
     let first = *bytes.get(*pos)?;
@@ -179,7 +177,7 @@ struct CellCounts {
 }
 
 impl CellCounts {
-    /// Moves `pos` behind a cell, or behind the end of `bytes` where the cell does not end before it.
+    /// Advances `pos` past a cell, or past the end of `bytes` if the cell is truncated.
     #[inline(always)]
     fn skip_cell(&mut self, bytes: &[u8], pos: &mut usize, value: PlainValue) -> Option<()> {
         let flag_byte = *bytes.get(*pos)?;
@@ -200,7 +198,7 @@ impl CellCounts {
             PlainValue::Fixed(len) => *pos += len as usize,
             PlainValue::WithLength => {
                 let len = canonical_vint(bytes, pos)?;
-                // The flag says so of an empty one.
+                // An empty value is indicated by a flag.
                 if len == 0 || len > MAX_VALUE_LEN as u64 {
                     return None;
                 }
@@ -228,7 +226,7 @@ mod tests {
     #[derive(Clone, Debug)]
     struct Draft {
         value: Vec<u8>,
-        /// Own times instead of the row's, which a plain row has not.
+        /// Own times instead of the row's, which a plain row does not have.
         own_timestamp: Option<i64>,
         expires: bool,
         is_missing: bool,
@@ -284,7 +282,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is read of a row in one SSTable is what writing it for another one makes.
+        /// The columns read from a row in one SSTable are the bytes that serializing it for another one
+        /// produces.
         #[test]
         fn columns_are_the_same_bytes_in_another_sstable(
             columns in prop::collection::vec((column_type(), draft()), 0..9),
@@ -313,8 +312,8 @@ mod tests {
             }
         }
 
-        /// Of any bytes at all: a row that is taken for a plain one is one that the general reader reads the
-        /// same, and that is written with the same bytes.
+        /// For arbitrary bytes: a row that is read as a plain one is read the same by the general reader, and
+        /// serialized to the same bytes.
         #[test]
         fn never_takes_more_than_the_general_reader(
             columns in prop::collection::vec((column_type(), draft()), 1..6),

@@ -1,4 +1,4 @@
-//! A row, read: what it has beside its cells first ([`RowStart`]), then its cells one after the other.
+//! Reading a row: first its properties other than cells ([`RowStart`]), then its cells in order.
 //!
 //! ```text
 //! body    := [timestamp] [ttl, local deletion time] [deletion] [columns subset] column data*
@@ -6,8 +6,8 @@
 //! complex := [deletion] | uvint count | cell*
 //! ```
 //!
-//! All times are deltas to the header's encoding stats. In the liveness the TTL comes first, in a
-//! cell the local deletion time.
+//! All times are deltas to the header's encoding stats. In the liveness the TTL comes first, in a cell the
+//! local deletion time.
 //!
 //! Source: `UnfilteredSerializer.deserializeRowBody`, `Cell.Serializer.deserialize`.
 
@@ -25,38 +25,38 @@ use crate::data::unfiltered::RowHead;
 use crate::error::Error;
 use crate::vint;
 
-/// A row that was found.
+/// A located row.
 #[derive(Clone, Copy, Debug)]
 pub struct RowRef<'a> {
-    /// From the row's first byte on; may be longer than the row.
+    /// Bytes from the row's first byte on; may be longer than the row.
     pub bytes: &'a [u8],
-    /// Where its parts lie.
+    /// Positions of its parts.
     pub head: &'a RowHead,
     /// Layout of its SSTable.
     pub layout: &'a Layout,
 }
 
 impl<'a> RowRef<'a> {
-    /// The serialized clustering, without kind or count.
+    /// Serialized clustering, without kind or count.
     #[inline(always)]
     pub fn clustering_bytes(&self) -> &'a [u8] {
         let clustering = self.head.clustering_start..self.head.clustering_end;
         self.bytes.get(clustering).unwrap_or_default()
     }
 
-    /// Length of the body without sizes, an estimate of what it will take when written.
+    /// Length of the body without sizes, an estimate of its length when written.
     #[inline(always)]
     pub fn body_len(&self) -> usize {
         self.head.len - self.head.body_start
     }
 
-    /// The columns that it may have.
+    /// Columns that it may have.
     #[inline(always)]
     fn columns(&self) -> &'a [ColumnLayout] {
         self.layout.columns(self.head.is_static())
     }
 
-    /// Reads what it has beside its cells.
+    /// Reads its properties other than cells.
     ///
     /// # Errors
     /// Damage, which [`RowFault::describe`] explains.
@@ -66,8 +66,8 @@ impl<'a> RowRef<'a> {
         Ok(start)
     }
 
-    /// As [`RowRef::start`], into where it is to stay: a result that holds it would be copied on its way, and
-    /// waited for since it is copied in other pieces than it was written in.
+    /// As [`RowRef::start`], but writes to the final location: returning it by value would copy it, and the
+    /// copy would wait for the stores because it reads in units other than those written.
     ///
     /// # Errors
     /// As [`RowRef::start`].
@@ -84,8 +84,8 @@ impl<'a> RowRef<'a> {
 
     /// Passes its cells to `sink`, in the order of their columns and paths, each as one of `version`.
     ///
-    /// What Cassandra's reader drops is dropped here too (`BTreeRow.Builder`): cells that the row's own
-    /// deletion covers, and cells older than their column's own deletion.
+    /// As in Cassandra's reader (`BTreeRow.Builder`), cells that the row's own deletion covers, and cells
+    /// older than their column's own deletion, are skipped.
     ///
     /// # Errors
     /// Damage, which [`RowFault::describe`] explains.
@@ -109,7 +109,7 @@ impl<'a> RowRef<'a> {
             true => PresentColumns::all(0),
             false => reader.listed_columns(start, columns.len())?,
         };
-        // All is inlined here, so that what a sink keeps of a row may stay in registers.
+        // All functions called here are inlined, so that the state of a sink may stay in registers.
         loop {
             let index = match has_bits {
                 true if left == 0 => break,
@@ -131,7 +131,7 @@ impl<'a> RowRef<'a> {
         }
     }
 
-    /// Reads all of it, into memory that is used again.
+    /// Reads the whole row into reused memory.
     ///
     /// # Errors
     /// Damage, relative to the row's first byte.
@@ -145,7 +145,7 @@ impl<'a> RowRef<'a> {
         read.map_err(|fault| fault.describe(self))
     }
 
-    /// Reads all of it.
+    /// Reads the whole row.
     ///
     /// # Errors
     /// Damage, relative to the row's first byte.
@@ -156,30 +156,30 @@ impl<'a> RowRef<'a> {
     }
 }
 
-/// What a row has beside its cells.
+/// Properties of a row other than its cells.
 #[derive(Clone, Copy, Debug)]
 pub struct RowStart {
-    /// Primary-key liveness, empty where the row's own deletion covers it.
+    /// Primary-key liveness, empty if the row's own deletion covers it.
     pub liveness: Liveness,
     /// Row deletion.
     pub deletion: DeletionTime,
-    /// The row deletion goes when newer liveness comes (materialized views before 4.0).
+    /// Whether a newer liveness removes the row deletion (materialized views before 4.0).
     pub is_shadowable: bool,
     has_complex_deletion: bool,
-    /// Liveness as written, which cells may refer to.
+    /// Liveness as written, to which cells may refer.
     written: Liveness,
-    /// Cells up to this timestamp are covered by the row's own deletion as written.
+    /// Timestamp up to which the row's own deletion as written covers cells.
     deleted_up_to: i64,
-    /// Columns that are present, a bit each, where there are less than [`LIST_FORM_FROM`]; otherwise
-    /// whether there is any.
+    /// Bit set of the present columns, if there are fewer than [`LIST_FORM_FROM`]; otherwise not zero if
+    /// there is any.
     present: u64,
-    /// The subset of columns, if there is one, and then the cells.
+    /// Position of the column subset, if there is one, which the cells follow.
     subset: Option<u32>,
     cells_start: usize,
 }
 
 impl RowStart {
-    /// Nothing at all.
+    /// Start of an empty row.
     pub const EMPTY: RowStart = RowStart {
         liveness: Liveness::EMPTY,
         deletion: DeletionTime::LIVE,
@@ -192,40 +192,40 @@ impl RowStart {
         cells_start: 0,
     };
 
-    /// Some column is present, be it covered by the row's own deletion.
+    /// Whether some column is present, even if the row's own deletion covers it.
     #[inline]
     pub fn has_columns(&self) -> bool {
         self.present != 0
     }
 
-    /// The row holds nothing: no liveness, deletion or column.
+    /// Whether the row is empty: no liveness, deletion or column.
     pub fn is_empty(&self) -> bool {
         self.liveness.is_empty() && self.deletion.is_live() && !self.has_columns()
     }
 }
 
-/// Takes the cells of a row.
+/// Receiver of the cells of a row.
 pub trait CellSink {
-    /// The cell of a simple column, by its index in the header.
+    /// Cell of a simple column, by the column's index in the header.
     fn simple(&mut self, column: usize, cell: Cell);
 
-    /// A complex column begins; its deletion may be live.
+    /// Start of a complex column; its deletion may be live.
     fn complex(&mut self, column: usize, deletion: DeletionTime);
 
-    /// A cell of the complex column that has begun.
+    /// Cell of the current complex column.
     fn element(&mut self, cell: Cell);
 }
 
-/// All of a row.
+/// Content of a row.
 #[derive(Clone, Debug)]
 pub struct RowContent {
-    /// What it has beside its cells.
+    /// Properties other than cells.
     pub start: RowStart,
     columns: Vec<ColumnPart>,
     cells: Vec<Cell>,
 }
 
-/// A column of a row, its cells by their index.
+/// A column of a row, with the index range of its cells.
 #[derive(Clone, Debug)]
 struct ColumnPart {
     index: usize,
@@ -236,11 +236,11 @@ struct ColumnPart {
 /// A column of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnContent<'a> {
-    /// Its index in the header.
+    /// Index in the header.
     pub index: usize,
     /// Deletion of a complex column.
     pub deletion: DeletionTime,
-    /// Its cells: one of a simple column.
+    /// Cells: a single one for a simple column.
     pub cells: &'a [Cell],
 }
 
@@ -255,7 +255,7 @@ impl Default for RowContent {
 }
 
 impl RowContent {
-    /// The columns that have something which the row's own deletions leave, and all complex ones.
+    /// Columns with content that the row's own deletions do not cover, and all complex columns.
     pub fn columns(&self) -> impl Iterator<Item = ColumnContent<'_>> {
         self.columns.iter().map(|column| ColumnContent {
             index: column.index,
@@ -288,7 +288,7 @@ impl CellSink for RowContent {
     }
 }
 
-/// Reads the body of a row.
+/// Reader of the body of a row.
 struct Reader<'a> {
     /// The row.
     bytes: &'a [u8],
@@ -328,7 +328,7 @@ impl<'a> Reader<'a> {
                 return Err(self.fault(Problem::Live, Field::Timestamp, self.pos));
             }
             start.written = written;
-            // Even no deletion deletes the timestamp that means none (`DeletionTime.deletes`).
+            // Even a live deletion time deletes the timestamp `NO_TIMESTAMP` (`DeletionTime.deletes`).
             if !written.is_empty() {
                 start.liveness = written;
             }
@@ -378,7 +378,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The columns present of a header that has too many for a bit each.
+    /// Reads the present columns of a header that has too many for a bit set.
     #[cold]
     #[inline(never)]
     fn listed_columns(
@@ -427,8 +427,8 @@ impl<'a> Reader<'a> {
             let at = self.pos;
             deletion = deltas::deletion_time(self.bytes, &mut self.pos, self.layout)
                 .map_err(|problem| self.deletion_fault(problem, Field::ComplexDeletion, at))?;
-            // Columns without a deletion write LIVE in rows where another has one, in a form that
-            // decodes to other seconds (CASSANDRA-21333); the timestamp tells.
+            // Columns without a deletion write LIVE in rows in which another column has one, in a form that
+            // decodes to other seconds (CASSANDRA-21333); the timestamp identifies it.
             if deletion.marked_for_delete_at == DeletionTime::LIVE.marked_for_delete_at {
                 deletion = DeletionTime::LIVE;
             }
@@ -448,7 +448,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let (path, bytes) = (cell.path, self.bytes);
-            // Before it is looked at, so that whoever explains an error knows it.
+            // Before the cell is validated, so that a sink that describes an error has it.
             sink.element(cell);
             if previous.is_some_and(|p| {
                 let order = column.cql_type.compare_paths(p.of(bytes), path.of(bytes));
@@ -565,12 +565,12 @@ impl<'a> Reader<'a> {
         ttl.map_err(|problem| self.fault(problem, field, at))
     }
 
-    /// A deletion that began at `at`: its seconds come second.
+    /// Fault of a deletion that begins at `at`: its seconds are the second field.
     #[cold]
     fn deletion_fault(&self, problem: Problem, field: Field, at: usize) -> RowFault {
         let mut at = at;
         match problem {
-            // Nothing is taken of what is cut off.
+            // A truncated field is not consumed.
             Problem::Short => at = self.pos,
             Problem::Delta | Problem::DeletionTime => {
                 let _ = vint::read_unsigned(self.bytes, &mut at);

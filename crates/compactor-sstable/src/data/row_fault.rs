@@ -1,5 +1,5 @@
-//! What is wrong with a row, as a small code: an error with its text would have to be copied through every
-//! reading of a cell. The text is made when somebody asks.
+//! Fault in a row, as a small code: an error with its text would be copied through every read of a cell. The
+//! text is generated on demand.
 
 use crate::data::cell::{Cell, Span};
 use crate::data::columns::PresentColumns;
@@ -10,7 +10,7 @@ use crate::data::row::{CellSink, RowRef};
 use crate::error::Error;
 use crate::vint;
 
-/// A field of a row, by the structure that errors name.
+/// Field of a row, by the structure that errors name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Timestamp,
@@ -54,43 +54,43 @@ impl Field {
     }
 }
 
-/// What a field should have been.
+/// Violation by a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Problem {
-    /// The row ends before it.
+    /// The row ends before the field.
     Short,
-    /// A timestamp, local deletion time or TTL that the statistics do not cover.
+    /// A timestamp, local deletion time or TTL outside the extremes in the statistics.
     Timestamp,
     DeletionTime,
     Ttl,
     NegativeTtl,
     /// More than 32 bits.
     Delta,
-    /// Data that does not expire, where the statistics say that all does.
+    /// Data that does not expire, although according to the statistics all does.
     Live,
     /// A length beyond the row, or beyond the longest value.
     Length,
-    /// More cells than the row has room for.
+    /// More cells than the rest of the row can contain.
     Count,
     /// Bytes after the last cell.
     Left,
-    /// A subset of other columns than the header's.
+    /// A subset with columns that the header does not have.
     Subset,
-    /// A path that does not sort after the one before it.
+    /// A path that does not sort after the previous one.
     Order,
 }
 
-/// Where a row is damaged, and how.
+/// Position and kind of the damage in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowFault {
     pub(super) field: Field,
     pub(super) problem: Problem,
-    /// Of the field, or of what follows it; relative to the row's first byte.
+    /// Position of the field, or of the byte after it, relative to the row's first byte.
     pub(super) at: u32,
 }
 
 impl RowFault {
-    /// The error, with offsets relative to the row's first byte; `row` is the one that was read.
+    /// Returns the error, with offsets relative to the row's first byte. `row` is the row that was read.
     #[cold]
     pub fn describe(self, row: &RowRef<'_>) -> Error {
         let bytes = row.bytes.get(..row.head.len).unwrap_or(row.bytes);
@@ -130,7 +130,7 @@ impl RowFault {
                 raw.to_string(),
             ),
             Problem::Count => (
-                format!("at most {}, what the row has room for", room / MIN_CELL_LEN),
+                format!("at most {}, which fit into the row", room / MIN_CELL_LEN),
                 raw.to_string(),
             ),
             Problem::Left => (
@@ -163,7 +163,7 @@ impl RowFault {
     }
 }
 
-/// The paths of a complex column that were read last.
+/// The last paths read from a complex column.
 #[derive(Debug, Default)]
 struct LastPaths {
     column: usize,
@@ -190,5 +190,5 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Bytes of a cell of a complex column, at least: flags and the length of its path.
+/// Minimum length of a cell of a complex column, bytes: flags and the length of its path.
 pub(super) const MIN_CELL_LEN: usize = 2;

@@ -1,4 +1,4 @@
-//! Rows that tests write and read, with bytes of their own where the crate has offsets.
+//! Rows for tests, which contain bytes where the crate has offsets.
 
 use proptest::prelude::*;
 
@@ -35,7 +35,7 @@ impl SampleCell {
         }
     }
 
-    /// Of a cell that was read from `bytes`.
+    /// Copies a cell that was read from `bytes`.
     pub fn of(cell: &Cell, bytes: &[u8]) -> SampleCell {
         SampleCell {
             timestamp: cell.timestamp,
@@ -46,7 +46,8 @@ impl SampleCell {
         }
     }
 
-    /// Writes it out of a row in which its path and value begin at `before`, and `behind` bytes are behind them.
+    /// Writes the cell from a row in which its path and value begin at `before` and are followed by `behind`
+    /// bytes.
     pub fn put(
         &self,
         out: &mut Vec<u8>,
@@ -77,9 +78,9 @@ impl SampleCell {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SampleColumn {
     pub index: usize,
-    /// Of a complex one.
+    /// Deletion of a complex column.
     pub deletion: DeletionTime,
-    /// One of a simple one.
+    /// One cell for a simple column.
     pub cells: Vec<SampleCell>,
 }
 
@@ -88,7 +89,7 @@ pub(super) struct SampleRow {
     pub liveness: Liveness,
     pub deletion: DeletionTime,
     pub is_shadowable: bool,
-    /// By ascending index.
+    /// Ascending by index.
     pub columns: Vec<SampleColumn>,
 }
 
@@ -151,7 +152,7 @@ impl SampleRow {
         }
     }
 
-    /// What its own deletions leave (`BTreeRow.Builder`).
+    /// The content that its own deletions do not cover (`BTreeRow.Builder`).
     pub fn kept(&self, layout: &Layout) -> SampleRow {
         let mut kept = self.clone();
         if self.deletion.deletes(kept.liveness.timestamp) {
@@ -174,7 +175,7 @@ impl SampleRow {
     }
 }
 
-/// Without clustering columns; `base` is what all deltas are counted from.
+/// Layout without clustering columns; `base` is the base of all deltas.
 pub(super) fn layout(types: &[CqlType], version: Version, base: i64) -> Layout {
     let columns = types.iter().enumerate();
     Layout {
@@ -199,7 +200,7 @@ pub(super) fn head(bytes: &[u8], layout: &Layout) -> RowHead {
     }
 }
 
-/// Values of each length that is written in a way of its own: none, short and long ones.
+/// Values of each length that is written in a different way: empty, short and long ones.
 pub(super) fn values() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         Just(Vec::new()),
@@ -209,7 +210,7 @@ pub(super) fn values() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// A value of the length that those of `column` have, unless it is empty.
+/// Adjusts a value to the length that values of `column` have, unless it is empty.
 pub(super) fn fitted(column: &ColumnLayout, mut value: Vec<u8>) -> Vec<u8> {
     if let (Some(len), false) = (column.fixed_len, value.is_empty()) {
         value.resize(len as usize, 9);

@@ -1,7 +1,7 @@
-//! Extremes that `Statistics.db` states, as bounds of what is read.
+//! Extremes in `Statistics.db`, as bounds of the data.
 //!
-//! A compaction takes the base of its deltas from them (`SerializationHeader.make`), and reads skip
-//! SSTables by them: a value outside is damage.
+//! A compaction takes the base of its deltas from them (`SerializationHeader.make`), and reads skip SSTables
+//! by them: a value outside is damage.
 
 use std::ops::RangeInclusive;
 
@@ -25,17 +25,18 @@ impl StatedExtremes {
         may_live: true,
     };
 
-    /// Bounds from statistics of this version. Extremes that contradict one another bound nothing.
+    /// Returns the bounds of statistics of this version. Extremes that contradict one another impose no
+    /// bounds.
     pub fn of(stats: &StatsMetadata, version: Version) -> StatedExtremes {
         let mut extremes = StatedExtremes::ANY;
-        // Writers before 4.0 are not known well enough.
+        // The extremes of writers before 4.0 are not known well enough.
         if version.has_metadata_checksum() {
             if stats.min_ttl <= stats.max_ttl {
                 extremes.ttls = stats.min_ttl..=stats.max_ttl;
             }
             if stats.min_local_deletion_time <= stats.max_local_deletion_time {
                 extremes.may_live = stats.max_local_deletion_time == NO_DELETION_TIME;
-                // A greater one than the version holds is stated as the greatest.
+                // A maximum greater than the version can represent is stored as the greatest.
                 let max = match stats.max_local_deletion_time {
                     max if max >= version.max_deletion_time() => i64::MAX,
                     max => max,
@@ -46,20 +47,20 @@ impl StatedExtremes {
         extremes
     }
 
-    /// True if a cell or row may expire after this TTL, seconds.
+    /// Whether a cell or row may have this TTL, seconds.
     #[inline]
     pub fn has_ttl(&self, ttl: i32) -> bool {
         ttl == 0 || self.ttls.contains(&ttl)
     }
 
-    /// True if something may have been deleted, or expire, at this local time, seconds. Times that are
-    /// invalid have a check of their own.
+    /// Whether a deletion or expiration may have this local time, seconds since 1970. Invalid times are
+    /// checked separately.
     #[inline]
     pub fn has_deletion_time(&self, seconds: i64) -> bool {
         !(0..=MAX_DELETION_TIME).contains(&seconds) || self.deletion_times.contains(&seconds)
     }
 
-    /// True if something may neither expire nor be a tombstone. Where nothing may, the SSTable is
+    /// Whether data may exist that neither expires nor is a tombstone. If there is none, the SSTable is
     /// dropped as a whole once all has expired.
     #[inline(always)]
     pub fn may_live(&self) -> bool {

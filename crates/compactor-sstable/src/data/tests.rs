@@ -98,8 +98,8 @@ fn update_of_map_and_tinyint_of_cassandra() {
         vec![],
         vec![column("z", CqlType::Byte), column("m", map_of_int())],
     );
-    // The row of the fact sheet has no clustering column value; here one is put in, so sizes are
-    // taken from a re-encoding instead of the quoted bytes.
+    // The row of the fact sheet has no clustering value; here one is added, so sizes are taken from a
+    // re-encoding instead of the quoted bytes.
     let cell_z = SampleCell::live(EPOCH_US + 1, &[], &[5]);
     let cell_m = SampleCell::live(EPOCH_US + 1, &[0, 0, 0, 7], &[0, 0, 0, 9]);
     let shape = RowShape {
@@ -140,7 +140,7 @@ fn update_of_map_and_tinyint_of_cassandra() {
             parse_head(&out[..cut], &layout, 100, &mut spans),
             Err(Stop::Incomplete)
         ));
-        // A file that ends inside the row makes its size a lie.
+        // In a file that ends within the row, its size is corrupt.
         let in_short_file = parse_head(&out[..cut], &layout, cut as u64, &mut spans);
         assert!(in_short_file.is_err());
     }
@@ -327,8 +327,8 @@ fn absurd_lengths_stop_at_once() {
     assert!(matches!(result, Err(Stop::Corrupt(_))), "{result:?}");
 }
 
-/// Types and values of no clustering column, of an int and a text, and of so many that there are two
-/// headers; any of the values may be empty or null.
+/// Types and values of no clustering column, of an int and a text, and of enough for two headers; any value
+/// may be empty or null.
 fn clusterings() -> impl Strategy<Value = Vec<(CqlType, Option<Vec<u8>>)>> {
     let int = prop_oneof![
         8 => any::<[u8; 4]>().prop_map(|v| Some(v.to_vec())),
@@ -352,8 +352,8 @@ fn clusterings() -> impl Strategy<Value = Vec<(CqlType, Option<Vec<u8>>)>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
-    /// The two ways to write a row are the same to the byte; and the two ways to find it, also where it
-    /// is cut off or damaged.
+    /// The two ways to write a row produce the same bytes; the two ways to locate it agree, also if it is
+    /// truncated or damaged.
     #[test]
     fn plain_rows_are_written_and_found_as_others(
         columns_and_values in clusterings(),
@@ -395,7 +395,7 @@ proptest! {
         layout.put_body_start(&mut general, &shape);
         general.extend_from_slice(&columns);
         frame.end(&mut general);
-        // What is between clustering and columns elsewhere does not matter.
+        // The bytes between clustering and columns in the other SSTable do not matter.
         let mut of_other = [&[shape.flags().0], &clustering[..], &[0xee; 5], &columns].concat();
         let len = of_other.len();
         of_other.resize(len + behind, 0xcc);

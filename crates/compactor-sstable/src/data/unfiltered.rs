@@ -1,12 +1,12 @@
-//! The head of a row or range tombstone marker: everything that is needed to place it in its
-//! partition and to find its end, without touching the body.
+//! Header of a row or range tombstone marker: all that is needed to determine its position in the partition
+//! and its end, without reading the body.
 //!
 //! ```text
 //! row    := flags | [extended flags] | clustering | uvint bodySize | uvint prevSize | body
 //! marker := 02 | u8 kind | u16 count | values | uvint size | uvint prevSize | deletion [deletion]
 //! ```
 //!
-//! `bodySize` counts everything after itself, `prevSize` included.
+//! `bodySize` counts everything after itself, including `prevSize`.
 //!
 //! Source: `UnfilteredSerializer.serialize`, `deserializeOne`.
 
@@ -20,7 +20,7 @@ use crate::data::row_fault::Problem;
 use crate::error::Error;
 use crate::vint;
 
-/// One unfiltered, located. Offsets are relative to its first byte.
+/// A located unfiltered. Offsets are relative to its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnfilteredHead {
     /// A row.
@@ -31,7 +31,7 @@ pub enum UnfilteredHead {
     EndOfPartition,
 }
 
-/// A row, located.
+/// A located row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowHead {
     /// First flag byte.
@@ -40,22 +40,22 @@ pub struct RowHead {
     pub extended_flags: u8,
     /// First byte of the clustering.
     pub clustering_start: usize,
-    /// Behind the last byte of the clustering.
+    /// End of the clustering.
     pub clustering_end: usize,
-    /// First byte of the body, behind `prevSize`.
+    /// First byte of the body, after `prevSize`.
     pub body_start: usize,
-    /// Length of the whole row.
+    /// Length of the row.
     pub len: usize,
 }
 
 impl RowHead {
-    /// True for the static row.
+    /// Whether the row is static.
     #[inline]
     pub fn is_static(&self) -> bool {
         self.extended_flags & flags::IS_STATIC != 0
     }
 
-    /// True for a row that has every column of the header.
+    /// Whether the row has every column of the header.
     #[inline(always)]
     pub fn has_all_columns(&self) -> bool {
         self.flags & flags::HAS_ALL_COLUMNS != 0
@@ -67,36 +67,37 @@ impl RowHead {
 pub struct MarkerHead {
     /// Bound or boundary.
     pub kind: Kind,
-    /// The deletion that ends here; live for a bound that opens.
+    /// Deletion that ends here; live for a bound that opens.
     pub close: DeletionTime,
-    /// The deletion that starts here; live for a bound that closes.
+    /// Deletion that starts here; live for a bound that closes.
     pub open: DeletionTime,
-    /// Behind the kind, which is the first byte of the bound.
+    /// Position after the kind, which is the first byte of the bound.
     pub bound_start: usize,
-    /// Behind the last byte of the bound.
+    /// End of the bound.
     pub bound_end: usize,
-    /// Length of the whole marker.
+    /// Length of the marker.
     pub len: usize,
 }
 
-/// Why no row was found. [`parse_head`] and [`parse_static_head`] turn it into what they return: a result
-/// that may hold an error has many forms and comes by way of memory, which takes longer than finding a short row.
+/// Reason why no row was found. [`parse_head`] and [`parse_static_head`] convert it to their results. A
+/// result that may contain an error has many forms and is returned through memory, which takes longer than
+/// locating a short row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Halt {
     /// The end of the partition, a marker, or a static row among others.
     NoRow,
-    /// The bytes end inside the head.
+    /// The bytes end within the header.
     Incomplete,
-    /// The clustering is damaged, or the bytes end inside it.
+    /// The clustering is damaged, or the bytes end within it.
     Clustering,
-    /// The body is longer than the bytes, or than any may be.
+    /// The body is longer than the bytes or than the maximum.
     BodySize,
-    /// The body ends inside the size of the unfiltered before.
+    /// The body ends within the size of the previous unfiltered.
     PreviousSize,
 }
 
-/// The row at the start of `bytes`, if there is one, whole and sound; its clustering values are added to
-/// `spans`. Of anything else [`parse_head`] tells what it is.
+/// Locates the row at the start of `bytes`, if there is one that is whole and valid; appends its clustering
+/// values to `spans`. For anything else [`parse_head`] determines what it is.
 #[inline(always)]
 pub fn whole_row(bytes: &[u8], layout: &Layout, spans: &mut Vec<ValueSpan>) -> Option<RowHead> {
     row_at(bytes, layout, false, spans).ok()
@@ -132,7 +133,7 @@ fn row_at(
         return Err(Halt::BodySize);
     }
     let len = pos + body_size as usize;
-    // It is counted in the body's size; nobody reads its value.
+    // It is included in the body's size; its value is not used.
     vint::read_unsigned(&bytes[..len], &mut pos).ok_or(Halt::PreviousSize)?;
     Ok(RowHead {
         flags: flag_byte,
@@ -144,13 +145,13 @@ fn row_at(
     })
 }
 
-/// Parses the unfiltered at the start of `bytes`; clustering values go to `spans`.
+/// Parses the unfiltered at the start of `bytes`; clustering values are stored in `spans`.
 ///
-/// `file_remaining` is how many bytes the file holds from the start of `bytes`: a size beyond it is
-/// corruption, not a reason to ask for more.
+/// `file_remaining` is the number of bytes in the file from the start of `bytes`: a size beyond it is
+/// corrupt, and no reason to request more bytes.
 ///
 /// # Errors
-/// [`Stop::Incomplete`] until the whole unfiltered, body included, is in `bytes`.
+/// [`Stop::Incomplete`] until the whole unfiltered, including its body, is in `bytes`.
 pub fn parse_head(
     bytes: &[u8],
     layout: &Layout,
@@ -177,15 +178,15 @@ pub fn parse_head(
         return Err(corrupt(
             "row.extended_flags",
             1,
-            "no static flag behind the static row",
+            "no static flag after the static row",
             format!("{:#04x}", bytes.get(1).copied().unwrap_or_default()),
         ));
     }
     Err(halted(halt, bytes, layout, file_remaining, start))
 }
 
-/// Parses the static row at the start of `bytes`, which a partition has exactly if its header has
-/// static columns.
+/// Parses the static row at the start of `bytes`, which a partition has if and only if its header has static
+/// columns.
 ///
 /// # Errors
 /// [`Stop::Incomplete`] until the whole row is in `bytes`.
@@ -208,7 +209,7 @@ pub fn parse_static_head(bytes: &[u8], layout: &Layout, file_remaining: u64) -> 
     Err(halted(halt, bytes, layout, file_remaining, 2))
 }
 
-/// Why there is no row whose clustering begins at `start`.
+/// Converts the reason why there is no row, whose clustering begins at `start`.
 #[cold]
 fn halted(halt: Halt, bytes: &[u8], layout: &Layout, file_remaining: u64, start: usize) -> Stop {
     let mut pos = start;
@@ -231,7 +232,7 @@ fn halted(halt: Halt, bytes: &[u8], layout: &Layout, file_remaining: u64, start:
         return corrupt(
             "row.body_size",
             clustering_end,
-            &format!("at most {room} bytes, what the file holds from here"),
+            &format!("at most {room} bytes, which the file has from here"),
             body_size.to_string(),
         );
     }
@@ -255,8 +256,8 @@ fn parse_marker(
     let bound_start = pos + 1;
     let kind = layout.clustering.parse_bound(bytes, &mut pos, spans)?;
     let bound_end = pos;
-    // The size is not to be trusted: for local deletion times 2^31 s above the header's minimum
-    // Cassandra predicts another length than it writes. Cassandra's reader ignores it as well.
+    // The size cannot be trusted: for local deletion times 2^31 s above the header's minimum, Cassandra
+    // predicts a length other than that it writes. Cassandra's reader ignores it as well.
     vint::read_unsigned(bytes, &mut pos).ok_or(Stop::Incomplete)?;
     vint::read_unsigned(bytes, &mut pos).ok_or(Stop::Incomplete)?;
     let mut close = DeletionTime::LIVE;

@@ -51,8 +51,7 @@ pub fn hash3_x64_128(key: &[u8]) -> (u64, u64) {
 
 /// Token of a key whose first hash half is `h1`.
 ///
-/// The smallest number is the ring's own minimum: it stands for the empty key, and no other key
-/// may have it.
+/// The minimum number is the ring's own minimum: it is the token of the empty key, and of no other key.
 #[inline]
 pub fn token_of(key: &[u8], h1: u64) -> i64 {
     if key.is_empty() {
@@ -89,13 +88,13 @@ fn fmix(mut k: u64) -> u64 {
     k ^ (k >> 33)
 }
 
-/// XOR of up to 7 bytes, each sign-extended to 64 bits and shifted to its place (little-endian).
+/// XOR of up to 7 bytes, each sign-extended to 64 bits and shifted to its position (little-endian).
 #[inline(always)]
 pub(crate) fn sign_extended_word(bytes: &[u8]) -> u64 {
     extend_signs(partial_word(bytes))
 }
 
-/// Up to 7 bytes as a little-endian word, by loads that overlap instead of a loop.
+/// Up to 7 bytes as a little-endian word, read with overlapping loads instead of a loop.
 #[inline(always)]
 fn partial_word(bytes: &[u8]) -> u64 {
     let len = bytes.len();
@@ -112,14 +111,14 @@ fn partial_word(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Turns bytes that were placed side by side into what XORing their sign extensions gives: each
-/// byte with its top bit set inverts every byte above it.
+/// Converts adjacent bytes to the XOR of their sign extensions: each byte whose top bit is set inverts all
+/// higher bytes.
 #[inline(always)]
 fn extend_signs(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let signs = (word >> 7) & ONES;
-    // Byte j of the product counts the set signs below j (at most 7, so nothing carries over); an
-    // odd count inverts.
+    // Byte j of the product counts the set signs below j (at most 7, so there is no carry); an odd count
+    // inverts.
     let below = signs.wrapping_mul(ONES << 8);
     word ^ (below & ONES).wrapping_mul(0xff)
 }
@@ -128,7 +127,7 @@ fn extend_signs(word: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The definition in the order of Cassandra's source, byte by byte.
+    /// Definition in the order of Cassandra's source, byte by byte.
     fn naive(key: &[u8]) -> (u64, u64) {
         let (mut h1, mut h2) = (0u64, 0u64);
         let full = key.len() / 16 * 16;
@@ -173,7 +172,7 @@ mod tests {
     fn tokens_that_cassandra_computed() {
         assert_eq!(token(&1i32.to_be_bytes()), -4_069_959_284_402_364_209);
         assert_eq!(token(&[0x80, 0xff]), -1_866_254_034_066_908_819);
-        // In Partitions.db, where tokens have their sign bit flipped, this key begins 0206CD.
+        // In Partitions.db, where the sign bit of tokens is flipped, this key begins with 0206CD.
         assert_eq!((token(b"key255") as u64 ^ (1 << 63)) >> 40, 0x0206cd);
     }
 

@@ -1,7 +1,7 @@
-//! Whether an SSTable can be of the table that a schema describes.
+//! Agreement between an SSTable and a table's schema.
 //!
-//! A header keeps the types of the day it was written. Since then a UDT may have grown fields and, in
-//! old releases, a column may have got a type that reads the same bytes.
+//! A header keeps the types of the time it was written. Since then a UDT may have got additional fields and,
+//! in old releases, a column may have got another type that reads the same bytes.
 //!
 //! Source: `SerializationHeader.Component.toHeader`, `AbstractType.isSerializationCompatibleWith`.
 
@@ -12,22 +12,22 @@ use crate::schema::{ColumnKind, DroppedColumn, Table};
 use crate::statistics::header::{HeaderColumn, SerializationHeader};
 use crate::types::CqlType;
 
-/// Where schema and SSTable contradict one another.
+/// Disagreement between schema and SSTable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// Of what: a column, the partition key.
+    /// Subject, such as a column or the partition key.
     pub subject: String,
-    /// What the schema says.
+    /// Value in the schema.
     pub schema: String,
-    /// What the SSTable's header says.
+    /// Value in the SSTable's header.
     pub sstable: String,
 }
 
-/// What the schema says of a column that it does not have.
+/// Value in the schema for a column that it does not have.
 const UNKNOWN_COLUMN: &str = "neither a column of that kind nor a dropped one";
 
 impl Disagreement {
-    /// True if the SSTable has a column that the schema does not: it may have been dropped.
+    /// Whether the SSTable has a column that the schema does not: it may have been dropped.
     pub fn is_unknown_column(&self) -> bool {
         self.schema == UNKNOWN_COLUMN
     }
@@ -44,14 +44,14 @@ impl fmt::Display for Disagreement {
 }
 
 impl Table {
-    /// Checks that the SSTable with this header can be of this table: same key, each column known
-    /// now or as a dropped one, and types that read the same bytes.
+    /// Checks that an SSTable with this header can belong to this table: same key, each column exists or was
+    /// dropped, and types that read the same bytes.
     ///
-    /// Of a view nothing is known, and of a table with compact storage only the partition key: it has
-    /// columns that CQL does not show.
+    /// Views are not checked, and for a table with compact storage only the partition key is: it has columns
+    /// that CQL does not show.
     ///
     /// # Errors
-    /// The first contradiction.
+    /// The first disagreement.
     pub fn check_header(&self, header: &SerializationHeader) -> Result<(), Disagreement> {
         if self.view_of.is_some() {
             return Ok(());
@@ -117,7 +117,7 @@ impl Table {
                             });
                         }
                     }
-                    // Its type is whatever it was: the cells are read by the header's.
+                    // Any type is accepted: the cells are read with the header's.
                     None if dropped.contains_key(&found.name[..]) => {}
                     None => {
                         return Err(Disagreement {
@@ -149,8 +149,8 @@ fn frozen_or_not(is_multi_cell: bool) -> &'static str {
     }
 }
 
-/// True if values of `a` may have fields that those of `b` have not yet: of two types that agree, it
-/// is the newer one.
+/// Whether values of `a` may have fields that those of `b` do not have yet: of two types that agree, it is
+/// the newer one.
 pub fn has_more_fields(a: &CqlType, b: &CqlType) -> bool {
     count_types(a) > count_types(b)
 }
@@ -169,16 +169,16 @@ fn count_types(cql_type: &CqlType) -> usize {
     }
 }
 
-/// What must be the same.
+/// Required agreement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Same {
-    /// How values are read.
+    /// Values are read the same.
     Values,
-    /// How they sort, too.
+    /// Values are read and ordered the same.
     Order,
 }
 
-/// Values written as `sstable` are read, and sort where that is wanted, as those of `schema` do.
+/// Whether values written as `sstable` are read, and if required ordered, as those of `schema`.
 fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
     use CqlType::{
         Ascii, Bytes, Composite, Int32, Integer, LegacyDate, LegacyTimeUuid, LexicalUuid, List,
@@ -213,7 +213,7 @@ fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
                 dimension: n,
             },
         ) => m == n && agree(a, b, same),
-        // One may have fields that the other has not yet: a schema is as old as its snapshot.
+        // One may have fields that the other does not have yet: a schema may be as old as its snapshot.
         (Tuple(a), Tuple(b)) => a.iter().zip(b.iter()).all(|(a, b)| agree(a, b, same)),
         (Udt(a), Udt(b)) => {
             let mut fields = a.fields.iter().zip(&b.fields);
@@ -301,7 +301,7 @@ mod tests {
             &[("s", "Int32Type")],
             &[
                 ("b", "DecimalType"),
-                // A dropped column is what it was.
+                // A dropped column may have any type.
                 ("gone", "Int32Type"),
                 ("v", "AsciiType"),
                 ("x", small),

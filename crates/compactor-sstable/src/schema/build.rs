@@ -1,7 +1,7 @@
-//! Plays statements into a schema.
+//! Application of statements to a schema.
 //!
-//! Types are looked up at the end, so that it does not matter where in the text a UDT is created or
-//! changed.
+//! Types are resolved at the end, so that the position in the text at which a UDT is created or changed does
+//! not matter.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -54,8 +54,8 @@ pub(super) fn build(text: &str, statements: Vec<Statement>) -> Result<Schema> {
 /// Keyspace and name.
 type FullName = (Option<String>, String);
 
-/// Everything is found by name in a map, and what is dropped leaves an empty place, so that the time
-/// a text takes grows with its length alone.
+/// Builder of a schema. Everything is looked up by name in a map, and dropped items leave a vacant entry, so
+/// that the time is linear in the length of the text.
 struct Builder<'a> {
     text: &'a str,
     /// Set by `USE`.
@@ -64,29 +64,29 @@ struct Builder<'a> {
     types_by_name: HashMap<FullName, usize>,
     tables: Vec<Option<Draft>>,
     tables_by_name: HashMap<FullName, usize>,
-    /// With the place of the table in `tables`.
+    /// Each with the index of its table in `tables`.
     indexes: Vec<Option<(usize, Index)>>,
     indexes_by_name: HashMap<String, usize>,
 }
 
-/// A UDT whose types are as written.
+/// A UDT with unresolved types.
 struct TypeDraft {
     raw: RawUserType,
     fields_by_name: HashMap<String, usize>,
 }
 
-/// A table whose types are as written.
+/// A table with unresolved types.
 struct Draft {
     keyspace: Option<String>,
     name: String,
     view_of: Option<String>,
     columns: Vec<Option<RawColumn>>,
     columns_by_name: HashMap<String, usize>,
-    /// Places in `columns`.
+    /// Indexes in `columns`.
     partition_key: Vec<usize>,
-    /// Places in `columns`, and whether each descends.
+    /// Indexes in `columns`, and whether each is descending.
     clustering: Vec<(usize, bool)>,
-    /// The places of both.
+    /// Indexes of both.
     key: HashSet<usize>,
     dropped: Vec<(RawDropped, Option<i64>)>,
     properties: Properties,
@@ -357,7 +357,7 @@ impl Draft {
         Ok(())
     }
 
-    /// A column dropped twice has been dropped before it was declared again.
+    /// A column that is dropped twice was declared again in between.
     fn drop_column(&mut self, text: &str, name: Name) -> Result<RawDropped> {
         let place = self.columns_by_name.remove(&name.text);
         if place.is_some_and(|place| self.key.contains(&place)) {
@@ -396,7 +396,7 @@ impl Draft {
                     .map(|(place, descends)| (*place, ColumnKind::Clustering, *descends)),
             );
         for (place, kind, descends) in keys {
-            // A column that is twice in the key is there once.
+            // A column that occurs twice in the key is listed once.
             let Some(raw) = self.columns.get_mut(place).and_then(Option::take) else {
                 continue;
             };

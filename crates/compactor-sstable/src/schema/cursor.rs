@@ -1,4 +1,4 @@
-//! A walk over tokens with one token in sight.
+//! Cursor over tokens with one token of lookahead.
 
 use crate::error::{Error, Result};
 use crate::schema::lexer::{Token, TokenKind, error_at, tokens};
@@ -9,12 +9,12 @@ pub(super) struct Cursor<'a> {
     pos: usize,
 }
 
-/// A name as CQL reads it: folded to lower case unless quoted.
+/// A name as interpreted by CQL: folded to lower case unless quoted.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Name {
     pub(super) text: String,
     pub(super) quoted: bool,
-    /// Where it stands, for messages.
+    /// Offset in the text, for messages.
     pub(super) offset: usize,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Cursor<'a> {
             .map_or(self.text.len(), |token| token.start)
     }
 
-    /// The present place, for [`reset`](Cursor::reset).
+    /// Returns the current position, for [`reset`](Cursor::reset).
     pub(super) fn mark(&self) -> usize {
         self.pos
     }
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
         kind
     }
 
-    /// An error at the next token.
+    /// Creates an error at the next token.
     #[cold]
     pub(super) fn error(&self, expected: impl Into<String>) -> Error {
         error_at(self.text, self.offset(), expected, "")
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Takes all of `keywords` or none.
+    /// Consumes all of `keywords` or none.
     pub(super) fn take_keywords(&mut self, keywords: &[&str]) -> bool {
         let found = keywords
             .iter()
@@ -171,7 +171,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips to a `,` or a closing bracket that belongs to something further out.
+    /// Skips to a `,` or a closing bracket of an enclosing list.
     pub(super) fn skip_item(&mut self) {
         let mut depth = 0usize;
         loop {
@@ -189,7 +189,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes `( item , item ... )`; a comma before the bracket is forgiven.
+    /// Reads `( item , item ... )`; a trailing comma is accepted.
     pub(super) fn list<T>(
         &mut self,
         mut item: impl FnMut(&mut Cursor<'a>) -> Result<T>,

@@ -1,11 +1,11 @@
-//! Words, strings, numbers and symbols of CQL.
+//! Lexer of CQL: words, strings, numbers and symbols.
 //!
 //! Source: `Lexer.g`.
 
 use crate::error::{Error, Result};
 use crate::schema::STRUCTURE;
 
-/// One piece of CQL and where it starts.
+/// A token of CQL and its offset.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Token<'a> {
     pub(super) kind: TokenKind<'a>,
@@ -14,7 +14,7 @@ pub(super) struct Token<'a> {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TokenKind<'a> {
-    /// An unquoted name or keyword, a blob, or what else is written together.
+    /// An unquoted name or keyword, a blob, or other adjacent characters.
     Word(&'a str),
     /// A number, without its sign.
     Number(&'a str),
@@ -114,7 +114,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Text up to the closing quote; a doubled quote stands for one.
+    /// Reads text up to the closing quote; a doubled quote is one quote.
     fn quoted(&mut self, quote: char) -> Result<String> {
         let start = self.pos;
         let mut out = String::new();
@@ -146,7 +146,7 @@ fn word_len(text: &str) -> usize {
         .unwrap_or(text.len())
 }
 
-/// `digits [. digits] [e [+-] digits]`, or 0.
+/// Length of `digits [. digits] [e [+-] digits]`, or 0.
 fn number_len(text: &str) -> usize {
     let digits = |from: usize| {
         let rest = text.get(from..).unwrap_or_default();
@@ -170,7 +170,7 @@ fn number_len(text: &str) -> usize {
     len
 }
 
-/// An error that says line and column, both from 1.
+/// Creates an error with line and column, both from 1.
 #[cold]
 pub(super) fn error_at(
     text: &str,
@@ -194,7 +194,7 @@ pub(super) fn error_at(
     )
 }
 
-/// The line from `offset` on, at most 40 characters.
+/// The rest of the line from `offset` on, at most 40 characters.
 fn excerpt(text: &str, offset: usize) -> String {
     let rest = text.get(offset..).unwrap_or_default();
     let shown: String = rest.chars().take_while(|c| *c != '\n').take(40).collect();

@@ -1,4 +1,4 @@
-//! Table options: what follows `WITH`.
+//! Table options after `WITH`.
 //!
 //! Source: `TableParams`, `CompressionParams`.
 
@@ -23,13 +23,13 @@ pub enum OptionValue {
     Set(Vec<String>),
 }
 
-/// Options of a table: those that shape SSTables by name, every one in `all`.
+/// Options of a table: those that affect SSTables as fields, all of them in `all`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TableOptions {
-    /// Seconds that a tombstone must live; Cassandra's default is 864000.
+    /// Seconds that a tombstone must be kept; Cassandra's default is 864000.
     pub gc_grace_seconds: Option<u32>,
-    /// Share of misses that the Bloom filter lets pass; 1 means no filter.
+    /// False positive chance of the Bloom filter; 1 means no filter.
     pub bloom_filter_fp_chance: Option<f64>,
     /// Compression; Cassandra's default is LZ4 with chunks of 16 KiB.
     pub compression: Option<CompressionOptions>,
@@ -37,9 +37,9 @@ pub struct TableOptions {
     pub min_index_interval: Option<u32>,
     /// Rows per summary entry at minimal sampling; Cassandra's default is 2048.
     pub max_index_interval: Option<u32>,
-    /// TTL in seconds of writes that give none; 0 means none.
+    /// TTL of writes that specify none, seconds; 0 means none.
     pub default_time_to_live: Option<u32>,
-    /// Share of chunks whose checksum a read verifies.
+    /// Fraction of chunks whose checksum is validated when they are read.
     pub crc_check_chance: Option<f64>,
     /// Compaction strategy: `class` and its options.
     pub compaction: Option<BTreeMap<String, String>>,
@@ -55,21 +55,22 @@ pub struct CompressionOptions {
     pub enabled: bool,
     /// Class, qualified or not.
     pub class: Option<String>,
-    /// Bytes per chunk before compression.
+    /// Uncompressed bytes per chunk.
     pub chunk_length: Option<u32>,
-    /// A chunk that does not shrink by this factor is stored as it is; 0 means always compressed.
+    /// Minimum ratio of uncompressed to compressed length, below which a chunk is stored uncompressed; 0
+    /// means always compressed.
     pub min_compress_ratio: Option<f64>,
-    /// All of the map.
+    /// All entries of the map.
     pub all: BTreeMap<String, String>,
 }
 
-/// What follows `WITH` besides `name = value`.
+/// Properties after `WITH`.
 #[derive(Debug, Default)]
 pub(super) struct Properties {
     pub(super) options: TableOptions,
     pub(super) id: Option<[u8; 16]>,
     pub(super) compact_storage: bool,
-    /// Clustering columns and whether each descends.
+    /// Clustering columns and whether each is descending.
     pub(super) clustering_order: Vec<(String, bool)>,
 }
 
@@ -101,7 +102,7 @@ pub(super) fn parse_properties(cursor: &mut Cursor<'_>) -> Result<Properties> {
     }
 }
 
-/// A UUID with or without hyphens or quotes; `tid:` of tables that 6.0 numbers is no UUID.
+/// Reads a UUID with or without hyphens or quotes. The `tid:` of tables that 6.0 numbers is not a UUID.
 fn parse_id(cursor: &mut Cursor<'_>) -> Result<Option<[u8; 16]>> {
     let text = match cursor.peek() {
         TokenKind::Uuid(text) | TokenKind::Word(text) | TokenKind::Number(text) => {
@@ -155,7 +156,7 @@ fn parse_option(cursor: &mut Cursor<'_>, options: &mut TableOptions) -> Result<(
     Ok(())
 }
 
-/// Looks at a number, quoted or not, without taking it.
+/// Parses a number, quoted or not, without consuming it.
 fn number<T: FromStr>(cursor: &Cursor<'_>, is_valid: impl Fn(&T) -> bool) -> Result<T> {
     let text = match cursor.peek() {
         TokenKind::Number(text) => *text,
@@ -178,7 +179,7 @@ fn parse_value(cursor: &mut Cursor<'_>) -> Result<OptionValue> {
     }
 }
 
-/// A string, number, word or UUID, with its sign.
+/// Reads a string, number, word or UUID, with its sign.
 fn scalar(cursor: &mut Cursor<'_>) -> Result<String> {
     let sign = if cursor.take_symbol('-') { "-" } else { "" };
     let text = match cursor.peek() {
@@ -214,7 +215,7 @@ fn parse_braces(cursor: &mut Cursor<'_>) -> Result<OptionValue> {
     })
 }
 
-/// Looks at `{'class': ..., ...}` without taking it.
+/// Parses `{'class': ..., ...}` without consuming it.
 fn parse_compression(cursor: &mut Cursor<'_>) -> Result<CompressionOptions> {
     let at = cursor.mark();
     let all = match parse_value(cursor)? {

@@ -1,4 +1,4 @@
-//! Types in CQL: first as written, then with the UDTs that the text declares.
+//! Types in CQL, unresolved and resolved with the UDTs that the text declares.
 //!
 //! Source: `CQL3Type.Raw`, rule `comparatorType` of `Parser.g`.
 
@@ -11,7 +11,7 @@ use crate::schema::lexer::TokenKind;
 use crate::types::parse::MAX_DEPTH;
 use crate::types::{CqlType, UserType};
 
-/// A type as written.
+/// An unresolved type.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RawType {
     Known(CqlType),
@@ -28,7 +28,7 @@ pub(super) enum RawType {
 }
 
 impl RawType {
-    /// True for a type whose elements are cells of their own in a column.
+    /// Whether its elements are separate cells of a column.
     pub(super) fn is_multi_cell(&self) -> bool {
         match self {
             RawType::Known(known) => known.is_multi_cell(),
@@ -74,7 +74,7 @@ impl RawType {
     }
 
     fn parse_parameterized(cursor: &mut Cursor<'_>, word: &str, depth: usize) -> Result<RawType> {
-        // Errors count lines from the start of the text: made only where they are needed.
+        // Creating an error counts lines from the start of the text, so it is done only when needed.
         if !["frozen", "list", "set", "map", "tuple", "vector"].contains(&word) {
             return Err(cursor.error("frozen, list, set, map, tuple or vector before '<'"));
         }
@@ -143,7 +143,7 @@ fn native_type(name: &str) -> Option<CqlType> {
     })
 }
 
-/// A `CREATE TYPE`.
+/// A `CREATE TYPE` statement.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RawUserType {
     pub(super) keyspace: Option<String>,
@@ -151,27 +151,26 @@ pub(super) struct RawUserType {
     pub(super) fields: Vec<(String, RawType)>,
 }
 
-/// Most types that one column may come to, with its UDTs written out: types of types of types grow
-/// exponentially.
+/// Maximum number of types in one column after its UDTs are resolved: nested types grow exponentially.
 const MAX_EXPANDED: u64 = 100_000;
 
-/// Replaces the names of UDTs by their fields.
+/// Resolver of names of UDTs to their fields.
 pub(super) struct Resolver<'a> {
     declared: &'a [RawUserType],
-    /// Index in `declared` by keyspace and name, and of the first of a name.
+    /// Index in `declared` by keyspace and name, and of the first one by name alone.
     by_full_name: HashMap<(Option<&'a str>, &'a str), usize>,
     by_name: HashMap<&'a str, usize>,
-    /// By index in `declared`.
+    /// Resolved types by their index in `declared`.
     resolved: HashMap<usize, Resolved>,
 }
 
-/// A UDT with all its types.
+/// A UDT with resolved types.
 #[derive(Clone)]
 struct Resolved {
     frozen: Arc<UserType>,
-    /// The same, not frozen; shared by all columns that have it.
+    /// The type when it is not frozen; shared by all columns that have it.
     multi_cell: Arc<UserType>,
-    /// Number of types that it consists of.
+    /// Total number of types in it.
     size: u64,
 }
 
@@ -180,7 +179,7 @@ enum Unresolved {
     Refused(Error),
 }
 
-/// Where a type stands.
+/// Context of a type.
 #[derive(Clone, Copy)]
 struct Context<'k> {
     frozen: bool,
@@ -207,7 +206,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The type of a column in a table of `keyspace`; `None` if it names an unknown UDT.
+    /// Returns the type of a column in a table of `keyspace`; `None` if it names an unknown UDT.
     pub(super) fn resolve(
         &mut self,
         raw: &RawType,
@@ -249,7 +248,7 @@ impl<'a> Resolver<'a> {
         let resolved = match raw {
             RawType::Known(known) => known.clone(),
             RawType::Frozen(frozen) => {
-                // Not a level of its own; how often it is repeated was limited while parsing.
+                // Not a nesting level of its own; its repetition was limited while parsing.
                 return self.resolve_in(
                     frozen,
                     Context {
@@ -310,7 +309,7 @@ impl<'a> Resolver<'a> {
                 .by_full_name
                 .get(&(Some(keyspace), wanted))
                 .or_else(|| self.by_full_name.get(&(None, wanted))),
-            // A text that names its keyspace only here and there has but one.
+            // A text that names its keyspace only in some statements has a single keyspace.
             None => self.by_name.get(wanted),
         };
         let Some(&index) = index else {

@@ -1,4 +1,4 @@
-//! Statements of CQL that tell something of tables; others are passed over.
+//! CQL statements that concern tables; others are skipped.
 //!
 //! Source: `Parser.g`.
 
@@ -8,7 +8,7 @@ use crate::schema::lexer::TokenKind;
 use crate::schema::options::{Properties, parse_properties};
 use crate::schema::raw_type::{RawType, RawUserType};
 
-/// A statement, with names not looked up yet.
+/// A statement with unresolved names.
 #[derive(Debug)]
 pub(super) enum Statement {
     Use(String),
@@ -70,7 +70,7 @@ pub(super) enum TableChange {
     With(Box<Properties>),
 }
 
-/// Reads all statements of `text`.
+/// Parses all statements of `text`.
 pub(super) fn parse(text: &str) -> Result<Vec<Statement>> {
     let mut cursor = Cursor::new(text)?;
     let mut statements = Vec::new();
@@ -163,7 +163,7 @@ fn alter_type(cursor: &mut Cursor<'_>) -> Result<Option<Statement>> {
     Ok(Some(Statement::AlterType { name, change }))
 }
 
-/// `a TO b AND c TO d`
+/// Reads `a TO b AND c TO d`.
 fn renamings(cursor: &mut Cursor<'_>) -> Result<Vec<(Name, Name)>> {
     let mut renamed = Vec::new();
     loop {
@@ -210,7 +210,7 @@ fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
     }))
 }
 
-/// `PRIMARY KEY ( a, b )` or `PRIMARY KEY ( (a, b), c )`
+/// Reads `PRIMARY KEY ( a, b )` or `PRIMARY KEY ( (a, b), c )`.
 fn primary_key(cursor: &mut Cursor<'_>) -> Result<(Vec<Name>, Vec<Name>)> {
     cursor.expect_keyword("PRIMARY")?;
     cursor.expect_keyword("KEY")?;
@@ -227,7 +227,7 @@ fn primary_key(cursor: &mut Cursor<'_>) -> Result<(Vec<Name>, Vec<Name>)> {
     Ok((partition_key, parts.flatten().collect()))
 }
 
-/// `name type [STATIC] [PRIMARY KEY] [mask] [constraints]`, and whether it is the primary key.
+/// Reads `name type [STATIC] [PRIMARY KEY] [mask] [constraints]`; also returns whether it is the primary key.
 fn column(cursor: &mut Cursor<'_>) -> Result<(RawColumn, bool)> {
     let name = cursor.name("a column")?;
     let raw_type = RawType::parse(cursor)?;
@@ -244,7 +244,7 @@ fn column(cursor: &mut Cursor<'_>) -> Result<(RawColumn, bool)> {
         }
     }
     if cursor.is_keyword("CHECK") || cursor.is_keyword("NOT") {
-        // Constraints say nothing about bytes on disk.
+        // Constraints do not affect the bytes on disk.
         skip_to_item_end(cursor);
     }
     Ok((
@@ -257,7 +257,7 @@ fn column(cursor: &mut Cursor<'_>) -> Result<(RawColumn, bool)> {
     ))
 }
 
-/// `MASKED WITH function(arguments)`
+/// Skips `MASKED WITH function(arguments)`.
 fn skip_mask(cursor: &mut Cursor<'_>) {
     while !cursor.is_at_end() {
         match cursor.peek() {
@@ -280,7 +280,7 @@ fn skip_mask(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// Stops at `,` or `)` of the list of columns, or at the end of the statement.
+/// Skips to the `,` or `)` of the list of columns, or to the end of the statement.
 fn skip_to_item_end(cursor: &mut Cursor<'_>) {
     let mut depth = 0usize;
     loop {
@@ -295,7 +295,7 @@ fn skip_to_item_end(cursor: &mut Cursor<'_>) {
     }
 }
 
-/// `name AS SELECT ... FROM base WHERE ... PRIMARY KEY (...) WITH ...`
+/// Reads `name AS SELECT ... FROM base WHERE ... PRIMARY KEY (...) WITH ...`.
 fn create_view(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
     let name = cursor.qualified_name("the name of a view")?;
@@ -362,7 +362,7 @@ fn alter_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
     Ok(Statement::AlterTable { name, changes })
 }
 
-/// `[IF EXISTS] a, b` or `(a, b)`, then `[USING TIMESTAMP micros]`
+/// Reads `[IF EXISTS] a, b` or `(a, b)`, then `[USING TIMESTAMP micros]`.
 fn drop_columns(cursor: &mut Cursor<'_>) -> Result<TableChange> {
     cursor.take_keywords(&["IF", "EXISTS"]);
     let names = if *cursor.peek() == TokenKind::Symbol('(') {
@@ -390,7 +390,7 @@ fn drop_columns(cursor: &mut Cursor<'_>) -> Result<TableChange> {
     Ok(TableChange::Drop { names, at_micros })
 }
 
-/// `[name] ON table (target) [USING 'class'] [WITH OPTIONS = {...}]`
+/// Reads `[name] ON table (target) [USING 'class'] [WITH OPTIONS = {...}]`.
 fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
     let name = if cursor.is_keyword("ON") {

@@ -70,7 +70,7 @@ fn every_clause_that_cassandra_writes() {
             ("select", "blob"),
             ("t", "frozen<tuple<int, text, frozen<inner_t>>>"),
             ("v", "inner_t"),
-            // Cassandra forgot to create "Outer".
+            // Cassandra omitted the creation of "Outer".
             ("w", "?"),
         ])
     );
@@ -112,7 +112,7 @@ fn every_clause_that_cassandra_writes() {
     assert_eq!(options.all.len(), 22);
 }
 
-/// Types must be those that Cassandra puts into headers.
+/// Types must be equal to those that Cassandra writes to headers.
 #[test]
 fn types_equal_those_of_headers() {
     let table = only(include_str!("testdata/every_clause.cql"));
@@ -243,9 +243,8 @@ fn masks_and_constraints_are_passed_over() {
     );
 }
 
-/// What `DESCRIBE TABLE` prints, with an index and a view after the table, and with comments and labels of
-/// 6.0 (`DescribeStatement`, `IndexMetadata.appendCqlTo`, `ViewMetadata.appendCqlTo`,
-/// `SchemaDescriptionsUtil`).
+/// Output of `DESCRIBE TABLE`, with an index and a view after the table, and with comments and labels of 6.0
+/// (`DescribeStatement`, `IndexMetadata.appendCqlTo`, `ViewMetadata.appendCqlTo`, `SchemaDescriptionsUtil`).
 const AFTER_A_TABLE: &str = "\n\nCREATE INDEX by_k2 ON ks.\"Mixed\" (k2);\n\n\
     CREATE INDEX by_v ON ks.\"Mixed\" (values(v));\n\n\
     CREATE CUSTOM INDEX by_t ON ks.\"Mixed\" (t) USING 'StorageAttachedIndex' WITH OPTIONS = \
@@ -258,7 +257,7 @@ const AFTER_A_TABLE: &str = "\n\nCREATE INDEX by_k2 ON ks.\"Mixed\" (k2);\n\n\
     COMMENT ON TABLE ks.Mixed IS 'it''s; commented';\n\
     SECURITY LABEL ON COLUMN ks.Mixed.k1 IS 'secret';\n";
 
-/// Printed by the tables of these releases themselves (`TableMetadata.toCqlString`).
+/// Printed by these releases for their tables (`TableMetadata.toCqlString`).
 #[test]
 fn described_tables() {
     for (release, text, internals) in [
@@ -314,7 +313,7 @@ fn described_tables() {
         assert!(class.ends_with("LeveledCompactionStrategy"), "{class}");
         assert!(table.dropped_columns.is_empty());
 
-        // With internals there is an id, and what was dropped.
+        // With internals there are an id and dropped columns.
         let with_internals = only(&format!("{internals}{AFTER_A_TABLE}"));
         assert!(with_internals.id.is_some());
         let [dropped] = &with_internals.dropped_columns[..] else {
@@ -328,7 +327,7 @@ fn described_tables() {
     }
 }
 
-/// What 3.x and 4.0 write, `DESCRIBE` prints and people type.
+/// Texts written by 3.x and 4.0, printed by `DESCRIBE`, and typed by users.
 #[test]
 fn other_hands() {
     let table = only(
@@ -484,7 +483,7 @@ fn errors_name_line_and_column() {
     }
 }
 
-/// Forty types, each of the one before twice: 2^40 types if written out.
+/// Forty types, each of which contains the previous one twice: 2^40 types if expanded.
 #[test]
 fn types_of_types_do_not_explode() {
     let mut text = "CREATE TYPE t0 (a int, b int);".to_owned();
@@ -502,7 +501,7 @@ fn types_of_types_do_not_explode() {
     assert!(message(&deep).contains("nested at most"));
 }
 
-/// No cut of a real text makes the parser panic or hang.
+/// No truncation of a real text makes the parser panic or hang.
 #[test]
 fn truncated_texts_are_errors_or_less() {
     for text in [
@@ -518,8 +517,7 @@ fn truncated_texts_are_errors_or_less() {
     }
 }
 
-/// Each of these takes minutes, not seconds, where a name is looked for from the start every time:
-/// whoever waits would notice.
+/// Each of these would take minutes instead of seconds if names were searched for from the start every time.
 #[test]
 fn long_texts_are_parsed() {
     const MANY: usize = 20_000;

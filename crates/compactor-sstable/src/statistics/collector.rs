@@ -1,6 +1,6 @@
-//! Collects an output's statistics while it is written.
+//! Collection of an output's statistics while it is written.
 //!
-//! Source: `MetadataCollector`, and `CompactionTask` and `SortedTableWriter` for what they hand it.
+//! Source: `MetadataCollector`; `CompactionTask` and `SortedTableWriter` for its arguments.
 
 use crate::data::clustering::{ClusteringComparator, Prefix};
 use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
@@ -15,35 +15,35 @@ use crate::statistics::stats::{NO_COMPRESSION_RATIO, NO_TIMESTAMP, StatsMetadata
 use crate::statistics::tombstone_histogram::{TimeRun, TombstoneHistogramBuilder};
 use crate::statistics::{CompactionMetadata, Statistics, UuidBytes, ValidationMetadata};
 
-/// What an output inherits from its inputs or is told.
+/// Metadata that an output inherits from its inputs or that is set by the caller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectorSettings {
     /// Level of leveled compaction.
     pub level: i32,
-    /// When it was repaired, milliseconds since 1970; 0 if it was not.
+    /// Time of the repair, milliseconds since 1970; 0 if it was not repaired.
     pub repaired_at: i64,
     /// Session of an incremental repair in progress.
     pub pending_repair: Option<UuidBytes>,
-    /// Transiently replicated.
+    /// Whether it is transiently replicated.
     pub is_transient: bool,
     /// Node whose commit log the intervals belong to.
     pub originating_host_id: Option<UuidBytes>,
-    /// Commit log intervals whose data the output holds.
+    /// Commit log intervals whose data is in the output.
     pub commit_log_intervals: IntervalSet,
     /// Fraction of the node's tokens spanned, if known.
     pub token_space_coverage: Option<f64>,
 }
 
 impl CollectorSettings {
-    /// What the merge of these inputs inherits, at level 0.
+    /// Returns the metadata that a merge of these inputs inherits, at level 0.
     ///
-    /// The host id and the commit log intervals are kept only if every input has the same host id:
-    /// claiming intervals of another node could make it skip the replay of writes that are in no
-    /// SSTable. Without them Cassandra at worst replays more than it needs.
+    /// The host id and the commit log intervals are kept only if every input has the same host id: claiming
+    /// intervals of another node could make it skip the replay of writes that are in no SSTable. Without them
+    /// Cassandra at worst replays more than necessary.
     ///
     /// # Errors
-    /// Unsupported if the inputs are of different repair classes: sessions, transient and full,
-    /// repaired and unrepaired must not mix (`CompactionTask.getPendingRepair`, `.getIsTransient`).
+    /// Unsupported if the inputs have different repair states: sessions, transient and full, repaired and
+    /// unrepaired must not be mixed (`CompactionTask.getPendingRepair`, `.getIsTransient`).
     pub fn merge(inputs: &[&StatsMetadata]) -> Result<CollectorSettings> {
         let Some(first) = inputs.first() else {
             return Ok(CollectorSettings::default());
@@ -90,12 +90,12 @@ impl CollectorSettings {
     }
 }
 
-/// What is known only when the output is complete.
+/// Metadata that is known only when the output is complete.
 #[derive(Clone, Debug)]
 pub struct Finish {
     /// Partitioner.
     pub partitioner: Partitioner,
-    /// The table's setting; 1.0 for a table without Bloom filters.
+    /// The table's false positive chance; 1.0 for a table without Bloom filters.
     pub bloom_filter_fp_chance: f64,
     /// Compressed over uncompressed bytes; `None` if not compressed.
     pub compression_ratio: Option<f64>,
@@ -107,7 +107,7 @@ pub struct Finish {
     pub header: SerializationHeader,
 }
 
-/// Smallest and greatest value of something.
+/// Minimum and maximum of values.
 #[derive(Clone, Copy, Debug)]
 struct MinMax<T> {
     min: T,
@@ -158,7 +158,7 @@ impl MinMax<i32> {
     }
 }
 
-/// Collects statistics of everything that is written to one SSTable.
+/// Collector of statistics of all data written to an SSTable.
 ///
 /// Per item: [`update_liveness`](Self::update_liveness) for primary key liveness and for cells,
 /// [`update_deletion_time`](Self::update_deletion_time) for every other deletion. Per row:
@@ -181,13 +181,13 @@ pub struct MetadataCollector {
     covered_clustering: CoveredClusteringTracker,
     partition_sizes: EstimatedHistogram,
     cells_per_partition: EstimatedHistogram,
-    /// `None` of a part, whose keys are added to the whole.
+    /// `None` for a part, whose keys are added to the whole.
     cardinality: Option<HyperLogLogPlus>,
     settings: CollectorSettings,
 }
 
 impl MetadataCollector {
-    /// Starts collecting.
+    /// Creates a collector.
     pub fn new(settings: CollectorSettings) -> MetadataCollector {
         MetadataCollector {
             timestamp: MinMax::<i64>::EMPTY,
@@ -208,8 +208,8 @@ impl MetadataCollector {
         }
     }
 
-    /// Starts collecting of some consecutive partitions of an SSTable, for
-    /// [`MetadataCollector::append`] of a collector that is given their keys.
+    /// Creates a collector for consecutive partitions of an SSTable, to be
+    /// [appended](MetadataCollector::append) to another collector, to which their keys are added.
     pub fn for_part() -> MetadataCollector {
         MetadataCollector {
             tombstone_drop_times: TombstoneHistogramBuilder::for_part(),
@@ -218,19 +218,19 @@ impl MetadataCollector {
         }
     }
 
-    /// Local deletion times of a part since this was last asked, for [`MetadataCollector::add_times`]
-    /// of the whole, in the same order: they may be more than anybody wants to keep till the end.
+    /// Takes the local deletion times of a part since the last call, for [`MetadataCollector::add_times`] of
+    /// the whole, in the same order: they may take too much memory to be kept until the end.
     pub fn take_times(&mut self) -> Vec<TimeRun> {
         self.tombstone_drop_times.take_runs()
     }
 
-    /// Adds times that a part was asked for.
+    /// Adds times taken from a part.
     pub fn add_times(&mut self, times: &[TimeRun]) {
         self.tombstone_drop_times.add_runs(times);
     }
 
-    /// Adds what a part has collected, its keys and those times apart that it was asked for. Nothing
-    /// that is not behind the parts before may be in it: the outcome is that of one collector then.
+    /// Adds the statistics of a part, except for its keys and the times already taken. Parts must be appended
+    /// in order: the result is then that of a single collector.
     pub fn append(&mut self, mut part: MetadataCollector, comparator: &ClusteringComparator) {
         self.timestamp.merge(part.timestamp);
         self.local_deletion_time.merge(part.local_deletion_time);
@@ -243,19 +243,19 @@ impl MetadataCollector {
         self.has_legacy_counter_shards |= part.has_legacy_counter_shards;
         self.covered_clustering
             .append(comparator, &part.covered_clustering);
-        // Both have the buckets that all collectors have.
+        // All collectors have the same buckets.
         let _ = self.partition_sizes.merge(&part.partition_sizes);
         let _ = self.cells_per_partition.merge(&part.cells_per_partition);
     }
 
-    /// Takes a timestamp into account.
+    /// Updates the extremes with a timestamp.
     #[inline(always)]
     pub fn update_timestamp(&mut self, timestamp: i64) {
         self.timestamp.update(timestamp);
     }
 
-    /// Takes a local deletion time into account. Live data contributes [`NO_DELETION_TIME`]: the
-    /// greatest one decides whether Cassandra may drop the whole SSTable as expired.
+    /// Updates the extremes with a local deletion time. Live data has [`NO_DELETION_TIME`]: the maximum
+    /// determines whether Cassandra may drop the whole SSTable as expired.
     #[inline(always)]
     pub fn update_local_deletion_time(&mut self, local_deletion_time: i64) {
         self.local_deletion_time.update(local_deletion_time);
@@ -265,13 +265,13 @@ impl MetadataCollector {
         }
     }
 
-    /// Takes a ttl into account; 0 for what does not expire.
+    /// Updates the extremes with a TTL, seconds; 0 for data that does not expire.
     #[inline(always)]
     pub fn update_ttl(&mut self, ttl: i32) {
         self.ttl.update(ttl);
     }
 
-    /// Takes primary key liveness that is not empty, or a cell's, into account.
+    /// Updates the extremes with a liveness that is not empty, or with a cell's times.
     #[inline(always)]
     pub fn update_liveness(&mut self, timestamp: i64, ttl: i32, local_deletion_time: i64) {
         self.update_timestamp(timestamp);
@@ -279,14 +279,14 @@ impl MetadataCollector {
         self.update_local_deletion_time(local_deletion_time);
     }
 
-    /// Takes a cell into account and counts it towards the partition's cells.
+    /// Updates the extremes with a cell, and counts it in the partition's cells.
     #[inline(always)]
     pub fn update_cell(&mut self, timestamp: i64, ttl: i32, local_deletion_time: i64) {
         self.cells += 1;
         self.update_liveness(timestamp, ttl, local_deletion_time);
     }
 
-    /// Takes the deletion of a row, of a complex column or of one side of a marker into account.
+    /// Updates the extremes with the deletion of a row, of a complex column or of one side of a marker.
     #[inline(always)]
     pub fn update_deletion_time(&mut self, deletion: &DeletionTime) {
         if !deletion.is_live() {
@@ -295,7 +295,7 @@ impl MetadataCollector {
         }
     }
 
-    /// Takes the deletion of a partition into account.
+    /// Updates the extremes with a partition deletion.
     #[inline]
     pub fn update_partition_deletion(&mut self, deletion: &DeletionTime) {
         if !deletion.is_live() {
@@ -304,33 +304,33 @@ impl MetadataCollector {
         self.update_deletion_time(deletion);
     }
 
-    /// Counts cells towards the partition's cells, for callers that count on their own.
+    /// Adds to the partition's cell count, for callers that count cells themselves.
     #[inline(always)]
     pub fn add_cells(&mut self, cells: u64) {
         self.cells = self.cells.wrapping_add(cells as i64);
     }
 
-    /// Counts a row, or a static row that is not empty, with the number of its simple cells plus
-    /// complex columns that have a cell.
+    /// Counts a row, or a static row that is not empty. `columns_set` is the number of its simple cells plus
+    /// that of complex columns with a cell.
     #[inline(always)]
     pub fn add_row(&mut self, columns_set: u64) {
         self.total_rows += 1;
         self.total_columns_set = self.total_columns_set.wrapping_add(columns_set as i64);
     }
 
-    /// Notes that a counter has local or remote shards.
+    /// Records that a counter has local or remote shards.
     #[inline]
     pub fn set_legacy_counter_shards(&mut self) {
         self.has_legacy_counter_shards = true;
     }
 
-    /// Takes the clustering of a row or the bound of a marker into account. The first and the last
-    /// of a partition are enough.
+    /// Updates the covered slice with the clustering of a row or the bound of a marker. The first and the
+    /// last of a partition are sufficient.
     pub fn update_clustering(&mut self, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
         self.covered_clustering.update(comparator, prefix);
     }
 
-    /// Counts a partition key.
+    /// Adds a partition key to the cardinality.
     #[inline]
     pub fn add_key(&mut self, key: &[u8]) {
         if self.cardinality.is_some() {
@@ -338,7 +338,7 @@ impl MetadataCollector {
         }
     }
 
-    /// Counts a partition key by its hash ([`HyperLogLogPlus::hash`]).
+    /// Adds a partition key to the cardinality by its hash ([`HyperLogLogPlus::hash`]).
     #[inline]
     pub fn add_key_hash(&mut self, hash: u64) {
         if let Some(cardinality) = &mut self.cardinality {
@@ -346,8 +346,8 @@ impl MetadataCollector {
         }
     }
 
-    /// Ends a partition of `size` bytes, its end byte included: enters its size and the cells
-    /// counted since the last one.
+    /// Ends a partition of `size` bytes, including its end byte: adds its size and the number of cells since
+    /// the last one to the histograms.
     pub fn add_partition(&mut self, size: u64) {
         self.partition_sizes
             .add(i64::try_from(size).unwrap_or(i64::MAX));
@@ -355,18 +355,19 @@ impl MetadataCollector {
         self.cells = 0;
     }
 
-    /// The latest local deletion time of anything that is deleted or expires, seconds; `i64::MIN` if
-    /// nothing is. Not every version can hold it: [`Version::max_deletion_time`](crate::Version::max_deletion_time).
+    /// Maximum local deletion time of data that is deleted or expires, seconds since 1970; `i64::MIN` if
+    /// there is none. Not every version can represent it:
+    /// [`Version::max_deletion_time`](crate::Version::max_deletion_time).
     pub fn latest_deletion_time(&self) -> i64 {
         self.latest_deletion_time
     }
 
-    /// Rows so far.
+    /// Number of rows so far.
     pub fn total_rows(&self) -> i64 {
         self.total_rows
     }
 
-    /// Everything in Statistics.db.
+    /// Returns the content of Statistics.db.
     pub fn finish(self, finish: Finish) -> Statistics {
         let (min_timestamp, max_timestamp) = self.timestamp.or(NO_TIMESTAMP, i64::MAX);
         let (min_local_deletion_time, max_local_deletion_time) = self

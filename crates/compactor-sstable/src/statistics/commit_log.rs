@@ -1,4 +1,4 @@
-//! Which stretches of the commit log an SSTable covers.
+//! Intervals of the commit log that an SSTable covers.
 //!
 //! Source: `CommitLogPosition`, `IntervalSet`.
 
@@ -6,17 +6,17 @@ use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::error::Result;
 
-/// A place in a node's commit log.
+/// Position in a node's commit log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommitLogPosition {
-    /// Segment.
+    /// Id of the segment.
     pub segment_id: i64,
-    /// Byte in the segment.
+    /// Byte offset in the segment.
     pub position: i32,
 }
 
 impl CommitLogPosition {
-    /// Where nothing is known.
+    /// Unknown position.
     pub const NONE: CommitLogPosition = CommitLogPosition {
         segment_id: -1,
         position: 0,
@@ -42,14 +42,14 @@ pub struct IntervalSet {
 }
 
 impl IntervalSet {
-    /// A single interval, as versions without interval lists have it.
+    /// Creates a set of a single interval, as in versions without interval lists.
     pub fn single(start: CommitLogPosition, end: CommitLogPosition) -> IntervalSet {
         IntervalSet {
             intervals: vec![(start, end)],
         }
     }
 
-    /// True if nothing is covered.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.intervals.is_empty()
     }
@@ -73,7 +73,7 @@ impl IntervalSet {
             .map_or(CommitLogPosition::NONE, |interval| interval.1)
     }
 
-    /// Adds all of `other`; intervals that overlap or touch become one (`IntervalSet.Builder.add`).
+    /// Adds all intervals of `other`; intervals that overlap or touch are merged (`IntervalSet.Builder.add`).
     pub fn add_all(&mut self, other: &IntervalSet) {
         self.intervals.extend_from_slice(&other.intervals);
         self.intervals.sort_unstable();
@@ -95,8 +95,7 @@ impl IntervalSet {
                 CommitLogPosition::parse(reader)?,
             ));
         }
-        // Cassandra reads into a sorted map from starts to ends, in which the last of equal starts
-        // wins.
+        // Cassandra reads them into a sorted map from starts to ends, in which the last of equal starts wins.
         intervals.sort_by_key(|interval: &(CommitLogPosition, CommitLogPosition)| interval.0);
         intervals.dedup_by(|next, kept| {
             let same = next.0 == kept.0;

@@ -17,7 +17,7 @@ pub(super) const HEADER: usize = 3;
 const NAMES: [&str; 4] = ["VALIDATION", "COMPACTION", "STATS", "HEADER"];
 const CRC_LEN: usize = 4;
 
-/// The components found, by ordinal.
+/// Components by ordinal.
 pub(super) struct Components<'a> {
     found: [Option<ByteReader<'a>>; 4],
 }
@@ -43,7 +43,7 @@ pub(super) fn parse(bytes: &[u8], version: Version) -> Result<Components<'_>> {
     let checksummed = version.has_metadata_checksum();
     let mut reader = ByteReader::new(bytes);
     let count = reader.i32_count(8, "statistics.count")?;
-    // One running checksum: over the count, then continued over the table of contents.
+    // A running checksum: over the count, then also over the table of contents.
     let mut crc = crc32fast::Hasher::new();
     crc.update(&bytes[..reader.position()]);
     if checksummed {
@@ -68,8 +68,8 @@ pub(super) fn parse(bytes: &[u8], version: Version) -> Result<Components<'_>> {
         check(&mut reader, "statistics.toc_crc", crc.finalize())?;
     }
     if !checksummed {
-        // Readers before 4.0 look each component up by its offset, and their writers list components
-        // in the order of a hash table. Later ones read them one after the other.
+        // Readers before 4.0 look each component up by its offset, and writers before 4.0 list components in
+        // the order of a hash table. Later readers read them one after the other.
         toc.sort_by_key(|&(_, offset, _)| offset);
     }
     let mut components = Components {
@@ -137,7 +137,7 @@ fn check(reader: &mut ByteReader<'_>, structure: &'static str, computed: u32) ->
     ))
 }
 
-/// Appends components, which come in ascending order of their ordinals.
+/// Appends components, in ascending order of their ordinals.
 pub(super) fn write(out: &mut Vec<u8>, version: Version, parts: &[(usize, Vec<u8>)]) -> Result<()> {
     let crc_len = if version.has_metadata_checksum() {
         CRC_LEN

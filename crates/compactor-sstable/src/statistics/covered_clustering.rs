@@ -1,4 +1,4 @@
-//! The smallest and greatest clustering of an SSTable: what slices may skip it.
+//! Minimum and maximum clustering of an SSTable, by which reads of slices skip it.
 //!
 //! ```text
 //! before oa:  i32 n | n * bytes16 | i32 n | n * bytes16          values of both, to be taken as
@@ -7,8 +7,8 @@
 //! bound       u8 kind | u16 count | values as in Data.db
 //! ```
 //!
-//! Too narrow a slice makes reads skip the SSTable, so that rows vanish; too wide a one only costs
-//! time.
+//! If the slice is too narrow, reads skip the SSTable and do not find rows; if it is too wide, reads only
+//! take longer.
 //!
 //! Source: `StatsMetadata.StatsMetadataSerializer`, `Slice.Serializer`, `MetadataCollector`.
 
@@ -27,23 +27,23 @@ use crate::version::Version;
 pub struct ClusteringBound {
     /// Start or end, inclusive or exclusive.
     pub kind: Kind,
-    /// Values, null where `None`; may be fewer than the clustering columns.
+    /// Values, `None` for null; there may be fewer than clustering columns.
     pub values: Vec<Option<Vec<u8>>>,
 }
 
 /// The slice of clusterings that an SSTable covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoveredClustering {
-    /// Clustering types as this slice was written; empty before `oa`.
+    /// Clustering types with which this slice was written; empty before `oa`.
     pub types: Vec<HeaderType>,
-    /// Where it starts.
+    /// Start of the slice.
     pub start: ClusteringBound,
-    /// Where it ends.
+    /// End of the slice.
     pub end: ClusteringBound,
 }
 
 impl ClusteringBound {
-    /// A bound without values.
+    /// Creates a bound without values.
     pub fn unbounded(kind: Kind) -> ClusteringBound {
         ClusteringBound {
             kind,
@@ -57,7 +57,7 @@ impl ClusteringBound {
 }
 
 impl CoveredClustering {
-    /// Covers every clustering (`Slice.ALL`).
+    /// Slice of all clusterings (`Slice.ALL`).
     pub fn all() -> CoveredClustering {
         CoveredClustering {
             types: Vec::new(),
@@ -76,7 +76,7 @@ impl CoveredClustering {
         let min = parse_values(reader)?;
         let max = parse_values(reader)?;
         let mut covered = CoveredClustering::all();
-        // Older versions wrote lists that may be wrong (CASSANDRA-14861).
+        // Older versions have lists that may be wrong (CASSANDRA-14861).
         if version.has_accurate_min_max() {
             covered.start.values = min;
             covered.end.values = max;
@@ -84,8 +84,8 @@ impl CoveredClustering {
         Ok(covered)
     }
 
-    /// Appends the slice and returns how many bytes fewer than Cassandra counts: it counts the
-    /// values behind a null, which the old form cannot express and leaves out.
+    /// Appends the slice and returns by how many bytes Cassandra's computed length is greater: it includes
+    /// the values after a null, which the old form cannot represent and omits.
     pub(super) fn write(&self, out: &mut Vec<u8>, version: Version) -> Result<usize> {
         if version.has_improved_min_max() {
             write_slice(self, out)?;
@@ -157,7 +157,7 @@ fn parse_slice(reader: &mut ByteReader<'_>) -> Result<CoveredClustering> {
                 format!("{kind:?}"),
             ));
         }
-        // Spans count from the first byte of the prefix.
+        // Spans are relative to the first byte of the prefix.
         let base = start.clone().bytes(start.remaining(), name)?;
         let values = spans
             .iter()
@@ -189,17 +189,17 @@ fn write_slice(covered: &CoveredClustering, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the smallest and greatest clustering seen.
+/// Tracker of the minimum and maximum clustering.
 ///
-/// Feed it the first and the last unfiltered of each partition, or all of them: the outcome is the
-/// same, since they ascend and every range tombstone that is opened is closed.
+/// It must be updated with the first and the last unfiltered of each partition, or with all of them: the
+/// result is the same, since they ascend and every opened range tombstone is closed.
 #[derive(Clone, Debug, Default)]
 pub struct CoveredClusteringTracker {
     min: Option<OwnedPrefix>,
     max: Option<OwnedPrefix>,
 }
 
-/// A prefix with its own bytes, which are reused when it is replaced.
+/// A prefix with its own buffer, which is reused when it is replaced.
 #[derive(Clone, Debug)]
 pub struct OwnedPrefix {
     kind: Kind,
@@ -208,8 +208,7 @@ pub struct OwnedPrefix {
 }
 
 impl OwnedPrefix {
-    /// A bound as the comparator orders it; `None` if it has more values than there are clustering
-    /// columns.
+    /// Creates a prefix from a bound; `None` if it has more values than there are clustering columns.
     pub fn of_bound(
         comparator: &ClusteringComparator,
         bound: &ClusteringBound,
@@ -253,7 +252,7 @@ impl OwnedPrefix {
         debug_assert!(parsed.is_ok(), "values that were just written");
     }
 
-    /// A view of it.
+    /// View of the prefix.
     pub fn prefix(&self) -> Prefix<'_> {
         Prefix {
             kind: self.kind,
@@ -280,23 +279,23 @@ fn replace(slot: &mut Option<OwnedPrefix>, comparator: &ClusteringComparator, pr
 }
 
 impl CoveredClusteringTracker {
-    /// Takes what another has seen behind all of this into account.
+    /// Updates the extremes with those of another tracker, which tracked later partitions.
     pub fn append(&mut self, comparator: &ClusteringComparator, other: &CoveredClusteringTracker) {
         for owned in [&other.min, &other.max].into_iter().flatten() {
             self.update(comparator, owned.prefix());
         }
     }
 
-    /// Nothing covered yet.
+    /// Creates a tracker without clusterings.
     pub fn new() -> CoveredClusteringTracker {
         CoveredClusteringTracker::default()
     }
 
-    /// Takes the clustering of a row or the bound of a marker into account
+    /// Updates the extremes with the clustering of a row or the bound of a marker
     /// (`MetadataCollector.updateClusteringValues`, `.updateClusteringValuesByBoundOrBoundary`).
     pub fn update(&mut self, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
         let kind = prefix.kind;
-        // A boundary lies between an opening that is smaller and a closing that is greater.
+        // A boundary is between an opening bound that is smaller and a closing bound that is greater.
         if kind.is_boundary() || kind == Kind::StaticClustering {
             return;
         }
@@ -323,7 +322,7 @@ impl CoveredClusteringTracker {
         }
     }
 
-    /// The slice from the smallest to the greatest. Without any clustering it is Cassandra's empty
+    /// Returns the slice from the minimum to the maximum. Without any clustering it is Cassandra's empty
     /// slice, from after everything to before everything.
     pub fn finish(&self, types: Vec<HeaderType>) -> CoveredClustering {
         let start = match &self.min {

@@ -1,11 +1,11 @@
-//! Histograms over buckets that grow by a fifth.
+//! Histograms whose buckets grow by a fifth each.
 //!
 //! ```text
 //! i32 size | size * (i64 offset, i64 count)
 //! ```
 //!
-//! There is one bucket more than offsets: the last counts what exceeds the greatest offset. Pair 0
-//! and pair 1 both carry offset 0; pair i carries offset i - 1.
+//! There is one bucket more than offsets: the last counts values greater than the last offset. Pairs 0 and 1
+//! both have offset 0 of the list; pair i has offset i - 1.
 //!
 //! Source: `EstimatedHistogram`.
 
@@ -18,13 +18,13 @@ pub const PARTITION_SIZE_OFFSETS: usize = 155;
 /// Number of offsets for cells per partition.
 pub const CELL_COUNT_OFFSETS: usize = 118;
 
-/// Counts of values by magnitude.
+/// Histogram of values by magnitude.
 #[derive(Clone, Debug)]
 pub struct EstimatedHistogram {
     offsets: Vec<i64>,
     counts: Vec<i64>,
-    /// Bucket of the last value: the next one is mostly alike, and a search of all takes as long as
-    /// everything else that is done for a short partition.
+    /// Bucket of the last value: the next one is usually similar, and searching all buckets takes as long as
+    /// all other work for a short partition.
     last: usize,
 }
 
@@ -37,7 +37,7 @@ impl PartialEq for EstimatedHistogram {
 impl Eq for EstimatedHistogram {}
 
 impl EstimatedHistogram {
-    /// An empty histogram of `count` offsets: 1, then a fifth more each time.
+    /// Creates an empty histogram of `count` offsets: 1, then a fifth more each time.
     ///
     /// # Panics
     /// If `count` is 0.
@@ -60,17 +60,17 @@ impl EstimatedHistogram {
         }
     }
 
-    /// An empty histogram of partition sizes.
+    /// Creates an empty histogram of partition sizes.
     pub fn of_partition_sizes() -> EstimatedHistogram {
         EstimatedHistogram::new(PARTITION_SIZE_OFFSETS)
     }
 
-    /// An empty histogram of cells per partition.
+    /// Creates an empty histogram of cells per partition.
     pub fn of_cell_counts() -> EstimatedHistogram {
         EstimatedHistogram::new(CELL_COUNT_OFFSETS)
     }
 
-    /// An empty histogram with the same offsets.
+    /// Creates an empty histogram with the same offsets.
     pub fn empty_like(&self) -> EstimatedHistogram {
         EstimatedHistogram {
             offsets: self.offsets.clone(),
@@ -79,8 +79,8 @@ impl EstimatedHistogram {
         }
     }
 
-    /// As many values, of which nobody knows the size any more: all that who counts them needs, in some
-    /// bytes instead of thousands.
+    /// Returns a histogram with the same count in a single bucket: sufficient for counting, in a few bytes
+    /// instead of thousands.
     pub fn in_one_bucket(&self) -> EstimatedHistogram {
         EstimatedHistogram {
             offsets: vec![i64::MAX],
@@ -89,11 +89,11 @@ impl EstimatedHistogram {
         }
     }
 
-    /// The same counts in the buckets of another histogram, which may have fewer of the same ones: Cassandra 4.1 had
-    /// 150 offsets for partition sizes where later releases have 155.
+    /// Returns the same counts in the buckets of another histogram, which may have only some of them:
+    /// Cassandra 4.1 had 150 offsets for partition sizes, later releases have 155.
     pub fn in_buckets_of(&self, other: &EstimatedHistogram) -> EstimatedHistogram {
         let mut moved = other.empty_like();
-        // What exceeds all of ours exceeds the other's too, as far as anyone knows.
+        // A value beyond the last offset is counted beyond the other's last offset, too.
         let edges = self.offsets.iter().copied().chain([i64::MAX]);
         for (edge, count) in edges.zip(&self.counts) {
             moved.add_times(edge, *count);
@@ -101,7 +101,7 @@ impl EstimatedHistogram {
         moved
     }
 
-    /// Counts a value in the bucket of the first offset that is not less.
+    /// Counts a value in the bucket of the first offset that is not less than it.
     pub fn add(&mut self, value: i64) {
         self.add_times(value, 1);
     }
@@ -113,7 +113,7 @@ impl EstimatedHistogram {
         }
     }
 
-    /// The bucket of a value: that of the first offset that is not less.
+    /// Returns the bucket of a value: that of the first offset that is not less than it.
     #[inline]
     fn bucket(&mut self, value: i64) -> usize {
         let exceeds = |index: usize| self.offsets.get(index).is_none_or(|at| *at < value);
@@ -124,7 +124,7 @@ impl EstimatedHistogram {
         self.last
     }
 
-    /// Adds the counts of a histogram with the same offsets; false if they differ.
+    /// Adds the counts of a histogram with the same offsets; returns false if they differ.
     #[must_use]
     pub fn merge(&mut self, other: &EstimatedHistogram) -> bool {
         if self.offsets != other.offsets {
@@ -136,7 +136,7 @@ impl EstimatedHistogram {
         true
     }
 
-    /// Upper ends of the buckets, without the last bucket's.
+    /// Upper bounds of the buckets, except for the last bucket.
     pub fn offsets(&self) -> &[i64] {
         &self.offsets
     }
@@ -146,12 +146,12 @@ impl EstimatedHistogram {
         &self.counts
     }
 
-    /// Values that exceed the greatest offset.
+    /// Number of values beyond the last offset.
     pub fn overflow(&self) -> i64 {
         self.counts.last().copied().unwrap_or(0)
     }
 
-    /// Forgets the values beyond the greatest offset, as Cassandra does on reading.
+    /// Removes the values beyond the last offset, as Cassandra does when it reads a histogram.
     pub fn clear_overflow(&mut self) {
         if let Some(last) = self.counts.last_mut() {
             *last = 0;
@@ -165,7 +165,7 @@ impl EstimatedHistogram {
             .fold(0, |sum, &count| sum.wrapping_add(count))
     }
 
-    /// The smallest value that may have been added.
+    /// Minimum value that may have been added.
     pub fn min(&self) -> i64 {
         match self.counts.iter().position(|&count| count > 0) {
             None | Some(0) => 0,
@@ -173,7 +173,7 @@ impl EstimatedHistogram {
         }
     }
 
-    /// The largest value that may have been added; `i64::MAX` if any exceeded the greatest offset.
+    /// Maximum value that may have been added; `i64::MAX` if any is beyond the last offset.
     pub fn max(&self) -> i64 {
         if self.overflow() > 0 {
             return i64::MAX;
@@ -184,7 +184,7 @@ impl EstimatedHistogram {
             .unwrap_or(0)
     }
 
-    /// Mean of bucket offsets weighted by count, `None` if values exceeded the greatest offset.
+    /// Mean of bucket offsets weighted by count; `None` if there are values beyond the last offset.
     pub fn raw_mean(&self) -> Option<f64> {
         if self.overflow() > 0 {
             return None;
@@ -206,8 +206,8 @@ impl EstimatedHistogram {
         self.raw_mean().map(|mean| mean.ceil() as i64)
     }
 
-    /// Offset of the bucket that holds the value at `percentile` (0.0 to 1.0), `None` if values
-    /// exceeded the greatest offset.
+    /// Offset of the bucket with the value at `percentile` (0.0 to 1.0); `None` if there are values beyond
+    /// the last offset.
     pub fn percentile(&self, percentile: f64) -> Option<i64> {
         if self.overflow() > 0 {
             return None;
@@ -244,7 +244,7 @@ impl EstimatedHistogram {
         let mut counts = Vec::with_capacity(size);
         for index in 0..size {
             let offset = reader.i64(structure)?;
-            // The first pair's offset is that of the second pair.
+            // The first pair's offset is repeated by the second pair.
             if index > 0 {
                 offsets.push(offset);
             }
@@ -292,7 +292,7 @@ mod tests {
             histogram.offsets()[..12],
             [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17]
         );
-        // Both ends are named in MetadataCollector.
+        // Both last offsets are documented in MetadataCollector.
         assert_eq!(histogram.offsets().last(), Some(&3_520_571_548_412));
         assert_eq!(
             EstimatedHistogram::of_cell_counts().offsets().last(),

@@ -1,4 +1,4 @@
-//! The serialization header: columns, types and delta bases that Data.db was written with.
+//! Serialization header: columns, types and delta bases with which Data.db was written.
 //!
 //! ```text
 //! header := EncodingStats | bytesV key type | uvint n, n * bytesV clustering type
@@ -7,7 +7,7 @@
 //! EncodingStats := uvint minTimestamp | vint32 minLocalDeletionTime | vint32 minTTL
 //! ```
 //!
-//! The minima are counted from 2015-09-22T00:00:00Z.
+//! The minima are relative to 2015-09-22T00:00:00Z.
 //!
 //! Source: `SerializationHeader.Serializer`, `EncodingStats`.
 
@@ -24,16 +24,16 @@ pub const TIMESTAMP_EPOCH: i64 = 1_442_880_000_000_000;
 /// Epoch of local deletion times, seconds since 1970.
 pub const DELETION_TIME_EPOCH: i64 = 1_442_880_000;
 
-/// What timestamps, local deletion times and ttls in Data.db are counted from.
+/// Bases of the deltas of timestamps, local deletion times and TTLs in Data.db.
 ///
-/// These are not the minima in [`StatsMetadata`]: a header is written before its rows are known.
+/// They are not the minima in [`StatsMetadata`]: a header is written before its rows are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EncodingStats {
-    /// Microseconds since 1970, usually.
+    /// Minimum timestamp, usually microseconds since 1970.
     pub min_timestamp: i64,
-    /// Seconds since 1970.
+    /// Minimum local deletion time, seconds since 1970.
     pub min_local_deletion_time: i64,
-    /// Seconds.
+    /// Minimum TTL, seconds.
     pub min_ttl: i32,
 }
 
@@ -45,7 +45,7 @@ impl Default for EncodingStats {
 }
 
 impl EncodingStats {
-    /// Minima, with the epochs in the place of "none".
+    /// Creates bases from minima, with the epochs in place of "none".
     pub fn new(min_timestamp: i64, min_local_deletion_time: i64, min_ttl: i32) -> EncodingStats {
         EncodingStats {
             min_timestamp: if min_timestamp == NO_TIMESTAMP {
@@ -62,10 +62,10 @@ impl EncodingStats {
         }
     }
 
-    /// Bases for the merge of SSTables with these statistics (`SerializationHeader.make`).
+    /// Returns the bases for the merge of SSTables with these statistics (`SerializationHeader.make`).
     ///
-    /// As in Cassandra an input without timestamps, whose minimum is "none", makes the minimum of
-    /// all "none", while one without deletions does not.
+    /// As in Cassandra, an input without timestamps, whose minimum is "none", makes the overall minimum
+    /// "none", while one without deletions does not.
     pub fn merge<'a>(inputs: impl IntoIterator<Item = &'a StatsMetadata>) -> EncodingStats {
         let mut inputs = inputs.into_iter();
         let Some(first) = inputs.next() else {
@@ -114,17 +114,17 @@ impl EncodingStats {
     }
 }
 
-/// A type as written, and what it means.
+/// A type in a header, as text and parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderType {
-    /// Class name with its parameters, as found: releases differ in how they spell the same type.
+    /// Class name with its parameters, as stored: releases spell the same type differently.
     pub text: String,
-    /// The type.
+    /// Parsed type.
     pub cql_type: CqlType,
 }
 
 impl HeaderType {
-    /// A type in the spelling of current releases.
+    /// Creates a header type in the spelling of current releases.
     pub fn new(cql_type: CqlType) -> HeaderType {
         HeaderType {
             text: cql_type.class_string(),
@@ -161,7 +161,7 @@ impl HeaderType {
 /// A column of the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderColumn {
-    /// Name, raw bytes.
+    /// Name, as raw bytes.
     pub name: Vec<u8>,
     /// Type when the file was written.
     pub column_type: HeaderType,
@@ -172,7 +172,7 @@ pub struct HeaderColumn {
 pub struct SerializationHeader {
     /// Delta bases.
     pub encoding_stats: EncodingStats,
-    /// Partition key type; a `CompositeType` of several columns.
+    /// Partition key type; a `CompositeType` if there are several columns.
     pub key_type: HeaderType,
     /// Clustering types; descending ones are `ReversedType`.
     pub clustering_types: Vec<HeaderType>,
@@ -183,7 +183,7 @@ pub struct SerializationHeader {
 }
 
 impl SerializationHeader {
-    /// True if every partition has a static row.
+    /// Whether every partition has a static row.
     pub fn has_static(&self) -> bool {
         !self.static_columns.is_empty()
     }
@@ -236,8 +236,8 @@ fn parse_columns(reader: &mut ByteReader<'_>, version: Version) -> Result<Vec<He
         let column_type = HeaderType::parse(reader, "header.column_type")?;
         columns.push((at, HeaderColumn { name, column_type }));
     }
-    // Rows refer to columns by their place among the columns in order, whatever the list's order:
-    // Cassandra reads it into a set.
+    // Rows refer to columns by their index in header order, whatever the order of the list: Cassandra reads
+    // it into a set.
     if version.may_list_columns_in_any_order() {
         columns.sort_by(|(_, a), (_, b)| order(a).cmp(&order(b)));
     }
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_minimum_of_64_bits_is_cut_as_releases_before_4_do() {
-        // What ScyllaDB writes where nothing is deleted: the greatest i64 less the epoch.
+        // Value that ScyllaDB writes if nothing is deleted: the maximum i64 minus the epoch.
         let mut out = vec![0];
         out.put_uvint((i64::MAX - DELETION_TIME_EPOCH) as u64);
         out.put_uvint(i64::MAX as u64);

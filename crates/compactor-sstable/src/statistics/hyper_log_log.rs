@@ -1,4 +1,4 @@
-//! HyperLogLog++: how many distinct partition keys there are.
+//! HyperLogLog++: estimator of the number of distinct partition keys.
 //!
 //! ```text
 //! i32 -2 | v(p) | v(sp) | v(format)           v = LEB128 of a 32-bit integer
@@ -6,10 +6,9 @@
 //! normal: v(5464) | 1366 * i32                 registers of 5 bits, 6 to an integer
 //! ```
 //!
-//! Cassandra sizes the Bloom filter of a compaction's output by the estimate for the union of its
-//! inputs, so that estimates, and the bytes written, are those of stream-lib 2.5.2 with the
-//! precisions that Cassandra uses (p = 13, sp = 25): registers, temporary list, the order in which
-//! lists merge, and the bias correction.
+//! Cassandra sizes the Bloom filter of a compaction's output by the estimate for the union of its inputs, so
+//! estimates and serialized bytes are those of stream-lib 2.5.2 with the precisions that Cassandra uses (p =
+//! 13, sp = 25): registers, temporary list, the order in which lists are merged, and the bias correction.
 //!
 //! Source: stream-lib `HyperLogLogPlus`, `RegisterSet`; `MetadataCollector.addKey`,
 //! `SSTableReader.getApproximateKeyCount`.
@@ -29,18 +28,18 @@ const SP: u32 = 25;
 const REGISTERS: usize = 1 << P;
 /// stream-lib's size for 8192 registers, 6 to an integer.
 const REGISTER_WORDS: usize = REGISTERS / 6 + 1;
-/// Sparse entries beyond which registers are used.
+/// Maximum number of sparse entries, beyond which registers are used.
 const SPARSE_THRESHOLD: usize = REGISTERS / 4 * 3;
-/// Pending hashes beyond which they are merged into the sparse list.
+/// Maximum number of pending hashes, beyond which they are merged into the sparse list.
 const SORT_THRESHOLD: usize = SPARSE_THRESHOLD / 4;
 const NEAREST_NEIGHBOURS: usize = 6;
-/// `thresholdData` for p = 13: below it linear counting is better.
+/// `thresholdData` for p = 13: below it linear counting is more accurate.
 const LINEAR_COUNTING_THRESHOLD: f64 = 6500.0;
 const VERSION: i32 = -2;
 const NORMAL: u32 = 0;
 const SPARSE: u32 = 1;
 
-/// An estimator of the number of distinct keys.
+/// Estimator of the number of distinct keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HyperLogLogPlus {
     state: State,
@@ -51,7 +50,7 @@ enum State {
     Sparse {
         /// Encoded hashes, one per sparse index.
         set: Vec<i32>,
-        /// Encoded hashes that were not merged into `set` yet.
+        /// Encoded hashes that have not been merged into `set`.
         pending: Vec<i32>,
     },
     Normal(Box<[i32; REGISTER_WORDS]>),
@@ -69,7 +68,7 @@ impl Default for HyperLogLogPlus {
 }
 
 impl HyperLogLogPlus {
-    /// An estimator that has seen nothing.
+    /// Creates an empty estimator.
     pub fn new() -> HyperLogLogPlus {
         HyperLogLogPlus::default()
     }
@@ -79,7 +78,7 @@ impl HyperLogLogPlus {
         self.add_hash(HyperLogLogPlus::hash(key));
     }
 
-    /// The hash by which a partition key is counted.
+    /// Hash of a partition key.
     pub fn hash(key: &[u8]) -> u64 {
         murmur2::hash2_64(key)
     }
@@ -103,7 +102,7 @@ impl HyperLogLogPlus {
         }
     }
 
-    /// Adds everything that `other` has seen (`HyperLogLogPlus.addAll`).
+    /// Adds all keys of `other` (`HyperLogLogPlus.addAll`).
     pub fn merge(&mut self, other: &HyperLogLogPlus) {
         match (&mut self.state, &other.state) {
             (State::Normal(mine), State::Normal(theirs)) => merge_registers(mine, theirs),
@@ -128,16 +127,16 @@ impl HyperLogLogPlus {
         }
     }
 
-    /// The estimate for the union of several estimators, as Cassandra computes the number of keys
-    /// in a compaction's output (`SSTableReader.getApproximateKeyCount`); `None` for none.
+    /// Estimates the size of the union of several estimators, as Cassandra computes the number of keys in a
+    /// compaction's output (`SSTableReader.getApproximateKeyCount`); `None` if there are none.
     pub fn estimate_union<'a>(
         estimators: impl IntoIterator<Item = &'a HyperLogLogPlus>,
     ) -> Option<i64> {
         let mut estimators = estimators.into_iter();
         let mut union = estimators.next()?.clone();
         for estimator in estimators {
-            // Each merge starts from an empty estimator, which turns to registers earlier than one
-            // that only grows.
+            // Each merge starts from an empty estimator, which switches to registers earlier than one to
+            // which keys are added.
             let mut merged = HyperLogLogPlus::new();
             merged.merge(&union);
             merged.merge(estimator);
@@ -164,7 +163,7 @@ impl HyperLogLogPlus {
         }
     }
 
-    /// The sparse list with everything pending merged into it; empty in normal mode.
+    /// The sparse list including pending hashes; empty in normal mode.
     fn sparse_set(&self) -> Cow<'_, [i32]> {
         match &self.state {
             State::Normal(_) => Cow::Borrowed(&[]),
@@ -180,8 +179,8 @@ impl HyperLogLogPlus {
     /// Parses an estimator.
     ///
     /// # Errors
-    /// Corruption, or unsupported for other precisions and for the layout without a version, which
-    /// no SSTable of a version known here should have.
+    /// Corruption, or unsupported for other precisions and for the layout without a version, which no SSTable
+    /// of a supported version should have.
     pub fn parse(bytes: &[u8]) -> Result<HyperLogLogPlus> {
         const NAME: &str = "compaction.cardinality";
         let mut reader = ByteReader::new(bytes);
@@ -274,14 +273,14 @@ impl HyperLogLogPlus {
     }
 }
 
-/// Leading zeros behind the register's bits, plus one.
+/// Number of leading zeros after the register's bits, plus one.
 #[inline]
 fn run_length(hash: u64) -> u32 {
     ((hash << P) | (1 << (P - 1))).leading_zeros() + 1
 }
 
-/// Sparse index, shifted left by one; where the bits behind the register's are all zero, index, run
-/// length inverted, and a set lowest bit.
+/// Sparse index, shifted left by one; if the bits after the register's are all zero: index, inverted run
+/// length, and the lowest bit set.
 fn encode(hash: u64) -> i32 {
     let index = (hash >> (64 - SP)) as u32;
     let encoded = if index << (32 - SP + P) == 0 {
@@ -314,7 +313,7 @@ fn run_length_of(encoded: i32) -> u32 {
     }
 }
 
-/// Sorts the pending list, drops all but the first of each sparse index and merges it into `set`.
+/// Sorts the pending list, removes all but the first entry of each sparse index and merges it into `set`.
 fn merge_pending(set: &mut Vec<i32>, pending: &mut Vec<i32>) {
     if pending.is_empty() {
         return;
@@ -325,8 +324,8 @@ fn merge_pending(set: &mut Vec<i32>, pending: &mut Vec<i32>) {
     pending.clear();
 }
 
-/// Merges two lists as if both were sorted by value. They are sorted by sparse index, which is not
-/// the same where run lengths are encoded; stream-lib's outcome depends on it.
+/// Merges two lists as if both were sorted by value. They are sorted by sparse index, which differs if run
+/// lengths are encoded; the result of stream-lib depends on this.
 fn merge_sets(a: &[i32], b: &[i32]) -> Vec<i32> {
     let mut merged = Vec::with_capacity(a.len() + b.len());
     let (mut i, mut j) = (0, 0);
@@ -418,7 +417,7 @@ fn bias_of(raw: f64) -> f64 {
         .map(|(index, &measured)| ((raw - measured) * (raw - measured), index))
         .collect();
     by_distance.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // stream-lib keeps one index per distance: the last one put.
+    // stream-lib keeps one index per distance: the last one inserted.
     by_distance.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
         if same {

@@ -15,7 +15,7 @@ use crate::statistics::tombstone_histogram::{
 use crate::statistics::{UuidBytes, read_optional_uuid, write_optional_uuid};
 use crate::version::Version;
 
-/// `LivenessInfo.NO_TIMESTAMP`: the minimum where nothing had a timestamp.
+/// `LivenessInfo.NO_TIMESTAMP`: the minimum if no data has a timestamp.
 pub const NO_TIMESTAMP: i64 = i64::MIN;
 /// `MetadataCollector.NO_COMPRESSION_RATIO`.
 pub const NO_COMPRESSION_RATIO: f64 = -1.0;
@@ -29,19 +29,19 @@ pub struct StatsMetadata {
     pub partition_sizes: EstimatedHistogram,
     /// Cells per partition, tombstones included.
     pub cells_per_partition: EstimatedHistogram,
-    /// What of the commit log is in this SSTable.
+    /// Commit log intervals whose data is in this SSTable.
     pub commit_log_intervals: IntervalSet,
-    /// Smallest timestamp of data or deletions; `i64::MIN` where there is none.
+    /// Minimum timestamp of data or deletions; `i64::MIN` if there is none.
     pub min_timestamp: i64,
-    /// Greatest one; `i64::MAX` where there is none.
+    /// Maximum timestamp; `i64::MAX` if there is none.
     pub max_timestamp: i64,
-    /// Smallest local deletion time, seconds; [`NO_DELETION_TIME`] where there is none.
+    /// Minimum local deletion time, seconds since 1970; [`NO_DELETION_TIME`] if there is none.
     pub min_local_deletion_time: i64,
-    /// Greatest one; [`NO_DELETION_TIME`] as soon as anything neither expires nor is deleted.
+    /// Maximum local deletion time; [`NO_DELETION_TIME`] if any data neither expires nor is deleted.
     pub max_local_deletion_time: i64,
-    /// Smallest ttl, seconds; 0 as soon as anything does not expire.
+    /// Minimum TTL, seconds; 0 if any data does not expire.
     pub min_ttl: i32,
-    /// Greatest ttl.
+    /// Maximum TTL, seconds.
     pub max_ttl: i32,
     /// Compressed over uncompressed bytes; -1.0 if not compressed.
     pub compression_ratio: f64,
@@ -49,23 +49,23 @@ pub struct StatsMetadata {
     pub tombstone_drop_times: TombstoneHistogram,
     /// Level of leveled compaction.
     pub level: i32,
-    /// When it was repaired, milliseconds since 1970; 0 if it was not.
+    /// Time of the repair, milliseconds since 1970; 0 if it was not repaired.
     pub repaired_at: i64,
-    /// Clusterings from the smallest to the greatest.
+    /// Clusterings from the minimum to the maximum.
     pub covered_clustering: CoveredClustering,
-    /// Counters with local or remote shards.
+    /// Whether there are counters with local or remote shards.
     pub has_legacy_counter_shards: bool,
     /// Simple cells and complex columns, summed over rows.
     pub total_columns_set: i64,
-    /// Rows, with static rows that are not empty.
+    /// Number of rows, including static rows that are not empty.
     pub total_rows: i64,
     /// Session of an incremental repair in progress.
     pub pending_repair: Option<UuidBytes>,
-    /// Transiently replicated.
+    /// Whether it is transiently replicated.
     pub is_transient: bool,
     /// Node that wrote it, whose commit log the intervals belong to.
     pub originating_host_id: Option<UuidBytes>,
-    /// Some partition may have a deletion of its own.
+    /// Whether some partition may have a partition deletion.
     pub has_partition_level_deletions: bool,
     /// First partition key; `None` before `oa`.
     pub first_key: Option<Vec<u8>>,
@@ -76,7 +76,7 @@ pub struct StatsMetadata {
 }
 
 impl StatsMetadata {
-    /// Statistics of nothing, as a collector starts with.
+    /// Statistics of no data, with which a collector starts.
     pub fn empty() -> StatsMetadata {
         StatsMetadata {
             partition_sizes: EstimatedHistogram::of_partition_sizes(),
@@ -166,7 +166,7 @@ impl StatsMetadata {
             pending_repair,
             is_transient,
             originating_host_id,
-            // Where nothing says so, any deletion may be one of a partition.
+            // If the version does not store this, any deletion may be a partition deletion.
             has_partition_level_deletions: min_local_deletion_time != NO_DELETION_TIME,
             first_key: None,
             last_key: None,
@@ -223,8 +223,8 @@ impl StatsMetadata {
             }
             out.put_f64(self.token_space_coverage);
         }
-        // Cassandra writes a buffer as long as it computed before, and it computes the same length
-        // for bins of both forms.
+        // Cassandra writes a buffer of the length that it computed before, which is the same for bins of both
+        // forms.
         if version.has_uint_deletion_time() {
             padding +=
                 (COUNTED_BIN_LEN - UNSIGNED_BIN_LEN) * self.tombstone_drop_times.bins().len();

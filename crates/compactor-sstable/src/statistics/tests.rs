@@ -1,6 +1,6 @@
 use super::*;
 
-/// A Statistics.db as a collector without input makes it.
+/// A Statistics.db from a collector without data.
 fn sample(version: Version) -> Vec<u8> {
     let statistics = Statistics {
         validation: ValidationMetadata {
@@ -100,7 +100,7 @@ fn contradictory_tables_of_contents() {
 
 #[test]
 fn components_in_another_order_than_the_table_says() {
-    // Releases before 4.0 list components as a hash table gives them.
+    // Releases before 4.0 list components in the order of a hash table.
     let bytes = sample(Version::Me);
     let mut shuffled = bytes.clone();
     for (to, from) in [3, 2, 0, 1].into_iter().enumerate() {
@@ -127,8 +127,8 @@ fn a_missing_cardinality_is_no_error() {
 /// Ordinal and bytes of each component.
 type Parts = Vec<(usize, Vec<u8>)>;
 
-/// Components of files that Cassandra wrote, without the checksums that would hide what their
-/// parsers do with damage.
+/// Components of files that Cassandra wrote, without the checksums, which would detect damage before it
+/// reaches the parsers.
 fn real_components() -> Vec<(Version, Parts)> {
     let files: [(Version, &[u8]); 3] = [
         (
@@ -180,7 +180,7 @@ fn truncated_components() {
     for (version, parts) in real_components() {
         for (ordinal, bytes) in parts {
             parse_component(ordinal, &bytes, version).unwrap();
-            // STATS of newer versions ends with padding that carries nothing.
+            // STATS of newer versions ends with unused padding.
             let padding = if ordinal == container::STATS && version.has_uint_deletion_time() {
                 let stats = StatsMetadata::parse(&mut ByteReader::new(&bytes), version).unwrap();
                 4 * stats.tombstone_drop_times.bins().len()

@@ -1,4 +1,4 @@
-//! When tombstones may be dropped: a histogram of local deletion times.
+//! Histogram of local deletion times, from which the number of droppable tombstones is estimated.
 //!
 //! ```text
 //! i32 maxBins | i32 n | n * (f64 point, i64 count)     versions before unsigned deletion times
@@ -17,9 +17,9 @@ mod builder;
 
 pub use builder::{TimeRun, TombstoneHistogramBuilder};
 
-/// Bytes per bin that Cassandra counts when it sizes the component, whatever the version.
+/// Bytes per bin with which Cassandra computes the length of the component, in every version.
 pub(super) const COUNTED_BIN_LEN: usize = 16;
-/// Bytes per bin that versions with unsigned deletion times really have.
+/// Actual bytes per bin in versions with unsigned deletion times.
 pub(super) const UNSIGNED_BIN_LEN: usize = 12;
 
 /// Numbers of tombstones by local deletion time.
@@ -77,7 +77,7 @@ impl TombstoneHistogram {
         let max = version.max_deletion_time();
         let mut bins = Vec::with_capacity(count);
         for _ in 0..count {
-            // What is out of range saturates: older releases wrote such points (CASSANDRA-14092).
+            // Values out of range saturate: older releases wrote such points (CASSANDRA-14092).
             let (point, count) = if unsigned {
                 (reader.i64(NAME)?, reader.i32(NAME)?)
             } else {
@@ -119,7 +119,7 @@ impl TombstoneHistogram {
     }
 }
 
-/// Out of the range of local deletion times becomes the greatest one.
+/// A point out of the range of local deletion times becomes the maximum.
 fn saturate(point: i64) -> i64 {
     if (0..=MAX_DELETION_TIME).contains(&point) {
         point

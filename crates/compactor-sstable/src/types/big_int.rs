@@ -1,10 +1,10 @@
-//! Just enough arithmetic on Java's `BigInteger.toByteArray`: order and decimal digits.
+//! Arithmetic on Java's `BigInteger.toByteArray`: order and decimal digits.
 //!
-//! Big-endian two's complement; redundant leading sign bytes are legal.
+//! Big-endian two's complement; redundant leading sign bytes are valid.
 
 use std::cmp::Ordering;
 
-/// Without redundant leading sign bytes; at least one byte unless empty.
+/// Removes redundant leading sign bytes; at least one byte remains unless there is none.
 ///
 /// Source: `IntegerType.findMostSignificantByte`.
 pub(super) fn minimal(mut bytes: &[u8]) -> &[u8] {
@@ -15,12 +15,12 @@ pub(super) fn minimal(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// True below zero.
+/// Whether the number is negative.
 pub(super) fn is_negative(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|byte| byte & 0x80 != 0)
 }
 
-/// -1, 0 or 1 of what [`minimal`] returned.
+/// Sign of the result of [`minimal`]: -1, 0 or 1.
 pub(super) fn signum(minimal: &[u8]) -> i8 {
     match minimal {
         [] | [0] => 0,
@@ -48,7 +48,7 @@ pub(super) fn small_magnitude(minimal: &[u8]) -> Option<u128> {
     Some(i128::from_be_bytes(raw).unsigned_abs())
 }
 
-/// An absolute value: 64-bit limbs, least significant first, no zeros at the top.
+/// An absolute value: 64-bit limbs, least significant first, without leading zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Magnitude {
     limbs: Vec<u64>,
@@ -75,7 +75,7 @@ impl Magnitude {
             for limb in &mut limbs {
                 (*limb, carry) = (!*limb).overflowing_add(u64::from(carry));
             }
-            // Only the most negative number of its width carries out.
+            // Only the most negative number of its width has a carry.
             if carry {
                 limbs.push(1);
             }

@@ -1,4 +1,4 @@
-//! Cell paths: what tells the cells of a complex column apart, and what type its cells have.
+//! Cell paths, which distinguish the cells of a complex column, and the types of its cells.
 //!
 //! | Column | Path | Cell |
 //! |---|---|---|
@@ -39,7 +39,7 @@ impl CqlType {
         }
     }
 
-    /// Compares two cell paths of a multi-cell type; by their bytes for any other.
+    /// Compares two cell paths of a multi-cell type; for other types, their bytes.
     pub fn compare_paths(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self.path_type() {
             Some(path) => path.compare(a, b),
@@ -47,8 +47,8 @@ impl CqlType {
         }
     }
 
-    /// Type of the cell at `path`: of the whole column unless multi-cell; `None` if a UDT has no
-    /// such field.
+    /// Type of the cell at `path`: that of the whole column unless multi-cell; `None` if a UDT has no such
+    /// field.
     pub fn cell_type(&self, path: &[u8]) -> Option<&CqlType> {
         match self {
             CqlType::List {

@@ -1,11 +1,11 @@
-//! The order of one clustering column, decided once per table instead of once per comparison.
+//! Order of a clustering column, determined once per table instead of in each comparison.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::types::{CqlType, compare};
 
-/// How to compare values of a type, without walking the type.
+/// Comparison of values of a type, without traversing the type.
 ///
 /// Agrees with [`CqlType::compare`] on every pair of byte strings.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub enum ValueOrder {
 }
 
 impl ValueOrder {
-    /// The order of `cql_type`; see [`ClusteringOrder`] for one that may be reversed.
+    /// Returns the order of `cql_type`; see [`ClusteringOrder`] for one that may be reversed.
     pub fn of(cql_type: &CqlType) -> ValueOrder {
         match cql_type {
             CqlType::Ascii
@@ -95,7 +95,7 @@ impl ValueOrder {
 }
 
 impl ValueOrder {
-    /// Values may have a [`ClusteringOrder::prefix`].
+    /// Whether values may have a [`ClusteringOrder::prefix`].
     fn has_prefixes(&self) -> bool {
         match self {
             ValueOrder::Bytes | ValueOrder::Int32 | ValueOrder::Int64 | ValueOrder::TimeUuid => {
@@ -110,7 +110,7 @@ impl ValueOrder {
     }
 }
 
-/// The first eight bytes, big-endian, zeros where there are fewer.
+/// The first eight bytes, big-endian, padded with zeros.
 #[inline]
 fn first_bytes(value: &[u8]) -> u64 {
     match value.first_chunk() {
@@ -125,7 +125,7 @@ fn first_bytes(value: &[u8]) -> u64 {
 
 /// Order of one clustering column: [`ValueOrder`] and its direction.
 ///
-/// Nulls are the caller's: they sort before every value, reversed or not.
+/// Nulls are handled by the caller: they sort before every value, reversed or not.
 #[derive(Clone, Debug)]
 pub struct ClusteringOrder {
     order: ValueOrder,
@@ -133,7 +133,7 @@ pub struct ClusteringOrder {
 }
 
 impl ClusteringOrder {
-    /// The order of a clustering column of this type; `ReversedType` (nested or not) is unwrapped.
+    /// Returns the order of a clustering column of this type; `ReversedType` (nested or not) is unwrapped.
     pub fn of(mut cql_type: &CqlType) -> ClusteringOrder {
         let mut reversed = false;
         while let CqlType::Reversed(base) = cql_type {
@@ -146,7 +146,7 @@ impl ClusteringOrder {
         }
     }
 
-    /// Compares two serialized values; neither is null.
+    /// Compares two serialized values; neither may be null.
     #[inline]
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         if self.reversed {
@@ -156,26 +156,26 @@ impl ClusteringOrder {
         }
     }
 
-    /// A number in place of a value: where those of two values differ, the values are in the same order
-    /// as the numbers. Where they are equal or one is missing, only [`ClusteringOrder::compare`] tells.
+    /// Returns a number that sorts as the value does: if the numbers of two values differ, the values are in
+    /// the order of the numbers. If they are equal or one is missing, [`ClusteringOrder::compare`] decides.
     #[inline]
     pub fn prefix(&self, value: &[u8]) -> Option<u64> {
         let prefix = self.order.prefix(value)?;
         Some(if self.reversed { !prefix } else { prefix })
     }
 
-    /// Values may have a [`ClusteringOrder::prefix`].
+    /// Whether values may have a [`ClusteringOrder::prefix`].
     pub fn has_prefixes(&self) -> bool {
         self.order.has_prefixes()
     }
 
-    /// Prefixes of values in either order may be held against each other.
+    /// Whether prefixes of values in either order can be compared.
     pub fn same_prefixes(&self, other: &ClusteringOrder) -> bool {
         self.reversed == other.reversed
             && std::mem::discriminant(&self.order) == std::mem::discriminant(&other.order)
     }
 
-    /// Equal values may be different bytes ([`CqlType::has_several_encodings`]).
+    /// Whether equal values may differ in their bytes ([`CqlType::has_several_encodings`]).
     pub fn has_several_encodings(&self) -> bool {
         match &self.order {
             ValueOrder::General(cql_type) => cql_type.has_several_encodings(),
@@ -183,7 +183,7 @@ impl ClusteringOrder {
         }
     }
 
-    /// True for a descending column.
+    /// Whether the column is descending.
     pub fn is_reversed(&self) -> bool {
         self.reversed
     }

@@ -1,11 +1,11 @@
 //! Order of values: `AbstractType.compare`.
 //!
 //! Each order is total over all byte strings. Values that a type's serializer would refuse, on which
-//! Cassandra throws or reads past the end, sort in a place of their own: after empty and before
-//! well-formed values, by their bytes. So a damaged value cannot make a merge run in circles.
+//! Cassandra throws or reads past the end, sort by their bytes, after empty and before well-formed values. So
+//! a damaged value cannot make the order inconsistent.
 //!
-//! A null clustering is none of this module's business: it sorts before everything, also in a
-//! reversed column. An empty value sorts first for most types and hence last under `ReversedType`.
+//! Null clusterings are not handled here: they sort before everything, also in a reversed column. An empty
+//! value sorts first for most types, and hence last under `ReversedType`.
 //!
 //! Source: `compareCustom` of each class in `org.apache.cassandra.db.marshal`.
 
@@ -22,12 +22,12 @@ mod numeric;
 impl CqlType {
     /// Compares two serialized values.
     ///
-    /// Allocates nothing, except for decimals of more than 16 bytes that are almost equal and for
-    /// dynamic composites that spell out their types.
+    /// Allocates nothing, except for decimals of more than 16 bytes that are almost equal, and for dynamic
+    /// composites that contain type strings.
     #[inline]
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
-            // Counters are not comparable in Cassandra; duration never is a key.
+            // Counters are not comparable in Cassandra; duration cannot be a key.
             CqlType::Ascii
             | CqlType::Utf8
             | CqlType::Bytes
@@ -74,7 +74,7 @@ pub(super) use fixed_width::{
     boolean, double, float, int32, int64, time_uuid, time_uuid_prefix, uuid,
 };
 
-/// Keys of another table in the order of its partitions: token, then bytes. Empty is the minimum.
+/// Orders keys of another table by its partitioner: token, then bytes. Empty is the minimum.
 ///
 /// Source: `PartitionerDefinedOrder`, `DecoratedKey.compareTo`.
 fn partitioner_defined(class_name: &str, a: &[u8], b: &[u8]) -> Ordering {
@@ -85,7 +85,7 @@ fn partitioner_defined(class_name: &str, a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Empty first, then what `is_valid` refuses by its bytes; `None` if both are valid.
+/// Empty values sort first, then invalid ones by their bytes; `None` if both are valid.
 #[inline]
 fn by_validity(a: &[u8], b: &[u8], is_valid: impl Fn(&[u8]) -> bool) -> Option<Ordering> {
     let rank = |bytes: &[u8]| match (bytes.is_empty(), is_valid(bytes)) {

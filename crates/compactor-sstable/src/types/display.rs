@@ -1,4 +1,4 @@
-//! Writes types: as Cassandra does into headers, and as CQL does for people.
+//! Types as written by Cassandra in headers, and in CQL.
 //!
 //! Source: `AbstractType.toString` and overrides, `TypeParser.stringify*`, `CQL3Type`.
 
@@ -8,7 +8,7 @@ use crate::types::identifier::maybe_quote;
 use crate::types::parse::PACKAGE;
 use crate::types::{CqlType, UserType};
 
-/// Whether `FrozenType(...)` is written around what is frozen.
+/// Whether `FrozenType(...)` is written around frozen types.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Freezing {
     Written,
@@ -16,7 +16,7 @@ enum Freezing {
 }
 
 impl CqlType {
-    /// The type as Cassandra 5.0 and 6.0 write it into a serialization header.
+    /// Returns the type as written by Cassandra 5.0 and 6.0 in a serialization header.
     ///
     /// `FrozenType` appears once, around the outermost frozen collection or UDT.
     pub fn class_string(&self) -> String {
@@ -65,7 +65,7 @@ impl CqlType {
         }
     }
 
-    /// The type in CQL: `frozen<list<int>>`. What CQL cannot say is a quoted class string.
+    /// Returns the type in CQL: `frozen<list<int>>`. Types without a CQL name are quoted class strings.
     pub fn cql_name(&self) -> String {
         let mut out = String::new();
         write_cql(self, &mut out);
@@ -91,7 +91,7 @@ fn write_class(cql_type: &CqlType, freezing: Freezing, out: &mut String) {
         out.push_str(PACKAGE);
         out.push_str("FrozenType(");
     }
-    // Inside something frozen nothing says so again.
+    // Inside a frozen type it is not repeated.
     let inside = if cql_type.is_multi_cell() {
         freezing
     } else {
@@ -109,7 +109,7 @@ fn write_class(cql_type: &CqlType, freezing: Freezing, out: &mut String) {
         CqlType::Tuple(types) => write_parameters(types.iter(), Freezing::Omitted, out),
         CqlType::Udt(udt) => write_user_type(udt, inside, out),
         CqlType::Vector { element, dimension } => {
-            // A vector is no frozen collection: it passes on what it was told.
+            // A vector is not a frozen collection: it passes the setting on.
             out.push('(');
             write_class(element, freezing, out);
             out.push_str(&format!(" , {dimension})"));

@@ -1,7 +1,7 @@
-//! Walks the values inside a value: collections, tuples, vectors and composites.
+//! Traversal of the values in a value: collections, tuples, vectors and composites.
 //!
-//! One walk serves order, validation and rendering. It never fails: bytes that end too early come
-//! out as [`Item::Broken`], after which nothing follows.
+//! The same traversal is used for order, validation and rendering. It never fails: bytes that end too early
+//! are returned as [`Item::Broken`], after which nothing follows.
 //!
 //! Source: `CollectionSerializer.readValue`, `TupleType.unpack`, `VectorType.readValue`,
 //! `AbstractCompositeType.split`.
@@ -9,17 +9,17 @@
 use crate::types::CqlType;
 use crate::vint;
 
-/// What stands at one place inside a value.
+/// Item of a value.
 ///
-/// The variants are declared in the order in which they sort in a collection, where a shorter one
-/// comes first.
+/// The variants are declared in the order in which they sort in a collection, in which a shorter one comes
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item<'a> {
-    /// The value ends here, as it should.
+    /// The value ends here, as expected.
     End,
-    /// The value ends inside an element: its remaining bytes.
+    /// The value ends within an element: its remaining bytes.
     Broken(&'a [u8]),
-    /// A null, which only tuples and UDTs may hold.
+    /// A null, which only tuples and UDTs may contain.
     Null,
     /// An element's bytes.
     Value(&'a [u8]),
@@ -36,7 +36,7 @@ impl Item<'_> {
     }
 }
 
-/// Takes elements off the front of a value.
+/// Reader of the elements of a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elements<'a> {
     rest: &'a [u8],
@@ -78,7 +78,7 @@ impl<'a> Elements<'a> {
         Some(count)
     }
 
-    /// Takes `i32 length | bytes`; a negative length is null.
+    /// Reads `i32 length | bytes`; a negative length is null.
     pub(super) fn next32(&mut self) -> Item<'a> {
         let Some((head, rest)) = self.rest.split_first_chunk::<4>() else {
             return self.broken();
@@ -92,12 +92,12 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Takes `len` bytes.
+    /// Reads `len` bytes.
     pub(super) fn next_fixed(&mut self, len: usize) -> Item<'a> {
         self.take(0, len)
     }
 
-    /// Takes `uvint length | bytes`.
+    /// Reads `uvint length | bytes`.
     pub(super) fn next_vint(&mut self) -> Item<'a> {
         let mut pos = 0;
         match vint::read_unsigned(self.rest, &mut pos).map(usize::try_from) {
@@ -106,7 +106,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Takes one element of a vector.
+    /// Reads one element of a vector.
     pub(super) fn next_of_vector(&mut self, fixed_len: Option<usize>) -> Item<'a> {
         match fixed_len {
             Some(len) => self.next_fixed(len),
@@ -114,7 +114,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Takes `u16 length | bytes | i8 end-of-component` of a composite.
+    /// Reads `u16 length | bytes | i8 end-of-component` of a composite.
     pub(super) fn next_component(&mut self) -> Component<'a> {
         if self.rest.is_empty() {
             return Component::End;
@@ -141,7 +141,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// What stands at one place inside a composite.
+/// Component of a composite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Component<'a> {
     End,
@@ -152,7 +152,7 @@ pub(super) enum Component<'a> {
     },
 }
 
-/// Skips the marker `FFFF` that a composite of a static column of 2.x begins with.
+/// Skips the marker `FFFF` at the start of a composite of a static column of 2.x.
 ///
 /// Source: `CompositeType.readIsStatic`.
 pub(super) fn split_static_marker(bytes: &[u8]) -> (bool, &[u8]) {

@@ -1,14 +1,14 @@
-//! Types of which equal values may be different bytes.
+//! Types with values that compare equal but differ in their bytes.
 
 use crate::types::CqlType;
 
 impl CqlType {
-    /// Whether equal values may be different bytes: decimals of other scales (1.5 and 1.50), varints with
-    /// leading bytes that say nothing, tuples and UDTs that leave nulls at their ends out, and what is made of
-    /// those.
+    /// Whether values that compare equal may differ in their bytes: decimals of different scales (1.5 and
+    /// 1.50), varints with redundant leading bytes, tuples and UDTs that omit trailing nulls, and types that
+    /// contain these.
     ///
-    /// False for float, double and boolean, of which only NaNs with other bits and trues other than 1 are
-    /// equal and different.
+    /// False for float, double and boolean, for which only NaNs with different bits and trues other than 1
+    /// compare equal.
     pub fn has_several_encodings(&self) -> bool {
         match self {
             CqlType::Integer

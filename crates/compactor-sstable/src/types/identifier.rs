@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Words that CQL does not take as a name unless quoted (`reserved_keywords.txt`, 6.0-alpha2).
+/// Words that CQL accepts as a name only if quoted (`reserved_keywords.txt`, 6.0-alpha2).
 const RESERVED: [&str; 57] = [
     "add",
     "allow",
@@ -63,9 +63,9 @@ const RESERVED: [&str; 57] = [
     "with",
 ];
 
-/// The name, in double quotes where CQL would otherwise fold or refuse it.
+/// Returns the name, in double quotes if CQL would otherwise fold or refuse it.
 ///
-/// `sstabledump` prints column names so.
+/// `sstabledump` prints column names in this form.
 ///
 /// Source: `ColumnIdentifier.maybeQuote`.
 pub fn maybe_quote(name: &str) -> Cow<'_, str> {

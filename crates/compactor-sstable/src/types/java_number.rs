@@ -1,4 +1,4 @@
-//! Numbers as Java prints them.
+//! Numbers as printed by Java.
 
 use std::fmt::LowerExp;
 use std::num::FpCategory;
@@ -6,15 +6,15 @@ use std::str::FromStr;
 
 use crate::types::big_int;
 
-/// `Double.toString`, in the shortest form that reads back as the same value (JDK 19 and later).
+/// `Double.toString`, in the shortest form that is read back as the same value (JDK 19 and later).
 ///
-/// Older JDKs sometimes print more digits than needed (`2.0E-3` became `0.0020`); they read back as
-/// the same value.
+/// Older JDKs sometimes print more digits than necessary (`2.0E-3` as `0.0020`), which are read back as the
+/// same value.
 pub(super) fn push_double(value: f64, out: &mut String) {
     push_float(value, value.is_sign_negative(), value.classify(), out);
 }
 
-/// `Float.toString`, likewise.
+/// `Float.toString`, in the same form.
 pub(super) fn push_single(value: f32, out: &mut String) {
     push_float(value, value.is_sign_negative(), value.classify(), out);
 }
@@ -37,8 +37,8 @@ fn push_float<F: PartialEq + LowerExp + FromStr>(
     let mut shortest = format!("{value:e}");
     let digits = shortest.split('e').next().unwrap_or_default();
     let digits = digits.bytes().filter(u8::is_ascii_digit).count();
-    // Java prints at least two digits; and of several decimals of that length it takes the nearest,
-    // of two equally near the even one, which is what rounding to a precision does.
+    // Java prints at least two digits. Of several decimals of that length it chooses the nearest, and of two
+    // equally near ones the even one, which is the result of rounding to a precision.
     let nearest = format!("{value:.*e}", digits.max(2) - 1);
     if nearest.parse::<F>().is_ok_and(|parsed| parsed == value) {
         shortest = nearest;
@@ -81,7 +81,7 @@ fn push_scientific_or_plain(digits: &str, exponent: i32, out: &mut String) {
     }
 }
 
-/// `BigDecimal.toString`: `unscaled` with a point, or scientific where the exponent asks for it.
+/// `BigDecimal.toString`: `unscaled` with a point, or scientific if the exponent requires it.
 pub(super) fn push_decimal(scale: i32, unscaled: &[u8], out: &mut String) {
     let number = big_int::to_decimal(unscaled);
     let digits = match number.strip_prefix('-') {
@@ -104,7 +104,7 @@ pub(super) fn push_decimal(scale: i32, unscaled: &[u8], out: &mut String) {
                 out.push('.');
                 out.push_str(fraction);
             }
-            // At most six zeros, since adjusted is no less.
+            // At most six zeros, since `adjusted` is not less.
             _ => {
                 out.push_str("0.");
                 out.extend(std::iter::repeat_n('0', scale - digits.len()));
@@ -190,7 +190,7 @@ mod tests {
             (f32::from_bits(2), "2.8E-45"),
             (1.1754944e-38, "1.1754944E-38"),
             (16777216.0, "1.6777216E7"),
-            // -1223171.25 and 1223171.75 lie between two decimals of eight digits.
+            // -1223171.25 and 1223171.75 are midway between two decimals of eight digits.
             (f32::from_bits(0xc995_501a), "-1223171.2"),
             (f32::from_bits(0x4995_501e), "1223171.8"),
             (0.3, "0.3"),

@@ -1,5 +1,4 @@
-//! Values in JSON: `AbstractType.toJSONString`, with which `sstabledump` prints clusterings and
-//! cells.
+//! Values in JSON: `AbstractType.toJSONString`, with which `sstabledump` prints clusterings and cells.
 //!
 //! Where Cassandra throws, this returns an error; `sstabledump` then prints [`UNSUPPORTED`].
 //!
@@ -11,16 +10,16 @@ use crate::types::java_number::{push_decimal, push_double, push_single};
 use crate::types::text::{push_inet, push_uuid};
 use crate::types::{CqlType, MarshalError, UserType, big_int, temporal, validate};
 
-/// What `sstabledump` prints, in quotes, for a value that it cannot convert.
+/// Text that `sstabledump` prints, in quotes, for a value that it cannot convert.
 pub const UNSUPPORTED: &str = "unsupported conversion to JSON";
 
 type Rendered = Result<(), MarshalError>;
 
 impl CqlType {
-    /// Appends the value in JSON; leaves `out` as it was on an error.
+    /// Appends the value in JSON; leaves `out` unchanged on an error.
     ///
-    /// The value is not validated: as in Cassandra, numbers are read from the first bytes, however
-    /// many follow. A counter therefore shows the first eight bytes of its context.
+    /// The value is not validated: as in Cassandra, numbers are read from the first bytes, whatever follows.
+    /// A counter therefore shows the first eight bytes of its context.
     ///
     /// # Errors
     /// Bytes that Cassandra fails to convert, among them an empty boolean, tinyint or counter; and
@@ -119,7 +118,7 @@ fn push_json(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
     Ok(())
 }
 
-/// Types whose JSON is their text in quotes, without anything to escape.
+/// Appends a type whose JSON is its text in quotes, without anything to escape.
 pub(super) fn push_plain(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
     match cql_type {
         CqlType::Timestamp | CqlType::LegacyDate => {
@@ -141,7 +140,7 @@ pub(super) fn push_plain(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> 
     Ok(())
 }
 
-/// The first `N` bytes, as `ByteBuffer.getInt` and the like read them.
+/// Returns the first `N` bytes, as read by `ByteBuffer.getInt` and similar methods.
 pub(super) fn leading<const N: usize>(bytes: &[u8]) -> Result<[u8; N], MarshalError> {
     match bytes.first_chunk::<N>() {
         Some(chunk) => Ok(*chunk),
@@ -165,7 +164,7 @@ pub(super) fn push_decimal_value(bytes: &[u8], out: &mut String) -> Rendered {
     }
 }
 
-/// Appends `text` as a JSON string, quotes included.
+/// Appends `text` as a JSON string, including quotes.
 ///
 /// Source: Jackson's `JsonStringEncoder.quoteAsString`, by way of `JsonUtils`.
 pub fn push_quoted(text: &str, out: &mut String) {
@@ -219,8 +218,8 @@ fn push_list(element_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered
     Ok(())
 }
 
-/// Keys are quoted once more per level of maps in keys of maps, which doubles their backslashes each
-/// time: without a limit a small hostile value would fill the memory.
+/// Maximum length of a key. Keys are quoted once more for each level of maps in keys of maps, which doubles
+/// their backslashes: without a limit a small hostile value would exhaust memory.
 const MAX_KEY_LEN: usize = 1 << 24;
 
 fn push_map(key: &CqlType, value: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
@@ -233,7 +232,7 @@ fn push_map(key: &CqlType, value: &CqlType, bytes: &[u8], out: &mut String) -> R
         }
         let start = out.len();
         push_json(key, element(&mut elements)?, out)?;
-        // A JSON key is a string, so that whatever is none is quoted.
+        // A JSON key is a string, so other values are quoted.
         if !out[start..].starts_with('"') {
             if out.len() - start > MAX_KEY_LEN {
                 return Err(MarshalError::new("a map key too long to quote"));
@@ -248,7 +247,7 @@ fn push_map(key: &CqlType, value: &CqlType, bytes: &[u8], out: &mut String) -> R
     Ok(())
 }
 
-/// As `CollectionSerializer.readValue` would have it: a tuple that ends early cannot be converted.
+/// As in `CollectionSerializer.readValue`: a tuple that ends early cannot be converted.
 fn push_tuple(types: &[CqlType], bytes: &[u8], out: &mut String) -> Rendered {
     let mut elements = Elements::new(bytes);
     out.push('[');

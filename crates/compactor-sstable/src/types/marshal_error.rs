@@ -1,8 +1,8 @@
-//! Why a value's bytes are not a value of its type.
+//! Error of a value whose bytes are not valid for its type.
 
 use std::fmt;
 
-/// What a serializer would say of a value (`MarshalException`).
+/// Error of a serializer (`MarshalException`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarshalError {
     message: String,

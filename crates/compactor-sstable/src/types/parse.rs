@@ -1,4 +1,4 @@
-//! Reads the type strings of serialization headers.
+//! Parser of the type strings of serialization headers.
 //!
 //! ```text
 //! type  := class [ '(' parameters ')' ]      class without a dot: org.apache.cassandra.db.marshal.
@@ -7,8 +7,8 @@
 //!
 //! Source: `TypeParser` and the `getInstance(TypeParser)` of each class.
 //!
-//! Differs from Cassandra: text after the end of the outermost type is refused, and only the types
-//! of `org.apache.cassandra.db.marshal` are known, since a custom class brings an order of its own.
+//! Differs from Cassandra: text after the end of the outermost type is refused, and only the types of
+//! `org.apache.cassandra.db.marshal` are known, since a custom class has its own order.
 
 use std::sync::Arc;
 
@@ -18,22 +18,22 @@ use crate::types::{CqlType, UserType};
 /// Package that is implied by a name without a dot.
 pub(super) const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
-/// Deepest nesting accepted; Cassandra has no limit but its stack, and CQL users stay below ten.
+/// Maximum nesting accepted; Cassandra is limited only by its stack, and CQL users stay below ten levels.
 pub const MAX_DEPTH: usize = 64;
 
-/// Longest string accepted, in bytes: large UDTs of large UDTs take some hundred KiB.
+/// Maximum length accepted, bytes: large UDTs of large UDTs take some hundred KiB.
 pub const MAX_TEXT_LEN: usize = 1 << 24;
 
 const STRUCTURE: &str = "type_string";
 
 impl CqlType {
-    /// Reads a type as written into a serialization header.
+    /// Parses a type of a serialization header.
     ///
-    /// The empty string is blob, as `TypeParser.parse` has it.
+    /// The empty string is blob, as in `TypeParser.parse`.
     ///
     /// # Errors
-    /// Corrupt where the text breaks the grammar; unsupported for a class that is no type of
-    /// Cassandra's own, for `ColumnToCollectionType`, and for nesting deeper than [`MAX_DEPTH`].
+    /// Corrupt if the text violates the grammar; unsupported for a class that is not one of Cassandra's own
+    /// types, for `ColumnToCollectionType`, and for nesting deeper than [`MAX_DEPTH`].
     pub fn parse(text: &str) -> Result<CqlType> {
         if text.len() > MAX_TEXT_LEN {
             return Err(Error::corrupt(
@@ -61,7 +61,7 @@ impl CqlType {
     }
 }
 
-/// Whether a type stands where everything is frozen.
+/// Whether a type is in a context in which everything is frozen.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Freezing {
     AsWritten,
@@ -104,7 +104,7 @@ impl<'a> Parser<'a> {
         }) {
             self.pos += 1;
         }
-        // Only ASCII was taken.
+        // Only ASCII characters were consumed.
         std::str::from_utf8(&self.text[start..self.pos]).unwrap_or_default()
     }
 
@@ -212,7 +212,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parameters of a type that takes none: `(reversed=true)` of 1.x is all that means anything.
+    /// Parses the parameters of a type that has none: only `(reversed=true)` of 1.x has a meaning.
     ///
     /// Source: `AbstractType.parseDefaultParameters`.
     fn with_default_parameters(&mut self, base: CqlType) -> Result<CqlType> {
@@ -292,7 +292,7 @@ impl<'a> Parser<'a> {
         let at = self.pos;
         let keyspace = self.ident().to_owned();
         if keyspace.is_empty() {
-            // Written again, the name of the type would be read as the keyspace.
+            // If it were written again, the name of the type would be read as the keyspace.
             return Err(self.corrupt_at(at, "the keyspace of a user type", "none"));
         }
         self.skip_separator();

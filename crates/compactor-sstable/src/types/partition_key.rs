@@ -8,11 +8,11 @@ use crate::types::elements::{Component, Elements, split_static_marker};
 use crate::types::{CqlType, MarshalError};
 
 impl CqlType {
-    /// The values of a partition key with their types, as `sstabledump` lists them: one unless this
-    /// is a composite; fewer than its types if the key ends early.
+    /// Values of a partition key with their types, as listed by `sstabledump`: one unless this is a
+    /// composite; fewer than its types if the key ends early.
     ///
     /// # Errors
-    /// A composite that ends inside a component.
+    /// A composite that ends within a component.
     pub fn key_values<'t, 'k>(
         &'t self,
         key: &'k [u8],
@@ -41,8 +41,8 @@ impl CqlType {
         Ok(values)
     }
 
-    /// The key for an error message: texts of the values joined by `:`, or `0x` and hexadecimal
-    /// digits where they cannot be read.
+    /// Describes the key for an error message: the values as text joined by `:`, or `0x` and hexadecimal
+    /// digits if they cannot be read.
     pub fn describe_key(&self, key: &[u8]) -> String {
         let texts = self.key_values(key).and_then(|values| {
             values
@@ -57,10 +57,10 @@ impl CqlType {
     }
 }
 
-/// The values of a composite, whatever their types (`AbstractCompositeType.split`).
+/// Splits a composite into its values, whatever their types (`AbstractCompositeType.split`).
 ///
 /// # Errors
-/// A composite that ends inside a component.
+/// A composite that ends within a component.
 pub fn split_composite(bytes: &[u8]) -> Result<Vec<&[u8]>, MarshalError> {
     let (_, components) = split_static_marker(bytes);
     let mut elements = Elements::new(components);

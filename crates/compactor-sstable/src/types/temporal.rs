@@ -1,4 +1,4 @@
-//! Dates and times as Java prints them, in UTC.
+//! Dates and times as printed by Java, in UTC.
 
 /// Day, month and proleptic year of the Gregorian calendar.
 #[derive(Clone, Copy)]
@@ -11,7 +11,7 @@ struct Date {
 const SECONDS_PER_DAY: i64 = 86_400;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Days since 1970-01-01, in 400-year cycles that begin on the first of March of year 0.
+/// Converts days since 1970-01-01, in 400-year cycles that begin on the first of March of year 0.
 fn date_of_day(epoch_day: i64) -> Date {
     const DAYS_PER_CYCLE: i64 = 146_097;
     const MARCH_0000_TO_1970: i64 = 719_468;
@@ -33,7 +33,7 @@ fn date_of_day(epoch_day: i64) -> Date {
     Date { year, month, day }
 }
 
-/// At least four digits; more bring a plus sign (`SignStyle.EXCEEDS_PAD`).
+/// At least four digits; more are preceded by a plus sign (`SignStyle.EXCEEDS_PAD`).
 fn push_year(year: i64, out: &mut String) {
     match year {
         10_000.. => out.push_str(&format!("+{year}")),
@@ -98,7 +98,7 @@ pub(super) fn push_time(nanos: i64, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// `1y2mo3d4h5m6s7ms8us9ns`; nothing at all for a duration of zero.
+/// `1y2mo3d4h5m6s7ms8us9ns`; nothing for a duration of zero.
 ///
 /// Source: `Duration.toString`.
 pub(super) fn push_duration(months: i32, days: i32, nanos: i64, out: &mut String) {
@@ -148,11 +148,11 @@ fn instant(seconds: i64, nanos: i64) -> String {
     out
 }
 
-/// A write timestamp (microseconds since the epoch) as `sstabledump` prints it.
+/// Formats a write timestamp (microseconds since 1970) as printed by `sstabledump`.
 ///
-/// Cassandra truncates the seconds towards zero but takes the fraction from below, so that
-/// timestamps before 1970 come out up to a second late; and it saturates at 2^63 nanoseconds (year
-/// 2262), beyond which the fraction is not the timestamp's.
+/// Cassandra truncates the seconds towards zero but rounds down for the fraction, so that timestamps before
+/// 1970 are up to a second late; and it saturates at 2^63 nanoseconds (year 2262), beyond which the fraction
+/// is not that of the timestamp.
 ///
 /// Source: `JsonTransformer.dateString`.
 pub fn date_string_of_micros(micros: i64) -> String {
@@ -160,7 +160,7 @@ pub fn date_string_of_micros(micros: i64) -> String {
     instant(micros / 1_000_000, nanos.rem_euclid(NANOS_PER_SECOND))
 }
 
-/// A local deletion time (seconds since the epoch) as `sstabledump` prints it.
+/// Formats a local deletion time (seconds since 1970) as printed by `sstabledump`.
 ///
 /// Source: `JsonTransformer.dateString`.
 pub fn date_string_of_seconds(seconds: i64) -> String {
@@ -249,9 +249,9 @@ mod tests {
             "2023-11-14T22:13:20Z"
         );
         assert_eq!(date_string_of_seconds(-1), "1969-12-31T23:59:59Z");
-        // Truncated towards zero, fraction from below.
+        // Seconds truncated towards zero, fraction rounded down.
         assert_eq!(date_string_of_micros(-1), "1970-01-01T00:00:00.999999Z");
-        // 2^63 - 1 nanoseconds lend their fraction.
+        // The fraction is that of 2^63 - 1 nanoseconds.
         assert_eq!(
             date_string_of_micros(i64::MAX),
             "+294247-01-10T04:00:54.854775807Z"

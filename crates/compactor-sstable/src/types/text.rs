@@ -1,5 +1,4 @@
-//! Values as text: `AbstractType.getString`, with which `sstabledump` prints partition keys and cell
-//! paths.
+//! Values as text: `AbstractType.getString`, with which `sstabledump` prints partition keys and cell paths.
 //!
 //! Source: `TypeSerializer.toString` of each type and the overrides of `getString`.
 
@@ -13,18 +12,18 @@ use crate::types::json::{leading, push_decimal_value, push_plain};
 use crate::types::{CqlType, MarshalError, big_int, temporal};
 
 impl CqlType {
-    /// The value as text: blobs, collections, vectors and counters in hexadecimal digits, tuples
-    /// and composites with `:` between their parts.
+    /// Returns the value as text: blobs, collections, vectors and counters in hexadecimal digits, tuples and
+    /// composites with `:` between their parts.
     ///
     /// # Errors
-    /// Bytes that are no value of this type.
+    /// Bytes that are not a valid value of this type.
     pub fn to_text(&self, bytes: &[u8]) -> Result<String, MarshalError> {
         let mut out = String::new();
         push_text(self, bytes, &mut out)?;
         Ok(out)
     }
 
-    /// As [`to_text`](CqlType::to_text), for messages: `0x` and hexadecimal digits where that fails.
+    /// As [`to_text`](CqlType::to_text), for messages: `0x` and hexadecimal digits if that fails.
     pub fn describe(&self, bytes: &[u8]) -> String {
         self.to_text(bytes).unwrap_or_else(|_| hexadecimal(bytes))
     }
@@ -63,12 +62,12 @@ fn push_text(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), M
     Ok(())
 }
 
-/// A simple type whose bytes are valid and not empty.
+/// Appends a value of a simple type that is valid and not empty.
 fn push_valid(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
     match cql_type {
         CqlType::Ascii | CqlType::Utf8 => match std::str::from_utf8(bytes) {
             Ok(text) => out.push_str(text),
-            // Cassandra's own check lets more pass than its decoder.
+            // Cassandra's validation accepts more than its decoder.
             Err(_) => return Err(MarshalError::new("expected UTF-8, found other bytes")),
         },
         CqlType::Boolean => out.push_str(if leading(bytes)? == [0] {
@@ -92,7 +91,7 @@ fn push_valid(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), 
     Ok(())
 }
 
-/// `:` between fields, which is escaped inside them, and `@` for null; ends where the value does.
+/// `:` between fields, which is escaped in them, and `@` for null; ends with the value.
 ///
 /// Source: `TupleType.getString`.
 fn push_tuple<'t>(
@@ -120,7 +119,7 @@ fn push_tuple<'t>(
     Ok(())
 }
 
-/// `:` between components; `:_` or `:!` behind one that ends a range.
+/// `:` between components; `:_` or `:!` after one that ends a range.
 ///
 /// Source: `AbstractCompositeType.getString`.
 fn push_composite(types: &[CqlType], bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
@@ -209,7 +208,7 @@ pub(super) fn push_uuid(raw: [u8; 16], out: &mut String) {
     }
 }
 
-/// `InetAddress.getHostAddress`: IPv6 is not shortened, and IPv4 mapped into it is IPv4.
+/// `InetAddress.getHostAddress`: IPv6 is not shortened, and IPv4 mapped to IPv6 is printed as IPv4.
 pub(super) fn push_inet(bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
     let push_v4 = |[a, b, c, d]: [u8; 4], out: &mut String| {
         out.push_str(&format!("{a}.{b}.{c}.{d}"));

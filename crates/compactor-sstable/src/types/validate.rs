@@ -1,6 +1,6 @@
-//! Whether bytes are a value of their type: what `TypeSerializer.validate` lets a client write.
+//! Validation of values, as in `TypeSerializer.validate`, which checks the writes of clients.
 //!
-//! Differs from Cassandra where its check passes what its readers then fail on: a collection with a
+//! Differs from Cassandra if its validation accepts values on which its readers fail: a collection with a
 //! negative count and a decimal without unscaled bytes are refused here.
 
 use crate::types::compare::next_comparator;
@@ -13,13 +13,13 @@ mod utf8;
 type Valid = Result<(), MarshalError>;
 
 impl CqlType {
-    /// Checks a serialized value of this type; for a cell of a complex column take its
+    /// Validates a serialized value of this type. For a cell of a complex column, use its
     /// [`cell_type`](CqlType::cell_type).
     ///
-    /// For counters this checks the shape of the counter context (`validateCellValue`).
+    /// For counters this validates the structure of the counter context (`validateCellValue`).
     ///
     /// # Errors
-    /// Says what is wrong, without the value itself.
+    /// A description without the value itself.
     pub fn validate(&self, bytes: &[u8]) -> Valid {
         match self {
             CqlType::Bytes | CqlType::Integer => Ok(()),
@@ -94,7 +94,7 @@ fn empty_or_width(bytes: &[u8], len: usize) -> Valid {
     }
 }
 
-/// A timeuuid that is not empty is of version 1; other types of UUIDs are of any.
+/// Checks that a timeuuid that is not empty is of version 1; other UUID types may have any version.
 pub(super) fn timeuuid_version(cql_type: &CqlType, bytes: &[u8]) -> Valid {
     match bytes.get(6).map(|byte| byte >> 4) {
         Some(version) if version != 1 && *cql_type == CqlType::TimeUuid => Err(MarshalError::new(
@@ -176,7 +176,7 @@ fn collection(kind: &str, types: &[&CqlType], bytes: &[u8]) -> Valid {
     nothing_left(&elements, kind)
 }
 
-/// Fields may be missing at the end, where `ALTER TYPE` added some.
+/// Fields may be missing at the end, if `ALTER TYPE` has added some.
 fn tuple<'t>(types: impl Iterator<Item = &'t CqlType>, bytes: &[u8]) -> Valid {
     let mut elements = Elements::new(bytes);
     for (index, field) in types.enumerate() {
@@ -204,7 +204,7 @@ fn vector(element: &CqlType, dimension: u32, bytes: &[u8]) -> Valid {
     }
     let fixed_len = element.fixed_len();
     let mut elements = Elements::new(bytes);
-    // Elements of no width would be walked as often as the dimension says.
+    // Elements of no width would be traversed as often as the dimension specifies.
     let count = if fixed_len == Some(0) { 0 } else { dimension };
     for index in 0..count {
         match elements.next_of_vector(fixed_len) {
@@ -266,7 +266,7 @@ fn component(component_type: &CqlType, elements: &mut Elements<'_>) -> Valid {
     component_type.validate(value)?;
     if end_of_component != 0 && !elements.is_empty() {
         return Err(MarshalError::new(
-            "bytes follow, although it says that it is the last",
+            "bytes follow, although it is marked as the last",
         ));
     }
     Ok(())

@@ -11,7 +11,7 @@ fn name(value: i32) -> Vec<u8> {
     body
 }
 
-/// Rows of `len` bytes behind a header of 7.
+/// Rows of `len` bytes after a header of 7.
 fn index_of_rows(builder: &mut PromotedIndexBuilder, rows: i32, len: u64) -> Vec<u8> {
     for row in 0..rows {
         let start = 7 + row as u64 * len;
@@ -29,7 +29,7 @@ fn index_of_rows(builder: &mut PromotedIndexBuilder, rows: i32, len: u64) -> Vec
 
 #[test]
 fn layout_that_cassandra_wrote() {
-    // Rows of 1034 bytes: the 64th makes a block of 66176 bytes.
+    // Rows of 1034 bytes: 64 of them make a block of 66176 bytes.
     let mut builder = PromotedIndexBuilder::new(Version::Oa, DEFAULT_COLUMN_INDEX_SIZE);
     let promoted = index_of_rows(&mut builder, 200, 1034);
     assert_eq!(promoted[..3], [0x07, 0x80, 0x04]);
@@ -46,7 +46,7 @@ fn layout_that_cassandra_wrote() {
         next += info.width;
         assert_eq!(info.open_marker, None);
     }
-    // The last block, which is not full, counts the end byte.
+    // The last block, which is not full, includes the end byte.
     assert_eq!(next, 7 + 200 * 1034 + 1);
     assert!(index.block(4, &comparator, &mut spans).is_err());
 }
@@ -57,7 +57,7 @@ fn one_block_is_no_index() {
     assert!(index_of_rows(&mut builder, 0, 10).is_empty());
     assert!(index_of_rows(&mut builder, 100, 10).is_empty());
     assert!(index_of_rows(&mut builder, 1, 100_000).is_empty());
-    // A full block and a remainder are two.
+    // A full block and a remainder make two.
     let index = index_of_rows(&mut builder, 101, 10);
     assert_eq!(
         PromotedIndex::parse(&index, Version::Oa, 0)
@@ -65,7 +65,7 @@ fn one_block_is_no_index() {
             .block_count(),
         2
     );
-    // The builder begins anew each time.
+    // The builder starts afresh for each partition.
     assert_eq!(index_of_rows(&mut builder, 101, 10), index);
 }
 
@@ -182,7 +182,7 @@ fn bytes_that_cassandra_wrote() {
 }
 
 proptest::proptest! {
-    /// What the builder says that it need not be told changes nothing.
+    /// Omitting the unfiltereds that the builder does not need changes nothing.
     #[test]
     fn unfiltereds_that_need_not_be_added(
         partitions in proptest::collection::vec(

@@ -1,8 +1,8 @@
-//! Decimals: a header with the sign of the number and the sign and length of a base-100 exponent, the
-//! exponent, and base-100 digits of a mantissa below 1, ended by a zero byte.
+//! Encoding of decimals: a header with the sign of the number and the sign and length of a base-100 exponent,
+//! the exponent, and the base-100 digits of a mantissa below 1, terminated by a zero byte.
 //!
-//! Digits of a negative number are those of its floor at each step: the first one negative, the
-//! others complements to 100.
+//! The digits of a negative number are those of its floor at each step: the first one is negative, the others
+//! are complements to 100.
 //!
 //! Source: `DecimalType.asComparableBytes`.
 
@@ -15,7 +15,7 @@ const EXPONENT_HEADER: u8 = 0x40;
 const DIGIT_BASE: u8 = 0x80;
 const LAST_BYTE: u8 = 0x00;
 
-/// Appends `i32 scale | varint unscaled`.
+/// Appends the encoding of `i32 scale | varint unscaled`.
 pub(super) fn append(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let mut reader = ByteReader::new(value);
     let scale = reader.i32("decimal.scale")?;
@@ -32,7 +32,7 @@ pub(super) fn append(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
         out.push(POSITIVE_HEADER);
         return Ok(());
     }
-    // Even, rounded down, so that whole pairs of digits are shifted.
+    // Rounded down to an even number, so that whole pairs of digits are shifted.
     let shift = (i64::from(scale) - digits.len() as i64) & !1;
     let exponent = -shift >> 1;
     append_exponent(if negative { -exponent } else { exponent }, negative, out);
@@ -43,8 +43,8 @@ pub(super) fn append(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// `exponent` already has its sign flipped for a negative number. It fits 32 bits: both scale and
-/// digits do, and it is half their difference.
+/// Appends the exponent, whose sign has been flipped for a negative number. It fits 32 bits: both scale and
+/// number of digits do, and it is half their difference.
 fn append_exponent(exponent: i64, negative: bool, out: &mut Vec<u8>) {
     let len = 8 - (exponent.unsigned_abs().leading_zeros() / 8) as usize;
     let signed_len = if exponent < 0 {
@@ -56,7 +56,7 @@ fn append_exponent(exponent: i64, negative: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(&exponent.to_be_bytes()[8 - len..]);
 }
 
-/// Digits of 0.d1d2…, with another zero in front if `is_odd`. The last digit is not zero.
+/// Appends the digits of 0.d1d2…, preceded by a zero if `is_odd`. The last digit is not zero.
 fn append_mantissa(digits: &[u8], is_odd: bool, negative: bool, out: &mut Vec<u8>) {
     let digit = |index: usize| digits.get(index).map_or(0, |digit| digit - b'0');
     let pairs = (digits.len() + usize::from(is_odd)).div_ceil(2);

@@ -1,8 +1,8 @@
-//! Values of constant width.
+//! Encoding of values of constant width.
 
 use crate::error::{Error, Result};
 
-/// The value as an array.
+/// Returns the value as an array.
 pub(super) fn exactly<const N: usize>(value: &[u8], name: &'static str) -> Result<[u8; N]> {
     <[u8; N]>::try_from(value).map_err(|_| {
         Error::corrupt(
@@ -14,7 +14,7 @@ pub(super) fn exactly<const N: usize>(value: &[u8], name: &'static str) -> Resul
     })
 }
 
-/// Two's complement: the sign bit inverted (`ByteSource.SignedFixedLengthNumber`).
+/// Two's complement with the sign bit inverted (`ByteSource.SignedFixedLengthNumber`).
 pub(super) fn signed<const N: usize>(
     value: &[u8],
     name: &'static str,
@@ -26,7 +26,7 @@ pub(super) fn signed<const N: usize>(
     Ok(())
 }
 
-/// As it is.
+/// Unchanged bytes.
 pub(super) fn unsigned<const N: usize>(
     value: &[u8],
     name: &'static str,
@@ -36,8 +36,7 @@ pub(super) fn unsigned<const N: usize>(
     Ok(())
 }
 
-/// IEEE: negative numbers inverted, others with the sign bit set
-/// (`ByteSource.SignedFixedLengthFloat`).
+/// IEEE 754: negative numbers inverted, others with the sign bit set (`ByteSource.SignedFixedLengthFloat`).
 pub(super) fn float<const N: usize>(
     value: &[u8],
     name: &'static str,
@@ -65,12 +64,12 @@ fn append_halves(high: u64, low: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&low.to_be_bytes());
 }
 
-/// High, middle, low part of the timestamp (`TimeUUIDType.reorderTimestampBytes`).
+/// High, middle and low part of the timestamp (`TimeUUIDType.reorderTimestampBytes`).
 fn reorder(msb: u64) -> u64 {
     (msb << 48) | ((msb << 16) & 0xffff_0000_0000) | (msb >> 32)
 }
 
-/// The version first; version 1 by its timestamp, which begins with the version.
+/// The version first; version 1 as its timestamp, which begins with the version.
 pub(super) fn uuid(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let (msb, lsb) = halves(value)?;
     let version = (msb >> 12) & 0xf;

@@ -1,11 +1,10 @@
-//! Integers of variable length: bigint and varint.
+//! Encoding of integers of variable length: bigint and varint.
 
-/// Digits, counted without sign bytes, from which a varint spells out its length.
+/// Number of digits, without sign bytes, from which a varint's length is encoded separately.
 const FULL_FORM_THRESHOLD: usize = 7;
 
-/// Appends a signed integer in one to nine bytes: the inverted sign, as many bits of the sign as
-/// bytes follow, the opposite bit, and the number in two's complement
-/// (`ByteSource.VariableLengthInteger`).
+/// Appends a signed integer in one to nine bytes: the inverted sign, a sign bit for each byte that follows,
+/// the opposite bit, and the number in two's complement (`ByteSource.VariableLengthInteger`).
 pub fn variable_length_integer(value: i64, out: &mut Vec<u8>) {
     let negative = (value >> 63) as u64;
     let magnitude = value as u64 ^ negative;
@@ -16,7 +15,7 @@ pub fn variable_length_integer(value: i64, out: &mut Vec<u8>) {
         out.extend_from_slice(&((magnitude | (1 << 63)) ^ negative).to_be_bytes());
         return;
     }
-    // `len` ones on top of a byte, which is the first of the `len` low bytes.
+    // The top `len` bits of the first byte, which is the first of the `len` low bytes.
     let mask = u64::from(!(0xffu32 >> len) as u8);
     let encoded = (magnitude | (mask << (8 * (len - 1)))) ^ negative;
     out.extend_from_slice(&encoded.to_be_bytes()[8 - len..]);
@@ -33,12 +32,12 @@ fn variable_length_unsigned(value: u64, flip: u8, out: &mut Vec<u8>) {
     out.extend(raw[start + 1..].iter().map(|byte| byte ^ flip));
 }
 
-/// Appends a varint that is not empty (`IntegerType`).
+/// Appends the encoding of a varint that is not empty (`IntegerType`).
 pub(super) fn append(value: &[u8], out: &mut Vec<u8>) {
     let Some(&sign_byte) = value.first() else {
         return;
     };
-    // Every leading byte of sign only goes, also the one that keeps the sign bit apart.
+    // All leading bytes that contain only the sign are removed, including one that separates the sign bit.
     let skipped = match sign_byte {
         0x00 | 0xff => {
             let run = value.iter().take_while(|byte| **byte == sign_byte).count();

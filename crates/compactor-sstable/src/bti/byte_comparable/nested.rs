@@ -1,4 +1,4 @@
-//! Values that hold values: sequences of their forms.
+//! Encoding of values that contain values: sequences of their encodings.
 
 use std::borrow::Cow;
 
@@ -41,7 +41,7 @@ fn expect_end(reader: &ByteReader<'_>, name: &'static str) -> Result<()> {
     ))
 }
 
-/// A frozen list, set or map, whose elements have the types in turn.
+/// Appends a frozen list, set or map, whose elements have these types in turn.
 pub(super) fn collection(types: &[&CqlType], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let mut reader = ByteReader::new(value);
     let count = reader.i32_count(4 * types.len(), "collection.count")?;
@@ -56,7 +56,7 @@ pub(super) fn collection(types: &[&CqlType], value: &[u8], out: &mut Vec<u8>) ->
     Ok(())
 }
 
-/// A tuple or frozen UDT, without the nulls at its end.
+/// Appends a tuple or frozen UDT, without trailing nulls.
 pub(super) fn tuple<'t>(
     types: impl Iterator<Item = &'t CqlType>,
     value: &[u8],
@@ -80,7 +80,7 @@ pub(super) fn tuple<'t>(
     Ok(())
 }
 
-/// Exactly `dimension` elements.
+/// Appends a vector of exactly `dimension` elements.
 pub(super) fn vector(
     element: &CqlType,
     dimension: u32,
@@ -95,7 +95,8 @@ pub(super) fn vector(
         };
         append_component(element, bytes, NEXT_COMPONENT_NULL, out)?;
         if element.fixed_len() == Some(0) {
-            // A vector of nothing: its dimension is all there is, and tells nothing. Bytes are too many.
+            // Elements of no width: their number is determined by the dimension, and writing a byte for each
+            // would take too many.
             break;
         }
     }
@@ -104,8 +105,8 @@ pub(super) fn vector(
     Ok(())
 }
 
-/// What a composite begins with: null if static, a source without bytes if not. Static ones begin
-/// with `FFFF` (`CompositeType.readIsStatic`).
+/// Appends a composite, which begins with null if it is static, otherwise with a source without bytes. Static
+/// ones begin with `FFFF` (`CompositeType.readIsStatic`).
 pub(super) fn composite(types: &[CqlType], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let (is_static, rest) = match value.strip_prefix(&[0xff, 0xff]) {
         Some(rest) => (true, rest),
@@ -141,7 +142,7 @@ fn append_end_of_component(reader: &mut ByteReader<'_>, out: &mut Vec<u8>) -> Re
         return Err(Error::corrupt(
             "composite.end_of_component",
             at,
-            "00 but for the last component",
+            "00 except for the last component",
             format!("{end:02x}"),
         ));
     }
@@ -150,7 +151,7 @@ fn append_end_of_component(reader: &mut ByteReader<'_>, out: &mut Vec<u8>) -> Re
     Ok(())
 }
 
-/// Each component with the names of its type in front. It never is static.
+/// Appends a dynamic composite, each component preceded by the names of its type. It is never static.
 pub(super) fn dynamic_composite(
     aliases: &[(u8, CqlType)],
     value: &[u8],
@@ -167,7 +168,7 @@ pub(super) fn dynamic_composite(
             class = base;
         }
         let class_string = class.class_string();
-        // Without the parameters.
+        // Without its parameters.
         let full_name = class_string.split('(').next().unwrap_or_default();
         let simple_name = full_name.rsplit('.').next().unwrap_or_default();
         for name in [simple_name, full_name] {
@@ -182,7 +183,7 @@ pub(super) fn dynamic_composite(
     Ok(())
 }
 
-/// `u16` with the high bit set and an alias in its low byte, or the length of a type string.
+/// Reads `u16` with the high bit set and an alias in its low byte, or the length of a type string.
 fn comparator<'t>(
     aliases: &'t [(u8, CqlType)],
     reader: &mut ByteReader<'_>,
@@ -202,7 +203,7 @@ fn comparator<'t>(
     let name = reader.bytes(usize::from(header), NAME)?;
     let text = std::str::from_utf8(name)
         .map_err(|_| Error::corrupt(NAME, at, "a type string", format!("{name:02x?}")))?;
-    // Values that name types that hold values that name types: unbounded recursion.
+    // Values that name types whose values name types would recurse without bound.
     if text.contains("DynamicComposite") {
         return Err(Error::corrupt(
             NAME,

@@ -47,7 +47,7 @@ fn escaped_bytes() {
     );
 }
 
-/// From the comments of `ByteSource.VariableLengthInteger`, and the borders of each length.
+/// From the comments of `ByteSource.VariableLengthInteger`, and the limits of each length.
 #[test]
 fn bigint_is_of_variable_length() {
     for (value, form) in [
@@ -80,7 +80,7 @@ fn varint_spells_out_its_length_from_seven_bytes() {
             (&[0], "80"),
             (&[0, 0], "80"),
             (&[0xff, 0xff, 0xff], "7F"),
-            // 128 has one digit once the byte that only holds the sign is gone.
+            // 128 has one digit after the byte that contains only the sign is removed.
             (&[0, 0x80], "C080"),
             (&bytes("FFFFFFFFFFFF00"), "3F00"),
             (&bytes("7FFFFFFFFFFF"), "FE7FFFFFFFFFFF"),
@@ -203,7 +203,7 @@ fn nested_values() {
             (&bytes("00000004 00000001"), "40 80000001 38"),
             (&bytes("ffffffff 00000001 61 ffffffff"), "3E 40 6100 38"),
             (&bytes("ffffffff ffffffff ffffffff"), "38"),
-            // An empty int is a field, though there is nothing to say of it.
+            // An empty int is a field, although it has no encoding.
             (&bytes("00000000"), "3E 38"),
         ],
     );
@@ -215,7 +215,7 @@ fn nested_values() {
         &vector,
         &[(&bytes("3f800000 bf800000"), "40 bf800000 40 407fffff 38")],
     );
-    // As many elements as a header claims, of no width, are not written one by one.
+    // Elements of no width are not written one by one, whatever number a header claims.
     let nothings = CqlType::Vector {
         element: Arc::new(CqlType::Empty),
         dimension: i32::MAX as u32,
@@ -320,7 +320,7 @@ fn prefixes_by_kind() {
     );
     let reversed_text = CqlType::Reversed(Arc::new(CqlType::Utf8));
     check(&reversed_text, &[(b"", "ff"), (b"a", "9eff")]);
-    // Empty text is text; empty ints are first, in a reversed column last; null is before all.
+    // Empty text has an encoding; empty ints sort first, in a reversed column last; null sorts before all.
     assert_eq!(
         form(Kind::Clustering, &[Some(b""), Some(b""), Some(b"")]),
         bytes("40 00 41 3F 38")

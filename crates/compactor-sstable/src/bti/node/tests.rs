@@ -10,14 +10,14 @@ fn shape(children: &[(u8, u64)], has_payload: bool) -> NodeShape {
     }
 }
 
-/// Writes a node so far into a file that its children are in it, and reads it.
+/// Writes a node at a position that its children precede, and reads it.
 fn round_trip(children: &[(u8, u64)], bits: u8) -> u8 {
     let shape = shape(children, bits != 0);
     let node_type = NodeType::of(&shape);
     let mut node_bytes = Vec::new();
     write_node(&mut node_bytes, node_type, bits, children);
     assert_eq!(node_bytes.len(), node_type.len_of(&shape), "{children:?}");
-    // Distances of 40 bits and more point before any file that fits here.
+    // Distances of 40 bits and more lead before the start of any file that fits here.
     let position = shape.max_distance.min(1 << 20) as usize;
     let mut bytes = vec![0; position];
     bytes.extend_from_slice(&node_bytes);

@@ -30,8 +30,7 @@ fn place(index: usize) -> PartitionPosition {
     }
 }
 
-/// The first partition at or behind a token is one of the two, and with the key of the first at hand it is
-/// known which.
+/// The first partition at or after a token is one of the two; the key of the first one decides which.
 #[test]
 fn what_is_around_a_token() {
     for count in [1, 2, 3, 50, 2000] {
@@ -85,7 +84,7 @@ fn every_key_is_found() {
             assert_eq!(found, Some(place(n)));
         }
         assert_eq!(entries.next_entry().unwrap(), None);
-        // Others are found once in 256 times at most, by their hash.
+        // Other keys match at most once in 256 times, by their hash.
         let others = sorted((0..2000).map(|n| format!("other{n}").into_bytes()));
         let found = others
             .iter()
@@ -100,7 +99,7 @@ fn every_key_is_found() {
     }
 }
 
-/// A table of the one partition `k` at position 0 without row index.
+/// A table with the single partition `k` at position 0, without row index.
 #[test]
 fn a_single_key_leaves_a_bare_root() {
     let bytes = written(&sorted([b"k".to_vec()].into_iter())[..0]);
@@ -139,7 +138,7 @@ fn positions_take_as_few_bytes_as_their_sign_allows() {
     }
 }
 
-/// What Cassandra may read although it never writes it: a payload without hash.
+/// A form that Cassandra reads but never writes: a payload without hash.
 #[test]
 fn payloads_without_hash() {
     let mut bytes = vec![0x02, 0xff, 0x00, 0, 1, b'k', 0, 1, b'k'];
@@ -193,7 +192,7 @@ fn footers_that_cannot_be() {
     assert!(PartitionIndex::parse(&bytes[..bytes.len() - 1]).is_err());
     for number in 0..3 {
         for value in [-1i64, i64::MIN, i64::MAX, bytes.len() as i64] {
-            // Nobody goes by the number of keys.
+            // The number of keys is not used.
             if number == 1 && value > 0 {
                 continue;
             }
@@ -203,7 +202,7 @@ fn footers_that_cannot_be() {
             assert!(PartitionIndex::parse(&damaged).is_err(), "{number} {value}");
         }
     }
-    // Another number of keys than there are.
+    // A number of keys other than the actual one.
     for count in [19u8, 21] {
         let mut damaged = bytes.clone();
         damaged[footer + 15] = count;

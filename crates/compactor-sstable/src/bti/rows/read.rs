@@ -12,18 +12,18 @@ use crate::types::CqlType;
 
 use super::{DELETION_TIME_LEN, DELETION_TIME_VERSION, FLAG_OPEN_MARKER};
 
-/// The entry of a partition.
+/// Entry of a partition.
 #[derive(Clone, Copy, Debug)]
 pub struct RowIndex<'a> {
     /// Partition key.
     pub key: &'a [u8],
-    /// Where the partition begins in the uncompressed `Data.db`.
+    /// Position of the partition in the uncompressed `Data.db`.
     pub data_position: u64,
-    /// Number of blocks: two or more as Cassandra writes them.
+    /// Number of blocks: Cassandra writes two or more.
     pub block_count: u64,
-    /// The partition's own deletion.
+    /// Partition deletion.
     pub deletion: DeletionTime,
-    /// Where the entry ends.
+    /// End position of the entry.
     pub end: u64,
     position: u64,
     trie: Trie<'a>,
@@ -32,27 +32,26 @@ pub struct RowIndex<'a> {
 /// A block of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where it begins, from the partition's first byte. Behind the last block: the partition's end
-    /// byte.
+    /// Offset from the partition's first byte. After the last block: that of the partition's end byte.
     pub offset: u64,
     /// Deletion of the range tombstone that is open at its start.
     pub open_deletion: Option<DeletionTime>,
 }
 
 impl<'a> RowIndex<'a> {
-    /// Parses the entry at `position` of the whole file, where `Partitions.db` points to.
+    /// Parses the entry at `position` of the whole file, as given in `Partitions.db`.
     ///
     /// # Errors
-    /// Corruption when bytes are missing or contradict each other.
+    /// Corruption if bytes are missing or inconsistent.
     pub fn parse(bytes: &'a [u8], position: u64) -> Result<RowIndex<'a>> {
         RowIndex::parse_after(bytes, position, 0)
     }
 
-    /// As [`RowIndex::parse`] where the entry before ends at `start`: no node is before that, so that
-    /// no bytes, however hostile, make a walk over all entries longer than the file.
+    /// As [`RowIndex::parse`], where the previous entry ends at `start`: no node precedes it, so that even
+    /// for hostile bytes a walk over all entries is not longer than the file.
     ///
     /// # Errors
-    /// Corruption when bytes are missing or contradict each other.
+    /// Corruption if bytes are missing or inconsistent.
     pub fn parse_after(bytes: &'a [u8], position: u64, start: u64) -> Result<RowIndex<'a>> {
         let rest = usize::try_from(position)
             .ok()
@@ -117,17 +116,17 @@ impl<'a> RowIndex<'a> {
         })
     }
 
-    /// The block in which `prefix` is or would be, or the end of the partition if it is beyond all
-    /// blocks. It may be the block before, never one behind.
+    /// Returns the block that contains `prefix` or its insertion point, or the end of the partition if it is
+    /// after all blocks. The result may be the preceding block, but never a following one.
     ///
     /// # Errors
-    /// Corruption on the way, or a prefix without byte-comparable form.
+    /// Corruption in the trie, or a prefix without byte-comparable form.
     pub fn floor(&self, types: &[CqlType], prefix: Prefix<'_>) -> Result<Block> {
         let mut comparable = Vec::new();
         append_prefix(types, prefix, &mut comparable)?;
         match self.trie.floor(&comparable)? {
             Some(node) if node.payload_bits() != 0 => self.block(&node),
-            // The first separator is empty, so something always is before.
+            // The first separator is empty, so there is always one that is not greater.
             _ => Err(Error::corrupt(
                 "row_index",
                 self.position,
@@ -137,7 +136,7 @@ impl<'a> RowIndex<'a> {
         }
     }
 
-    /// All blocks in their order, then the end of the partition.
+    /// Returns all blocks in order, followed by the end of the partition.
     pub fn blocks(&self) -> Blocks<'a> {
         Blocks {
             index: *self,
@@ -175,7 +174,7 @@ impl<'a> RowIndex<'a> {
     }
 }
 
-/// A walk over the blocks of a partition.
+/// Iterator over the blocks of a partition.
 #[derive(Clone, Debug)]
 pub struct Blocks<'a> {
     index: RowIndex<'a>,
@@ -185,11 +184,11 @@ pub struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// The next block, at last the end of the partition; then `None`.
+    /// Returns the next block, and at last the end of the partition; then `None`.
     ///
     /// # Errors
-    /// Corruption on the way: offsets that do not ascend, or another number of blocks than the
-    /// entry says.
+    /// Corruption in the trie: offsets that do not ascend, or a number of blocks other than that of the
+    /// entry.
     pub fn next_block(&mut self) -> Result<Option<Block>> {
         let wanted = self.index.block_count + 1;
         let node = self.walk.next_payload()?;
@@ -209,7 +208,7 @@ impl Blocks<'_> {
                 "row_index",
                 node.position(),
                 "a first block that begins with nothing",
-                "a separator of some bytes",
+                "a separator that is not empty",
             ));
         }
         if self.offset.is_some_and(|before| before >= block.offset) {
@@ -224,7 +223,7 @@ impl Blocks<'_> {
         Ok(Some(block))
     }
 
-    /// The separator of the block returned last, in byte-comparable form.
+    /// Separator of the block returned last, in byte-comparable form.
     pub fn separator(&self) -> &[u8] {
         self.walk.key()
     }

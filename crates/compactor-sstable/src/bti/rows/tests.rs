@@ -26,7 +26,7 @@ const DELETION: DeletionTime = DeletionTime {
 fn partitions_of_less_than_two_blocks_leave_nothing() {
     let mut writer = RowIndexWriter::new(&INT, 100).unwrap();
     let live = DeletionTime::LIVE;
-    // No row; one; a full block and nothing behind it.
+    // No row; one; a full block with nothing after it.
     assert_eq!(writer.finish(b"k", 0, &live).unwrap(), None);
     writer
         .add_unfiltered(10, 20, Kind::Clustering, &row(1), &live)
@@ -37,7 +37,7 @@ fn partitions_of_less_than_two_blocks_leave_nothing() {
         .unwrap();
     assert_eq!(writer.finish(b"k", 0, &live).unwrap(), None);
     assert!(writer.output().bytes().is_empty());
-    // The next partition knows nothing of them.
+    // Nothing of them is left for the next partition.
     writer
         .add_unfiltered(10, 110, Kind::Clustering, &row(1), &live)
         .unwrap();
@@ -85,7 +85,7 @@ fn two_blocks_by_hand() {
             open_deletion: Some(DELETION)
         }
     );
-    // Behind 20, the bound that block 1 ends with.
+    // After 20, the bound that block 1 ends with.
     assert_eq!(blocks.separator(), [0x21]);
     let end = blocks.next_block().unwrap().unwrap();
     assert_eq!(
@@ -168,7 +168,7 @@ fn separators() {
     assert!(nudge(b"ab\xff", b"ab", &mut out).is_err());
 }
 
-/// NaN with the sign bit is the greatest of all floats and the least of all encodings.
+/// NaN with the sign bit is the greatest of all floats, but its encoding is the least.
 #[test]
 fn what_has_no_order_is_refused() {
     let types = [CqlType::Float];
@@ -234,7 +234,7 @@ fn entries_that_cannot_be() {
 }
 
 proptest::proptest! {
-    /// What the writer says that it need not be told changes nothing.
+    /// Omitting the unfiltereds that the writer does not need changes nothing.
     #[test]
     fn unfiltereds_that_need_not_be_added(
         partitions in proptest::collection::vec(

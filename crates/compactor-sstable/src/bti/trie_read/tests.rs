@@ -1,6 +1,6 @@
 use super::*;
 
-/// A leaf, then nodes each of which has the one before it as both of its children: 2^n paths.
+/// A leaf, then nodes each of which has the previous one as both of its children: 2^n paths.
 fn shared(levels: usize) -> Vec<u8> {
     let mut bytes = vec![0x01, 0x00];
     let mut distance = 2;
@@ -23,7 +23,8 @@ fn shared_branches_do_not_take_for_ever() {
     };
     assert!(error.to_string().contains("shared"), "{error}");
     assert!(walk.next_payload().unwrap().is_none());
-    // A single sharing fits the bytes and goes unnoticed here; those who count keys will notice.
+    // A single shared node does not exceed the bytes and is not detected here; callers that count keys detect
+    // it.
     let bytes = shared(1);
     let mut walk = Trie::new(&bytes, 0, 2).walk();
     assert!(walk.next_payload().unwrap().is_some() && walk.next_payload().unwrap().is_some());
@@ -124,7 +125,7 @@ fn no_node_before_the_start() {
     assert_eq!(walk.next_payload().unwrap().unwrap().position(), 0);
     let error = Trie::new(&bytes, 1, 2).walk().next_payload().unwrap_err();
     assert!(
-        error.to_string().contains("a node at 1 or behind it"),
+        error.to_string().contains("a node at 1 or after it"),
         "{error}"
     );
 }

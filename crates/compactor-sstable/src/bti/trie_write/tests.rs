@@ -23,7 +23,7 @@ fn next(state: &mut u64) -> u64 {
     *state
 }
 
-/// Writes keys, with something in the file already, and walks over what was written.
+/// Writes keys to a file that is not empty, and walks over the result.
 fn check(keys: &[Vec<u8>], start: usize) {
     let mut out = PagedOutput::new();
     out.buffer().resize(start, 0x55);
@@ -86,7 +86,7 @@ fn keys_come_back_in_order() {
     }
 }
 
-/// Deeper than any stack, were this recursive.
+/// Deeper than any stack, if this were recursive.
 #[test]
 fn long_keys_are_no_deeper_than_memory() {
     let mut state = 3;
@@ -103,7 +103,7 @@ fn long_keys_are_no_deeper_than_memory() {
     check(&keys, 100);
 }
 
-/// Wide pointers and branches that grow while they wait for a place.
+/// Wide pointers, and branches that grow until they are placed.
 #[test]
 fn branches_are_packed_page_by_page() {
     let keys: Vec<Vec<u8>> = (0..60_000u32)

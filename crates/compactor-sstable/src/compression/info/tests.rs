@@ -78,7 +78,7 @@ fn ratio_to_maximum() {
     assert_eq!(of(16384, 1.0), 16384);
 }
 
-/// Message of the error that comes from changing the sample's bytes from `at` on.
+/// Message of the error caused by changing the sample's bytes from `at` on.
 fn damaged(at: usize, bytes: &[u8], version: Version) -> String {
     let mut sample = sample();
     sample.splice(
@@ -120,7 +120,7 @@ fn contradictions_are_named() {
     let mut sample = sample();
     assert!(CompressionInfo::parse(&sample, Version::Oa, 4).is_err());
     assert!(CompressionInfo::parse(&sample, Version::Oa, 1 << 40).is_err());
-    // Cassandra does not read on before 6.0, where a dictionary may follow.
+    // Cassandra reads no further before 6.0, in which a dictionary may follow.
     let parsed = CompressionInfo::parse(&sample, Version::Oa, 600).unwrap();
     sample.push(0);
     let unread = CompressionInfo::parse(&sample, Version::Oa, 600).unwrap();
@@ -155,7 +155,7 @@ fn empty_chunks_after_the_content() {
             let last = info.chunk(1).unwrap();
             assert_eq!((last.offset, last.stored_len, last.raw_len), (1281, 10, 1));
             assert_eq!(info.chunk(2), None);
-            // Cassandra counts what an empty chunk has besides its checksum.
+            // Cassandra counts the bytes of an empty chunk other than its checksum.
             let stored = file_len - 4 * (2 + empty.len() as u64);
             assert_eq!(info.compression_ratio(), stored as f64 / 4097.0);
         }

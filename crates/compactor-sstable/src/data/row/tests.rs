@@ -19,7 +19,7 @@ fn map_of_int() -> CqlType {
     }
 }
 
-/// Of simple, complex and counter columns.
+/// Types of simple, complex and counter columns.
 fn column_types() -> impl Strategy<Value = CqlType> {
     let simple = prop_oneof![
         Just(CqlType::Int32),
@@ -46,7 +46,7 @@ fn times() -> impl Strategy<Value = i64> {
     prop_oneof![9 => 1000..1101i64, 1 => any::<i64>().prop_filter("a time", |t| *t != NO_TIMESTAMP)]
 }
 
-/// Of a row with this liveness, whose times cells may have.
+/// Cells of a row with this liveness, whose times they may share.
 fn cell(liveness: Liveness) -> impl Strategy<Value = SampleCell> {
     let ttls = prop_oneof![Just(NO_TTL), 1..500i32];
     let own = prop::option::of((ttls, 600..9000i64));
@@ -113,7 +113,7 @@ fn row(types: Vec<CqlType>) -> impl Strategy<Value = SampleRow> {
     })
 }
 
-/// What of these a column may hold.
+/// Values of these that a column may contain.
 fn sample_column(
     index: usize,
     column: &ColumnLayout,
@@ -139,7 +139,7 @@ fn sample_column(
         CqlType::Map { .. } => cells.iter_mut().for_each(|cell| cell.path.resize(4, 1)),
         CqlType::List { .. } => cells.iter_mut().for_each(|cell| {
             cell.path.resize(16, 3);
-            // Version 1: an order by time.
+            // Version 1, which is ordered by time.
             cell.path[6] = 0x10;
         }),
         _ => {}
@@ -159,14 +159,15 @@ fn table() -> impl Strategy<Value = (Vec<CqlType>, SampleRow)> {
     count
         .prop_flat_map(|count| prop::collection::vec(column_types(), count))
         .prop_flat_map(|mut types| {
-            // The order of a header.
+            // Header order.
             types.sort_by_key(CqlType::is_multi_cell);
             (Just(types.clone()), row(types))
         })
 }
 
 proptest! {
-    /// What is written is read again, whatever lies behind it: all but what the row's own deletions cover.
+    /// A written row is read as it was, whatever bytes follow it, except for cells that the row's own
+    /// deletions cover.
     #[test]
     fn what_is_written_is_read(
         (types, row) in table(),
@@ -187,7 +188,7 @@ proptest! {
         prop_assert_eq!(read, row.kept(&layout));
     }
 
-    /// Where path and value are in the row, and what is behind them, makes no difference to what is written.
+    /// The positions of path and value in the row, and the bytes after them, do not affect the written bytes.
     #[test]
     fn cells_are_written_the_same_wherever_they_come_from(
         (types, row) in table(),
@@ -197,7 +198,7 @@ proptest! {
         prop_assert_eq!(row.write(&layout, spare), row.write(&layout, [0, 0]));
     }
 
-    /// Damage is an error that can be told, or leaves a row that is sound in itself.
+    /// Damage is a fault that can be described, or results in a consistent row.
     #[test]
     fn damage_is_told_or_does_no_harm(
         (types, row) in table(),
@@ -234,7 +235,7 @@ proptest! {
     }
 }
 
-/// Statistics that few rows are within.
+/// Statistics whose bounds few rows are within.
 fn narrow_statistics() -> StatsMetadata {
     StatsMetadata {
         min_ttl: 10,
@@ -291,7 +292,7 @@ fn check(bytes: &[u8], head: &RowHead, layout: &Layout) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// Every prefix of a row with something of everything.
+/// Every prefix of a row that contains all kinds of fields.
 #[test]
 fn every_cut_is_told() {
     let layout = layout(&[CqlType::Utf8, map_of_int()], Version::Oa, BASE);
@@ -307,7 +308,7 @@ fn every_cut_is_told() {
     }
 }
 
-/// A text and a map, all with times of their own.
+/// A text and a map, all with their own times.
 fn sample() -> SampleRow {
     SampleRow {
         liveness: Liveness::new(1010, 60, 700),
@@ -331,7 +332,7 @@ fn sample() -> SampleRow {
     }
 }
 
-/// A cell may have the TTL of a liveness that the row's own deletion covers.
+/// A cell may refer to the TTL of a liveness that the row's own deletion covers.
 #[test]
 fn cells_refer_to_the_liveness_as_written() {
     let layout = layout(&[CqlType::Int32], Version::Oa, BASE);
@@ -356,7 +357,7 @@ fn cells_refer_to_the_liveness_as_written() {
     assert_eq!(read.columns[0].cells, [cell]);
 }
 
-/// The timestamp of no liveness and that of no deletion, as they are written.
+/// The timestamps of an empty liveness and of a live deletion, as they are written.
 #[test]
 fn times_that_mean_nothing() {
     let mut layout = layout(&[CqlType::Int32], Version::Oa, 3);
@@ -364,7 +365,7 @@ fn times_that_mean_nothing() {
     let read = |flag_byte: u8, times: &[u8]| -> crate::Result<_> {
         let mut bytes = vec![flag_byte | flags::HAS_ALL_COLUMNS, 0, 0];
         bytes.extend_from_slice(times);
-        // A cell at the least timestamp but five.
+        // A cell whose timestamp is the minimum plus five.
         bytes.extend_from_slice(&[0, 5, 0, 0, 0, 7]);
         bytes[1] = (bytes.len() - 2) as u8;
         let read = SampleRow::read(&bytes, &head(&bytes, &layout), &layout)?;
@@ -397,8 +398,7 @@ fn times_that_mean_nothing() {
     assert!(read(EXPIRING, &negative).is_err());
 }
 
-/// Each fault says where it is, what should be there and what is, as the offsets of a file that is damaged
-/// are looked up by hand.
+/// Each fault has position, expectation and finding, so that the offset can be looked up in the damaged file.
 #[test]
 fn faults_are_described() {
     const TIMESTAMPS: &str = "a timestamp between the least and the greatest in Statistics.db";
@@ -415,7 +415,7 @@ fn faults_are_described() {
     const DELETED: u8 = flags::CELL_IS_DELETED;
     const EXPIRES: u8 = flags::CELL_IS_EXPIRING;
     const EMPTY: u8 = flags::CELL_HAS_EMPTY_VALUE;
-    // Offsets are those in the body, which is behind flags and two sizes.
+    // Offsets are relative to the body, after flags and two sizes.
     const START: u64 = 3;
     let int = [CqlType::Int32];
     let text = [CqlType::Utf8];
@@ -484,7 +484,7 @@ fn faults_are_described() {
         (&map, anything, ALL | COMPLEX, vec![5], ("row.complex_deletion", 1, MORE, END)),
         (&map, few, ALL | COMPLEX, vec![5, 4], ("row.complex_deletion", 1, TIMES, "54")),
         (&map, anything, ALL, vec![], ("row.complex_column.cell_count", 0, MORE, END)),
-        (&map, anything, ALL, vec![3, 0, 0, 0, 0, 0], ("row.complex_column.cell_count", 0, "at most 2, what the row has room for", "3")),
+        (&map, anything, ALL, vec![3, 0, 0, 0, 0, 0], ("row.complex_column.cell_count", 0, "at most 2, which fit into the row", "3")),
         (&map, anything, ALL, vec![1, EMPTY, 5], ("row.cell.path_length", 3, MORE, END)),
         (&map, anything, ALL, vec![1, EMPTY, 5, 4, 0, 0, 0], ("row.cell.path_length", 3, "at most 3 bytes", "4")),
         (&map, anything, ALL, vec![1, 0, 5, 1, 9], ("row.cell.value_length", 5, MORE, END)),

@@ -207,7 +207,7 @@ pub(super) const RAW_ESTIMATES: [f64; 200] = [
     40_717.242_4,
 ];
 
-/// By how much each raw estimate exceeds the true cardinality.
+/// Bias of each raw estimate: its excess over the true cardinality.
 pub(super) const BIASES: [f64; 200] = [
     5_907.505_2,
     5_802.267_2,

@@ -1,4 +1,4 @@
-//! MurmurHash2 64 as Cassandra feeds it to the cardinality estimator.
+//! MurmurHash2 64, as used by Cassandra for the cardinality estimator.
 //!
 //! As in the partitioner's hash, bytes of the tail are sign-extended before they are shifted.
 //!

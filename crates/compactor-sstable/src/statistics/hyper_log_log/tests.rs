@@ -25,7 +25,7 @@ fn bytes_that_cassandra_wrote() {
     assert_eq!((parsed.cardinality(), estimator.cardinality()), (3, 3));
 }
 
-/// Keys of 1 to 40 bytes, the same on every run.
+/// Keys of 1 to 40 bytes, the same in every run.
 fn key(seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -45,7 +45,7 @@ fn of_keys(range: std::ops::Range<u64>) -> HyperLogLogPlus {
     estimator
 }
 
-/// Estimates and CRC32 of the bytes that stream-lib 2.5.2 gave for the same keys.
+/// Estimates and CRC32 of the serialized bytes of stream-lib 2.5.2 for the same keys.
 #[test]
 fn estimates_that_stream_lib_gave() {
     for (keys, estimate, crc) in [
@@ -67,7 +67,7 @@ fn estimates_that_stream_lib_gave() {
     assert_eq!(of_ints(0..100_000).cardinality(), 96_278);
 }
 
-/// Unions that stream-lib 2.5.2 gave.
+/// Unions computed by stream-lib 2.5.2.
 #[test]
 fn unions_that_stream_lib_gave() {
     for (first, second, estimate) in [

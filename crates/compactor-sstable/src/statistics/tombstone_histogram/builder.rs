@@ -1,9 +1,9 @@
-//! Collects local deletion times into at most 100 bins, exactly as Cassandra does.
+//! Collection of local deletion times in at most 100 bins, with the same result as in Cassandra.
 //!
-//! Times are rounded up to whole minutes and spooled in a hash table; when it is full, and at the
-//! end, they move to the bins in the table's slot order. One bin too many makes the two closest
-//! bins merge. The outcome depends on that order, so the table's size, hash and probing are
-//! Cassandra's.
+//! Times are rounded up to whole minutes and spooled in a hash table. When it is full, and at the end, they
+//! are moved to the bins in the order of the table's slots. If there is one bin too many, the two closest
+//! ones are merged. The result depends on that order, so the table's size, hash and probing are those of
+//! Cassandra.
 //!
 //! Source: `StreamingTombstoneHistogramBuilder`; the sizes are those of `SSTable`.
 
@@ -15,24 +15,24 @@ const MAX_BINS: usize = 100;
 const SPOOL_CAPACITY: usize = 131_072;
 /// `SSTable.TOMBSTONE_HISTOGRAM_TTL_ROUND_SECONDS`.
 const ROUND_SECONDS: i64 = 60;
-/// Probes before the spool counts as full.
+/// Maximum number of probes, after which the spool is full.
 const MAX_PROBES: usize = 100;
 const EMPTY_POINT: i64 = -1;
 
-/// Builds a [`TombstoneHistogram`].
+/// Builder of a [`TombstoneHistogram`].
 #[derive(Clone, Debug)]
 pub struct TombstoneHistogramBuilder {
-    /// The rounded time seen last and how often it has come in a row: deletions of one moment tend
-    /// to lie together, and the spool would count the same.
+    /// Last rounded time and the number of its consecutive occurrences: deletions with equal times are often
+    /// adjacent, and counting them first has the same result.
     point: i64,
     count: u64,
-    /// Of a part of an SSTable: the runs of equal times, in their order, instead of the spool.
+    /// For a part of an SSTable: the runs of equal times, in order, instead of the spool.
     runs: Option<Vec<TimeRun>>,
     spool: Spool,
     bins: Bins,
 }
 
-/// So many times in a row, rounded, in the order in which they were added.
+/// A run of equal rounded times, in the order in which they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeRun {
     point: i64,
@@ -54,12 +54,12 @@ impl Default for TombstoneHistogramBuilder {
 }
 
 impl TombstoneHistogramBuilder {
-    /// An empty histogram. Nothing is allocated for the spool before the first time is added.
+    /// Creates an empty histogram. The spool is allocated when the first time is added.
     pub fn new() -> TombstoneHistogramBuilder {
         TombstoneHistogramBuilder::default()
     }
 
-    /// Only remembers what is added, for [`TombstoneHistogramBuilder::add_runs`] of another.
+    /// Creates a builder that only records runs, for [`TombstoneHistogramBuilder::add_runs`] of another.
     pub fn for_part() -> TombstoneHistogramBuilder {
         TombstoneHistogramBuilder {
             runs: Some(Vec::new()),
@@ -67,15 +67,15 @@ impl TombstoneHistogramBuilder {
         }
     }
 
-    /// Takes what was added to a part since the last time. A run that goes on is told in pieces, which
-    /// come to the same.
+    /// Takes the runs recorded since the last call. A run that continues is returned in pieces, which have
+    /// the same result.
     pub fn take_runs(&mut self) -> Vec<TimeRun> {
         self.spool_run();
         self.point = EMPTY_POINT;
         self.runs.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Adds what was added to a part, as if it were added here.
+    /// Adds the runs of a part, as if their times were added here.
     pub fn add_runs(&mut self, runs: &[TimeRun]) {
         for run in runs {
             if run.point == self.point {
@@ -88,7 +88,7 @@ impl TombstoneHistogramBuilder {
         }
     }
 
-    /// Counts a local deletion time, which is not that of live data.
+    /// Counts a local deletion time, which must not be that of live data.
     #[inline]
     pub fn add(&mut self, local_deletion_time: i64) {
         let point = round_up(local_deletion_time);
@@ -115,8 +115,8 @@ impl TombstoneHistogramBuilder {
             self.count = 0;
             return;
         }
-        // The first of a run may fill the spool, and then the second flushes it, as it would when
-        // they come one by one; later ones only add up.
+        // The first time of a run may fill the spool, and then the second flushes it, as if they were added
+        // one by one; the rest are only counted.
         if count > 1 {
             self.spool_point(1);
             count -= 1;
@@ -139,7 +139,7 @@ impl TombstoneHistogramBuilder {
         }
     }
 
-    /// The histogram of everything added.
+    /// Returns the histogram of all times.
     pub fn build(mut self) -> TombstoneHistogram {
         self.spool_run();
         self.flush();
@@ -157,11 +157,11 @@ fn round_up(point: i64) -> i64 {
     }
 }
 
-/// Open addressing with linear probing. Cassandra's has twice as many slots as entries, but of the upper
-/// half a hash reaches only what it probes.
+/// Hash table with open addressing and linear probing. Cassandra's has twice as many slots as entries, but
+/// the upper half is reached only by probing.
 ///
-/// Two arrays of zeroes, of which the system provides a page when it is first written: most SSTables have
-/// deletions of few moments.
+/// Two arrays of zeroes, whose pages are allocated when they are first written: most SSTables have deletions
+/// at few times.
 #[derive(Clone, Debug, Default)]
 struct Spool {
     points: Vec<i64>,
@@ -171,7 +171,7 @@ struct Spool {
 }
 
 impl Spool {
-    /// Returns false if there is no room.
+    /// Adds to the count of a point; returns false if the table is full.
     #[inline]
     fn try_add(&mut self, point: i64, count: i32) -> bool {
         if self.counts.is_empty() {
@@ -181,7 +181,7 @@ impl Spool {
         if self.len > SPOOL_CAPACITY {
             return false;
         }
-        // The hash is an int, of which the lower half of the table is addressed.
+        // The hash is an int that addresses the lower half of the table.
         let hash = point.wrapping_mul(948_701_839) as u32 as usize;
         let first = hash & (SPOOL_CAPACITY - 1);
         let slots = first..first + MAX_PROBES;
@@ -224,14 +224,14 @@ impl Bins {
         }
     }
 
-    /// Replaces the first pair with the smallest distance by its weighted mean.
+    /// Replaces the first pair of points with the smallest distance by its weighted mean.
     fn merge_closest(&mut self) {
         let closest = (0..self.bins.len() - 1)
             .min_by_key(|&index| self.bins[index + 1].0 - self.bins[index].0);
         let Some(index) = closest else { return };
         let (point1, count1) = self.bins[index];
         let (point2, count2) = self.bins[index + 1];
-        // Java's longs wrap around, and a negative outcome counts as the greatest number.
+        // Java's longs wrap around, and a negative result counts as the maximum.
         let capped = |value: i64| if value < 0 { i64::MAX } else { value };
         let weight1 = capped(point1.wrapping_mul(i64::from(count1)));
         let weight2 = capped(point2.wrapping_mul(i64::from(count2)));
@@ -253,14 +253,14 @@ impl Bins {
 mod tests {
     use super::*;
 
-    /// Runs of equal times are counted before they are spooled; the outcome is that of single
-    /// times, also where a run meets a full spool.
+    /// Runs of equal times are counted before they are spooled; the result is that of single times, even if a
+    /// run meets a full spool.
     #[test]
     fn runs_count_like_single_times() {
         let mut runs = TombstoneHistogramBuilder::new();
         let mut single = TombstoneHistogramBuilder::new();
         for index in 0..(2 * SPOOL_CAPACITY as i64 + 1000) {
-            // Distinct points in no particular order, each up to three times in a row.
+            // Distinct points in no particular order, each up to three times consecutively.
             let point = (index.wrapping_mul(7919) % 400_009) * ROUND_SECONDS;
             for _ in 0..1 + index % 3 {
                 runs.add(point);
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(runs.build(), single.build());
     }
 
-    /// The spool is flushed in the order of Cassandra's slots, of which it has all from the start.
+    /// The spool is flushed in the order of Cassandra's slots, which are allocated from the start.
     #[test]
     fn the_spool_is_that_of_one_array() {
         let mut builder = TombstoneHistogramBuilder::new();
@@ -303,8 +303,8 @@ mod tests {
         assert_eq!(builder.build().bins, bins.bins);
     }
 
-    /// What parts remember, added in their order, is what one builder would have been given: also
-    /// where a run goes on from one part to the next, and where the spool is full in the middle.
+    /// The recorded runs of parts, added in order, have the result of a single builder: also if a run
+    /// continues in the next part, and if the spool becomes full in the middle.
     #[test]
     fn parts_come_to_the_whole() {
         let mut whole = TombstoneHistogramBuilder::new();

@@ -24,7 +24,7 @@ fn the_hundred_and_first_point_merges_the_closest() {
     assert_eq!(histogram.bins().last(), Some(&(99 * 6000 + 60, 2)));
 }
 
-/// The sum of counts never changes, points ascend and stay within what was added.
+/// The sum of counts is constant; points ascend and stay in the range of the added times.
 #[test]
 fn more_distinct_points_than_the_spool_holds() {
     let mut state = 7u64;
@@ -49,7 +49,7 @@ fn more_distinct_points_than_the_spool_holds() {
     assert!(histogram.bins().is_sorted_by(|a, b| a.0 < b.0));
 }
 
-/// CRC32 of the bins, as text, that Cassandra's builder made of the same times.
+/// CRC32 of the bins, as text, from Cassandra's builder for the same times.
 #[test]
 fn bins_that_cassandra_made() {
     for (seed, count, range, crc) in [

@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 use crate::types::CqlType;
 use crate::types::elements::{Component, Elements, Item, component_type, split_static_marker};
 
-/// Empty first, a static prefix before others; per component the value, then the end-of-component
-/// byte, signed; a shorter composite before its extensions.
+/// Empty first, a static prefix before others; for each component the value, then the signed end-of-component
+/// byte; a shorter composite before its extensions.
 ///
 /// Source: `AbstractCompositeType.compareCustom`.
 pub(super) fn composite(types: &[CqlType], a: &[u8], b: &[u8]) -> Ordering {
@@ -53,13 +53,13 @@ fn rank(component: &Component<'_>) -> u8 {
     }
 }
 
-/// As [`composite`], but each component names its type; components of different types compare by
-/// the names of their classes.
+/// As [`composite`], but each component names its type; components of different types are compared by the
+/// names of their classes.
 ///
 /// Source: `DynamicCompositeType.getComparator`.
 ///
-/// Differs from Cassandra: types of one class but different parameters compare by their full
-/// strings, where Cassandra takes the left one's order.
+/// Differs from Cassandra: types of one class with different parameters are compared by their full strings,
+/// whereas Cassandra uses the order of the left one.
 pub(super) fn dynamic_composite(aliases: &[(u8, CqlType)], a: &[u8], b: &[u8]) -> Ordering {
     if a.is_empty() || b.is_empty() {
         return a.len().min(1).cmp(&b.len().min(1));
@@ -151,22 +151,22 @@ impl TypedValue<'_, '_> {
     }
 }
 
-/// How a component of a dynamic composite names its type.
+/// Name of a type in a component of a dynamic composite.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::types) enum ComparatorName<'a> {
     Alias(u8),
     Class(&'a str),
 }
 
-/// The type of a component, and how it is named there.
+/// Type of a component, and its name in the component.
 #[derive(Debug)]
 pub(in crate::types) struct Comparator<'a, 't> {
     pub(in crate::types) name: ComparatorName<'a>,
     pub(in crate::types) cql_type: Cow<'t, CqlType>,
 }
 
-/// Takes the comparator part of a component: `u16` with the high bit set and an alias in the low
-/// byte, or the length of a type string that follows. `None` if it names no type that we know.
+/// Reads the comparator part of a component: `u16` with the high bit set and an alias in the low byte, or the
+/// length of a type string that follows. `None` if it names an unknown type.
 pub(in crate::types) fn next_comparator<'a, 't>(
     aliases: &'t [(u8, CqlType)],
     elements: &mut Elements<'a>,
@@ -190,7 +190,7 @@ pub(in crate::types) fn next_comparator<'a, 't>(
     };
     let name = std::str::from_utf8(name).ok()?;
     let parsed = CqlType::parse(name).ok()?;
-    // Otherwise values could name types that hold values that name types: unbounded recursion.
+    // Otherwise values could name types whose values name types: unbounded recursion.
     (!contains_dynamic_composite(&parsed)).then_some(Comparator {
         name: ComparatorName::Class(name),
         cql_type: Cow::Owned(parsed),

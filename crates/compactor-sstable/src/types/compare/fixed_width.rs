@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::types::compare::by_validity;
 
-/// tinyint: Cassandra looks at the first byte only; empty is not valid and sorts first.
+/// tinyint: Cassandra compares only the first byte; empty is not valid and sorts first.
 pub(in crate::types) fn byte(a: &[u8], b: &[u8]) -> Ordering {
     a.first()
         .map(|byte| *byte as i8)
@@ -95,7 +95,7 @@ fn halves(bytes: &[u8]) -> Option<(u64, u64)> {
     Some(((raw >> 64) as u64, raw as u64))
 }
 
-/// Brings the timestamp of a version 1 UUID into order: high, middle, low part.
+/// Reorders the timestamp of a version 1 UUID: high, middle, low part.
 ///
 /// Source: `AbstractTimeUUIDType.reorderTimestampBytes`.
 #[inline]
@@ -128,14 +128,15 @@ pub(in crate::types) fn time_uuid(a: &[u8], b: &[u8]) -> Ordering {
     let (Some((msb_a, lsb_a)), Some((msb_b, lsb_b))) = (halves(a), halves(b)) else {
         return malformed(a, b, 16);
     };
-    // One signed comparison of 64 bits equals eight signed ones once all but the top sign is flipped.
+    // After flipping all signs but the top one, a signed comparison of 64 bits is equivalent to eight signed
+    // ones.
     let signed_bytes = |lsb: u64| (lsb ^ 0x0080_8080_8080_8080) as i64;
     reorder(msb_a)
         .cmp(&reorder(msb_b))
         .then_with(|| signed_bytes(lsb_a).cmp(&signed_bytes(lsb_b)))
 }
 
-/// The timestamp of a [`time_uuid`], as a number that sorts like it.
+/// Timestamp of a [`time_uuid`], as a number that sorts as it does.
 #[inline]
 pub(in crate::types) fn time_uuid_prefix(value: &[u8]) -> Option<u64> {
     let (msb, _) = halves(value)?;

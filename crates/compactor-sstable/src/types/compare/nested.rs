@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::types::CqlType;
 use crate::types::elements::{Elements, Item};
 
-/// Lists and sets (one type) and maps (key, value): empty first, element-wise, then the number of
+/// Lists and sets (one type) and maps (key, value): empty first, then element by element, then by number of
 /// elements.
 ///
 /// Source: `CollectionType.compareListOrSet`, `MapType.compareMaps`.
@@ -24,7 +24,7 @@ pub(super) fn collection<const N: usize>(types: [&CqlType; N], a: &[u8], b: &[u8
     }
 }
 
-/// Ordering that ends the walk, or `None` to go on.
+/// Compares a pair; `None` to continue.
 fn step(cql_type: &CqlType, pair: (Item<'_>, Item<'_>)) -> Option<Ordering> {
     let order = match pair {
         (Item::Value(a), Item::Value(b)) => cql_type.compare(a, b),
@@ -38,7 +38,7 @@ fn step(cql_type: &CqlType, pair: (Item<'_>, Item<'_>)) -> Option<Ordering> {
 
 struct Collection<'a> {
     elements: Elements<'a>,
-    /// Values not yet taken; `None` without a usable count.
+    /// Number of remaining values; `None` without a valid count.
     left: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl<'a> Collection<'a> {
     fn next(&mut self) -> Item<'a> {
         match self.left {
             None => Item::Broken(self.elements.rest()),
-            // Cassandra does not look at bytes behind the last element.
+            // Cassandra ignores bytes after the last element.
             Some(0) => Item::End,
             Some(left) => {
                 self.left = Some(left - 1);
@@ -64,7 +64,7 @@ impl<'a> Collection<'a> {
     }
 }
 
-/// Tuples and frozen UDTs: empty first; a null, also a missing one at the end, before any value.
+/// Tuples and frozen UDTs: empty first; a null, or a missing field at the end, before any value.
 ///
 /// Source: `TupleType.compareCustom`.
 pub(super) fn tuple<'t>(types: impl Iterator<Item = &'t CqlType>, a: &[u8], b: &[u8]) -> Ordering {
@@ -85,7 +85,7 @@ pub(super) fn tuple<'t>(types: impl Iterator<Item = &'t CqlType>, a: &[u8], b: &
             return order;
         }
     }
-    // Fields beyond the declared ones, unless all null, make a value greater.
+    // Additional fields beyond the declared ones, unless all are null, make a value greater.
     extra_fields(a).cmp(extra_fields(b))
 }
 
@@ -115,7 +115,7 @@ fn extra_fields(mut elements: Elements<'_>) -> &[u8] {
     &[]
 }
 
-/// Vectors: element-wise.
+/// Vectors: element by element.
 ///
 /// Source: `VectorType.FixedLengthSerializer.compareCustom`, `VariableLengthSerializer`.
 pub(super) fn vector(element: &CqlType, dimension: u32, a: &[u8], b: &[u8]) -> Ordering {
@@ -123,7 +123,7 @@ pub(super) fn vector(element: &CqlType, dimension: u32, a: &[u8], b: &[u8]) -> O
     if fixed_len == Some(0) {
         return Ordering::Equal;
     }
-    // The only fixed-length type in byte order; Cassandra then compares the vector's bytes as a whole.
+    // The only fixed-length type in byte order: Cassandra compares the vector's bytes as a whole.
     if matches!(element, CqlType::LegacyDate) {
         return a.cmp(b);
     }

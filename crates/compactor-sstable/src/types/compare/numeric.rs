@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::types::big_int::{self, Magnitude};
 use crate::types::compare::by_validity;
 
-/// Numeric; empty first; redundant sign bytes do not matter.
+/// Numeric order; empty first; redundant sign bytes do not matter.
 ///
 /// Source: `IntegerType.compareIntegers`.
 pub(super) fn varint(a: &[u8], b: &[u8]) -> Ordering {
@@ -26,7 +26,7 @@ pub(super) fn varint(a: &[u8], b: &[u8]) -> Ordering {
     by_len.then_with(|| a.cmp(b))
 }
 
-/// `i32 scale | varint unscaled`: numeric, so that 1.0 equals 1.00; empty first.
+/// `i32 scale | varint unscaled`: numeric order, so that 1.0 equals 1.00; empty first.
 ///
 /// Source: `DecimalType`, `BigDecimal.compareTo`.
 pub(super) fn decimal(a: &[u8], b: &[u8]) -> Ordering {
@@ -55,21 +55,21 @@ fn scaled_magnitudes(a: &[u8], scale_a: i64, b: &[u8], scale_b: i64) -> Ordering
     if scale_a > scale_b {
         return scaled_magnitudes(b, scale_b, a, scale_a).reverse();
     }
-    // a * 10^power against b.
+    // Compares a * 10^power with b.
     let power = (scale_b - scale_a) as u64;
     if let (Some(a), Some(b)) = (big_int::small_magnitude(a), big_int::small_magnitude(b)) {
         let scaled = u32::try_from(power)
             .ok()
             .and_then(|power| 10u128.checked_pow(power)?.checked_mul(a));
-        // What does not fit 128 bits is greater than what does.
+        // A number that does not fit 128 bits is greater than one that does.
         return scaled.map_or(Ordering::Greater, |scaled| scaled.cmp(&b));
     }
     let (a, b) = (
         Magnitude::from_twos_complement(a),
         Magnitude::from_twos_complement(b),
     );
-    // The scale may be anything up to 2^32, so 10^power is only computed where the logarithms say
-    // that the result is about as long as b. Errors of the logarithms stay well below the margin.
+    // The scale may be up to 2^32, so 10^power is computed only if, according to the logarithms, the result
+    // is about as long as b. Errors of the logarithms are well below the margin.
     const MARGIN: f64 = 1e-4;
     let difference = a.log2() + power as f64 * std::f64::consts::LOG2_10 - b.log2();
     if difference > MARGIN {

@@ -283,7 +283,7 @@ fn long_decimals_are_exact() {
     );
 }
 
-/// A scale of two billion must not make anybody compute 10 to the two billionth.
+/// A scale of two billion must not lead to the computation of 10 to the two billionth.
 #[test]
 fn hostile_scales_take_no_time() {
     let long = [vec![0x7f, 0xff, 0xff, 0xff], vec![0x5a; 60_000]].concat();
@@ -373,7 +373,7 @@ fn vectors() {
             &["0162 00"],
         ],
     );
-    // A type of no width must not be walked two billion times.
+    // A type of no width must not be traversed two billion times.
     assert_eq!(
         parse("VectorType(EmptyType , 2147483647)").compare(&[1], &[2]),
         Ordering::Equal
@@ -399,7 +399,7 @@ fn composites() {
 
 #[test]
 fn dynamic_composites_compare_classes_first() {
-    // a => Int32Type, b => UTF8Type; the last spells out LongType.
+    // a => Int32Type, b => UTF8Type; the last one contains LongType as text.
     let long = "4c6f6e6754797065";
     ascending(
         "DynamicCompositeType(a=>Int32Type,b=>UTF8Type,r=>ReversedType(Int32Type))",
@@ -422,7 +422,7 @@ fn dynamic_composites_compare_classes_first() {
     );
 }
 
-/// A component may not name a dynamic composite: that would recurse as deep as the value is long.
+/// A component must not name a dynamic composite, which would recurse as deeply as the value is long.
 #[test]
 fn dynamic_composites_do_not_nest_by_name() {
     let mut value = vec![0x80, b'a', 0, 0, 0];
@@ -470,7 +470,7 @@ fn malformed_values_sort_between_empty_and_valid() {
     );
 }
 
-/// "key255" has the least token although not the least bytes.
+/// "key255" has the minimum token but not the minimum bytes.
 #[test]
 fn keys_of_an_index_are_in_token_order() {
     ascending(

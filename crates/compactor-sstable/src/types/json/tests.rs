@@ -187,7 +187,7 @@ fn collections() {
         "ReversedType(FrozenType(SetType(Int32Type)))",
         &[(two, "[1, 2]")],
     );
-    // Keys that are no JSON strings become some.
+    // Keys that are not JSON strings are quoted.
     check(
         "FrozenType(MapType(Int32Type,Int32Type))",
         &[
@@ -235,7 +235,7 @@ fn tuples_udts_and_vectors() {
     check("VectorType(UTF8Type , 2)", &[("0161 00", "[\"a\", \"\"]")]);
 }
 
-/// Sixty maps in keys of maps: 2^60 backslashes if nobody stopped.
+/// Sixty maps in keys of maps: 2^60 backslashes without a limit.
 #[test]
 fn keys_of_keys_of_keys_do_not_explode() {
     let depth = 60;

@@ -35,7 +35,7 @@ fn frozen_goes_all_the_way_down() {
         value: Arc::new(inner.clone()),
         multi_cell: false,
     };
-    // As 5.0 writes it, as 3.x wrote it, and with freezing repeated.
+    // As written by 5.0, by 3.x, and with repeated freezing.
     assert_eq!(
         parse("FrozenType(MapType(UTF8Type,ListType(Int32Type)))"),
         nested
@@ -86,7 +86,7 @@ fn user_type_names_are_hexadecimal() {
     );
 }
 
-/// What is left when it is written would be read as another type.
+/// Without it, the written form would be read as another type.
 #[test]
 fn a_user_type_has_a_keyspace() {
     for text in ["UserType(,,6e60)", "UserType()"] {
@@ -175,7 +175,7 @@ fn unknown_classes_are_named() {
         message("ColumnToCollectionType(61:ListType(UTF8Type))").contains("ColumnToCollection")
     );
     assert!(message("ListType(TokenUtf8Type)").contains("TokenUtf8Type"));
-    // A package alone is no type.
+    // A package alone is not a type.
     assert!(message("org.apache.cassandra.db.marshal.").contains("not supported"));
 }
 

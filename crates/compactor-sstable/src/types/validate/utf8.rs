@@ -1,12 +1,12 @@
-//! UTF-8 as Cassandra accepts it, which is more than UTF-8.
+//! UTF-8 as accepted by Cassandra, which includes invalid UTF-8.
 
-/// What the next byte must be.
+/// Expectation for the next byte.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Start,
     /// `80` after `C0`: the zero of modified UTF-8.
     Zero,
-    /// This many more bytes from `80` to `BF`.
+    /// This number of further bytes from `80` to `BF`.
     Continuation(u8),
     /// Second byte after `E0`.
     AfterE0,
@@ -14,8 +14,8 @@ enum State {
     AfterF0,
 }
 
-/// Accepts surrogates, `C0 80`, code points above 10FFFF and a few stray second bytes, because
-/// clients could always write them.
+/// Whether Cassandra accepts the bytes. It accepts surrogates, `C0 80`, code points above 10FFFF and a few
+/// stray second bytes, because clients have always been able to write them.
 ///
 /// Source: `UTF8Serializer.UTF8Validator`.
 pub(super) fn is_valid(bytes: &[u8]) -> bool {
