@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod dump;
 mod generate;
+mod guide;
 mod lab;
 mod merge;
 mod metadata;
@@ -42,6 +43,7 @@ pub enum Command {
     BenchArm(bench_arm::Args),
     Lab(lab::Args),
     Doctor(doctor::Args),
+    Guide(guide::Args),
 }
 
 impl Command {
@@ -62,6 +64,7 @@ impl Command {
             | Command::Metadata(_)
             | Command::Verify(_)
             | Command::Doctor(_)
+            | Command::Guide(_)
             | Command::Swap(_) => Writes::Nothing,
         }
     }
@@ -83,7 +86,7 @@ impl Command {
             Command::Lab(args) => return args.prints_json(),
             Command::Bench(args) => return args.prints_json(),
             // A line for each partition or none, and another process of this program that reads it.
-            Command::Dump(_) | Command::BenchArm(_) => return false,
+            Command::Dump(_) | Command::Guide(_) | Command::BenchArm(_) => return false,
         };
         format == Format::Json
     }
@@ -106,6 +109,7 @@ impl Command {
             Command::BenchArm(args) => bench_arm::run(&args),
             Command::Lab(args) => lab::run(args),
             Command::Doctor(args) => doctor::run(args),
+            Command::Guide(args) => guide::run(&args),
         }
     }
 }

@@ -255,6 +255,7 @@ fn nobody_listening_is_no_failure() {
     for (arguments, code) in [
         ("demo --size 1MiB", 0),
         ("doctor", 0),
+        ("guide operating", 0),
         ("generate --output data --rows 10", 0),
         ("merge data/generated/kv-* --output merged", 0),
         ("verify data/generated/kv-*", 0),

@@ -54,7 +54,8 @@ pub use table::{
 };
 pub use writer::SstableWriter;
 
-/// The examples of README.md, compiled.
+/// The examples of README.md and of the guide, compiled.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
-struct ReadmeExamples;
+#[doc = include_str!("../../compactor-cli/docs/library.md")]
+struct DocumentedExamples;

@@ -2,7 +2,7 @@
 //!
 //! A `Node` is one `CassandraDaemon` from Maven's jars with directories and ports of its own. `tables` makes tables of
 //! every kind in it; `commands` lets the command `compactor` read and rewrite what the node wrote; `workflows` brings
-//! what it wrote back into the node, as README.md says, and compares what a client sees (`view`).
+//! what it wrote back into the node, as the guide describes, and compares what a client sees (`view`).
 
 mod campaign;
 mod client;

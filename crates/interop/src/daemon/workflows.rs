@@ -1,4 +1,4 @@
-//! The ways in which README.md brings an output back into a node.
+//! The workflows of `crates/compactor-cli/docs/operating.md` that bring an output back into a node.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -266,7 +266,7 @@ pub(crate) fn live(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Drops and creates a table's materialized views, as README.md says.
+/// Drops and creates a table's materialized views, as the guide describes.
 ///
 /// ColumnFamilyStore.truncateBlocking truncates the views too, and SSTableImporter writes nothing to them. The build that
 /// truncation starts (ViewManager.build) returns at once, since system.built_views still has the view.
