@@ -22,6 +22,7 @@ mod files;
 mod generate;
 mod hostile;
 mod killed;
+mod layers;
 mod metamorphic;
 mod model;
 mod order;

@@ -132,7 +132,7 @@ impl OutputLayout {
     /// Refuses what is no place for outputs of these SSTables.
     ///
     /// # Errors
-    /// As [`output_directory::check`]; or the directory that was named holds SSTables itself.
+    /// A directory of the inputs or of their table, or one that holds SSTables.
     pub fn check(&self, table: &Table) -> Result<()> {
         output_directory::check(&self.top, table)?;
         if self.top == self.directory {

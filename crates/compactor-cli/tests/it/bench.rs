@@ -1,0 +1,184 @@
+//! `compactor bench` as a person uses it. Nothing here says how long anything may take.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{disk_directory, is_empty, stderr};
+
+fn bench(directory: &Path, options: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
+    command.args(["bench", "--directory"]).arg(directory);
+    command.args(["--size", "2MiB", "--repeat", "2"]);
+    command.args(options);
+    command
+}
+
+#[test]
+fn all_arms_take_turns_and_leave_the_same_bytes() {
+    let (directory, results) = (disk_directory(), TempDir::new().unwrap());
+    let json = results.path().join("bench.json");
+    let options = [
+        "--shape",
+        "wide",
+        "--read-io",
+        "buffered,dontneed",
+        "--write-io",
+        "buffered,trickle",
+        "--format",
+        "markdown",
+        "--json",
+        json.to_str().unwrap(),
+    ];
+    let output = bench(directory.path(), &options).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let arms = found["arms"].as_array().unwrap();
+    let names: Vec<&str> = arms.iter().map(|a| a["name"].as_str().unwrap()).collect();
+    let expected = [
+        "merge buffered/buffered",
+        "merge dontneed/trickle",
+        "copy buffered/buffered",
+        "copy dontneed/trickle",
+        "codec",
+    ];
+    assert_eq!(names, expected);
+    let mut orders = Vec::new();
+    for arm in arms {
+        let runs = arm["runs"].as_array().unwrap();
+        assert_eq!(runs.len(), 3, "two repeats and a warm-up");
+        for run in runs {
+            assert_eq!(run["otherwise"].as_array().unwrap().len(), 0, "{run}");
+            assert!(run["wall_s"].as_f64().unwrap() > 0.0);
+            orders.push(run["order"].as_u64().unwrap());
+        }
+        let used = &runs[0]["io"];
+        assert_eq!(*used, arm["io"], "{}", arm["name"]);
+    }
+    orders.sort_unstable();
+    assert_eq!(orders, (0..15).collect::<Vec<u64>>());
+    let (rows, crc) = (&found["output"]["rows"], &found["output"]["crc32"]);
+    assert!(rows.as_u64().unwrap() > 1000 && crc.as_u64().is_some());
+    assert_eq!(found["figures"].as_array().unwrap().len(), 5);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("| merge dontneed/trickle | "), "{text}");
+    assert!(
+        stderr(&output).contains("MiB will lie in"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(is_empty(directory.path()));
+}
+
+/// What has to happen to a merge for it to be told of: another output, or none.
+#[test]
+fn sstables_that_are_there_are_merged_beside_a_command() {
+    let (directory, data) = (disk_directory(), disk_directory());
+    let generated = Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(["generate", "--sstables", "2", "--size", "1MiB", "--output"])
+        .arg(data.path())
+        .output()
+        .unwrap();
+    assert!(generated.status.success(), "{}", stderr(&generated));
+    let table = std::fs::read_dir(data.path().join("generated")).unwrap();
+    let table = table.map(|entry| entry.unwrap().path()).next().unwrap();
+    let files = || std::fs::read_dir(&table).unwrap().count();
+    let before = files();
+    // It says that it is done, and has done nothing.
+    let idle = r#"echo '{"name":"idle","notes":["a shell"]}'
+        while read -r line; do
+            echo '{"done":{"wall_s":1.0,"cpu_s":0.5,"peak_rss_bytes":1,"otherwise":[]}}'
+        done"#;
+    let output = Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(["bench", "--directory"])
+        .arg(directory.path())
+        .args([
+            "--repeat",
+            "1",
+            "--warm-up",
+            "0",
+            "--arms",
+            "merge",
+            "--warm",
+        ])
+        .args(["--read-io", "buffered", "--cassandra", idle])
+        .arg(&table)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}{}", stderr(&output));
+    for part in [
+        "idle !",
+        "idle: it left no output",
+        "idle: a shell",
+        "(given, ",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(is_empty(directory.path()));
+    assert_eq!(files(), before, "nothing is made beside inputs");
+}
+
+#[test]
+fn interrupted_it_ends_with_130_and_leaves_nothing() {
+    for (signal, at) in [("INT", "generating"), ("TERM", "run 1 of")] {
+        let directory = disk_directory();
+        let mut child = bench(directory.path(), &["--warm-up", "100"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut messages = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.starts_with(at) {
+            line.clear();
+            assert!(messages.read_line(&mut line).unwrap() > 0, "it ended");
+        }
+        assert!(!is_empty(directory.path()));
+        let sent = Command::new("kill")
+            .args(["-s", signal, &child.id().to_string()])
+            .status();
+        assert!(sent.unwrap().success());
+        let mut rest = String::new();
+        messages.read_to_string(&mut rest).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+        assert!(is_empty(directory.path()), "{rest}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_leaves_nothing() {
+    let directory = disk_directory();
+    for (options, code, reason) in [
+        (&["--read-io", "trickle"][..], 2, "unknown read mode"),
+        (
+            &[
+                "--read-io",
+                "direct,buffered,dontneed",
+                "--write-io",
+                "direct,buffered",
+            ],
+            2,
+            "name as many",
+        ),
+        (&["--size", "16TiB"], 2, "free space"),
+        (&["--cassandra", "exit 1"], 2, "ended"),
+        (
+            &["--compression", "none", "--chunk-length", "4KiB"],
+            2,
+            "needs a --compression",
+        ),
+        (&["missing-Data.db"], 2, "missing-Data.db"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
+        command.args(["bench", "--directory"]).arg(directory.path());
+        let output = command.args(options).output().unwrap();
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{options:?}: {told}");
+        assert!(told.contains(reason), "{options:?}: {told}");
+        assert!(is_empty(directory.path()), "{options:?}");
+    }
+}

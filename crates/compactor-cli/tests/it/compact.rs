@@ -1,0 +1,371 @@
+//! `compactor compact` as a person uses it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn compactor(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(out: &Output) -> Value {
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+/// Generates SSTables of wide partitions, with deletions of every kind; returns their directory.
+fn generated(directory: &Path, sstables: &str) -> PathBuf {
+    let arguments = [
+        "generate",
+        "--shape",
+        "wide",
+        "--size",
+        "60KiB",
+        "--sstables",
+        sstables,
+        "--rows-per-partition",
+        "50",
+        "--deletions",
+        "0.2",
+        "--output",
+        "data",
+        "--format",
+        "json",
+    ];
+    let report = json(&compactor(directory, &arguments));
+    directory.join(report["table_directory"].as_str().unwrap())
+}
+
+fn data_files(directory: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(directory)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.to_str().unwrap().ends_with("-Data.db"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn paths(list: &Value) -> Vec<PathBuf> {
+    let list = list.as_array().unwrap().iter();
+    list.map(|path| PathBuf::from(path.as_str().unwrap()))
+        .collect()
+}
+
+/// Everything in it is purged that may be: the deletions are of 2025.
+const PURGE: [&str; 4] = [
+    "--complete",
+    "--gc-before",
+    "4000000000",
+    "--now=2000000000",
+];
+
+/// The rows that are left of these after one merge.
+fn merged(directory: &Path, inputs: &[PathBuf], output: &str, options: &[&str]) -> String {
+    let mut arguments = vec!["merge"];
+    arguments.extend(inputs.iter().map(|path| path.to_str().unwrap()));
+    arguments.extend(["--flat", "--output", output]);
+    arguments.extend(options);
+    let out = compactor(directory, &arguments);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let [data] = &data_files(&directory.join(output))[..] else {
+        panic!("one output");
+    };
+    let out = compactor(directory, &["dump", data.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    // Where rows lie depends on the base of their timestamps, which is the least of the inputs'.
+    text(&out.stdout)
+        .split("\"position\":")
+        .map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()))
+        .collect()
+}
+
+#[test]
+fn what_is_left_is_what_one_merge_leaves_whatever_runs_at_once() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "11");
+    let inputs = data_files(&table);
+    for purging in [true, false] {
+        let purge: &[&str] = if purging {
+            &PURGE
+        } else {
+            &["--no-purge", "--now=2000000000"]
+        };
+        let mut bytes: Vec<Vec<Vec<u8>>> = Vec::new();
+        for concurrent in ["1", "4"] {
+            let output = format!("out-{purging}-{concurrent}");
+            let mut arguments = vec![
+                "compact",
+                "--flat",
+                table.to_str().unwrap(),
+                "--output",
+                &output,
+                "--min-threshold",
+                "2",
+                "--max-threshold",
+                "3",
+                "--concurrent-compactors",
+                concurrent,
+                "--verify",
+                "--format",
+                "json",
+            ];
+            arguments.extend(purge);
+            let report = json(&compactor(temp.path(), &arguments));
+            // 3 + 3 + 3 + 2, then 3, and the two that are left.
+            assert!(report["rounds"].as_u64().unwrap() >= 2, "{report}");
+            assert!(report["compactions"].as_u64().unwrap() >= 5, "{report}");
+            assert_eq!(report["sstables_before"], 11);
+            let mut replaced = paths(&report["untouched"]);
+            let mut left = paths(&report["untouched"]);
+            for output in report["outputs"].as_array().unwrap() {
+                left.push(temp.path().join(output["data_path"].as_str().unwrap()));
+                replaced.extend(paths(&output["replaces"]));
+            }
+            let count = replaced.len();
+            let all: BTreeSet<PathBuf> = replaced.into_iter().collect();
+            assert_eq!((count, all), (11, inputs.iter().cloned().collect()));
+            assert_eq!(report["sstables_after"], left.len());
+            // Nothing that was merged on is left, nor a staging directory.
+            let output = temp.path().join(&output);
+            let made = data_files(&output);
+            assert_eq!(made.len(), report["outputs"].as_array().unwrap().len());
+            let hidden = fs::read_dir(&output)
+                .unwrap()
+                .map(|e| e.unwrap().file_name());
+            assert!(
+                hidden
+                    .into_iter()
+                    .all(|name| !name.to_str().unwrap().starts_with('.'))
+            );
+            bytes.push(made.iter().map(|data| fs::read(data).unwrap()).collect());
+            let one = merged(
+                temp.path(),
+                &left,
+                &format!("one-{purging}-{concurrent}"),
+                purge,
+            );
+            let direct = merged(
+                temp.path(),
+                &inputs,
+                &format!("direct-{purging}-{concurrent}"),
+                purge,
+            );
+            assert!(one == direct, "purging {purging}, {concurrent} at once");
+        }
+        assert!(bytes[0] == bytes[1], "purging {purging}");
+    }
+    assert_eq!(data_files(&table), inputs);
+}
+
+#[test]
+fn a_major_compaction_is_one_merge() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "5");
+    let mut arguments = vec![
+        "compact",
+        "--flat",
+        table.to_str().unwrap(),
+        "--output",
+        "out",
+        "--major",
+        "--format",
+        "json",
+    ];
+    arguments.extend(PURGE);
+    let report = json(&compactor(temp.path(), &arguments));
+    let outputs = report["outputs"].as_array().unwrap();
+    assert_eq!(
+        (
+            outputs.len(),
+            outputs[0]["replaces"].as_array().unwrap().len()
+        ),
+        (1, 5)
+    );
+    assert!(report["purged"].as_u64().unwrap() > 0, "{report}");
+    merged(temp.path(), &data_files(&table), "merged", &PURGE);
+    let read = |directory: &str| fs::read(&data_files(&temp.path().join(directory))[0]).unwrap();
+    assert!(read("out") == read("merged"));
+}
+
+#[test]
+fn a_plan_is_told_and_nothing_written() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "9");
+    let arguments = [
+        "compact",
+        table.to_str().unwrap(),
+        "--output",
+        "out",
+        "--dry-run",
+        "--max-threshold",
+        "4",
+    ];
+    let out = compactor(temp.path(), &arguments);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let told = text(&out.stdout);
+    assert!(
+        told.contains("round 1:") && told.contains("4 SSTables unrepaired of"),
+        "{told}"
+    );
+    let with_json: Vec<&str> = arguments
+        .iter()
+        .copied()
+        .chain(["--format", "json"])
+        .collect();
+    let plan = json(&compactor(temp.path(), &with_json));
+    let first: Vec<&Value> = plan["compactions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|planned| planned["round"] == 1)
+        .collect();
+    assert_eq!(first.len(), 2);
+    assert!(
+        first
+            .iter()
+            .all(|planned| planned["inputs"].as_array().unwrap().len() == 4)
+    );
+
+    // What a later round takes is named by the compaction that leaves it.
+    let to_the_end: Vec<&str> = with_json
+        .iter()
+        .copied()
+        .chain(["--min-threshold", "2", "--min-sstable-size", "1GiB"])
+        .collect();
+    let plan = json(&compactor(temp.path(), &to_the_end));
+    let (mut named, mut taken) = (BTreeSet::new(), BTreeSet::new());
+    let planned = plan["compactions"].as_array().unwrap();
+    for compaction in planned {
+        for input in compaction["inputs"].as_array().unwrap() {
+            match (input["sstable"].as_str(), input["output_of"].as_u64()) {
+                (Some(path), None) => assert!(named.insert(path.to_owned())),
+                (None, Some(number)) => {
+                    assert!(number < compaction["number"].as_u64().unwrap());
+                    assert!(taken.insert(number));
+                }
+                _ => panic!("{input}"),
+            }
+        }
+    }
+    assert_eq!(named.len(), 9);
+    assert_eq!(taken, (1..planned.len() as u64).collect());
+    assert!(!temp.path().join("out").exists());
+}
+
+#[test]
+fn nothing_to_do_is_no_failure() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "3");
+    let arguments = ["compact", table.to_str().unwrap(), "--output", "out"];
+    let out = compactor(temp.path(), &arguments);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert!(text(&out.stdout).contains("nothing was compacted of 3 SSTables"));
+    assert!(!temp.path().join("out").exists());
+}
+
+#[test]
+fn a_damaged_one_is_left_out_and_the_others_are_compacted() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "5");
+    let damaged = data_files(&table)[1].clone();
+    let mut bytes = fs::read(&damaged).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    let arguments = [
+        "compact",
+        "--flat",
+        table.to_str().unwrap(),
+        "--output",
+        "out",
+        "--format",
+        "json",
+    ];
+    let out = compactor(temp.path(), &arguments);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    let name = damaged.file_name().unwrap().to_str().unwrap();
+    assert!(text(&out.stderr).contains(name), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(paths(&report["failed"][0]["inputs"]), [&*damaged]);
+    assert_eq!(paths(&report["untouched"]), [&*damaged]);
+    let replaces = &report["outputs"][0]["replaces"];
+    assert_eq!(replaces.as_array().unwrap().len(), 4, "{report}");
+    assert_eq!(data_files(&temp.path().join("out")).len(), 1);
+}
+
+/// What may be purged beside an SSTable that cannot be read is not known: said once, with what to do.
+#[test]
+fn nothing_is_purged_beside_one_that_cannot_be_read() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "12");
+    let damaged = data_files(&table)[1].clone();
+    let index = damaged.to_str().unwrap().replace("-Data.db", "-Index.db");
+    fs::remove_file(index).unwrap();
+    let compact = |output: &str, more: &[&str]| {
+        let mut arguments = vec!["compact", table.to_str().unwrap(), "--output", output];
+        arguments.extend(["--max-threshold", "4", "--complete", "--format", "json"]);
+        arguments.extend(more);
+        let out = compactor(temp.path(), &arguments);
+        assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        (report, text(&out.stderr))
+    };
+    let (report, stderr) = compact("none", &[]);
+    let failed = report["failed"].as_array().unwrap();
+    let beside = |failed: &&Value| failed["beside"] == damaged.to_str().unwrap();
+    assert!(failed.iter().filter(beside).count() > 1, "{report}");
+    assert_eq!(stderr.matches("corrupt sstable").count(), 1, "{stderr}");
+    assert!(stderr.contains("say --no-purge"), "{stderr}");
+
+    let (report, stderr) = compact("others", &["--no-purge"]);
+    assert_eq!(paths(&report["failed"][0]["inputs"]), [&*damaged]);
+    assert!(report["failed"][0]["beside"].is_null(), "{report}");
+    assert!(!stderr.contains("--no-purge"), "{stderr}");
+    assert!(report["compactions"].as_u64().unwrap() > 1, "{report}");
+}
+
+#[test]
+fn options_are_refused_as_cassandra_refuses_them() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "3");
+    let table = table.to_str().unwrap();
+    for (options, words) in [
+        (
+            &["--min-threshold", "1"][..],
+            "Min compaction threshold cannot be less than 2 (got 1)",
+        ),
+        (
+            &["--bucket-low", "2"],
+            "bucket_high value (1.5) is less than or equal to the bucket_low value (2.0)",
+        ),
+        (
+            &["--bucket-high", "x"],
+            "x is not a parsable float for bucket_high",
+        ),
+        (
+            &["--strategy", "LeveledCompactionStrategy"],
+            "LeveledCompactionStrategy: this release plans as",
+        ),
+    ] {
+        let mut arguments = vec!["compact", table, "--output", "out"];
+        arguments.extend(options);
+        let out = compactor(temp.path(), &arguments);
+        assert_eq!(out.status.code(), Some(2), "{}", text(&out.stderr));
+        assert!(text(&out.stderr).contains(words), "{}", text(&out.stderr));
+    }
+    let out = compactor(temp.path(), &["compact", table, "--output", table]);
+    assert_eq!(out.status.code(), Some(4), "{}", text(&out.stderr));
+}

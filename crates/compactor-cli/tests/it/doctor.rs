@@ -1,0 +1,124 @@
+//! `compactor doctor` in directories of different kinds.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn doctor(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .arg("doctor")
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn json(directory: &Path, arguments: &[&str]) -> Value {
+    let mut all = vec!["--format", "json"];
+    all.extend(arguments);
+    let output = doctor(directory, &all);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn what_auto_chooses_follows_from_what_works() {
+    let temp = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let found = json(temp.path(), &[]);
+    assert_eq!(found["writable"]["status"], "works");
+    assert_eq!(
+        found["directory"],
+        temp.path().canonicalize().unwrap().to_str().unwrap()
+    );
+    let direct = found["direct_io"]["status"] == "works";
+    let mode = if direct { "direct" } else { "dontneed" };
+    assert_eq!(found["auto"]["read"]["mode"], mode, "{found}");
+    assert_eq!(found["auto"]["write"]["mode"], mode, "{found}");
+    assert_eq!(direct, found["direct_io_alignment"].is_object());
+    let uring = found["io_uring"]["status"] == "works";
+    assert_eq!(
+        found["auto"]["backend"]["mode"],
+        if uring { "uring" } else { "threads" }
+    );
+    assert_eq!(
+        std::fs::read_dir(temp.path()).unwrap().count(),
+        0,
+        "it leaves nothing behind"
+    );
+}
+
+#[test]
+fn text_and_json_say_the_same() {
+    let temp = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let found = json(temp.path(), &[]);
+    let output = doctor(temp.path(), &[]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mark_of = |label: &str| {
+        let line = text.lines().find(|l| l.contains(label)).unwrap();
+        line.trim_start().split(' ').next().unwrap().to_owned()
+    };
+    for (label, field) in [
+        ("direct I/O ", "direct_io"),
+        ("io_uring ", "io_uring"),
+        ("RWF_DONTCACHE ", "dontcache"),
+        ("cachestat ", "cachestat"),
+        ("writable ", "writable"),
+    ] {
+        let mark = match found[field]["status"].as_str().unwrap() {
+            "works" => "[+]",
+            "fails" => "[-]",
+            _ => "[?]",
+        };
+        assert_eq!(mark_of(label), mark, "{text}");
+    }
+    let mode = found["auto"]["read"]["mode"].as_str().unwrap();
+    let line = text.lines().find(|l| l.contains("--read-io ")).unwrap();
+    assert!(line.contains(mode), "{text}");
+}
+
+#[test]
+fn memory_is_called_memory() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        eprintln!("no /dev/shm here");
+        return;
+    }
+    let found = json(shm, &["."]);
+    if found["mount"]["file_system"] == "tmpfs" {
+        assert_eq!(found["direct_io"]["status"], "fails");
+        assert_eq!(found["auto"]["read"]["mode"], "dontneed");
+        assert!(
+            found["advice"][0].as_str().unwrap().contains("in memory"),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn of_a_file_its_directory_is_meant() {
+    let temp = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    std::fs::write(temp.path().join("nb-1-big-Data.db"), b"x").unwrap();
+    let found = json(temp.path(), &["nb-1-big-Data.db"]);
+    assert_eq!(
+        found["directory"],
+        temp.path().canonicalize().unwrap().to_str().unwrap()
+    );
+}
+
+#[test]
+fn a_missing_directory_is_named() {
+    let temp = TempDir::new().unwrap();
+    let output = doctor(temp.path(), &["missing"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("missing: no such file or directory"),
+        "{stderr}"
+    );
+}

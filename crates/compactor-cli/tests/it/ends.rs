@@ -1,0 +1,404 @@
+//! Ends that nobody planned: signals, limits, readers that go away.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+const COMPACTOR: &str = env!("CARGO_BIN_EXE_compactor");
+
+/// A directory on a disk, which /tmp need not be.
+fn disk_directory() -> TempDir {
+    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+/// A demonstration that is in the middle of its work, and its messages. `hangup`: what env says of SIGHUP,
+/// whatever the tests were started with.
+fn demo_at_work(hangup: &str, directory: &Path) -> (Child, BufReader<std::process::ChildStderr>) {
+    let mut child = Command::new("env")
+        .arg(format!("{hangup}=HUP"))
+        .args([COMPACTOR, "demo", "--size", "64MiB"])
+        .current_dir(directory)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("generating") {
+        line.clear();
+        assert!(messages.read_line(&mut line).unwrap() > 0, "it ended");
+    }
+    (child, messages)
+}
+
+/// Runs a script, in which COMPACTOR is the command; also what it printed on stderr.
+fn shell(directory: &TempDir, script: &str) -> (Output, String) {
+    let output = Command::new("sh")
+        .args(["-c", &script.replace("COMPACTOR", COMPACTOR)])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, stderr)
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args(["-s", name, &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+#[test]
+fn a_demo_that_is_interrupted_ends_with_130_and_leaves_nothing() {
+    for name in ["INT", "TERM", "HUP"] {
+        let directory = disk_directory();
+        let (mut child, mut messages) = demo_at_work("--default-signal", directory.path());
+        signal(&child, name);
+        if name == "HUP" {
+            // As shell and kernel do, one after the other.
+            signal(&child, name);
+        }
+        let mut rest = String::new();
+        messages.read_to_string(&mut rest).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{name}: {rest}");
+        assert!(rest.contains("interrupted"), "{rest}");
+        assert_eq!(names(directory.path()), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn a_demo_under_nohup_goes_on() {
+    let directory = disk_directory();
+    let (mut child, mut messages) = demo_at_work("--ignore-signal", directory.path());
+    signal(&child, "HUP");
+    let mut rest = String::new();
+    messages.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{rest}");
+}
+
+#[test]
+fn what_a_killed_demo_leaves_goes_with_the_next() {
+    let directory = disk_directory();
+    let (mut child, _messages) = demo_at_work("--default-signal", directory.path());
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    assert_eq!(names(directory.path()).len(), 1);
+    let next = Command::new(COMPACTOR)
+        .args(["demo", "--size", "1MiB"])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert!(next.status.success(), "{next:?}");
+    assert_eq!(names(directory.path()), [""; 0]);
+}
+
+#[test]
+fn an_upgrade_that_is_interrupted_says_once_how_far_it_came() {
+    let directory = disk_directory();
+    let (made, told) = shell(&directory, "COMPACTOR generate --output data --size 24MiB");
+    assert!(made.status.success(), "{told}");
+    let (output, stderr) = shell(
+        &directory,
+        "COMPACTOR upgrade data/generated/kv-* --output new --sstable-version nb --concurrent 1 & \
+         while [ ! -d new ]; do sleep 0.01; done; kill -s TERM $!; wait $!",
+    );
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    let told: Vec<&str> = stderr
+        .lines()
+        .filter(|l| l.contains("compactor:"))
+        .collect();
+    assert_eq!(told.len(), 1, "{stderr}");
+    assert!(
+        told[0].contains("interrupted; 0 of 3 SSTables were upgraded"),
+        "{stderr}"
+    );
+}
+
+/// Of two programs that write into one directory the later one replaces nothing.
+#[test]
+fn a_file_that_appears_where_the_output_belongs_stays() {
+    let directory = disk_directory();
+    let script = "COMPACTOR generate --output data --size 1MiB >/dev/null 2>&1 || exit 9; \
+         COMPACTOR merge data/generated/kv-* --flat --output new --throughput 1MiB & \
+         while ! ls new/.compactor-* >/dev/null 2>&1; do sleep 0.01; done; \
+         echo foreign > new/oa-4-big-Filter.db; wait $!";
+    let (output, stderr) = shell(&directory, script);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("oa-4-big-Filter.db"), "{stderr}");
+    assert!(stderr.contains("Nothing was replaced"), "{stderr}");
+    let new = directory.path().join("new");
+    assert_eq!(names(&new), ["oa-4-big-Filter.db"]);
+    let foreign = std::fs::read(new.join("oa-4-big-Filter.db")).unwrap();
+    assert_eq!(foreign, b"foreign\n");
+}
+
+/// Beyond `ulimit -f` the kernel sends a signal whose default is death.
+#[test]
+fn a_limit_of_file_sizes_is_an_error_like_any_other() {
+    let directory = disk_directory();
+    let generate = ["generate", "--output", "data", "--size", "4MiB"];
+    let made = Command::new(COMPACTOR)
+        .args(generate)
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    for arguments in [
+        "demo --size 12MiB",
+        "generate --output small --size 4MiB",
+        "merge data/generated/kv-* --output small --read-io buffered --write-io buffered",
+        "merge data/generated/kv-* --output small --backend uring",
+        "merge data/generated/kv-* --output small --backend threads --write-io trickle",
+    ] {
+        // In units of 512 or 1024 bytes, as the shell pleases.
+        let script = format!("ulimit -f 1000; exec {COMPACTOR} {arguments}");
+        let (output, stderr) = shell(&directory, &script);
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {stderr}");
+        if stderr.contains("io_uring does not work here") {
+            continue;
+        }
+        assert!(stderr.contains("ulimit -f"), "{arguments}: {stderr}");
+        assert!(
+            stderr.contains("Nothing was left behind") && !stderr.contains("room"),
+            "{arguments}: {stderr}"
+        );
+        assert_eq!(names(directory.path()), ["data"], "{arguments}");
+    }
+}
+
+/// What a compaction cannot write is no SSTable that it cannot read.
+#[test]
+fn a_limit_of_file_sizes_is_no_reason_to_purge_nothing() {
+    let directory = disk_directory();
+    let script = format!(
+        "{COMPACTOR} generate --output data --size 4MiB >/dev/null 2>&1 || exit 9; ulimit -f 1000; \
+         exec {COMPACTOR} compact data/generated/kv-* --output small --complete --min-threshold 2"
+    );
+    let (output, stderr) = shell(&directory, &script);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("What is whole is in place"), "{stderr}");
+    assert!(!stderr.contains("--no-purge"), "{stderr}");
+}
+
+/// A report that cannot be printed does not undo the work that it is about.
+#[test]
+fn a_report_on_a_full_disk_tells_that_the_outputs_are_in_place() {
+    let directory = disk_directory();
+    let data = "data/generated/kv-*";
+    for (arguments, told) in [
+        (
+            "generate --output data --rows 10".to_owned(),
+            "the 3 outputs are in place: data/generated/kv-",
+        ),
+        (
+            format!("merge {data} --output merged"),
+            "the output is in place: merged/generated/kv/oa-",
+        ),
+        (
+            format!("scrub {data} --output scrubbed"),
+            "the 3 outputs are in place: scrubbed/oa-",
+        ),
+    ] {
+        let script = format!("exec {COMPACTOR} {arguments} >/dev/full");
+        let (output, stderr) = shell(&directory, &script);
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {stderr}");
+        assert!(stderr.contains(told), "{arguments}: {stderr}");
+    }
+}
+
+/// A directory can be removed with no descriptor left to list it.
+#[test]
+fn a_limit_of_open_files_leaves_nothing() {
+    let directory = disk_directory();
+    let made = Command::new(COMPACTOR)
+        .args(["generate", "--output", "data", "--rows", "100"])
+        .current_dir(directory.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let (mut failed, mut done) = (0, 0);
+    for limit in (5..30).chain(10..16).chain(10..16) {
+        let script = format!(
+            "ulimit -n {limit}; exec {COMPACTOR} merge data/generated/kv-*/*-[12]-big-Data.db --output merged"
+        );
+        let (output, stderr) = shell(&directory, &script);
+        if output.status.success() {
+            let hidden = |name: &String| name.starts_with('.');
+            let merged = directory.path().join("merged/generated/kv");
+            assert!(!names(&merged).iter().any(hidden));
+            std::fs::remove_dir_all(directory.path().join("merged")).unwrap();
+            done += 1;
+        } else {
+            assert_eq!(names(directory.path()), ["data"], "{limit}: {stderr}");
+            failed += 1;
+        }
+    }
+    assert!(failed > 5 && done > 0, "{failed} failed, {done} done");
+}
+
+/// `2>&1 | head` closes stderr as well.
+#[test]
+fn nobody_listening_is_no_failure() {
+    let directory = disk_directory();
+    for (arguments, code) in [
+        ("demo --size 1MiB", 0),
+        ("doctor", 0),
+        ("guide operating", 0),
+        ("generate --output data --rows 10", 0),
+        ("merge data/generated/kv-* --output merged", 0),
+        ("verify data/generated/kv-*", 0),
+        ("metadata data/generated/kv-*", 0),
+        ("dump data/generated/kv-* -k nothing", 0),
+        ("--help", 0),
+        ("merge nowhere --output x", 2),
+        ("merge --threads 0 nowhere --output x", 2),
+    ] {
+        // The reader has gone before anything is written.
+        let script = format!("(sleep 0.1; {COMPACTOR} {arguments}; echo $? > code) 2>&1 | true");
+        let (ran, _) = shell(&directory, &script);
+        assert!(ran.status.success(), "{arguments}");
+        let found = std::fs::read_to_string(directory.path().join("code")).unwrap();
+        assert_eq!(found.trim(), code.to_string(), "{arguments}");
+    }
+}
+
+/// Who asked for JSON reads stdout, and finds there why it has no result.
+#[test]
+fn failures_are_json_where_json_is_asked_for() {
+    let directory = disk_directory();
+    let run = |arguments: &str| {
+        let script = format!("exec {COMPACTOR} {arguments}");
+        let (output, stderr) = shell(&directory, &script);
+        (output.status.code().unwrap(), output.stdout, stderr)
+    };
+    assert_eq!(run("generate --output data --rows 200").0, 0);
+    let error = |arguments: &str| {
+        let (code, stdout, stderr) = run(&format!("{arguments} --format json"));
+        let mut document: serde_json::Value = serde_json::from_slice(&stdout).unwrap();
+        let error = document["error"].take();
+        assert_eq!(error["exit_code"], code, "{arguments}: {error}");
+        let message = error["message"].as_str().unwrap();
+        assert!(stderr.contains(message), "{arguments}: {stderr}");
+        for line in error["advice"].as_array().unwrap() {
+            assert!(stderr.contains(line.as_str().unwrap()), "{error}");
+        }
+        let (_, silent, again) = run(arguments);
+        assert!(silent.is_empty(), "{arguments}");
+        assert_eq!(again, stderr, "{arguments}");
+        error
+    };
+
+    for arguments in [
+        "merge nowhere --output merged",
+        "compact nowhere --output merged",
+        "split nowhere --output merged --size 1MiB",
+        "upgrade nowhere --output merged --compression none",
+        "scrub nowhere --output merged",
+        "verify nowhere",
+        "metadata nowhere",
+        "generate --output data --rows 200",
+        "bench nowhere",
+        "lab interference nowhere",
+        "lab chunk-length nowhere",
+        "lab fio --directory nowhere",
+        "lab report nowhere",
+        "doctor nowhere",
+        "demo --directory nowhere",
+    ] {
+        let error = error(arguments);
+        assert!(error["damage"].is_null(), "{arguments}: {error}");
+    }
+    assert_eq!(run("dump nowhere").1, b"");
+
+    // What cannot be parsed may be asked for as JSON behind what is wrong with it.
+    for (arguments, message) in [
+        ("merge --threads none --output out --format json", "'none'"),
+        ("merge --format=json in", "--output"),
+        ("merge --no-such-option --format json", "--no-such-option"),
+        ("verify --format json", "required"),
+    ] {
+        let (code, stdout, stderr) = run(arguments);
+        assert_eq!(code, 2, "{arguments}");
+        let document: serde_json::Value = serde_json::from_slice(&stdout).unwrap();
+        let error = &document["error"];
+        assert_eq!(
+            (&error["exit_code"], &error["kind"]),
+            (&2.into(), &"usage".into())
+        );
+        let told = error["message"].as_str().unwrap();
+        assert!(
+            told.contains(message) && stderr.contains(told),
+            "{error}\n{stderr}"
+        );
+    }
+    for arguments in ["merge in", "merge in -- --format json", "no-such-command"] {
+        let (code, stdout, _) = run(arguments);
+        assert_eq!((code, &stdout[..]), (2, &b""[..]), "{arguments}");
+    }
+    for arguments in ["--help --format json", "merge --help --format json"] {
+        let (code, stdout, _) = run(arguments);
+        assert!(code == 0 && stdout.starts_with(b"Merge"), "{arguments}");
+    }
+
+    let table = directory.path().join("data/generated");
+    let table = std::fs::read_dir(table).unwrap().next().unwrap();
+    let data = table.unwrap().path().join("oa-1-big-Data.db");
+    let mut bytes = std::fs::read(&data).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&data, bytes).unwrap();
+    let error = error("merge data/generated/kv-* --output merged");
+    assert_eq!(error["kind"], "corrupt");
+    assert_eq!(error["advice"].as_array().unwrap().len(), 1, "{error}");
+    let path = error["path"].as_str().unwrap();
+    assert!(path.ends_with("/oa-1-big-Data.db"), "{error}");
+    let damage = &error["damage"];
+    assert_eq!(damage["structure"], "chunk.crc");
+    // That of the chunk, in the file.
+    assert_eq!(damage["offset"], 0, "{error}");
+    assert!(damage["position"].is_null(), "{error}");
+    for field in ["expected", "found"] {
+        assert!(
+            error["message"]
+                .as_str()
+                .unwrap()
+                .contains(damage[field].as_str().unwrap())
+        );
+    }
+}
+
+/// At a low rate a merge waits for seconds before it may take its next block.
+#[test]
+fn a_merge_at_a_low_rate_ends_at_once_when_it_is_interrupted() {
+    let directory = disk_directory();
+    let (made, told) = shell(
+        &directory,
+        "COMPACTOR generate --output data --size 16MiB --compression none",
+    );
+    assert!(made.status.success(), "{told}");
+    for command in [
+        "merge data/generated/kv-*",
+        "merge data/generated/kv-* --outputs 2",
+        "compact data/generated/kv-* --major",
+    ] {
+        let script = format!(
+            "COMPACTOR {command} --output new --throughput 1MiB/s & \
+             sleep 2.5; kill -s INT $!; wait $!"
+        );
+        let (output, stderr) = shell(&directory, &script);
+        assert_eq!(output.status.code(), Some(130), "{command}: {stderr}");
+        assert!(!stderr.contains("did not end"), "{command}: {stderr}");
+        assert!(stderr.contains("interrupted"), "{command}: {stderr}");
+        assert_eq!(names(directory.path()), ["data"], "{command}");
+    }
+}

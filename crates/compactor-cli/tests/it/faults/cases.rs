@@ -1,0 +1,72 @@
+//! Faults that once did harm.
+
+use crate::faults::inject::Injection;
+use crate::faults::setting::{SEVERAL, Setting, TOKIO_URING, Tried};
+
+pub fn known(setting: &Setting) -> Vec<(&Tried, Injection)> {
+    let merge = setting.command("merge", "");
+    let mut known = Vec::new();
+    // Hung: a submission that fails was never repeated.
+    for error in ["EAGAIN", "EBUSY", "EINTR", "ENOMEM"] {
+        for when in ["2+2", "3", "4..9", "7"] {
+            known.push((merge, Injection::new("io_uring_enter", error, when)));
+        }
+    }
+    let tokio_uring = setting.command("merge", TOKIO_URING);
+    for when in ["2+2", "3", "4..9", "7"] {
+        known.push((
+            tokio_uring,
+            Injection::new("io_uring_enter", "EAGAIN", when),
+        ));
+    }
+    // Hung: one that can never work.
+    for when in ["2", "3", "6+"] {
+        known.push((merge, Injection::new("io_uring_enter", "EIO", when)));
+    }
+    // Hung: a thread that is not woken.
+    for error in ["EIO", "EAGAIN"] {
+        known.push((merge, Injection::new("write", error, "1+")));
+    }
+    known.push((merge, Injection::new("write", "EINTR", "1+2")));
+    // Panicked: a directory that cannot be closed, a thread that cannot be started.
+    for command in ["merge", "compact", "split", "upgrade", "scrub"] {
+        let tried = setting.command(command, "");
+        for when in ["5+", "8+", "12+", "20+"] {
+            known.push((tried, Injection::new("close", "EIO", when)));
+        }
+        for when in ["1+", "2+", "4+", "6+", "9+", "12+"] {
+            known.push((tried, Injection::new("clone3", "EAGAIN", when)));
+        }
+    }
+    known.extend(while_it_is_taken_back(setting));
+    known
+}
+
+/// Lost: the COMMIT of a transaction log was not synced but could be read, and what was there so far was being
+/// taken back when that was cut off.
+fn while_it_is_taken_back(setting: &Setting) -> Vec<(&Tried, Injection)> {
+    let mut known = Vec::new();
+    for tried in [
+        setting.command("swap", ""),
+        setting.command("merge", SEVERAL),
+    ] {
+        let syncs = setting.known(tried).calls["fsync"];
+        for sync in syncs.saturating_sub(8)..=syncs {
+            for (fault, when) in [
+                ("signal=KILL", "2"),
+                ("signal=KILL", "4"),
+                ("error=EIO", "3"),
+                ("error=EROFS", "2+"),
+            ] {
+                let injection = Injection::new("fsync", "EIO", &sync.to_string());
+                known.push((tried, injection.with("unlink", fault, when.to_owned())));
+            }
+        }
+        // Nor can the log be put back.
+        for sync in syncs.saturating_sub(8)..=syncs {
+            let when = format!("{sync}..{}", sync + 1);
+            known.push((tried, Injection::new("fsync", "EIO", &when)));
+        }
+    }
+    known
+}

@@ -1,0 +1,290 @@
+//! Inputs, the commands that are tried on them, and what each makes of them without faults.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{OnceLock, RwLock};
+
+use tempfile::TempDir;
+
+use crate::faults::inject::{self, Injection};
+use crate::faults::outcome::Outcome;
+
+/// Held by who reads the inputs, and shared by runs that must succeed: these refuse a table whose files another process
+/// has open, as a node would.
+pub static INPUTS: RwLock<()> = RwLock::new(());
+
+/// Several outputs of one merge, which are all there or none.
+pub const SEVERAL: &str = "--max-sstable-size 60KiB";
+
+/// The command that is tried, unless the environment names another build of it.
+pub fn compactor() -> String {
+    let built = env!("CARGO_BIN_EXE_compactor");
+    std::env::var("COMPACTOR_FAULT_COMMAND").unwrap_or_else(|_| built.to_owned())
+}
+
+/// A backend that may take ten minutes to give up, and that nobody gets unasked.
+pub const TOKIO_URING: &str = "tokio-uring";
+
+/// Of the generated table.
+const KEYSPACE: &str = "generated";
+
+/// File names and their content.
+pub type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// A command line, tried again and again.
+pub struct Tried {
+    pub name: &'static str,
+    /// With `OUT` for the output directory.
+    arguments: Vec<String>,
+    /// It finds a table and a merge of it below `OUT`, and changes both.
+    pub is_swap: bool,
+    known: OnceLock<Known>,
+}
+
+/// What a command does without faults.
+pub struct Known {
+    /// What is below the output directory afterwards.
+    pub good: Files,
+    /// What it prints, if that is the same each time.
+    pub printed: Option<Vec<u8>>,
+    /// System calls that it makes, and how many of each the thread makes that makes most.
+    pub calls: HashMap<String, usize>,
+}
+
+impl Tried {
+    /// Whether it ends soon after any fault.
+    pub fn ends_soon(&self) -> bool {
+        !self.arguments.iter().any(|word| word == TOKIO_URING)
+    }
+
+    pub fn arguments(&self, out: &Path) -> Vec<String> {
+        let out = out.to_str().unwrap();
+        let arguments = self.arguments.iter();
+        arguments.map(|a| a.replace("OUT", out)).collect()
+    }
+}
+
+pub struct Setting {
+    root: TempDir,
+    inputs: PathBuf,
+    before: Files,
+    pub commands: Vec<Tried>,
+    runs: AtomicU64,
+}
+
+impl Setting {
+    pub fn new() -> Setting {
+        // On a disk, which /tmp need not be.
+        let root = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let data = root.path().join("data");
+        let made = Command::new(compactor())
+            .args(["generate", "--shape", "wide", "--rows", "1500", "--output"])
+            .arg(&data)
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let table = fs::read_dir(data.join("generated")).unwrap().next();
+        let inputs = table.unwrap().unwrap().path();
+        let mut setting = Setting {
+            before: files_below(&inputs),
+            inputs,
+            root,
+            commands: Vec::new(),
+            runs: AtomicU64::new(0),
+        };
+        setting.add_commands();
+        setting
+    }
+
+    fn add_commands(&mut self) {
+        let writing = [
+            ("merge", "merge IN --output OUT --complete --now 1800000000"),
+            (
+                "compact",
+                "compact IN --output OUT --complete --major --now 1800000000",
+            ),
+            // Several outputs, which are all there or none.
+            ("split", "split IN --output OUT --size 60KiB"),
+            (
+                "upgrade",
+                "upgrade IN --output OUT --compression none --sstable-version nb",
+            ),
+            ("scrub", "scrub IN --output OUT"),
+            ("generate", "generate --output OUT --shape maps --rows 900"),
+        ];
+        let modes = [
+            "",
+            "--backend threads",
+            "--backend threads --write-io dontneed",
+            "--backend uring --write-io trickle",
+        ];
+        for (name, line) in writing {
+            for mode in modes {
+                self.add(name, &format!("{line} {mode}"));
+            }
+        }
+        let merge = writing[0].1;
+        self.add("merge", &format!("{merge} {SEVERAL}"));
+        self.add("merge", &format!("{merge} --backend {TOKIO_URING}"));
+        for backend in ["uring", "threads"] {
+            self.add("verify", &format!("verify IN --backend {backend}"));
+        }
+        let table = self.inputs.file_name().unwrap().to_str().unwrap();
+        let swap =
+            format!("swap OUT/merged --into OUT/data/{KEYSPACE}/{table} --inputs-to OUT/inputs");
+        self.add("swap", &swap);
+        self.add("dump", "dump IN");
+        self.add("metadata", "metadata IN --format json");
+    }
+
+    fn add(&mut self, name: &'static str, line: &str) {
+        let inputs = self.inputs.to_str().unwrap();
+        let words = line.split(' ').filter(|word| !word.is_empty());
+        self.commands.push(Tried {
+            name,
+            arguments: words.map(|word| word.replace("IN", inputs)).collect(),
+            is_swap: name == "swap",
+            known: OnceLock::new(),
+        });
+    }
+
+    pub fn known<'a>(&self, tried: &'a Tried) -> &'a Known {
+        tried.known.get_or_init(|| {
+            let (good, printed) = self.without_faults(tried);
+            let directory = self.new_directory();
+            let out = directory.join("out");
+            self.prepare(tried, &out);
+            let calls = {
+                let _runs = INPUTS.read();
+                inject::count_calls(&tried.arguments(&out), &directory)
+            };
+            assert!(
+                files_below(&out) == good,
+                "{:?}: other bytes each time",
+                tried.arguments
+            );
+            fs::remove_dir_all(directory).unwrap();
+            Known {
+                good,
+                printed: (tried.name == "dump").then_some(printed),
+                calls,
+            }
+        })
+    }
+
+    fn without_faults(&self, tried: &Tried) -> (Files, Vec<u8>) {
+        let directory = self.new_directory();
+        let out = directory.join("out");
+        self.prepare(tried, &out);
+        let _runs = INPUTS.read();
+        let output = Command::new(compactor())
+            .args(tried.arguments(&out))
+            .output();
+        let output = output.unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{:?}: {told}", tried.arguments);
+        let files = files_below(&out);
+        fs::remove_dir_all(directory).unwrap();
+        (files, output.stdout)
+    }
+
+    /// Makes what a command finds below its output directory: for a swap a table, and a merge of it.
+    fn prepare(&self, tried: &Tried, out: &Path) {
+        if !tried.is_swap {
+            return;
+        }
+        let table = self.inputs.file_name().unwrap();
+        let table = out.join("data").join(KEYSPACE).join(table);
+        fs::create_dir_all(&table).unwrap();
+        for name in self.before.keys() {
+            fs::copy(self.inputs.join(name), table.join(name)).unwrap();
+        }
+        let merged = Command::new(compactor())
+            .arg("merge")
+            .arg(&table)
+            .args(["--complete", "--now", "1800000000", "--output"])
+            .arg(out.join("merged"))
+            .output()
+            .unwrap();
+        assert!(merged.status.success(), "{merged:?}");
+    }
+
+    fn has_inputs_as_before(&self) -> bool {
+        let _reading = INPUTS.write();
+        files_below(&self.inputs) == self.before
+    }
+
+    pub fn command(&self, name: &str, with: &str) -> &Tried {
+        let fits = |tried: &&Tried| tried.name == name && tried.arguments.join(" ").contains(with);
+        self.commands.iter().find(fits).unwrap()
+    }
+
+    pub fn new_directory(&self) -> PathBuf {
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        let directory = self.root.path().join(format!("run-{number}"));
+        fs::create_dir(&directory).unwrap();
+        directory
+    }
+
+    /// Runs a command with a fault, and says what is wrong with how it ended.
+    pub fn try_fault(&self, tried: &Tried, injection: &Injection) -> Result<(), String> {
+        self.try_under(tried, |command| injection.tracer(command))
+    }
+
+    /// Runs a command as `wrap` has it run.
+    pub fn try_under(
+        &self,
+        tried: &Tried,
+        wrap: impl Fn(&[String]) -> Vec<String>,
+    ) -> Result<(), String> {
+        let directory = self.new_directory();
+        let out = directory.join("out");
+        self.prepare(tried, &out);
+        let mut line = vec![compactor()];
+        line.extend(tried.arguments(&out));
+        let line = wrap(&line);
+        let outcome = Outcome::of(&line);
+        let result = outcome
+            .check(self.known(tried), tried, &out)
+            .and_then(|()| match self.has_inputs_as_before() {
+                true => Ok(()),
+                false => Err("its inputs are not what they were".to_owned()),
+            });
+        let result = result.and_then(|()| match directory.exists() || outcome.sees_nothing {
+            true => Ok(()),
+            false => Err("a directory that was there is gone".to_owned()),
+        });
+        let _ = fs::remove_dir_all(&directory);
+        result.map_err(|what| format!("{what}\n  {}\n{}", line.join(" "), outcome.told()))
+    }
+}
+
+pub fn files_below(directory: &Path) -> Files {
+    let mut files = Files::new();
+    let mut left = vec![directory.to_owned()];
+    while let Some(next) = left.pop() {
+        let Ok(entries) = fs::read_dir(&next) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => left.push(path),
+                false if path.ends_with("compactor-swap.json") => {}
+                // It has times, which differ between runs: that it is there is compared.
+                false if path.ends_with("compactor-run.json") => {
+                    let name = path.strip_prefix(directory).unwrap().to_owned();
+                    files.insert(name, Vec::new());
+                }
+                false => {
+                    let name = path.strip_prefix(directory).unwrap().to_owned();
+                    files.insert(name, fs::read(path).unwrap());
+                }
+            }
+        }
+    }
+    files
+}

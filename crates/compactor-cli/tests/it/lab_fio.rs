@@ -1,0 +1,136 @@
+//! `compactor lab fio`, with and without a fio to run.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const EXAMPLE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../compactor-lab/tests/data/outcome.json"
+);
+
+fn command(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
+    command
+        .args(["lab", "fio", "--directory", "."])
+        .args(arguments)
+        .current_dir(directory);
+    command
+}
+
+fn installed() -> bool {
+    let found = Command::new("fio").arg("--version").output().is_ok();
+    if !found {
+        eprintln!("SKIPPED: fio is not installed");
+    }
+    found
+}
+
+fn left(directory: &Path) -> usize {
+    std::fs::read_dir(directory).unwrap().count()
+}
+
+fn message(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn without_fio_it_says_what_to_install() {
+    let temp = TempDir::new().unwrap();
+    let output = command(temp.path(), &[]).env("PATH", "").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        message(&output).contains("apt-get install fio"),
+        "{}",
+        message(&output)
+    );
+    assert_eq!(left(temp.path()), 0);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let temp = TempDir::new().unwrap();
+    for (arguments, reason) in [
+        (&["mix-magic"][..], "there are bystander, mix-buffered"),
+        (&["--rate", "0"], "1MiB/s to 1TiB/s"),
+        (&["--runtime", "-1"], "1 to 86400"),
+    ] {
+        let output = command(temp.path(), arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(message(&output).contains(reason), "{}", message(&output));
+    }
+}
+
+const SMALL: [&str; 8] = [
+    "--hot-size",
+    "4MiB",
+    "--rate",
+    "4MiB",
+    "--reads-per-thread",
+    "50",
+    "--runtime",
+    "1",
+];
+
+#[test]
+fn profiles_stand_beside_an_experiment() {
+    if !installed() {
+        return;
+    }
+    let temp = TempDir::new().unwrap();
+    let output = command(
+        temp.path(),
+        &["bystander", "mix-buffered", "--outcome", EXAMPLE],
+    )
+    .args(["--json", "fio.json"])
+    .args(SMALL)
+    .output()
+    .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", message(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("The same with SSTables and with fio"),
+        "{text}"
+    );
+    let json = std::fs::read(temp.path().join("fio.json")).unwrap();
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["runs"][1]["profile"], "mix-buffered");
+    assert!(json["runs"][1]["failure"].is_null(), "{json}");
+    assert_eq!(left(temp.path()), 1, "only the JSON is left");
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_behind() {
+    if !installed() {
+        return;
+    }
+    let temp = TempDir::new().unwrap();
+    let child = command(temp.path(), &["bystander"])
+        .args(&SMALL[..6])
+        .args(["--runtime", "600", "--format", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Once its files are there.
+    while left(temp.path()) == 0 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    let id = child.id().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["end"], "interrupted");
+    assert_eq!(left(temp.path()), 0);
+}

@@ -1,0 +1,276 @@
+//! Merges of a directory that a node works in. A child that holds a file open, or that changes the
+//! directory, stands for the node.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::node::Node;
+
+fn compactor(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
+    command.args(arguments).current_dir(directory);
+    command
+}
+
+/// Generates SSTables, some megabytes in all; returns their directory.
+fn generated(directory: &Path) -> PathBuf {
+    let made = compactor(
+        directory,
+        &[
+            "generate",
+            "--shape",
+            "kv",
+            "--size",
+            "3MiB",
+            "--sstables",
+            "2",
+            "--compression",
+            "none",
+            "--output",
+            "data",
+            "--format",
+            "json",
+        ],
+    );
+    let out = { made }.output().unwrap();
+    assert!(out.status.success(), "{}", stderr(&out));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    directory.join(report["table_directory"].as_str().unwrap())
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn snapshot(table: &Path) -> PathBuf {
+    let snapshot = table.join("snapshots/before");
+    fs::create_dir_all(&snapshot).unwrap();
+    for entry in fs::read_dir(table).unwrap() {
+        let entry = entry.unwrap();
+        if entry.path().is_file() {
+            fs::hard_link(entry.path(), snapshot.join(entry.file_name())).unwrap();
+        }
+    }
+    snapshot
+}
+
+#[test]
+fn nothing_is_purged_in_a_directory_that_a_node_has_open() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let snapshot = snapshot(&table);
+    let node = Node::with(&table.join("oa-1-big-Data.db"));
+    let (table, snapshot) = (table.to_str().unwrap(), snapshot.to_str().unwrap());
+    let first = format!("{table}/oa-1-big-Data.db");
+    let run = |arguments: &[&str], output: &str| {
+        let arguments = [arguments, &["--output", output]].concat();
+        compactor(temp.path(), &arguments).output().unwrap()
+    };
+    for arguments in [
+        &["merge", table, "--complete"][..],
+        &["merge", &first, "--overlapping", table],
+        &["compact", table, "--major", "--complete"],
+        &["merge", table, "--complete", "--dry-run"],
+    ] {
+        let out = run(arguments, "refused");
+        assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
+        assert!(stderr(&out).contains("(sleep) has "), "{}", stderr(&out));
+        assert!(
+            stderr(&out).contains("nodetool snapshot"),
+            "{}",
+            stderr(&out)
+        );
+        assert!(!temp.path().join("refused").exists());
+    }
+    // Every tombstone is kept, or the inputs are a snapshot.
+    for (number, arguments) in [
+        &["merge", table][..],
+        &["merge", table, "--complete", "--no-purge"],
+        &["merge", snapshot, "--complete"],
+        &["compact", snapshot, "--major", "--complete"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = run(arguments, &format!("out-{number}"));
+        assert!(out.status.success(), "{}", stderr(&out));
+    }
+    drop(node);
+    let out = run(&["merge", table, "--complete"], "stopped");
+    assert!(out.status.success(), "{}", stderr(&out));
+}
+
+/// Whether there is a `Data.db` below a directory, in its staging directories.
+fn has_data(directory: &Path) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| {
+        path.to_str().unwrap().ends_with("-Data.db") || path.is_dir() && has_data(&path)
+    })
+}
+
+/// Starts a run that takes seconds, and changes the inputs' directory while it is at work.
+fn changed_meanwhile(arguments: &[&str], change: impl Fn(&Path)) -> (TempDir, Output) {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let arguments = [
+        &[arguments[0], table.to_str().unwrap()],
+        &arguments[1..],
+        &["--output", "out", "--throughput", "1MiB"],
+    ]
+    .concat();
+    let mut child = compactor(temp.path(), &arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let output = temp.path().join("out");
+    // The output is being written: the inputs are open.
+    while !has_data(&output) {
+        assert!(Instant::now() < deadline, "the run does not begin");
+        if child.try_wait().unwrap().is_some() {
+            panic!("{}", stderr(&child.wait_with_output().unwrap()));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    change(&table);
+    let out = child.wait_with_output().unwrap();
+    (temp, out)
+}
+
+fn published(temp: &TempDir) -> Vec<String> {
+    let output = temp.path().join("out");
+    let entries = fs::read_dir(output).into_iter().flatten();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+fn remove_second(table: &Path) {
+    for entry in fs::read_dir(table).unwrap() {
+        let path = entry.unwrap().path();
+        if path
+            .file_name()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .starts_with("oa-2-")
+        {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+fn add_third(table: &Path) {
+    fs::write(table.join("oa-3-big-Data.db"), "x").unwrap();
+}
+
+#[test]
+fn inputs_that_the_node_compacted_meanwhile_are_not_merged() {
+    for arguments in [&["merge"][..], &["compact", "--major"]] {
+        let (temp, out) = changed_meanwhile(arguments, remove_second);
+        assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
+        assert!(
+            stderr(&out).contains("oa-2-big-Data.db is gone"),
+            "{}",
+            stderr(&out)
+        );
+        assert_eq!(published(&temp), [""; 0]);
+    }
+}
+
+#[test]
+fn a_flush_meanwhile_matters_where_tombstones_were_purged() {
+    for arguments in [
+        &["merge", "--complete"][..],
+        &["compact", "--major", "--complete"],
+    ] {
+        let (temp, out) = changed_meanwhile(arguments, add_third);
+        assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
+        assert!(
+            stderr(&out).contains("oa-3-big-Data.db has appeared"),
+            "{}",
+            stderr(&out)
+        );
+        assert_eq!(published(&temp), [""; 0]);
+    }
+    let (temp, out) = changed_meanwhile(&["merge"], add_third);
+    assert!(out.status.success(), "{}", stderr(&out));
+    assert!(!published(&temp).is_empty());
+}
+
+#[test]
+fn a_transaction_that_began_meanwhile_is_refused() {
+    let name = "oa_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log";
+    let begin = |table: &Path| fs::write(table.join(name), "").unwrap();
+    let (temp, out) = changed_meanwhile(&["merge"], begin);
+    assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
+    assert!(
+        stderr(&out).contains("a transaction is under way"),
+        "{}",
+        stderr(&out)
+    );
+    assert_eq!(published(&temp), [""; 0]);
+}
+
+/// Needs root, which tests in a container are: another user's files may not be looked at.
+#[test]
+fn nothing_is_purged_where_a_node_may_be_at_work() {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::process::CommandExt;
+
+    const NOBODY: u32 = 65_534;
+    let temp = TempDir::new().unwrap();
+    if std::os::unix::fs::chown(temp.path(), Some(NOBODY), Some(NOBODY)).is_err() {
+        eprintln!("SKIPPED: only root runs programs as others");
+        return;
+    }
+    let table = generated(temp.path());
+    let snapshot = snapshot(&table);
+    // The target directory may be another user's.
+    let program = temp.path().join("compactor");
+    fs::copy(env!("CARGO_BIN_EXE_compactor"), &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let log = temp.path().join("cassandra.log");
+    fs::write(&log, "").unwrap();
+    let mut node = Command::new("tail").arg("-f").arg(&log).spawn().unwrap();
+    let run = |arguments: &[&str], output: &str| {
+        let mut command = Command::new(&program);
+        command.args(arguments).args(["--output", output]);
+        command.current_dir(temp.path()).uid(NOBODY).gid(NOBODY);
+        command.output().unwrap()
+    };
+    let (table, snapshot) = (table.to_str().unwrap(), snapshot.to_str().unwrap());
+    let first = format!("{table}/oa-1-big-Data.db");
+    let mut outcomes = Vec::new();
+    for arguments in [
+        &["merge", table, "--complete"][..],
+        &["merge", &first, "--overlapping", table],
+        &["compact", table, "--major", "--complete", "--dry-run"],
+        &["merge", table, "--dry-run"],
+        &["merge", table, "--complete", "--no-purge", "--dry-run"],
+        &["merge", snapshot, "--complete", "--dry-run"],
+    ] {
+        outcomes.push(run(arguments, "out"));
+    }
+    node.kill().unwrap();
+    node.wait().unwrap();
+    for out in &outcomes[..3] {
+        assert_eq!(out.status.code(), Some(4), "{}", stderr(out));
+        for words in [
+            "(tail) looks like a Cassandra node",
+            "as root",
+            "nodetool snapshot",
+        ] {
+            assert!(stderr(out).contains(words), "{}", stderr(out));
+        }
+    }
+    for out in &outcomes[3..] {
+        assert!(out.status.success(), "{}", stderr(out));
+    }
+}

@@ -1,0 +1,206 @@
+//! What is believed of SSTables named with `--overlapping`, and what it takes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn compactor(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+/// Generates two SSTables with deletions; returns their directory.
+fn generated(directory: &Path, version: &str) -> PathBuf {
+    let arguments = [
+        "generate",
+        "--shape",
+        "wide",
+        "--size",
+        "100KiB",
+        "--sstables",
+        "2",
+        "--sstable-version",
+        version,
+        "--output",
+        version,
+        "--format",
+        "json",
+    ];
+    let out = compactor(directory, &arguments);
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    directory.join(report["table_directory"].as_str().unwrap())
+}
+
+/// Merges the second SSTable beside the first.
+fn merge(table: &Path, output: &str) -> Output {
+    let data = |id: u32| -> String {
+        let mut found = fs::read_dir(table).unwrap().map(|e| e.unwrap().path());
+        let path = found.find(|p| {
+            let name = p.file_name().unwrap().to_str().unwrap();
+            name.ends_with("-Data.db") && name.contains(&format!("-{id}-"))
+        });
+        path.unwrap().to_str().unwrap().to_owned()
+    };
+    let (one, two) = (data(1), data(2));
+    let arguments = [
+        "merge",
+        &two,
+        "--overlapping",
+        &one,
+        "--output",
+        output,
+        "--gc-grace-seconds",
+        "0",
+    ];
+    compactor(table, &arguments)
+}
+
+#[test]
+fn a_damaged_overlapping_sstable_is_not_believed() {
+    let temp = TempDir::new().unwrap();
+    for version in ["nb", "pa", "ea"] {
+        let table = generated(temp.path(), version);
+        let sound = merge(&table, "sound");
+        let stderr = String::from_utf8_lossy(&sound.stderr).into_owned();
+        assert_eq!(sound.status.code(), Some(0), "{stderr}");
+        let mut tried = 0;
+        for entry in fs::read_dir(&table).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            // The keys of a BTI file are in its data alone, and so is what its filter is held against.
+            let is_believed =
+                name.ends_with("Statistics.db") || (name.ends_with("Filter.db") && version != "ea");
+            if !is_believed || !name.contains("-1-") {
+                continue;
+            }
+            let good = fs::read(&path).unwrap();
+            for at in [good.len() / 3, good.len() / 2, good.len() * 3 / 4] {
+                let mut bad = good.clone();
+                bad[at] ^= 1;
+                fs::write(&path, bad).unwrap();
+                let refused = merge(&table, "refused");
+                let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+                assert_eq!(refused.status.code(), Some(3), "{name} {at}: {stderr}");
+                assert!(!table.join("refused").exists(), "{name} {at}");
+                tried += 1;
+            }
+            fs::write(&path, good).unwrap();
+        }
+        assert_eq!(tried, if version == "ea" { 3 } else { 6 }, "{version}");
+    }
+}
+
+/// Whatever lies behind the first damage is not walked: it may have no end.
+#[test]
+fn the_check_ends_with_the_first_damage() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "nb");
+    let index = fs::OpenOptions::new()
+        .write(true)
+        .open(table.join("nb-1-big-Index.db"))
+        .unwrap();
+    index.set_len(1 << 40).unwrap();
+    // Who has it open is taken for a running node.
+    drop(index);
+    let refused = merge(&table, "refused");
+    assert_eq!(refused.status.code(), Some(3));
+}
+
+/// Merges the first SSTable beside the second, whose data is newer; nothing is purged.
+fn merge_beside_newer(table: &Path, output: &str, options: &[&str]) -> Output {
+    let mut arguments = vec![
+        "merge",
+        "pa-1-big-Data.db",
+        "--overlapping",
+        "pa-2-big-Data.db",
+        "--output",
+        output,
+        "--no-purge",
+        "--verify",
+        "--format",
+        "json",
+    ];
+    arguments.extend(options);
+    compactor(table, &arguments)
+}
+
+/// Rows written, and what was shadowed.
+fn left(out: &Output) -> (u64, u64) {
+    let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{stderr}");
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let shadowed = report["purged"]["shadowed"].as_u64().unwrap();
+    (report["rows_written"].as_u64().unwrap(), shadowed)
+}
+
+const PROVIDE: &str = "--provide-overlapping-tombstones";
+
+#[test]
+fn overlapping_sstables_remove_what_they_shadow() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "pa");
+    let merged = |name: &str, options: &[&str]| left(&merge_beside_newer(&table, name, options));
+    let none = merged("none", &[]);
+    let row = merged("row", &[PROVIDE, "row"]);
+    let cell = merged("cell", &[PROVIDE, "cell"]);
+    assert_eq!(none.1, 0);
+    assert!(
+        cell.0 <= row.0 && row.0 <= none.0,
+        "{none:?} {row:?} {cell:?}"
+    );
+    assert!(cell.1 > row.1, "{row:?} {cell:?}");
+
+    // The schema says so too, and the option goes before it.
+    let schema = table.join("schema.cql");
+    let text = fs::read_to_string(&schema).unwrap();
+    let place = text.rfind(';').unwrap();
+    let compaction = "compaction = {'class': 'LeveledCompactionStrategy', \
+                      'provide_overlapping_tombstones': 'CELL'}";
+    let and = if text.contains(" WITH ") {
+        "AND"
+    } else {
+        "WITH"
+    };
+    let text = format!("{} {and} {compaction};", &text[..place]);
+    fs::write(&schema, text).unwrap();
+    assert_eq!(merged("as-schema", &[]), cell);
+    assert_eq!(merged("not-as-schema", &[PROVIDE, "none"]), none);
+
+    for nobody in [["pa-1-big-Data.db", PROVIDE, "row"], [".", PROVIDE, "CELL"]] {
+        let mut arguments = vec!["merge", "--output", "../refused"];
+        arguments.extend(nobody);
+        arguments.extend((nobody[0] == ".").then_some("--complete"));
+        let refused = compactor(&table, &arguments);
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("needs --overlapping"), "{stderr}");
+    }
+}
+
+/// An SSTable that is read beside a merge is held to its checksums like an input.
+#[test]
+fn damage_in_what_shadows_is_an_error() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "pa");
+    let data = table.join("pa-2-big-Data.db");
+    let good = fs::read(&data).unwrap();
+    for at in [5, good.len() / 2, good.len() - 9] {
+        let mut bad = good.clone();
+        bad[at] ^= 1;
+        fs::write(&data, bad).unwrap();
+        let believed = merge_beside_newer(&table, &format!("{at}"), &[]);
+        assert_eq!(left(&believed).1, 0);
+        let refused = merge_beside_newer(&table, "refused", &[PROVIDE, "cell"]);
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(3), "{at}: {stderr}");
+        assert!(stderr.contains("pa-2-big-Data.db"), "{at}: {stderr}");
+        assert!(stderr.contains("at offset"), "{at}: {stderr}");
+        assert!(!table.join("refused").exists());
+    }
+}

@@ -1,0 +1,132 @@
+//! Merges of more SSTables than the process may have descriptors.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Runs the command, with at most so many descriptors.
+fn compactor(directory: &Path, limit: u32, arguments: &[&str]) -> Output {
+    Command::new("sh")
+        .args(["-c", &format!("ulimit -n {limit} && exec \"$@\""), "sh"])
+        .arg(env!("CARGO_BIN_EXE_compactor"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn json(out: &Output) -> Value {
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+#[test]
+fn few_descriptors_are_enough_for_many_sstables() {
+    let temp = TempDir::new().unwrap();
+    let arguments = [
+        "generate",
+        "--shape",
+        "wide",
+        "--size",
+        "8KiB",
+        "--sstables",
+        "150",
+        "--rows-per-partition",
+        "20",
+        "--output",
+        "data",
+        "--format",
+        "json",
+    ];
+    let report = json(&compactor(temp.path(), 1024, &arguments));
+    let table = report["table_directory"].as_str().unwrap();
+    let mut bytes = Vec::new();
+    // In the last there are more intermediate SSTables at a time than descriptors.
+    for (output, limit, passes) in [("one", 1024, 1), ("several", 160, 2), ("many", 64, 7)] {
+        let arguments = [
+            "merge",
+            "--flat",
+            table,
+            "--output",
+            output,
+            "--complete",
+            "--now=2000000000",
+            "--format",
+            "json",
+        ];
+        let report = json(&compactor(temp.path(), limit, &arguments));
+        assert!(
+            report["passes"].as_u64().unwrap() >= passes,
+            "{}",
+            report["passes"]
+        );
+        assert_eq!(report["passes"] == 1, passes == 1, "{}", report["passes"]);
+        let directory = temp.path().join(output);
+        let mut names: Vec<_> = fs::read_dir(&directory)
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            // It says when they were written.
+            .filter(|path| !path.ends_with("compactor-run.json"))
+            .collect();
+        names.sort();
+        assert!(
+            names
+                .iter()
+                .all(|name| !name.to_string_lossy().contains("/.compactor"))
+        );
+        bytes.push(
+            names
+                .iter()
+                .map(|name| fs::read(name).unwrap())
+                .collect::<Vec<_>>(),
+        );
+    }
+    assert!(bytes[0] == bytes[1] && bytes[0] == bytes[2]);
+    let arguments = [
+        "compact",
+        table,
+        "--output",
+        "major",
+        "--major",
+        "--complete",
+        "--now=2000000000",
+        "--format",
+        "json",
+    ];
+    let report = json(&compactor(temp.path(), 160, &arguments));
+    assert!(
+        report["passes"].as_u64().unwrap() > 1,
+        "{}",
+        report["passes"]
+    );
+    let data = report["outputs"][0]["data_path"].as_str().unwrap();
+    assert!(bytes[0].contains(&fs::read(temp.path().join(data)).unwrap()));
+    // Compactions at once share them: one has to do, and some five.
+    for limit in [128, 306] {
+        let output = format!("tiered{limit}");
+        let arguments = [
+            "compact",
+            table,
+            "--output",
+            &output,
+            "--max-threshold",
+            "4",
+            "--threads",
+            "32",
+            "--verify",
+            "--complete",
+            "--now=2000000000",
+            "--format",
+            "json",
+        ];
+        let report = json(&compactor(temp.path(), limit, &arguments));
+        assert!(report["compactions"].as_u64().unwrap() > 37, "{report}");
+    }
+}

@@ -1,0 +1,319 @@
+//! Where inputs lie and outputs go, when links give files more names than one.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+const INPUTS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../compactor-sstable/testdata/oa-range_nested/inputs"
+);
+
+fn merge(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .arg("merge")
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Gives the files of SSTables other names in another directory; returns those of their `Data.db`.
+fn link_all(
+    from: &Path,
+    to: &Path,
+    link: impl Fn(&Path, &Path) -> std::io::Result<()>,
+) -> Vec<PathBuf> {
+    fs::create_dir_all(to).unwrap();
+    let mut data = Vec::new();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if !entry.file_type().unwrap().is_file() {
+            continue;
+        }
+        let name = to.join(entry.file_name());
+        link(&entry.path(), &name).unwrap();
+        if name.to_str().unwrap().ends_with("-Data.db") {
+            data.push(name);
+        }
+    }
+    data.sort();
+    data
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::copy(from, to).map(drop)
+}
+
+/// Three SSTables in `name`.
+fn table(directory: &Path, name: &str) -> Vec<PathBuf> {
+    let table = directory.join(name);
+    let numbers = ["1", "2", "3"];
+    numbers
+        .iter()
+        .flat_map(|number| link_all(&Path::new(INPUTS).join(number), &table, copy))
+        .collect()
+}
+
+fn assert_refused(out: &Output, why: &str) {
+    let stderr = text(&out.stderr);
+    assert_eq!(out.status.code(), Some(4), "{stderr}");
+    assert!(stderr.contains(why), "{stderr}");
+}
+
+#[test]
+fn an_output_beside_symbolic_links_to_its_inputs_is_refused() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, "real");
+    link_all(&here.join("real"), &here.join("sy"), |from, to| {
+        symlink(from, to)
+    });
+    for output in ["sy", "real", "sy/../sy"] {
+        let out = merge(here, &["sy", "--output", output]);
+        assert_refused(&out, "is where the inputs are");
+    }
+    symlink("sy", here.join("other")).unwrap();
+    let out = merge(here, &["sy", "--output", "other"]);
+    assert_refused(&out, "is where the inputs are");
+    let out = merge(here, &["sy", "--output", "out"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+}
+
+/// Making the directories of such a path ends where the inputs lie.
+#[test]
+fn an_output_that_leads_back_through_what_does_not_exist_is_refused() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, "real");
+    for output in [
+        "real/new/..",
+        "real/new/../",
+        "none/../real",
+        "real/new/./../sub",
+    ] {
+        let out = merge(here, &["real", "--output", output]);
+        assert_refused(&out, "without `..`");
+    }
+    assert!(!here.join("real/new").exists());
+    fs::create_dir(here.join("real/old")).unwrap();
+    let out = merge(here, &["real", "--output", "real/old/.."]);
+    assert_refused(&out, "is where the inputs are");
+    let out = merge(here, &["real", "--output", "real/../out"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+}
+
+/// JSON has no bytes that are not UTF-8; a report must not fail for them when the work is done.
+#[test]
+fn names_of_any_bytes_are_reported_as_json() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, "plain");
+    let odd = OsStr::from_bytes(b"odd-\xff");
+    fs::rename(here.join("plain"), here.join(odd)).unwrap();
+    let made = OsStr::from_bytes(b"made-\xff");
+    let commands: [Vec<&OsStr>; 4] = [
+        vec!["doctor".as_ref(), odd],
+        vec![
+            "generate".as_ref(),
+            "--rows".as_ref(),
+            "5".as_ref(),
+            "--output".as_ref(),
+            made,
+        ],
+        vec![
+            "scrub".as_ref(),
+            odd,
+            "--output".as_ref(),
+            "scrubbed".as_ref(),
+        ],
+        vec![
+            "merge".as_ref(),
+            odd,
+            "--output".as_ref(),
+            "merged".as_ref(),
+        ],
+    ];
+    for arguments in commands {
+        let out = Command::new(env!("CARGO_BIN_EXE_compactor"))
+            .args(&arguments)
+            .args(["--format", "json"])
+            .current_dir(here)
+            .output()
+            .unwrap();
+        assert!(out.status.success(), "{arguments:?}: {}", text(&out.stderr));
+        let json: Result<serde_json::Value, _> = serde_json::from_slice(&out.stdout);
+        assert!(json.is_ok(), "{arguments:?}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn an_output_beside_hard_links_of_its_inputs_is_refused() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, "real");
+    link_all(&here.join("real"), &here.join("live"), |from, to| {
+        fs::hard_link(from, to)
+    });
+    let out = merge(here, &["real", "--output", "live"]);
+    assert_refused(&out, "under another name");
+    // A copy of an input is another file: it may be replaced, but not stay.
+    table(here, "copies");
+    let out = merge(here, &["real", "--output", "copies"]);
+    assert_refused(&out, "holds SSTables already");
+    let out = merge(here, &["real", "--output", "copies", "--replace-output"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+}
+
+#[test]
+fn what_lies_beside_the_target_of_a_symbolic_link_belongs_to_the_table() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let data = table(here, "real");
+    let linked = link_all(&here.join("real"), &here.join("sy"), |from, to| {
+        // Not the third.
+        match from.to_str().unwrap().contains("-3-big-") {
+            true => Ok(()),
+            false => symlink(from, to),
+        }
+    });
+    let (first, second) = (linked[0].to_str().unwrap(), linked[1].to_str().unwrap());
+    let out = merge(here, &[first, second, "--output", "out", "--complete"]);
+    assert_refused(&out, "in the same directory");
+    let out = merge(here, &["sy", "--output", "out", "--complete"]);
+    assert_refused(&out, "in the same directory");
+
+    symlink(&data[2], here.join("sy").join(data[2].file_name().unwrap())).unwrap();
+    for component in fs::read_dir(here.join("real")).unwrap() {
+        let component = component.unwrap().path();
+        let _ = symlink(
+            &component,
+            here.join("sy").join(component.file_name().unwrap()),
+        );
+    }
+    let complete = ["--complete", "--gc-grace-seconds=864000"];
+    let out = merge(here, &[&["sy", "--output", "out"], &complete[..]].concat());
+    assert!(out.status.success(), "{}", text(&out.stderr));
+}
+
+#[test]
+fn a_complete_snapshot_is_not_the_complete_table() {
+    const TABLE: &str = "ks/t-1c6a0d30a2a011ef8f7a0b1c2d3e4f50";
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, TABLE);
+    let table = here.join(TABLE);
+    for (number, place) in ["snapshots/before", "backups"].iter().enumerate() {
+        let snapshot = table.join(place);
+        link_all(&table, &snapshot, |from, to| fs::hard_link(from, to));
+        let output = format!("out{number}");
+        let arguments = [
+            snapshot.to_str().unwrap(),
+            "--output",
+            &output,
+            "--complete",
+            "--gc-grace-seconds=864000",
+            "--format",
+            "json",
+        ];
+        let out = merge(here, &arguments);
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        assert!(!text(&out.stdout).contains("not in it"), "{place}");
+    }
+    // Flushed after the snapshot was taken.
+    for entry in fs::read_dir(Path::new(INPUTS).join("1")).unwrap() {
+        let entry = entry.unwrap().path();
+        let name = entry.file_name().unwrap().to_str().unwrap();
+        fs::copy(&entry, table.join(name.replacen("-1-", "-9-", 1))).unwrap();
+    }
+    for place in ["snapshots/before", "backups"] {
+        let snapshot = table.join(place);
+        let arguments = [
+            snapshot.to_str().unwrap(),
+            "--output",
+            "later",
+            "--replace-output",
+            "--complete",
+            "--gc-grace-seconds=864000",
+        ];
+        let out = merge(here, &arguments);
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        let printed = text(&out.stdout);
+        assert!(
+            printed.contains("holds 1 SSTable that is not in it"),
+            "{place}: {printed}"
+        );
+    }
+}
+
+/// Nothing is damaged where a link leads away from the other components.
+#[test]
+fn a_lone_link_to_a_data_file_is_no_damage() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path().canonicalize().unwrap();
+    let data = table(&here, "real");
+    fs::create_dir(here.join("sy")).unwrap();
+    let link = here.join("sy").join(data[0].file_name().unwrap());
+    symlink(&data[0], &link).unwrap();
+    for command in ["merge", "scrub", "verify", "metadata", "dump"] {
+        let writes = matches!(command, "merge" | "scrub");
+        let out = Command::new(env!("CARGO_BIN_EXE_compactor"))
+            .args([command, link.to_str().unwrap()])
+            .args(writes.then_some("--output=out"))
+            .current_dir(&here)
+            .output()
+            .unwrap();
+        let stderr = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{command}: {stderr}");
+        assert!(stderr.contains("is a symbolic link to"), "{stderr}");
+        assert!(stderr.contains(data[0].to_str().unwrap()), "{stderr}");
+        assert!(!here.join("out").exists());
+    }
+
+    // Where the other files are missing there as well, they are.
+    fs::remove_file(here.join("real/oa-1-big-Index.db")).unwrap();
+    let out = merge(&here, &[link.to_str().unwrap(), "--output", "out"]);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+}
+
+#[test]
+fn a_component_that_is_a_dangling_link_is_missing_to_all_commands() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let data = table(here, "t");
+    let data = data[0].to_str().unwrap();
+    for component in ["Statistics.db", "CompressionInfo.db", "Index.db"] {
+        let path = here.join("t").join(format!("oa-1-big-{component}"));
+        let elsewhere = here.join(component);
+        fs::rename(&path, &elsewhere).unwrap();
+        symlink("nowhere", &path).unwrap();
+        for arguments in [
+            &["metadata", data][..],
+            &["verify", data],
+            &["merge", data, "--output", "out"],
+        ] {
+            let out = Command::new(env!("CARGO_BIN_EXE_compactor"))
+                .args(arguments)
+                .current_dir(here)
+                .output()
+                .unwrap();
+            let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
+            assert_eq!(out.status.code(), Some(3), "{arguments:?}: {stderr}");
+            assert!(
+                stdout.contains(component) || stderr.contains(component),
+                "{arguments:?}: {stdout}{stderr}"
+            );
+        }
+        fs::remove_file(&path).unwrap();
+        fs::rename(&elsewhere, &path).unwrap();
+    }
+}

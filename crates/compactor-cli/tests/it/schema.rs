@@ -1,0 +1,271 @@
+//! What `--schema` and a `schema.cql` beside the inputs do to a merge.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Two SSTables of `(key bigint PRIMARY KEY, value blob)` and their schema.cql.
+struct Table {
+    temp: tempfile::TempDir,
+    directory: PathBuf,
+    schema: String,
+}
+
+fn compactor(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+impl Table {
+    fn generate() -> Table {
+        let temp = tempfile::tempdir().unwrap();
+        let output = temp.path().join("generated");
+        let made = compactor(&[
+            "generate",
+            "--output",
+            output.to_str().unwrap(),
+            "--rows",
+            "200",
+            "--sstables",
+            "2",
+            "--format",
+            "json",
+        ]);
+        assert!(made.status.success(), "{made:?}");
+        let report: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
+        let directory = PathBuf::from(report["table_directory"].as_str().unwrap());
+        let schema = fs::read_to_string(directory.join("schema.cql")).unwrap();
+        Table {
+            temp,
+            directory,
+            schema,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.temp.path().join(name)
+    }
+
+    fn merge(&self, more: &[&str]) -> Output {
+        let out = self.path("out");
+        let _ = fs::remove_dir_all(&out);
+        let mut args = vec!["merge", self.directory.to_str().unwrap(), "--output"];
+        args.push(out.to_str().unwrap());
+        args.extend(["--complete", "--format", "json"]);
+        args.extend(more);
+        compactor(&args)
+    }
+
+    fn with_schema(&self, text: &str) -> Output {
+        let path = self.path("other.cql");
+        fs::write(&path, text).unwrap();
+        self.merge(&["--schema", path.to_str().unwrap()])
+    }
+}
+
+fn report(output: &Output) -> serde_json::Value {
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The names between `(` and the end of the columns, without the key.
+fn columns(schema: &str) -> Vec<String> {
+    let table = compactor::sstable::schema::Schema::parse(schema).unwrap();
+    let columns = &table.only_table().unwrap().columns;
+    columns[1..].iter().map(|c| c.name.clone()).collect()
+}
+
+#[test]
+fn dropped_columns_go() {
+    let table = Table::generate();
+    let before = report(&table.merge(&[]));
+    assert_eq!(before["purged"]["of_dropped_columns"], 0);
+    let parsed = compactor::sstable::schema::Schema::parse(&table.schema).unwrap();
+    let parsed = parsed.only_table().unwrap();
+    let name = format!("{}.{}", parsed.keyspace.as_ref().unwrap(), parsed.name);
+    let mut dropping = table.schema.clone();
+    for column in columns(&table.schema) {
+        let drop = format!(
+            "ALTER TABLE {name} DROP {column} USING TIMESTAMP {};\n",
+            i64::MAX
+        );
+        dropping.push_str(&drop);
+    }
+    let after = report(&table.with_schema(&dropping));
+    assert_eq!(after["rows_read"], before["rows_read"]);
+    let dropped = after["purged"]["of_dropped_columns"].as_u64().unwrap();
+    assert!(dropped >= after["rows_read"].as_u64().unwrap(), "{after}");
+    let bytes = |report: &serde_json::Value| report["output_uncompressed_bytes"].as_u64().unwrap();
+    assert!(bytes(&after) * 2 < bytes(&before), "{after}");
+
+    let timeless = dropping.replace(&format!(" USING TIMESTAMP {}", i64::MAX), "");
+    let refused = table.with_schema(&timeless);
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("USING TIMESTAMP"));
+}
+
+#[test]
+fn a_schema_of_another_table_is_refused() {
+    let table = Table::generate();
+    for (schema, expected) in [
+        (
+            "CREATE TABLE ks.t (\"other\" inet PRIMARY KEY) WITH gc_grace_seconds = 7".to_owned(),
+            "is not of table ks.t as the schema has it: the partition key is inet in the schema",
+        ),
+        (
+            format!("{}\nCREATE TABLE x (k int PRIMARY KEY", table.schema),
+            "(line ",
+        ),
+        ("-- nothing".to_owned(), "one CREATE TABLE"),
+    ] {
+        let output = table.with_schema(&schema);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(expected), "{message}");
+        assert!(!table.path("out").exists());
+    }
+}
+
+/// Of a text with many tables, such as `DESCRIBE SCHEMA` prints, the one of the inputs' directory is
+/// taken; a schema.cql that cannot be read is in nobody's way then.
+#[test]
+fn one_table_of_many() {
+    let table = Table::generate();
+    fs::write(table.directory.join("schema.cql"), "CREATE TABLE (").unwrap();
+    let broken = table.merge(&[]);
+    assert_eq!(broken.status.code(), Some(2), "{broken:?}");
+    let many = format!(
+        "CREATE TABLE other.one (k int PRIMARY KEY);\n{}",
+        table.schema
+    );
+    report(&table.with_schema(&many));
+}
+
+#[test]
+fn schemas_that_differ_are_not_chosen_between() {
+    let table = Table::generate();
+    let copy = table.path("copy");
+    fs::create_dir(&copy).unwrap();
+    let mut moved = 0;
+    for entry in fs::read_dir(&table.directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if is_of_second(&name) {
+            fs::rename(&path, copy.join(name)).unwrap();
+            moved += 1;
+        }
+    }
+    assert!(moved > 0);
+    fs::write(copy.join("schema.cql"), &table.schema).unwrap();
+    let both = |more: &[&str]| {
+        let mut args = vec![copy.to_str().unwrap()];
+        args.extend(more);
+        table.merge(&args)
+    };
+    report(&both(&[]));
+    let column = &columns(&table.schema)[0];
+    let changed = table.schema.replacen(column, "renamed", 1);
+    fs::write(copy.join("schema.cql"), changed).unwrap();
+    let refused = both(&[]);
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    let right: &Path = &table.directory.join("schema.cql");
+    report(&both(&["--schema", right.to_str().unwrap()]));
+}
+
+fn is_of_second(name: &str) -> bool {
+    name.split('-').nth(1) == Some("2")
+}
+
+/// A pipe that nobody writes to would be waited for.
+#[test]
+fn a_schema_that_is_a_pipe_is_refused() {
+    let table = Table::generate();
+    let pipe = table.path("pipe.cql");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let merged = Command::new("timeout")
+        .args(["20", env!("CARGO_BIN_EXE_compactor"), "merge", "--schema"])
+        .arg(&pipe)
+        .arg("--output")
+        .arg(table.path("out"))
+        .arg(&table.directory)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&merged.stderr);
+    assert_eq!(merged.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("it is not a file"), "{stderr}");
+}
+
+/// Tombstones are purged by the table's own grace or not at all.
+#[test]
+fn a_grace_that_is_not_known_is_not_guessed() {
+    let table = Table::generate();
+    let schema = table.directory.join("schema.cql");
+    let silent = table.path("silent.cql");
+    let columns = table.schema.split(" WITH ").next().unwrap();
+    fs::write(&silent, format!("{columns};")).unwrap();
+    let moved = table.path("t.cql");
+    fs::rename(&schema, &moved).unwrap();
+    let (silent, moved) = (silent.to_str().unwrap(), moved.to_str().unwrap());
+    let directory = table.directory.to_str().unwrap();
+    let first = table.directory.join("oa-1-big-Data.db");
+    let first = first.to_str().unwrap();
+    let (scratch, out) = (table.path("scratch"), table.path("scratch/out"));
+    fs::create_dir(&scratch).unwrap();
+    let run = |arguments: &[&str], more: &[&str]| {
+        let output = ["--output", out.to_str().unwrap()];
+        compactor(&[arguments, &output, more].concat())
+    };
+    for arguments in [
+        &["merge", directory, "--complete"][..],
+        &["merge", first, "--overlapping", directory],
+        &["compact", directory, "--major", "--complete"],
+    ] {
+        for more in [
+            &[][..],
+            &["--dry-run"],
+            &["--schema", silent],
+            &["--schema", silent, "--dry-run"],
+        ] {
+            let refused = run(arguments, more);
+            let stderr = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(
+                refused.status.code(),
+                Some(4),
+                "{arguments:?} {more:?}: {stderr}"
+            );
+            assert!(stderr.contains("DESCRIBE TABLE"), "{stderr}");
+            assert!(stderr.contains("--gc-grace-seconds"), "{stderr}");
+            assert!(!out.exists());
+        }
+        for more in [
+            &["--schema", moved][..],
+            &["--gc-grace-seconds", "864000"],
+            &["--gc-before", "0"],
+            &["--no-purge"],
+        ] {
+            let done = run(arguments, &[more, &["--dry-run"]].concat());
+            assert!(done.status.success(), "{arguments:?} {more:?}: {done:?}");
+        }
+    }
+    // Nothing is purged.
+    for arguments in [
+        &["merge", directory][..],
+        &["compact", directory, "--major"],
+    ] {
+        let done = run(arguments, &[]);
+        assert!(done.status.success(), "{done:?}");
+        fs::remove_dir_all(&out).unwrap();
+    }
+}
+
+#[test]
+fn a_schema_that_is_not_there_is_a_wrong_path() {
+    let table = Table::generate();
+    let missing = table.merge(&["--schema", "/nix"]);
+    let stderr = String::from_utf8_lossy(&missing.stderr);
+    assert_eq!(missing.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("/nix: no such file"), "{stderr}");
+}

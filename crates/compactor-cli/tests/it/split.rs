@@ -1,0 +1,243 @@
+//! `compactor split`, and `merge --max-sstable-size`, as a person uses them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn compactor(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(directory: &Path, arguments: &[&str]) -> Value {
+    let with_format: Vec<&str> = arguments
+        .iter()
+        .copied()
+        .chain(["--format", "json"])
+        .collect();
+    let out = compactor(directory, &with_format);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+/// Generates three SSTables of wide partitions; returns their directory.
+fn generated(directory: &Path) -> PathBuf {
+    let arguments = [
+        "generate", "--shape", "wide", "--size", "600KiB", "--output", "data",
+    ];
+    let report = json(directory, &arguments);
+    directory.join(report["table_directory"].as_str().unwrap())
+}
+
+fn data_files(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    let mut files: Vec<PathBuf> = entries
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.to_str().unwrap().ends_with("-Data.db"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn dump(data: &Path) -> String {
+    let out = compactor(data.parent().unwrap(), &["dump", data.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    // Positions begin anew in each output.
+    text(&out.stdout)
+        .split("\"position\":")
+        .map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()))
+        .collect()
+}
+
+fn paths(reports: &Value) -> Vec<PathBuf> {
+    let reports = reports.as_array().unwrap().iter();
+    reports
+        .map(|o| PathBuf::from(o["data_path"].as_str().unwrap()))
+        .collect()
+}
+
+#[test]
+fn each_sstable_becomes_several_with_its_rows() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let all = table.to_str().unwrap();
+    let size = 64 << 10;
+    for (output, options) in [
+        ("as-they-are", &["--verify"][..]),
+        ("nb", &["--sstable-version", "nb", "--compression", "zstd"]),
+        ("ea", &["--sstable-version", "ea", "--threads", "1"]),
+        (
+            "plain",
+            &[
+                "--compression",
+                "none",
+                "--write-io",
+                "buffered",
+                "--read-io",
+                "buffered",
+            ],
+        ),
+    ] {
+        let mut arguments = vec!["split", all, "--output", output, "--size", "64KiB"];
+        arguments.extend(options);
+        let report = json(temp.path(), &arguments);
+        assert_eq!(report["sstables"], 3);
+        let split = report["split"].as_array().unwrap();
+        assert_eq!(split.len(), 3, "{report}");
+        let mut written = Vec::new();
+        for split in split {
+            let input = PathBuf::from(split["input"]["data_path"].as_str().unwrap());
+            let outputs = paths(&split["outputs"]);
+            assert!(outputs.len() > 1, "{output}: {split}");
+            let whole = outputs[..outputs.len() - 1].iter();
+            for path in whole.map(|path| temp.path().join(path)) {
+                assert!(
+                    fs::metadata(&path).unwrap().len() > size,
+                    "{}",
+                    path.display()
+                );
+            }
+            let rows = outputs.iter().map(|path| dump(&temp.path().join(path)));
+            assert!(
+                rows.collect::<String>() == dump(&input),
+                "{output}: rows differ"
+            );
+            written.extend(outputs.into_iter().map(|path| temp.path().join(path)));
+        }
+        written.sort();
+        assert_eq!(written, data_files(&temp.path().join(output)), "{output}");
+    }
+}
+
+#[test]
+fn what_is_small_enough_stays_where_it_is() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let all = table.to_str().unwrap();
+    let lengths = data_files(&table)
+        .into_iter()
+        .map(|p| fs::metadata(p).unwrap().len());
+    let largest = lengths.max().unwrap();
+    let larger = data_files(&table)
+        .iter()
+        .filter(|p| fs::metadata(p).unwrap().len() > largest - 1)
+        .count();
+    let size = (largest - 1).to_string();
+    let arguments = ["split", all, "--output", "out", "--size", &size];
+    let planned = compactor(temp.path(), &[&arguments[..], &["--dry-run"]].concat());
+    assert!(planned.status.success(), "{}", text(&planned.stderr));
+    assert!(
+        text(&planned.stdout).contains("would split"),
+        "{}",
+        text(&planned.stdout)
+    );
+    assert!(!temp.path().join("out").exists());
+    let report = json(temp.path(), &arguments);
+    assert_eq!(report["split"].as_array().unwrap().len(), larger);
+    assert_eq!(report["skipped"].as_array().unwrap().len(), 3 - larger);
+
+    // As `sstablesplit`, 50 MiB unless another size is named.
+    let out = compactor(temp.path(), &["split", all, "--output", "none"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let said = text(&out.stdout);
+    assert_eq!(said.matches("skipped").count(), 3, "{said}");
+    assert!(said.contains("no SSTable is larger than 50MiB"), "{said}");
+    assert!(!temp.path().join("none").exists());
+}
+
+#[test]
+fn a_damaged_one_is_left_out_and_the_others_are_split() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let damaged = data_files(&table)[1].clone();
+    let mut bytes = fs::read(&damaged).unwrap();
+    let at = bytes.len() - 100;
+    bytes[at] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    let out = compactor(
+        temp.path(),
+        &[
+            "split",
+            table.to_str().unwrap(),
+            "--output",
+            "out",
+            "--size",
+            "64KiB",
+            "--format",
+            "json",
+        ],
+    );
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(report["split"].as_array().unwrap().len(), 2);
+    let failed = report["failed"][0]["input"].as_str().unwrap();
+    assert_eq!(Path::new(failed), damaged);
+    // Several outputs of it were complete when the damage was met.
+    let split = report["split"].as_array().unwrap().iter();
+    let written: usize = split.map(|s| s["outputs"].as_array().unwrap().len()).sum();
+    assert_eq!(data_files(&temp.path().join("out")).len(), written);
+}
+
+#[test]
+fn sizes_that_make_no_sense_and_the_inputs_own_directory() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let all = table.to_str().unwrap();
+    for size in ["0", "-1", "1023", "many"] {
+        let out = compactor(
+            temp.path(),
+            &["split", all, "--output", "out", "--size", size],
+        );
+        assert_eq!(out.status.code(), Some(2), "{size}: {}", text(&out.stderr));
+    }
+    let out = compactor(
+        temp.path(),
+        &["split", all, "--output", all, "--size", "64KiB"],
+    );
+    assert_eq!(out.status.code(), Some(4), "{}", text(&out.stderr));
+}
+
+#[test]
+fn a_merge_makes_outputs_of_a_size() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let all = table.to_str().unwrap();
+    let one = json(
+        temp.path(),
+        &["merge", all, "--output", "one", "--complete"],
+    );
+    let arguments = [
+        "merge",
+        all,
+        "--output",
+        "many",
+        "--complete",
+        "--max-sstable-size",
+        "64KiB",
+        "--verify",
+    ];
+    let many = json(temp.path(), &arguments);
+    let (one, many) = (paths(&one["outputs"]), paths(&many["outputs"]));
+    assert!(one.len() == 1 && many.len() > 3, "{many:?}");
+    let rows = many.iter().map(|path| dump(&temp.path().join(path)));
+    assert!(rows.collect::<String>() == dump(&temp.path().join(&one[0])));
+    let again = [&arguments[..], &["--replace-output"]].concat();
+    let said = compactor(temp.path(), &again);
+    assert!(
+        text(&said.stdout).contains("merged 3 SSTables into"),
+        "{}",
+        text(&said.stdout)
+    );
+}

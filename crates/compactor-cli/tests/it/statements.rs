@@ -1,0 +1,452 @@
+//! What commands state about one thing agrees, in words that name it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use compactor::sstable::Version;
+use compactor::sstable::compression::info::CompressionInfo;
+use compactor::sstable::statistics::Statistics;
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn compactor(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A generated table, and its directory.
+fn generated(shape: &str, sstables: &str, options: &[&str]) -> (TempDir, String) {
+    let temp = tempfile::tempdir().unwrap();
+    let mut arguments = vec!["generate", "--shape", shape, "--rows", "3000"];
+    arguments.extend([
+        "--sstables",
+        sstables,
+        "--output",
+        "data",
+        "--format",
+        "json",
+    ]);
+    arguments.extend(options);
+    let out = compactor(temp.path(), &arguments);
+    assert!(out.status.success(), "{}", stderr(&out));
+    let table = json(&out)["table_directory"].as_str().unwrap().to_owned();
+    (temp, table)
+}
+
+fn data_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|e| e.unwrap().path());
+    let mut files: Vec<PathBuf> = entries
+        .filter(|path| path.to_str().unwrap().ends_with("-Data.db"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn component(data: &Path, name: &str) -> PathBuf {
+    let data = data.to_str().unwrap();
+    PathBuf::from(format!("{}{name}", data.strip_suffix("Data.db").unwrap()))
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1;
+    fs::write(path, bytes).unwrap();
+}
+
+/// A damaged chunk is named by its own offset in Data.db, whoever comes across it.
+#[test]
+fn a_damaged_chunk_has_one_offset() {
+    for compression in ["lz4", "none"] {
+        let (temp, table) = generated("kv", "1", &["--compression", compression]);
+        let data = data_files(&temp.path().join(&table)).remove(0);
+        let len = fs::metadata(&data).unwrap().len();
+        let chunk = match compression {
+            "none" => 65_536,
+            _ => {
+                let bytes = fs::read(component(&data, "CompressionInfo.db")).unwrap();
+                let info = CompressionInfo::parse(&bytes, Version::Oa, len).unwrap();
+                info.chunk(3).unwrap().offset
+            }
+        };
+        flip(&data, usize::try_from(chunk).unwrap() + 20);
+        let data = data.to_str().unwrap();
+
+        let verified = json(&compactor(
+            temp.path(),
+            &["verify", data, "--format", "json"],
+        ));
+        let finding = &verified["sstables"][0]["findings"][0];
+        assert_eq!(finding["structure"], "chunk.crc", "{finding}");
+        assert_eq!(finding["offset"], chunk, "{compression}: {finding}");
+
+        let merge = ["merge", data, "--output", "out", "--format", "json"];
+        let merged = json(&compactor(temp.path(), &merge));
+        let damage = &merged["error"]["damage"];
+        assert_eq!(damage["structure"], "chunk.crc", "{merged}");
+        assert_eq!(damage["offset"], chunk, "{compression}: {merged}");
+
+        let out = compactor(temp.path(), &["dump", data]);
+        let place = format!("chunk.crc at offset {chunk}");
+        assert!(stderr(&out).contains(&place), "{}", stderr(&out));
+
+        let scrub = ["scrub", data, "--dry-run", "--format", "json"];
+        let scrubbed = json(&compactor(temp.path(), &scrub));
+        let reason = scrubbed["sstables"][0]["losses"][0]["reason"].as_str();
+        let expected = format!("the chunk at offset {chunk} of Data.db is damaged");
+        assert_eq!(reason, Some(expected.as_str()), "{scrubbed}");
+    }
+}
+
+/// Keys that scrub prints are those that `dump -k` takes, of every type of key.
+#[test]
+fn lost_keys_can_be_looked_up() {
+    for shape in ["kv", "wide", "timeseries"] {
+        let (temp, table) = generated(shape, "1", &[]);
+        let data = data_files(&temp.path().join(&table)).remove(0);
+        let sound = temp.path().join("sound");
+        fs::create_dir(&sound).unwrap();
+        for entry in fs::read_dir(temp.path().join(&table)).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, sound.join(path.file_name().unwrap())).unwrap();
+        }
+        flip(&data, 3000);
+        let sound = sound.join(data.file_name().unwrap());
+        let data = data.to_str().unwrap();
+        let text = stdout(&compactor(temp.path(), &["scrub", data, "--dry-run"]));
+        let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("lost: ")).collect();
+        assert!(!lines.is_empty(), "{shape}: {text}");
+        for line in lines {
+            let key = line.split(", partition ").nth(1).unwrap();
+            let key = key.split(" token ").next().unwrap().trim_matches('\'');
+            let dump = [
+                "dump",
+                sound.to_str().unwrap(),
+                "-k",
+                key,
+                "--enumerate-keys",
+            ];
+            let dumped = compactor(temp.path(), &dump);
+            assert!(
+                dumped.status.success(),
+                "{shape} {key}: {}",
+                stderr(&dumped)
+            );
+            assert_eq!(stdout(&dumped).lines().count(), 1, "{shape} {key}");
+        }
+        // The bytes in hexadecimal digits name a key as well.
+        let scrub = ["scrub", data, "--dry-run", "--format", "json"];
+        let scrubbed = json(&compactor(temp.path(), &scrub));
+        let loss = &scrubbed["sstables"][0]["losses"][0];
+        let hex = format!("0x{}", loss["partition_key"].as_str().unwrap());
+        let sound = sound.to_str().unwrap();
+        let by = |key: &str| {
+            let out = compactor(temp.path(), &["dump", sound, "-k", key]);
+            assert!(out.status.success(), "{shape} {key}: {}", stderr(&out));
+            stdout(&out)
+        };
+        assert_eq!(by(&hex), by(loss["key"].as_str().unwrap()), "{shape}");
+    }
+}
+
+/// What is said of damage is what helps with that file.
+#[test]
+fn advice_is_that_of_the_damaged_file() {
+    for (name, at, expected) in [
+        ("Data.db", 100, "`compactor scrub` writes what can be read"),
+        (
+            "Index.db",
+            3,
+            "`compactor scrub` makes the other files anew",
+        ),
+        ("Statistics.db", 3, "take it from a snapshot or a backup"),
+        (
+            "CompressionInfo.db",
+            15,
+            "take it from a snapshot or a backup",
+        ),
+    ] {
+        let (temp, table) = generated("kv", "1", &["--compression", "lz4"]);
+        let data = data_files(&temp.path().join(&table)).remove(0);
+        flip(&component(&data, name), at);
+        let data = data.to_str().unwrap();
+        let out = compactor(temp.path(), &["merge", data, "--output", "out"]);
+        let said = stderr(&out);
+        assert_eq!(out.status.code(), Some(3), "{name}: {said}");
+        let advice: Vec<&str> = said.lines().filter(|l| l.contains("`compactor ")).collect();
+        assert!(
+            advice.iter().any(|l| l.contains(expected)),
+            "{name}: {said}"
+        );
+        // And it is true.
+        let scrub = compactor(temp.path(), &["scrub", data, "--output", "mended"]);
+        let is_salvaged = scrub.status.success() || stdout(&scrub).contains("SALVAGED IN PART");
+        assert_eq!(
+            is_salvaged,
+            expected.contains("scrub"),
+            "{name}: {}",
+            stderr(&scrub)
+        );
+        if expected.contains("anew") {
+            assert!(
+                stdout(&scrub).contains("NOTHING LOST"),
+                "{}",
+                stdout(&scrub)
+            );
+        }
+    }
+}
+
+/// A dry run of a merge that purges nothing does not speak of what it purges.
+#[test]
+fn a_dry_run_says_one_thing_about_purging() {
+    let (temp, table) = generated("wide", "2", &[]);
+    let merge = ["merge", table.as_str(), "--output", "out", "--dry-run"];
+    let text = stdout(&compactor(temp.path(), &merge));
+    assert!(text.contains("every tombstone is kept"), "{text}");
+    assert!(text.contains("  purging     nothing"), "{text}");
+    let report = json(&compactor(
+        temp.path(),
+        &[&merge[..], &["--format", "json"]].concat(),
+    ));
+    assert!(report["gc_before_s"].is_null(), "{report}");
+    let complete = [&merge[..], &["--complete"]].concat();
+    let text = stdout(&compactor(temp.path(), &complete));
+    assert!(text.contains("purging     deletions before"), "{text}");
+    assert!(!text.contains("tombstone is kept"), "{text}");
+    let compact = [
+        "compact",
+        table.as_str(),
+        "--output",
+        "out",
+        "--dry-run",
+        "--major",
+    ];
+    let text = stdout(&compactor(temp.path(), &compact));
+    assert!(text.contains("every tombstone is kept"), "{text}");
+}
+
+/// Temporary files of old releases are left out, whatever version they name.
+#[test]
+fn temporary_files_are_left_out() {
+    let (temp, table) = generated("kv", "2", &[]);
+    let directory = temp.path().join(&table);
+    for name in ["tmp-oa-9-big-Data.db", "tmplink-la-9-big-Index.db"] {
+        fs::write(directory.join(name), b"half").unwrap();
+    }
+    let out = compactor(temp.path(), &["merge", &table, "--output", "out"]);
+    assert!(out.status.success(), "{}", stderr(&out));
+    assert!(
+        stdout(&out).contains("merged 2 SSTables"),
+        "{}",
+        stdout(&out)
+    );
+    let notes = stderr(&out);
+    for name in ["tmp-oa-9-big-Data.db", "tmplink-la-9-big-Index.db"] {
+        let line = notes.lines().find(|line| line.contains(name)).unwrap();
+        assert!(line.contains("a temporary file of Cassandra"), "{line}");
+    }
+    let verified = compactor(temp.path(), &["verify", &table]);
+    assert!(verified.status.success(), "{}", stderr(&verified));
+}
+
+/// Numbers have units, and one thing is not called several.
+#[test]
+fn summaries_count_things() {
+    let (temp, table) = generated("wide", "3", &["--deletions", "0.2"]);
+    let files = data_files(&temp.path().join(&table));
+    let named = [
+        "merge",
+        files[0].to_str().unwrap(),
+        files[1].to_str().unwrap(),
+    ];
+    let complete = [&named[..], &["--output", "out", "--complete"]].concat();
+    let out = compactor(temp.path(), &complete);
+    assert_eq!(out.status.code(), Some(4));
+    let said = stderr(&out);
+    assert!(said.contains("Data.db is in the same directory"), "{said}");
+    assert!(!said.contains(" 0 more"), "{said}");
+    let out = compactor(
+        temp.path(),
+        &[
+            &named[..1],
+            &named[1..2],
+            &["--output", "out", "--complete"],
+        ]
+        .concat(),
+    );
+    assert!(
+        stderr(&out).contains("and 1 more are in the same"),
+        "{}",
+        stderr(&out)
+    );
+
+    let purge = [
+        "--complete",
+        "--gc-before",
+        "4000000000",
+        "--now=2000000000",
+    ];
+    let merge = [&["merge", table.as_str(), "--output", "merged"][..], &purge].concat();
+    let text = stdout(&compactor(temp.path(), &merge));
+    let purged = text.lines().find(|l| l.contains("purged")).unwrap();
+    assert!(purged.contains(" tombstones ("), "{purged}");
+    let major = [
+        &["compact", table.as_str(), "--output", "major", "--major"][..],
+        &purge,
+    ]
+    .concat();
+    let text = stdout(&compactor(temp.path(), &major));
+    let purged = text.lines().find(|l| l.contains("purged")).unwrap();
+    assert!(purged.ends_with(" tombstones"), "{purged}");
+
+    // A lone SSTable has nothing to be compacted with.
+    let alone = ["compact", files[0].to_str().unwrap(), "--output", "alone"];
+    let text = stdout(&compactor(temp.path(), &alone));
+    assert!(text.contains("1 SSTable stays as it is"), "{text}");
+    let verified = stdout(&compactor(
+        temp.path(),
+        &["verify", files[0].to_str().unwrap()],
+    ));
+    assert!(
+        verified.contains("OK: 0 places damaged, 0 notes; "),
+        "{verified}"
+    );
+}
+
+/// What a dry run says of an SSTable that is not supported is what the run says.
+#[test]
+fn a_dry_run_refuses_what_the_run_refuses() {
+    for partitioner in ["LocalPartitioner", "ReversedLongLocalPartitioner"] {
+        let (temp, table) = generated("kv", "4", &[]);
+        for data in data_files(&temp.path().join(&table)) {
+            let path = component(&data, "Statistics.db");
+            let mut bytes = fs::read(&path).unwrap();
+            let mut statistics = Statistics::parse(&bytes, Version::Oa).unwrap();
+            statistics.validation.partitioner = format!("org.apache.cassandra.dht.{partitioner}");
+            bytes.clear();
+            statistics.write(&mut bytes, Version::Oa).unwrap();
+            fs::write(&path, bytes).unwrap();
+        }
+        for options in [&[][..], &["--major"]] {
+            let compact = [&["compact", table.as_str(), "--output", "out"][..], options].concat();
+            let ran = compactor(temp.path(), &compact);
+            let planned = compactor(temp.path(), &[&compact[..], &["--dry-run"]].concat());
+            assert_eq!(ran.status.code(), Some(2), "{}", stderr(&ran));
+            assert_eq!(planned.status.code(), Some(2), "{}", stderr(&planned));
+            for said in [stderr(&ran), stderr(&planned)] {
+                assert!(said.contains(partitioner), "{said}");
+            }
+            let as_json = [&compact[..], &["--dry-run", "--format", "json"]].concat();
+            let planned = json(&compactor(temp.path(), &as_json));
+            assert_eq!(planned["failed"].as_array().unwrap().len(), 4, "{planned}");
+        }
+    }
+}
+
+/// One SSTable of everything is not what these strategies make.
+#[test]
+fn strategies_that_keep_sstables_apart_are_named() {
+    let (temp, table) = generated("timeseries", "2", &[]);
+    let schema = temp.path().join(&table).join("schema.cql");
+    let cql = fs::read_to_string(&schema).unwrap();
+    let with = |class: &str| {
+        let begin = cql.find("compaction = {").unwrap();
+        let end = begin + cql[begin..].find('}').unwrap() + 1;
+        let mut changed = cql.clone();
+        changed.replace_range(begin..end, &format!("compaction = {{'class': '{class}'}}"));
+        changed
+    };
+    for (class, expected) in [
+        (
+            "org.apache.cassandra.db.compaction.TimeWindowCompactionStrategy",
+            Some("time windows"),
+        ),
+        ("LeveledCompactionStrategy", Some("level 0")),
+        ("UnifiedCompactionStrategy", Some("shards")),
+        ("SizeTieredCompactionStrategy", None),
+    ] {
+        fs::write(&schema, with(class)).unwrap();
+        for command in [&["merge"][..], &["compact", "--major"]] {
+            let dry = [command, &[table.as_str(), "--output", "out", "--dry-run"]].concat();
+            let out = compactor(temp.path(), &dry);
+            assert!(out.status.success(), "{}", stderr(&out));
+            let warned = stderr(&out);
+            let warning = warned.lines().find(|line| line.starts_with("warning: "));
+            assert_eq!(warning.is_some(), expected.is_some(), "{class}: {warned}");
+            let run = [
+                command,
+                &[table.as_str(), "--output", "out", "--format", "json"],
+            ]
+            .concat();
+            let report = json(&compactor(temp.path(), &run));
+            let warnings = report["warnings"].to_string();
+            assert_eq!(warnings.contains(class), expected.is_some(), "{warnings}");
+            if let Some(expected) = expected {
+                assert!(warning.unwrap().contains(expected), "{class}: {warned}");
+            }
+            fs::remove_dir_all(temp.path().join("out")).unwrap();
+        }
+        if class == "LeveledCompactionStrategy" {
+            let split = [
+                "merge",
+                &table,
+                "--output",
+                "out",
+                "--max-sstable-size",
+                "160MB",
+                "--dry-run",
+            ];
+            let out = compactor(temp.path(), &split);
+            assert!(
+                out.status.success() && !stderr(&out).contains("level 0"),
+                "{}",
+                stderr(&out)
+            );
+        }
+    }
+}
+
+/// Sizes and rates in decimal units, as they are written elsewhere.
+#[test]
+fn decimal_units_are_taken() {
+    let (temp, table) = generated("kv", "2", &[]);
+    let merge = [
+        "merge",
+        &table,
+        "--output",
+        "out",
+        "--memory",
+        "64MB",
+        "--throughput",
+        "50MB/s",
+    ];
+    let out = compactor(temp.path(), &merge);
+    assert!(out.status.success(), "{}", stderr(&out));
+    let wrong = [
+        "merge",
+        &table,
+        "--output",
+        "other",
+        "--throughput",
+        "50MB/min",
+    ];
+    let out = compactor(temp.path(), &wrong);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(stderr(&out).contains("50MB/s"), "{}", stderr(&out));
+}

@@ -1,0 +1,536 @@
+//! `compactor swap` as an operator uses it. A child that holds a file open stands for the node.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::node::Node;
+
+const INPUTS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../compactor-sstable/testdata/oa-range_nested/inputs"
+);
+
+/// A table's directory with SSTables 1 and 2, and a snapshot of them.
+struct Table {
+    temp: TempDir,
+}
+
+/// Length, time of the last change and inode of each file below a directory.
+type Files = BTreeMap<PathBuf, (u64, i64, u64)>;
+
+fn files(directory: &Path, files: &mut Files) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = fs::metadata(&path).unwrap();
+        if metadata.is_dir() {
+            self::files(&path, files);
+        } else {
+            files.insert(path, (metadata.len(), metadata.mtime(), metadata.ino()));
+        }
+    }
+}
+
+impl Table {
+    fn new() -> Table {
+        let table = Table {
+            temp: TempDir::new().unwrap(),
+        };
+        fs::create_dir_all(table.snapshot()).unwrap();
+        for number in ["1", "2"] {
+            table.flush(number, number);
+        }
+        for path in table.sstable_files() {
+            let name = path.file_name().unwrap();
+            fs::hard_link(&path, table.snapshot().join(name)).unwrap();
+        }
+        table
+    }
+
+    fn directory(&self) -> PathBuf {
+        let name = "data/ks/t-0123456789abcdef0123456789abcdef";
+        self.temp.path().join(name)
+    }
+
+    fn snapshot(&self) -> PathBuf {
+        self.directory().join("snapshots/before")
+    }
+
+    /// Puts the SSTable `from` of the test data into the table under the id `id`.
+    fn flush(&self, from: &str, id: &str) {
+        for entry in fs::read_dir(format!("{INPUTS}/{from}")).unwrap() {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            let name = name.replacen(&format!("oa-{from}-"), &format!("oa-{id}-"), 1);
+            fs::copy(entry.path(), self.directory().join(name)).unwrap();
+        }
+    }
+
+    fn sstable_files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.directory()).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.is_file()).collect()
+    }
+
+    fn data_names(&self) -> Vec<String> {
+        let files = self.sstable_files().into_iter();
+        let names = files.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with("-Data.db")).collect();
+        names.sort();
+        names
+    }
+
+    /// A file of the output, wherever below the output directory it is.
+    fn output(&self, name: &str) -> PathBuf {
+        let mut all = Files::new();
+        files(&self.temp.path().join("out"), &mut all);
+        let mut paths = all.into_keys();
+        paths.find(|path| path.ends_with(name)).unwrap()
+    }
+
+    fn run(&self, command: &str, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_compactor"))
+            .arg(command)
+            .args(arguments)
+            .current_dir(self.temp.path())
+            .output()
+            .unwrap()
+    }
+
+    fn merge(&self, input: &Path, options: &[&str]) {
+        let output = ["--output", "out", "--gc-grace-seconds", "864000"];
+        let arguments = [&[input.to_str().unwrap()], &output[..], options].concat();
+        let out = self.run("merge", &arguments);
+        assert!(out.status.success(), "{}", stderr(&out));
+    }
+
+    fn swap(&self, options: &[&str]) -> Output {
+        let directory = self.directory();
+        let into = directory.to_str().unwrap();
+        let arguments = [&["out", "--into", into, "--inputs-to", "inputs"], options].concat();
+        self.run("swap", &arguments)
+    }
+
+    /// Swaps, and expects the code and the words, and that nothing has changed.
+    fn refused(&self, code: i32, words: &str) {
+        let (mut before, mut after) = (Files::new(), Files::new());
+        files(self.temp.path(), &mut before);
+        for options in [&["--dry-run"][..], &[]] {
+            let out = self.swap(options);
+            let stderr = stderr(&out);
+            assert_eq!(out.status.code(), Some(code), "{stderr}");
+            assert!(stderr.contains(words), "{stderr}");
+        }
+        files(self.temp.path(), &mut after);
+        assert_eq!(before, after);
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", stderr(output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_snapshot_is_merged_and_swapped_in() {
+    let table = Table::new();
+    table.merge(&table.snapshot(), &["--complete"]);
+
+    let (mut before, mut after) = (Files::new(), Files::new());
+    files(table.temp.path(), &mut before);
+    let planned: Value =
+        serde_json::from_str(&stdout(&table.swap(&["--dry-run", "--format", "json"]))).unwrap();
+    files(table.temp.path(), &mut after);
+    assert_eq!(before, after);
+    assert_eq!(planned["state"], "planned");
+
+    let done: Value = serde_json::from_str(&stdout(&table.swap(&["--format", "json"]))).unwrap();
+    assert_eq!(done["state"], "done");
+    assert_eq!(done["inputs"], planned["inputs"]);
+    assert_eq!(done["outputs"], planned["outputs"]);
+    assert_eq!(table.data_names(), ["oa-3-big-Data.db"]);
+    let mut inputs: Vec<_> = fs::read_dir(table.temp.path().join("inputs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    inputs.sort();
+    let mut snapshot: Vec<_> = fs::read_dir(table.snapshot())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    snapshot.sort();
+    assert_eq!(inputs, snapshot);
+    let directory = table.directory();
+    let verified = table.run("verify", &[directory.to_str().unwrap()]);
+    assert!(verified.status.success(), "{}", stderr(&verified));
+
+    let again = stdout(&table.swap(&[]));
+    assert!(
+        again.starts_with("already swapped: 2 SSTables for 1"),
+        "{again}"
+    );
+}
+
+/// What README advised moved the new SSTable away, and gave its name to the output.
+#[test]
+fn what_was_flushed_since_stays_and_keeps_its_name() {
+    let table = Table::new();
+    table.merge(&table.snapshot(), &[]);
+    // The output is called so as well.
+    assert!(table.output("oa-3-big-Data.db").exists());
+    table.flush("3", "3");
+    let flushed = fs::read(table.directory().join("oa-3-big-Data.db")).unwrap();
+    stdout(&table.swap(&[]));
+    assert_eq!(table.data_names(), ["oa-3-big-Data.db", "oa-4-big-Data.db"]);
+    assert_eq!(
+        fs::read(table.directory().join("oa-3-big-Data.db")).unwrap(),
+        flushed
+    );
+    assert!(!table.temp.path().join("inputs/oa-3-big-Data.db").exists());
+}
+
+/// It may hold rows that only purged tombstones shadow.
+#[test]
+fn what_was_flushed_since_a_merge_that_purges_is_refused() {
+    let table = Table::new();
+    table.merge(&table.snapshot(), &["--complete"]);
+    table.flush("3", "3");
+    table.refused(4, "nodetool import");
+}
+
+/// The overlapping SSTable, whose tombstones the merge applied, was replaced by another of the same name.
+#[test]
+fn an_sstable_that_took_the_name_of_one_that_the_merge_knew_is_refused() {
+    let table = Table::new();
+    table.flush("3", "3");
+    let first = table.directory().join("oa-1-big-Data.db");
+    let directory = table.directory();
+    table.merge(&first, &["--overlapping", directory.to_str().unwrap()]);
+    for path in table.sstable_files() {
+        if path.to_str().unwrap().contains("oa-3-") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    table.flush("2", "3");
+    table.refused(4, "oa-3-big-Data.db");
+}
+
+/// Outputs of two tables below one directory, and the same directories the next night.
+#[test]
+fn each_table_has_its_own_record_and_the_next_night_finds_room() {
+    let table = Table::new();
+    let other = table
+        .temp
+        .path()
+        .join("data/ks/u-0123456789abcdef0123456789abcde0");
+    fs::create_dir_all(&other).unwrap();
+    for path in table.sstable_files() {
+        fs::copy(&path, other.join(path.file_name().unwrap())).unwrap();
+    }
+    table.merge(&table.directory(), &["--complete"]);
+    table.merge(&other, &["--complete"]);
+    stdout(&table.swap(&[]));
+    let into_other = [
+        "out",
+        "--into",
+        other.to_str().unwrap(),
+        "--inputs-to",
+        "of_u",
+    ];
+    stdout(&table.run("swap", &into_other));
+    // Without a name that tells the table, it has to be named.
+    let anonymous = table.temp.path().join("anonymous");
+    fs::rename(&other, &anonymous).unwrap();
+    let out = table.run(
+        "swap",
+        &[
+            "out",
+            "--into",
+            anonymous.to_str().unwrap(),
+            "--inputs-to",
+            "of_u",
+        ],
+    );
+    assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
+    assert!(
+        stderr(&out).contains("outputs of several tables"),
+        "{}",
+        stderr(&out)
+    );
+
+    table.flush("3", "7");
+    table.merge(&table.directory(), &["--complete"]);
+    let out = table.swap(&[]);
+    assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
+    assert!(stderr(&out).contains("an earlier swap"), "{}", stderr(&out));
+    fs::remove_dir_all(table.temp.path().join("inputs")).unwrap();
+    stdout(&table.swap(&[]));
+    assert_eq!(table.data_names().len(), 1);
+}
+
+/// SSTables that the run was told of may be there, and others may not.
+#[test]
+fn sstables_that_a_merge_knew_may_be_there() {
+    let table = Table::new();
+    table.flush("3", "3");
+    let first = table.directory().join("oa-1-big-Data.db");
+    let directory = table.directory();
+    table.merge(&first, &["--overlapping", directory.to_str().unwrap()]);
+    table.flush("3", "9");
+    table.refused(4, "oa-9-big-Data.db");
+    for path in table.sstable_files() {
+        if path.to_str().unwrap().contains("oa-9-") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    stdout(&table.swap(&[]));
+    assert_eq!(
+        table.data_names(),
+        ["oa-2-big-Data.db", "oa-3-big-Data.db", "oa-4-big-Data.db"]
+    );
+}
+
+#[test]
+fn a_running_node_is_refused() {
+    let table = Table::new();
+    table.merge(&table.snapshot(), &["--complete"]);
+    let node = Node::with(&table.directory().join("oa-1-big-Index.db"));
+    table.refused(4, "(sleep) has ");
+    drop(node);
+    // Whoever copies the snapshot is none.
+    let _reader = Node::with(&table.snapshot().join("oa-1-big-Data.db"));
+    stdout(&table.swap(&[]));
+}
+
+#[test]
+fn a_transaction_under_way_is_refused() {
+    let table = Table::new();
+    table.merge(&table.snapshot(), &["--complete"]);
+    let name = "nb_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log";
+    fs::write(table.directory().join(name), "").unwrap();
+    table.refused(4, name);
+}
+
+#[test]
+fn inputs_that_are_gone_or_others_are_refused() {
+    let table = Table::new();
+    table.merge(&table.snapshot(), &["--complete"]);
+    let statistics = table.directory().join("oa-1-big-Statistics.db");
+    let bytes = fs::read(&statistics).unwrap();
+    fs::remove_file(&statistics).unwrap();
+    fs::write(&statistics, &bytes).unwrap();
+    table.refused(4, "repair state or the level");
+    fs::remove_file(&statistics).unwrap();
+    fs::hard_link(table.snapshot().join("oa-1-big-Statistics.db"), &statistics).unwrap();
+
+    let data = table.directory().join("oa-2-big-Data.db");
+    fs::remove_file(&data).unwrap();
+    fs::copy(table.snapshot().join("oa-2-big-Data.db"), &data).unwrap();
+    table.refused(4, "is not the file that the run read");
+    fs::remove_file(&data).unwrap();
+    table.refused(4, "1 of the run's 2 input SSTables");
+}
+
+/// A copy that keeps times, as `cp -p` makes it, is as good as the file.
+#[test]
+fn a_merge_of_a_copy_is_swapped_in() {
+    let table = Table::new();
+    let copy = table.temp.path().join("copy");
+    let copied = Command::new("cp")
+        .args(["-rp", "--"])
+        .arg(table.snapshot())
+        .arg(&copy)
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    table.merge(&copy, &["--complete"]);
+    stdout(&table.swap(&[]));
+    assert_eq!(table.data_names(), ["oa-3-big-Data.db"]);
+}
+
+#[test]
+fn outputs_that_are_not_what_the_run_wrote_are_refused() {
+    let table = Table::new();
+    table.merge(&table.snapshot(), &["--complete"]);
+    let data = table.output("oa-3-big-Data.db");
+    let bytes = fs::read(&data).unwrap();
+    fs::write(&data, &bytes[1..]).unwrap();
+    table.refused(4, "is not what the run wrote");
+    fs::write(&data, &bytes).unwrap();
+    let digest = table.output("oa-3-big-Digest.crc32");
+    let text = fs::read_to_string(&digest).unwrap();
+    let other: String = text.chars().rev().collect();
+    fs::write(&digest, other).unwrap();
+    table.refused(4, "holds another digest");
+    fs::write(&digest, text).unwrap();
+    // Of the same length, with a time of its own.
+    let mut changed = bytes.clone();
+    changed[bytes.len() / 2] ^= 1;
+    fs::write(&data, changed).unwrap();
+    table.refused(4, "was changed, and is damaged");
+    fs::write(&data, &bytes).unwrap();
+    let other = table
+        .output("oa-3-big-TOC.txt")
+        .with_file_name("oa-3-big-SAI+x.db");
+    fs::write(&other, "").unwrap();
+    table.refused(4, "is not in the record of the run");
+    fs::remove_file(&other).unwrap();
+    let record = table.output("compactor-run.json");
+    let text = fs::read(&record).unwrap();
+    fs::remove_file(&record).unwrap();
+    table.refused(2, "no compactor-run.json here");
+    fs::write(&record, text).unwrap();
+    stdout(&table.swap(&[]));
+}
+
+#[test]
+fn a_directory_for_the_inputs_that_has_other_sstables_is_refused() {
+    let table = Table::new();
+    table.merge(&table.snapshot(), &["--complete"]);
+    fs::create_dir(table.temp.path().join("inputs")).unwrap();
+    fs::write(table.temp.path().join("inputs/oa-7-big-TOC.txt"), "").unwrap();
+    table.refused(4, "has other SSTables, such as oa-7-big-TOC.txt");
+    let directory = table.directory();
+    let into = directory.to_str().unwrap();
+    let other = "data/other/u-0123456789abcdef0123456789abcde0";
+    fs::create_dir_all(table.temp.path().join(other)).unwrap();
+    let backups = format!("{into}/backups");
+    for read_by_a_node in [into, &backups, "data/ks", other] {
+        let out = table.run(
+            "swap",
+            &["out", "--into", into, "--inputs-to", read_by_a_node],
+        );
+        assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
+        assert!(
+            stderr(&out).contains("which it reads")
+                || stderr(&out).contains("which the node reads")
+        );
+    }
+    let snapshot = table.snapshot();
+    let out = table.run(
+        "swap",
+        &[
+            "out",
+            "--into",
+            snapshot.to_str().unwrap(),
+            "--inputs-to",
+            "new",
+        ],
+    );
+    assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
+    assert!(stderr(&out).contains("is a snapshot or backup"));
+}
+
+#[test]
+fn indexes_are_spoken_of_and_their_components_go_with_the_inputs() {
+    let table = Table::new();
+    let component = "oa-1-big-SAI+aa+by_v+Meta.db";
+    fs::write(table.directory().join(component), "x").unwrap();
+    let hidden = table.directory().join(".by_w");
+    fs::create_dir(&hidden).unwrap();
+    fs::write(hidden.join("oa-1-big-Data.db"), "x").unwrap();
+    table.merge(&table.snapshot(), &["--complete"]);
+    let text = stdout(&table.swap(&[]));
+    assert!(text.contains("storage-attached"), "{text}");
+    assert!(text.contains("rebuild_index KEYSPACE TABLE by_w"), "{text}");
+    assert!(!table.directory().join(component).exists());
+    assert!(table.temp.path().join("inputs").join(component).exists());
+    assert!(hidden.join("oa-1-big-Data.db").exists());
+}
+
+/// Only what a compaction replaces goes; SSTables that it left alone stay.
+#[test]
+fn a_compaction_is_swapped_in() {
+    let table = Table::new();
+    for id in 3..=5 {
+        table.flush("3", &id.to_string());
+    }
+    let directory = table.directory();
+    let directory = directory.to_str().unwrap();
+    let out = table.run(
+        "compact",
+        &[
+            directory,
+            "--output",
+            "out",
+            "--complete",
+            "--gc-grace-seconds",
+            "864000",
+            "--min-threshold",
+            "2",
+            "--max-threshold",
+            "4",
+            "--format",
+            "json",
+        ],
+    );
+    let report: Value = serde_json::from_str(&stdout(&out)).unwrap();
+    let of = |list: &Value| list.as_array().unwrap().len();
+    let (untouched, outputs) = (of(&report["untouched"]), of(&report["outputs"]));
+    let swapped: Value = serde_json::from_str(&stdout(&table.swap(&["--format", "json"]))).unwrap();
+    assert_eq!(of(&swapped["inputs"]), 5 - untouched);
+    assert_eq!(of(&swapped["outputs"]), outputs);
+    assert_eq!(table.data_names().len(), untouched + outputs);
+}
+
+/// Nothing is left of the inputs: they go, and nothing takes their place.
+#[test]
+fn a_merge_that_leaves_nothing_is_swapped_in() {
+    let temp = TempDir::new().unwrap();
+    let run = |arguments: &[&str]| {
+        let out = Command::new(env!("CARGO_BIN_EXE_compactor"))
+            .args(arguments)
+            .current_dir(temp.path())
+            .output();
+        stdout(&out.unwrap())
+    };
+    let made = run(&[
+        "generate",
+        "--shape",
+        "timeseries",
+        "--rows",
+        "100",
+        "--sstables",
+        "2",
+        "--ttl",
+        "60s",
+        "--expired",
+        "1",
+        "--output",
+        "made",
+        "--format",
+        "json",
+    ]);
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let table = made["table_directory"].as_str().unwrap();
+    run(&[
+        "merge",
+        table,
+        "--complete",
+        "--now",
+        "4100000000",
+        "--gc-before",
+        "4000000000",
+        "--output",
+        "out",
+    ]);
+    let text = run(&["swap", "out", "--into", table, "--inputs-to", "inputs"]);
+    assert!(text.starts_with("swapped 2 SSTables for 0"), "{text}");
+    let left: Vec<_> = fs::read_dir(temp.path().join(table))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["schema.cql"]);
+    assert!(temp.path().join("inputs/oa-2-big-Data.db").exists());
+    let again = run(&["swap", "out", "--into", table, "--inputs-to", "inputs"]);
+    assert!(again.starts_with("already swapped"), "{again}");
+}

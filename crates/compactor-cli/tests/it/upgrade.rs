@@ -1,0 +1,185 @@
+//! `compactor upgrade` as a person uses it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn compactor(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Generates three SSTables of wide partitions; returns their directory.
+fn generated(directory: &Path) -> PathBuf {
+    let arguments = [
+        "generate", "--shape", "wide", "--size", "200KiB", "--output", "data", "--format", "json",
+    ];
+    let out = compactor(directory, &arguments);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    directory.join(report["table_directory"].as_str().unwrap())
+}
+
+fn data_files(directory: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(directory)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.to_str().unwrap().ends_with("-Data.db"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn dump(data: &Path) -> String {
+    let out = compactor(data.parent().unwrap(), &["dump", data.to_str().unwrap()]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    // Positions differ from version to version, rows must not.
+    text(&out.stdout)
+        .split("\"position\":")
+        .map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()))
+        .collect()
+}
+
+#[test]
+fn each_sstable_keeps_its_rows_and_id() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    for (directory, options) in [
+        (
+            "nb",
+            &["--sstable-version", "nb", "--compression", "zstd"][..],
+        ),
+        (
+            "pa",
+            &[
+                "--sstable-version",
+                "pa",
+                "--chunk-length",
+                "4KiB",
+                "--compression",
+                "lz4",
+            ],
+        ),
+        (
+            "plain",
+            &["--compression", "none", "--concurrent", "3", "--verify"],
+        ),
+    ] {
+        let mut arguments = vec![
+            "upgrade",
+            table.to_str().unwrap(),
+            "--output",
+            directory,
+            "--format",
+            "json",
+        ];
+        arguments.extend(options);
+        let out = compactor(temp.path(), &arguments);
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(report["sstables"], 3);
+        assert_eq!(report["upgraded"].as_array().unwrap().len(), 3);
+        let (before, after) = (data_files(&table), data_files(&temp.path().join(directory)));
+        assert_eq!(after.len(), 3);
+        for (before, after) in before.iter().zip(&after) {
+            let id = |path: &Path| {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                name.split('-').nth(1).unwrap().to_owned()
+            };
+            assert_eq!(id(before), id(after));
+            assert!(
+                dump(before) == dump(after),
+                "{directory}: {}",
+                after.display()
+            );
+        }
+        let again = compactor(temp.path(), &arguments);
+        assert_eq!(again.status.code(), Some(4), "{}", text(&again.stderr));
+    }
+}
+
+#[test]
+fn a_damaged_one_is_left_out_and_the_others_are_written() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let damaged = data_files(&table)[1].clone();
+    let mut bytes = fs::read(&damaged).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    let arguments = [
+        "upgrade",
+        table.to_str().unwrap(),
+        "--output",
+        "out",
+        "--sstable-version",
+        "nb",
+        "--concurrent",
+        "2",
+    ];
+    let json: Vec<&str> = arguments
+        .iter()
+        .map(|argument| {
+            if *argument == "out" {
+                "other"
+            } else {
+                argument
+            }
+        })
+        .chain(["--format", "json"])
+        .collect();
+    let out = compactor(temp.path(), &json);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(report["failed"].as_array().unwrap().len(), 1);
+    assert_eq!(report["failed"][0]["input"], damaged.to_str().unwrap());
+    assert!(!report["failed"][0]["error"].as_str().unwrap().is_empty());
+
+    let out = compactor(temp.path(), &arguments);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    assert!(text(&out.stderr).contains("from another replica"));
+    let name = damaged.file_name().unwrap().to_str().unwrap();
+    assert!(text(&out.stderr).contains(name), "{}", text(&out.stderr));
+    assert!(text(&out.stdout).contains("upgraded 2 of 3 SSTables"));
+    assert_eq!(data_files(&temp.path().join("out")).len(), 2);
+    // Nothing else is left there.
+    let hidden = fs::read_dir(temp.path().join("out")).unwrap().filter(|e| {
+        e.as_ref()
+            .unwrap()
+            .file_name()
+            .to_str()
+            .unwrap()
+            .starts_with('.')
+    });
+    assert_eq!(hidden.count(), 0);
+}
+
+#[test]
+fn what_is_to_change_must_be_said() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let table = table.to_str().unwrap();
+    let out = compactor(temp.path(), &["upgrade", table, "--output", "out"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("--sstable-version"));
+    let arguments = [
+        "upgrade",
+        table,
+        "--output",
+        table,
+        "--sstable-version",
+        "nb",
+    ];
+    let out = compactor(temp.path(), &arguments);
+    assert_eq!(out.status.code(), Some(4), "{}", text(&out.stderr));
+}

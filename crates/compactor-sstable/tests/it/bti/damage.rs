@@ -1,0 +1,104 @@
+//! Damaged index files: an error or an answer, never a panic, and never without end.
+
+use compactor_sstable::bti::byte_comparable::Token;
+use compactor_sstable::bti::partitions::{PartitionIndex, PartitionPosition};
+use compactor_sstable::bti::rows::RowIndex;
+use compactor_sstable::data::clustering::{Kind, Prefix};
+use compactor_sstable::types::CqlType;
+use proptest::prelude::*;
+
+use super::cassandra::{names, read};
+
+/// Everything that can be asked of `Partitions.db`.
+fn ask_partitions(bytes: &[u8]) -> Vec<u64> {
+    let mut rows = Vec::new();
+    let Ok(index) = PartitionIndex::parse(bytes) else {
+        return rows;
+    };
+    for key in [index.first_key, index.last_key, b"", b"\xff\xff"] {
+        for token in [0, i64::MIN, i64::MAX, -4_069_959_284_402_364_209] {
+            let _ = index.candidate(Token::Murmur3(token), key, 0);
+        }
+    }
+    let mut entries = index.iter();
+    while let Ok(Some(entry)) = entries.next_entry() {
+        if let PartitionPosition::Rows(position) = entry.position {
+            rows.push(position);
+        }
+    }
+    rows
+}
+
+/// Everything that can be asked of an entry in `Rows.db`.
+fn ask_rows(bytes: &[u8], position: u64) {
+    let Ok(index) = RowIndex::parse(bytes, position) else {
+        return;
+    };
+    let empty = Prefix {
+        kind: Kind::InclStartBound,
+        base: &[],
+        spans: &[],
+    };
+    let _ = index.floor(&[CqlType::Utf8], empty);
+    let _ = index.floor(
+        &[CqlType::Utf8],
+        Prefix {
+            kind: Kind::InclEndBound,
+            ..empty
+        },
+    );
+    let mut blocks = index.blocks();
+    while let Ok(Some(_)) = blocks.next_block() {}
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes(mut bytes in proptest::collection::vec(any::<u8>(), 0..300), footer in any::<[u8; 3]>()) {
+        for position in 0..bytes.len() as u64 {
+            ask_rows(&bytes, position);
+        }
+        ask_partitions(&bytes);
+        // With a footer that leads somewhere.
+        let keys_at = bytes.len() as u64;
+        bytes.extend([0, 0, 0, 0]);
+        bytes.extend(keys_at.to_be_bytes());
+        bytes.extend(u64::from(footer[0]).to_be_bytes());
+        bytes.extend((u64::from(footer[1]) % keys_at.max(1)).to_be_bytes());
+        ask_partitions(&bytes);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_files(at in any::<[u32; 3]>(), flip in 1..=255u8, keep in any::<u32>(), cut in any::<bool>()) {
+        for name in names() {
+            let mut partitions = read(name, "Partitions.db");
+            let mut rows = read(name, "Rows.db");
+            let entries = ask_partitions(&partitions);
+            let damage = |bytes: &mut Vec<u8>| {
+                if bytes.is_empty() {
+                    return;
+                }
+                for at in at {
+                    let at = at as usize % bytes.len();
+                    bytes[at] ^= flip;
+                }
+                if cut {
+                    bytes.truncate(keep as usize % bytes.len());
+                }
+            };
+            damage(&mut rows);
+            for position in entries.iter().take(5) {
+                ask_rows(&rows, *position);
+            }
+            damage(&mut partitions);
+            for position in ask_partitions(&partitions).iter().take(5) {
+                ask_rows(&rows, *position);
+            }
+        }
+    }
+}

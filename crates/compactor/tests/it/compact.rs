@@ -1,0 +1,126 @@
+//! What a compaction of a table refuses, and what its merges share.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use compactor::compact::{CompactRequest, Compaction, Plan};
+use compactor::concurrent::SharedObserver;
+use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::io::{Io, IoOptions};
+use compactor::strategy::size_tiered::SizeTiered;
+use compactor::{EngineResult, ErrorKind, InputCheck, MergeRequest, NoObserver, RateLimiter};
+use tempfile::TempDir;
+
+fn sstables(temp: &TempDir, count: u32) -> Vec<PathBuf> {
+    let mut options = GenerateOptions::new(Shape::KeyValue, temp.path().join("data"));
+    options.sstables = count;
+    options.amount = Amount::Rows(10);
+    let made = generate(IoOptions::default(), options, &mut NoObserver).unwrap();
+    made.sstables.into_iter().map(|s| s.data_path).collect()
+}
+
+struct NobodyWatches;
+
+impl SharedObserver for NobodyWatches {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn progress(&self, _merge: usize, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+
+    fn before_publish(&self, _data_path: &std::path::Path) -> EngineResult<()> {
+        Ok(())
+    }
+}
+
+/// All that merges at a time read is on one bill, so that a rate is that of all together.
+#[test]
+fn merges_at_a_time_share_one_rate() {
+    let temp = TempDir::new().unwrap();
+    let inputs = sstables(&temp, 8);
+    let lens = inputs.iter().map(|path| path.metadata().unwrap().len());
+    let bytes: u64 = lens.sum();
+    let limiter = Arc::new(RateLimiter::new(NonZeroU64::new(1 << 40).unwrap()));
+    let mut merges = MergeRequest::new(inputs, temp.path().join("output"));
+    merges.rate_limiter = Some(Arc::clone(&limiter));
+    let four = [("max_threshold".to_owned(), "4".to_owned())];
+    let strategy = SizeTiered::from_options(&four.into_iter().collect()).unwrap();
+    let request = CompactRequest {
+        merges,
+        plan: Plan::SizeTiered(strategy),
+        concurrent: 2,
+        check: InputCheck::AllComponents,
+        recorder: None,
+    };
+    let io = Io::new(IoOptions::default()).unwrap();
+    let compaction = Compaction::open(io, request).unwrap();
+    let compacted = compaction.run(&NobodyWatches).unwrap();
+    assert!(compacted.error.is_none(), "{:?}", compacted.error);
+    assert_eq!(compacted.report.compactions, 2);
+    assert_eq!(limiter.taken_bytes(), bytes);
+}
+
+/// Cancels when so many merges have ended.
+struct CancelsAfter(AtomicUsize);
+
+impl SharedObserver for CancelsAfter {
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    fn progress(&self, _merge: usize, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+
+    fn before_publish(&self, _data_path: &std::path::Path) -> EngineResult<()> {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// What is complete is not called interrupted, however late somebody asked to stop.
+#[test]
+fn an_interruption_is_one_where_something_is_left_to_do() {
+    for (ended, left, is_interrupted) in [(1, 5, true), (2, 2, false), (3, 2, false)] {
+        let temp = TempDir::new().unwrap();
+        let inputs = sstables(&temp, 8);
+        let merges = MergeRequest::new(inputs, temp.path().join("output"));
+        let four = [("max_threshold".to_owned(), "4".to_owned())];
+        let strategy = SizeTiered::from_options(&four.into_iter().collect()).unwrap();
+        let request = CompactRequest {
+            merges,
+            plan: Plan::SizeTiered(strategy),
+            concurrent: 1,
+            check: InputCheck::AllComponents,
+            recorder: None,
+        };
+        let io = Io::new(IoOptions::default()).unwrap();
+        let compaction = Compaction::open(io, request).unwrap();
+        let observer = CancelsAfter(AtomicUsize::new(ended));
+        let report = compaction.run(&observer).unwrap().report;
+        assert_eq!(report.interrupted, is_interrupted, "{ended}");
+        assert_eq!(report.sstables_after, left, "{ended}");
+    }
+}
+
+/// All outputs of a merge but the first would be lost, while their inputs count as replaced.
+#[test]
+fn several_outputs_of_a_merge_are_refused() {
+    let temp = TempDir::new().unwrap();
+    let inputs = sstables(&temp, 2);
+    let output = temp.path().join("output");
+    let mut merges = MergeRequest::new(inputs, &output);
+    merges.max_sstable_size = Some(1000);
+    let request = CompactRequest {
+        merges,
+        plan: Plan::Major,
+        concurrent: 1,
+        check: InputCheck::AllComponents,
+        recorder: None,
+    };
+    let io = Io::new(IoOptions::default()).unwrap();
+    let error = Compaction::open(io, request).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+    assert!(error.to_string().contains("greatest size"), "{error}");
+    assert!(!output.exists());
+}

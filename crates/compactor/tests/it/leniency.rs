@@ -1,0 +1,255 @@
+//! What a node makes anew or does without stops no merge, and is told (LENIENCE.md).
+
+use crate::support::damage::Copy;
+use crate::support::sstable;
+use compactor::io::{BackendKind, Io, IoOptions};
+use compactor::sstable::{Component, Version};
+use compactor::verify::{VerifyOptions, verify};
+use compactor::{
+    ErrorKind, InputCheck, MergeJob, MergeReport, MergeRequest, NoObserver, Scope, run_merge,
+};
+
+fn io() -> Io {
+    Io::new(IoOptions {
+        backend: BackendKind::Threads,
+        ..IoOptions::default()
+    })
+    .unwrap()
+}
+
+fn merged(inputs: &[&Copy], scope: Scope) -> Result<MergeReport, compactor::Error> {
+    let output = tempfile::tempdir().unwrap();
+    let inputs = inputs.iter().map(|copy| copy.data()).collect();
+    let mut request = MergeRequest::new(inputs, output.path());
+    request.scope = scope;
+    let job = MergeJob::open(io(), request)?;
+    run_merge(job, InputCheck::AllComponents, &mut NoObserver)
+}
+
+/// In both formats, compressed and not.
+fn sstables() -> Vec<Copy> {
+    let mut copies = ["nb-range_nested/inputs/1", "oa-wide_uncompressed/inputs/2"]
+        .map(|place| Copy::of(&sstable(place)))
+        .into_iter()
+        .collect::<Vec<_>>();
+    let output = tempfile::tempdir().unwrap();
+    let mut request = MergeRequest::new(vec![copies[1].data()], output.path());
+    request.version = Some(Version::Da);
+    let job = MergeJob::open(io(), request).unwrap();
+    let report = run_merge(job, InputCheck::AllComponents, &mut NoObserver).unwrap();
+    copies.push(Copy::of(&report.outputs[0].data_path));
+    copies
+}
+
+#[test]
+fn missing_files_are_told() {
+    for original in sstables() {
+        for component in [
+            Component::Summary,
+            Component::Filter,
+            Component::Digest,
+            Component::Crc,
+            Component::Toc,
+        ] {
+            for is_listed in [true, false] {
+                let copy = Copy::of(&original.data());
+                if !copy.path(component).exists() {
+                    continue;
+                }
+                match is_listed || component == Component::Toc {
+                    true => copy.remove(component),
+                    false => copy.remove_and_unlist(component),
+                }
+                let report = merged(&[&copy], Scope::Unknown).unwrap();
+                let [told] = &report.warnings[..] else {
+                    panic!("{component}: {:?}", report.warnings);
+                };
+                assert!(
+                    told.contains(component.file_suffix()) && told.contains("no such file"),
+                    "{told}"
+                );
+                let options = VerifyOptions::default();
+                let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+                assert!(
+                    !report.is_damaged() && report.content_complete,
+                    "{report:#?}"
+                );
+                assert_eq!(report.notes, 1, "{report:#?}");
+            }
+        }
+    }
+}
+
+/// A line for each kind, not for each input.
+#[test]
+fn of_many_inputs_the_first_is_named() {
+    let copies = ["nb-range_nested/inputs/1", "nb-range_nested/inputs/2"]
+        .map(|place| Copy::of(&sstable(place)));
+    copies
+        .iter()
+        .for_each(|copy| copy.remove(Component::Filter));
+    let report = merged(&[&copies[0], &copies[1]], Scope::Unknown).unwrap();
+    let [told] = &report.warnings[..] else {
+        panic!("{:?}", report.warnings);
+    };
+    assert!(told.contains("and 1 more inputs"), "{told}");
+}
+
+#[test]
+fn what_has_no_substitute_is_refused() {
+    for original in sstables() {
+        for component in [
+            Component::Statistics,
+            Component::CompressionInfo,
+            Component::Index,
+            Component::Partitions,
+            Component::Rows,
+        ] {
+            let copy = Copy::of(&original.data());
+            if !copy.path(component).exists() {
+                continue;
+            }
+            copy.remove(component);
+            let error = merged(&[&copy], Scope::Unknown).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{component}: {error}");
+        }
+    }
+}
+
+/// A merge makes an index, a filter and a summary of its own, and reads all of `Data.db`.
+#[test]
+fn damage_that_a_merge_does_without_is_told() {
+    for original in sstables() {
+        for component in [Component::Summary, Component::Filter, Component::Crc] {
+            let copy = Copy::of(&original.data());
+            if !copy.path(component).exists() {
+                continue;
+            }
+            copy.edit(component, |bytes| bytes.push(7));
+            let report = merged(&[&copy], Scope::Unknown).unwrap();
+            let [told] = &report.warnings[..] else {
+                panic!("{component}: {:?}", report.warnings);
+            };
+            assert!(told.contains(component.file_suffix()), "{told}");
+            // A node would rebuild a file that it cannot read, or not stream it.
+            let options = VerifyOptions::default();
+            let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+            assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
+        }
+    }
+}
+
+/// A filter that lacks a key lets tombstones go that shadow it elsewhere.
+#[test]
+fn the_filter_of_what_overlaps_must_be_whole() {
+    let input = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    let beside = Copy::of(&sstable("nb-range_nested/inputs/2"));
+    let merged = |beside: &Copy| merged(&[&input], Scope::Overlapping(vec![beside.data()]));
+    merged(&beside).unwrap();
+    beside.edit(Component::Filter, |bytes| bytes[8..].fill(0));
+    let error = merged(&beside).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    assert!(error.to_string().contains("Filter.db"), "{error}");
+}
+
+/// Merges an SSTable in which something was changed, and tells what it says.
+fn told_of(copy: &Copy) -> String {
+    merged(&[copy], Scope::Unknown).unwrap().warnings.join("\n")
+}
+
+/// A node builds a summary anew that it cannot read; before `oa` first and last key are in it.
+#[test]
+fn a_summary_that_cannot_be_read_is_not_needed() {
+    let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    let len = copy.read(Component::Summary).len();
+    for left in [len - 1, len / 2, 0] {
+        copy.truncate(Component::Summary, left);
+        assert!(told_of(&copy).contains("Summary.db"), "{left} of {len}");
+    }
+}
+
+/// No reader before 6.0 looks behind the offsets.
+#[test]
+fn what_follows_the_chunk_offsets_is_not_read() {
+    let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    copy.edit(Component::CompressionInfo, |bytes| bytes.push(1));
+    let told = told_of(&copy);
+    assert!(told.contains("CompressionInfo.db"), "{told}");
+    let options = VerifyOptions::default();
+    let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+    assert_eq!((report.damages, report.notes), (0, 1), "{report:#?}");
+}
+
+/// A table's option would be refused, but not what a file says.
+#[test]
+fn a_maximum_beyond_the_chunk_is_never_reached() {
+    let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    copy.edit(Component::CompressionInfo, |bytes| {
+        let at = bytes.windows(4).position(|b| b == [0x7f, 0xff, 0xff, 0xff]);
+        bytes[at.unwrap() + 1] = 0xbf;
+    });
+    let told = told_of(&copy);
+    assert!(told.contains("maximum compressed length"), "{told}");
+    let options = VerifyOptions::default();
+    let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+    assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
+}
+
+/// They are in `Statistics.db` as well, where nodes look.
+#[test]
+fn the_keys_in_the_footer_of_the_trie_are_not_asked_for() {
+    let copies = sstables();
+    let copy = &copies[2];
+    copy.edit(Component::Partitions, |bytes| {
+        let end = bytes.len();
+        let at: [u8; 8] = bytes[end - 24..end - 16].try_into().unwrap();
+        bytes[u64::from_be_bytes(at) as usize + 2] ^= 1;
+    });
+    let told = told_of(copy);
+    assert!(told.contains("partition_index.first_key"), "{told}");
+}
+
+/// Cassandra estimates by it.
+#[test]
+fn the_number_of_keys_in_the_footer_of_the_trie_is_not_relied_on() {
+    let copies = sstables();
+    let copy = &copies[2];
+    copy.edit(Component::Partitions, |bytes| {
+        let at = bytes.len() - 9;
+        bytes[at] ^= 1;
+    });
+    let told = told_of(copy);
+    assert!(told.contains("partition_index.key_count"), "{told}");
+    let options = VerifyOptions::default();
+    let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+    assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
+}
+
+/// A read of the key finds nothing then, and a merge looks up no key.
+#[test]
+fn a_trie_that_does_not_lead_to_a_key_is_told() {
+    let copies = sstables();
+    let trie = &copies[2];
+    let len = trie.read(Component::Partitions).len();
+    let mut told = 0;
+    for at in 0..len - 24 {
+        let copy = Copy::of(&trie.data());
+        copy.edit(Component::Partitions, |bytes| bytes[at] ^= 1);
+        if let Ok(report) = merged(&[&copy], Scope::Unknown) {
+            let warnings = report.warnings.join("\n");
+            assert!(warnings.contains("Partitions.db"), "{at}: {warnings}");
+            told += usize::from(warnings.contains("index.key"));
+        }
+    }
+    assert!(told > 0);
+}
+
+#[test]
+fn a_digest_is_read_as_java_reads_a_number() {
+    let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
+    copy.edit(Component::Digest, |bytes| {
+        bytes.splice(0..0, *b"+00");
+        bytes.extend_from_slice(b"\r\nData.db");
+    });
+    assert_eq!(told_of(&copy), "");
+}

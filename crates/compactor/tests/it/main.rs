@@ -1,0 +1,23 @@
+//! Tests of the library, in one binary.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bti;
+mod compact;
+mod dump;
+mod generate;
+mod leniency;
+mod merge_modes;
+mod metadata;
+mod passes;
+mod promoted_in_step;
+mod ranges;
+mod request;
+mod scrub;
+mod support;
+mod swap;
+mod verify_content;
+mod verify_damage;
+mod verify_intact;
+mod verify_recovery;
+mod verify_statistics;
+mod verify_verdict;

@@ -1,0 +1,157 @@
+//! More inputs than descriptors or memory allow: merged in passes, to the same bytes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::io::IoOptions;
+use compactor::sstable::Version;
+use compactor::{ErrorKind, MergeReport, MergeRequest, NoObserver, Scope, merge};
+use tempfile::TempDir;
+
+const NOW_S: i64 = 1_780_000_000;
+
+fn generated(shape: Shape, version: Version, directory: &Path) -> Vec<PathBuf> {
+    generated_of(9, shape, version, directory)
+}
+
+fn generated_of(sstables: u32, shape: Shape, version: Version, directory: &Path) -> Vec<PathBuf> {
+    let mut options = GenerateOptions::new(shape, directory);
+    options.sstables = sstables;
+    options.amount = Amount::Bytes(40 << 10);
+    options.overlap = 0.6;
+    if shape != Shape::KeyValue {
+        options.rows_per_partition = 40;
+    }
+    if shape == Shape::Wide {
+        options.deletions = 0.2;
+        options.range_tombstones = 0.2;
+    }
+    if shape == Shape::Counters {
+        // A deletion between two versions that an earlier pass has added up comes too late for the older one.
+        options.deletions = 0.0;
+        options.range_tombstones = 0.0;
+    }
+    options.now_s = NOW_S;
+    options.threads = 2;
+    options.version = version;
+    let report = generate(IoOptions::default(), options, &mut NoObserver).unwrap();
+    report.sstables.into_iter().map(|s| s.data_path).collect()
+}
+
+fn request(inputs: &[PathBuf], output: &Path, open_files: Option<u64>) -> MergeRequest {
+    let mut request = MergeRequest::new(inputs.to_vec(), output);
+    request.now_s = NOW_S;
+    request.scope = Scope::Complete;
+    request.open_files = open_files;
+    request
+}
+
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, fs::read(&path).unwrap())
+        })
+        .collect()
+}
+
+/// What was counted, which must not depend on the passes.
+fn counts(report: &MergeReport) -> String {
+    format!(
+        "{:?}",
+        (
+            report.partitions_read,
+            report.partitions_written,
+            report.rows_read,
+            report.rows_written,
+            report.range_tombstone_markers_read,
+            report.purged.total,
+            report.input_bytes,
+            report.input_uncompressed_bytes,
+            report.inputs.len(),
+        )
+    )
+}
+
+#[test]
+fn passes_leave_what_one_pass_leaves() {
+    for (shape, version) in [
+        (Shape::Wide, Version::Pa),
+        (Shape::Wide, Version::Nb),
+        (Shape::Wide, Version::Ea),
+        (Shape::TimeSeries, Version::Oa),
+        (Shape::KeyValue, Version::Nb),
+        (Shape::Counters, Version::Oa),
+        (Shape::Collections, Version::Pa),
+    ] {
+        let temp = TempDir::new().unwrap();
+        let inputs = generated(shape, version, &temp.path().join("data"));
+        for gc_before_s in [None, Some(NOW_S - 60)] {
+            let run = |name: &str, open_files| {
+                let output = temp.path().join(format!("{name}-{gc_before_s:?}"));
+                let mut request = request(&inputs, &output, open_files);
+                request.gc_before_s = gc_before_s;
+                let report = merge(request, &mut NoObserver).unwrap();
+                (report, files(&output))
+            };
+            let (one, expected) = run("one", None);
+            assert_eq!(one.passes, 1);
+            // Two, three and seven inputs at a time.
+            for (open_files, passes) in [(0, 4..10), (12, 2..4), (28, 2..3)] {
+                let name = format!("{shape:?} {version} {open_files} {gc_before_s:?}");
+                let (many, found) = run(&open_files.to_string(), Some(open_files));
+                assert!(passes.contains(&many.passes), "{name}: {}", many.passes);
+                assert_eq!(counts(&many), counts(&one), "{name}");
+                let names =
+                    |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+                assert_eq!(names(&found), names(&expected), "{name}");
+                for (component, bytes) in &expected {
+                    assert!(found[component] == *bytes, "{name}: {component} differs");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn little_memory_makes_passes() {
+    let temp = TempDir::new().unwrap();
+    let inputs = generated_of(24, Shape::Wide, Version::Pa, &temp.path().join("data"));
+    let run = |name: &str, memory_bytes| {
+        let output = temp.path().join(name);
+        let mut request = request(&inputs, &output, None);
+        request.memory_bytes = memory_bytes;
+        let report = merge(request, &mut NoObserver).unwrap();
+        (report.passes, files(&output))
+    };
+    let (one, expected) = run("one", 64 << 20);
+    let (several, found) = run("several", 768 << 10);
+    let (with_none, found_with_none) = run("none", 0);
+    assert!(one == 1 && several > 1, "{one} {several}");
+    // Less memory does not make more passes than a mebibyte does.
+    assert_eq!(several, with_none);
+    assert!(found == expected && found_with_none == expected);
+}
+
+#[test]
+fn damage_in_an_early_pass_leaves_nothing() {
+    let temp = TempDir::new().unwrap();
+    let inputs = generated(Shape::Wide, Version::Pa, &temp.path().join("data"));
+    for damaged in &inputs {
+        let intact = fs::read(damaged).unwrap();
+        let mut bytes = intact.clone();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(damaged, bytes).unwrap();
+        let output = temp.path().join("output");
+        let error = merge(request(&inputs, &output, Some(0)), &mut NoObserver).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert_eq!(error.path(), Some(damaged.as_path()), "{error}");
+        assert!(!output.exists());
+        fs::write(damaged, intact).unwrap();
+    }
+}

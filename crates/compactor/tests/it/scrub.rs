@@ -1,0 +1,548 @@
+//! What is salvaged is what was not damaged, and what is not salvaged is reported.
+
+use crate::support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::support::damage::Copy;
+use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
+use compactor::scrub::{LossKind, ScrubOptions, ScrubReport, scrub};
+use compactor::sstable::compression::codec::Codec;
+use compactor::sstable::compression::info::{CompressionInfo, CompressionParams};
+use compactor::sstable::data::deletion_time::DeletionTime;
+use compactor::sstable::{Component, Version};
+use compactor::verify::{VerifyOptions, verify};
+use compactor::{ErrorKind, NoObserver, Scan, read};
+
+fn io() -> Io {
+    Io::new(IoOptions {
+        backend: BackendKind::Threads,
+        ..IoOptions::default()
+    })
+    .unwrap()
+}
+
+/// A row or partition deletion as it was read, and where it lay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Item {
+    /// Key, place in the partition and content.
+    text: String,
+    /// The range tombstone open at it.
+    open: DeletionTime,
+    position: u64,
+    len: u64,
+}
+
+fn row_text(row: &read::RowRef<'_>) -> String {
+    let content = row.read().unwrap();
+    let mut text = format!(
+        "{} {:?} {:?}",
+        read::hex(row.clustering_bytes()),
+        content.start.liveness,
+        content.start.deletion
+    );
+    for found in content.columns() {
+        let column = &row.layout.columns(row.head.is_static())[found.index];
+        text += &format!(" {}", String::from_utf8_lossy(&column.name));
+        text += &format!(" {:?}", found.deletion);
+        for cell in found.cells {
+            let times = (cell.timestamp, cell.local_deletion_time, cell.ttl);
+            let (path, value) = (cell.path.of(row.bytes), cell.value.of(row.bytes));
+            text += &format!(" {times:?} {path:?} {value:?}");
+        }
+    }
+    text
+}
+
+/// Rows, static rows and partition deletions by key and place.
+fn items(data: &Path) -> BTreeMap<String, Item> {
+    let mut found = BTreeMap::new();
+    let mut scan = Scan::open(&io(), data, ReadMode::Auto).unwrap();
+    let cursor = scan.cursor();
+    while cursor.next_partition().unwrap() {
+        let key = read::hex(cursor.key());
+        let deletion = cursor.partition_deletion();
+        let mut add = |place: String, text: String, open, position, len| {
+            let item = Item {
+                text,
+                open,
+                position,
+                len,
+            };
+            assert!(found.insert(place, item).is_none());
+        };
+        if !deletion.is_live() {
+            let start = cursor.partition_position();
+            let text = format!("{deletion:?}");
+            add(
+                format!("{key} deletion"),
+                text,
+                DeletionTime::LIVE,
+                start,
+                1,
+            );
+        }
+        if let Some(row) = cursor.static_row()
+            && !row.read().unwrap().start.is_empty()
+        {
+            let (at, len) = (cursor.position(), row.head.len as u64);
+            let text = row_text(&row);
+            add(format!("{key} static"), text, DeletionTime::LIVE, at, len);
+        }
+        let mut open = DeletionTime::LIVE;
+        loop {
+            cursor.next_unfiltered().unwrap();
+            if let Some(row) = cursor.row() {
+                let place = format!("{key} row {}", read::hex(row.clustering_bytes()));
+                add(
+                    place,
+                    row_text(&row),
+                    open,
+                    cursor.position(),
+                    row.head.len as u64,
+                );
+            } else if let Some(marker) = cursor.marker() {
+                open = marker.open;
+            } else {
+                break;
+            }
+        }
+    }
+    found
+}
+
+struct Scrubbed {
+    report: ScrubReport,
+    output: Option<PathBuf>,
+    _directory: tempfile::TempDir,
+}
+
+fn scrubbed(data: &Path) -> Scrubbed {
+    scrubbed_with(data, |_| {}).unwrap()
+}
+
+/// Scrubs, and verifies what came of it.
+fn scrubbed_with(
+    data: &Path,
+    change: impl FnOnce(&mut ScrubOptions),
+) -> Result<Scrubbed, compactor::Error> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = ScrubOptions::new(directory.path());
+    options.max_losses = usize::MAX;
+    change(&mut options);
+    let io = io();
+    let report = scrub(&io, data, &options, &mut NoObserver)?;
+    let output = report.output.as_ref().map(|o| o.data_path.clone());
+    if let Some(output) = &output {
+        let checked = verify(&io, output, &VerifyOptions::default(), &mut NoObserver).unwrap();
+        assert!(!checked.is_damaged(), "{:#?}", checked.findings);
+    } else {
+        let left = std::fs::read_dir(directory.path()).unwrap().count();
+        assert_eq!(left, 0, "nothing salvaged, and {left} files written");
+    }
+    Ok(Scrubbed {
+        report,
+        output,
+        _directory: directory,
+    })
+}
+
+/// What was kept is as it was; what was not kept lies in a loss; what lies in none was kept.
+fn check(original: &BTreeMap<String, Item>, scrubbed: &Scrubbed) -> usize {
+    let kept = scrubbed.output.as_deref().map(items).unwrap_or_default();
+    let lost = |item: &Item| {
+        scrubbed.report.losses.iter().any(|loss| {
+            loss.position < item.position + item.len && item.position < loss.position + loss.bytes
+        })
+    };
+    let losses = &scrubbed.report.losses;
+    let lost_bounds = losses
+        .iter()
+        .any(|loss| loss.kind == LossKind::RangeTombstone && loss.bytes > 0);
+    for (place, item) in &kept {
+        let was = original
+            .get(place)
+            .unwrap_or_else(|| panic!("{place} was not there: {:#?}", scrubbed.report));
+        assert_eq!(item.text, was.text, "{place}");
+        // Unless bounds did not fit one another, what is deleted stays so, and nothing else is.
+        assert!(
+            item.open == was.open || (item.open.is_live() && lost_bounds),
+            "{place}: {item:?}, was {was:?}"
+        );
+    }
+    for (place, item) in original {
+        assert_eq!(
+            kept.contains_key(place),
+            !lost(item),
+            "{place}: {item:?} {:#?}",
+            scrubbed.report
+        );
+    }
+    assert_eq!(scrubbed.report.is_lossy(), scrubbed.report.loss_count > 0);
+    original.len() - kept.len()
+}
+
+/// Pseudo-random numbers, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        ((self.0 >> 33) as usize) % limit
+    }
+}
+
+fn generated(shape: Shape, rows: u64, version: Version, chunk: Option<u32>) -> Copy {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = GenerateOptions::new(shape, directory.path());
+    options.amount = Amount::Rows(rows);
+    options.sstables = 1;
+    options.value_len = 100;
+    if shape != Shape::KeyValue {
+        options.rows_per_partition = 3000;
+    }
+    options.version = version;
+    options.compression = chunk.map(|len| CompressionParams::new(Codec::Lz4, len));
+    generate(IoOptions::default(), options, &mut NoObserver).unwrap();
+    Copy::of(&data_of(directory.path()))
+}
+
+/// The only `Data.db` below a directory.
+fn data_of(directory: &Path) -> PathBuf {
+    let mut found = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.to_string_lossy().ends_with("-Data.db") {
+                found.push(path);
+            }
+        }
+    }
+    assert_eq!(found.len(), 1);
+    found.remove(0)
+}
+
+fn chunk_offsets(copy: &Copy, version: Version) -> Vec<usize> {
+    let len = copy.read(Component::Data).len() as u64;
+    let info = copy.read(Component::CompressionInfo);
+    let info = CompressionInfo::parse(&info, version, len).unwrap();
+    info.chunk_offsets.iter().map(|o| *o as usize).collect()
+}
+
+#[test]
+fn nothing_is_lost_of_a_sound_sstable() {
+    for data in support::testdata() {
+        let scrubbed = scrubbed(&data);
+        let report = &scrubbed.report;
+        assert!(!report.is_lossy(), "{report:#?}");
+        assert_eq!(report.bytes_lost, 0);
+        assert_eq!(check(&items(&data), &scrubbed), 0, "{}", data.display());
+    }
+}
+
+#[test]
+fn damaged_chunks_cost_no_more_than_the_rows_in_them() {
+    for (shape, rows) in [(Shape::KeyValue, 2000), (Shape::Wide, 20_000)] {
+        let copy = generated(shape, rows, Version::Oa, Some(4096));
+        let original = items(&copy.data());
+        let offsets = chunk_offsets(&copy, Version::Oa);
+        let count = offsets.len();
+        assert!(count > 30, "{count} chunks");
+        for index in [0, 7, 8, count / 2, count - 1] {
+            copy.flip(Component::Data, offsets[index] + 9, 2);
+        }
+        for with_index in [true, false] {
+            if !with_index {
+                copy.remove(Component::Index);
+            }
+            let scrubbed = scrubbed(&copy.data());
+            let lost = check(&original, &scrubbed);
+            assert!(lost > 0, "{shape:?}");
+            if with_index {
+                // A block of 64 KiB, or what is left of it, for each of four places.
+                assert!(
+                    scrubbed.report.bytes_lost < 4 * (70 << 10),
+                    "{:#?}",
+                    scrubbed.report
+                );
+            } else if shape == Shape::KeyValue {
+                assert!(lost < original.len() / 4, "{lost} of {}", original.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn random_damage_is_salvaged_to_the_row() {
+    let mut random = Random(1);
+    for (shape, rows, version, chunk) in [
+        (Shape::KeyValue, 1500, Version::Nb, Some(4096)),
+        (Shape::KeyValue, 1500, Version::Oa, None),
+        (Shape::Wide, 6000, Version::Pa, Some(16384)),
+        (Shape::Wide, 6000, Version::Oa, None),
+        (Shape::TimeSeries, 3000, Version::Oa, Some(4096)),
+    ] {
+        let copy = generated(shape, rows, version, chunk);
+        let original = items(&copy.data());
+        let whole = copy.read(Component::Data);
+        let index = copy.read(Component::Index);
+        for _ in 0..6 {
+            copy.write(Component::Data, &whole);
+            copy.write(Component::Index, &index);
+            for _ in 0..=random.below(4) {
+                match random.below(3) {
+                    0 => copy.flip(Component::Data, random.below(whole.len()), 5),
+                    1 => {
+                        let (at, len) = (random.below(whole.len()), random.below(9000));
+                        copy.edit(Component::Data, |bytes| {
+                            let end = (at + len).min(bytes.len());
+                            bytes[at..end].fill(0);
+                        });
+                    }
+                    _ => copy.flip(Component::Index, random.below(index.len()), 1),
+                }
+            }
+            check(&original, &scrubbed(&copy.data()));
+        }
+    }
+}
+
+#[test]
+fn an_index_that_is_damaged_too_gives_no_partition_another_key_or_deletion() {
+    for version in [Version::Nb, Version::Oa] {
+        let copy = generated(Shape::Wide, 3000, version, Some(4096));
+        let original = items(&copy.data());
+        let first_chunk = chunk_offsets(&copy, version)[0];
+        copy.flip(Component::Data, first_chunk + 9, 2);
+        let index = copy.read(Component::Index);
+        let mut kept = 0;
+        for at in 0..64 {
+            for bit in [0x01, 0x80] {
+                copy.write(Component::Index, &index);
+                copy.edit(Component::Index, |bytes| bytes[at] ^= bit);
+                let scrubbed = scrubbed(&copy.data());
+                check(&original, &scrubbed);
+                kept += usize::from(scrubbed.output.is_some());
+            }
+        }
+        assert!(kept > 0, "{version}: nothing salvaged by an index");
+    }
+}
+
+#[test]
+fn a_truncated_file_is_kept_up_to_where_it_ends() {
+    for chunk in [Some(4096), None] {
+        let copy = generated(Shape::KeyValue, 1000, Version::Oa, chunk);
+        let original = items(&copy.data());
+        let len = copy.read(Component::Data).len();
+        copy.truncate(Component::Data, len * 2 / 3);
+        let scrubbed = scrubbed(&copy.data());
+        let report = &scrubbed.report;
+        assert!(report.partitions_good > 500, "{report:#?}");
+        assert!(report.partitions_lost > 200, "{report:#?}");
+        let kept = scrubbed.output.as_deref().map(items).unwrap();
+        assert_eq!(kept.len() as u64, report.partitions_good);
+        assert!(
+            kept.iter()
+                .all(|(place, item)| original[place].text == item.text)
+        );
+    }
+}
+
+#[test]
+fn other_components_are_made_anew() {
+    let copy = generated(Shape::Wide, 3000, Version::Oa, Some(4096));
+    let original = items(&copy.data());
+    for component in [Component::Filter, Component::Summary, Component::Toc] {
+        copy.truncate(component, 3);
+    }
+    copy.write(Component::Digest, b"17");
+    let index_len = copy.read(Component::Index).len();
+    copy.truncate(Component::Index, index_len / 2);
+    let half = scrubbed(&copy.data());
+    assert_eq!(check(&original, &half), 0);
+    assert!(!half.report.findings.is_empty());
+    for component in [
+        Component::Filter,
+        Component::Summary,
+        Component::Toc,
+        Component::Digest,
+        Component::Index,
+    ] {
+        copy.remove(component);
+    }
+    assert_eq!(check(&original, &scrubbed(&copy.data())), 0);
+}
+
+#[test]
+fn what_nothing_can_be_read_without_is_named() {
+    for component in [Component::Statistics, Component::CompressionInfo] {
+        let copy = generated(Shape::KeyValue, 10, Version::Oa, Some(4096));
+        copy.truncate(component, 5);
+        let Err(error) = scrubbed_with(&copy.data(), |_| {}) else {
+            panic!("scrubbed without {component}");
+        };
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(
+            error.to_string().contains(component.file_suffix()),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_written_where_nothing_is_salvaged() {
+    let copy = generated(Shape::KeyValue, 100, Version::Oa, Some(4096));
+    copy.edit(Component::Data, |bytes| bytes.fill(0));
+    let scrubbed = scrubbed(&copy.data());
+    assert!(scrubbed.output.is_none());
+    assert_eq!(scrubbed.report.partitions_lost, 100);
+    assert!(scrubbed.report.is_lossy());
+}
+
+#[test]
+fn a_dry_run_tells_the_same_and_writes_nothing() {
+    let copy = generated(Shape::KeyValue, 1000, Version::Oa, Some(4096));
+    copy.flip(Component::Data, 10_000, 1);
+    let wet = scrubbed(&copy.data()).report;
+    let dry = scrubbed_with(&copy.data(), |options| options.dry_run = true).unwrap();
+    assert!(dry.output.is_none());
+    assert_eq!(dry.report.losses, wet.losses);
+}
+
+/// Of a row that cannot be read, with all checksums right, nothing is lost but what lies between it
+/// and the next place that is known.
+#[test]
+fn an_unreadable_row_ends_what_is_open_and_no_more() {
+    let mut open_cut = 0;
+    for data in support::testdata() {
+        let original = items(&data);
+        let rows: Vec<&Item> = original
+            .iter()
+            .filter(|(place, item)| place.contains(" row ") && item.len >= 2)
+            .map(|(_, item)| item)
+            .collect();
+        for row in rows.iter().step_by(rows.len().div_ceil(20).max(1)) {
+            let copy = Copy::of(&data);
+            let at = row.position as usize;
+            // An extended flag that says that this is a static row.
+            copy.edit_content(|content| content[at..at + 2].copy_from_slice(&[0x80, 0x01]));
+            let scrubbed = scrubbed_with(&copy.data(), |o| o.skip_corrupted = true).unwrap();
+            assert!(check(&original, &scrubbed) > 0);
+            let losses = &scrubbed.report.losses;
+            let is_cut = losses
+                .iter()
+                .any(|loss| loss.kind == LossKind::RangeTombstone && loss.bytes == 0);
+            assert_eq!(is_cut, !row.open.is_live(), "{losses:#?}");
+            open_cut += u32::from(is_cut);
+        }
+    }
+    assert!(open_cut > 0, "no row below a range tombstone");
+}
+
+/// Without its tries: what is found is found by itself.
+#[test]
+fn sstables_of_the_bti_format_are_salvaged_too() {
+    for version in [Version::Da, Version::Ea] {
+        let copy = generated(Shape::KeyValue, 1000, version, Some(4096));
+        let original = items(&copy.data());
+        assert_eq!(check(&original, &scrubbed(&copy.data())), 0);
+        let offsets = chunk_offsets(&copy, version);
+        copy.flip(Component::Data, offsets[offsets.len() / 2] + 9, 2);
+        let lost = check(&original, &scrubbed(&copy.data()));
+        assert!((1..200).contains(&lost), "{lost}");
+    }
+}
+
+/// Any content behind valid checksums: nothing but an answer is asked for.
+#[test]
+fn content_that_is_wrong_never_leads_to_a_damaged_output() {
+    let mut random = Random(7);
+    for data in support::testdata() {
+        let copy = Copy::of(&data);
+        let whole = copy.read(Component::Data);
+        let components: Vec<_> = [Component::CompressionInfo, Component::Crc]
+            .into_iter()
+            .filter(|c| copy.path(*c).exists())
+            .map(|c| (c, copy.read(c)))
+            .collect();
+        for round in 0..12 {
+            copy.write(Component::Data, &whole);
+            for (component, bytes) in &components {
+                copy.write(*component, bytes);
+            }
+            copy.edit_content(|content| {
+                for _ in 0..=round % 3 {
+                    let at = random.below(content.len());
+                    content[at] = content[at].wrapping_add(1 + random.below(255) as u8);
+                }
+            });
+            match scrubbed_with(&copy.data(), |o| o.skip_corrupted = true) {
+                Ok(_) => {}
+                Err(error) => assert!(
+                    matches!(error.kind(), ErrorKind::Refused | ErrorKind::Unsupported),
+                    "{error}"
+                ),
+            }
+        }
+    }
+}
+
+#[test]
+fn partitions_and_rows_out_of_order_are_brought_in_order() {
+    let copy = generated(Shape::KeyValue, 50, Version::Oa, None);
+    let original = items(&copy.data());
+    let mut starts: Vec<usize> = {
+        let mut scan = Scan::open(&io(), &copy.data(), ReadMode::Auto).unwrap();
+        let mut starts = Vec::new();
+        while scan.cursor().next_partition().unwrap() {
+            starts.push(scan.cursor().partition_position() as usize);
+            scan.cursor().next_unfiltered().unwrap();
+            while scan.cursor().clustering().is_some() {
+                scan.cursor().next_unfiltered().unwrap();
+            }
+        }
+        starts
+    };
+    starts.push(copy.read(Component::Data).len());
+    copy.edit_content(|content| {
+        // The partitions from the twentieth on come first, and one is there twice.
+        let first = content[..starts[20]].to_vec();
+        let again = content[starts[30]..starts[31]].to_vec();
+        content.drain(..starts[20]);
+        content.extend_from_slice(&first);
+        content.extend_from_slice(&again);
+    });
+    copy.remove(Component::Index);
+    let scrubbed = scrubbed(&copy.data());
+    let report = &scrubbed.report;
+    assert_eq!(report.loss_count, 0, "{report:#?}");
+    assert_eq!(report.partitions_out_of_order, 21);
+    let kept = items(scrubbed.output.as_deref().unwrap());
+    assert!(kept.keys().eq(original.keys()));
+    assert!(
+        kept.iter()
+            .all(|(place, item)| original[place].text == item.text)
+    );
+}
+
+#[test]
+fn a_row_with_an_invalid_value_is_left_out_unless_values_are_not_validated() {
+    let copy = Copy::of(&support::sstable("nb-statics/inputs/1"));
+    let original = items(&copy.data());
+    let (_, row) = original
+        .iter()
+        .find(|(place, _)| place.contains("row"))
+        .unwrap();
+    let (position, len) = (row.position as usize, row.len as usize);
+    copy.edit_content(|content| content[position + len - 1] ^= 0xff);
+    let _ = scrubbed(&copy.data());
+}

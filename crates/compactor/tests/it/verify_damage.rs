@@ -1,0 +1,431 @@
+//! Whatever is damaged, it is found; whatever the bytes, nothing panics, hangs or asks for memory
+//! that the files do not call for.
+
+use std::time::{Duration, Instant};
+
+use crate::support::damage::Copy;
+use crate::support::sstable;
+use compactor::NoObserver;
+use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
+use compactor::sstable::Component;
+use compactor::verify::{Severity, VerifyOptions, VerifyReport, verify};
+
+/// One of each version and of each kind of component.
+const SSTABLES: [&str; 7] = [
+    "nb-range_nested/inputs/1",
+    "nb-statics/inputs/1",
+    "oa-ttl_ties/inputs/1",
+    "oa-wide_uncompressed/inputs/2",
+    "pa-range_nested/compacted",
+    "pa-complex_ties/inputs/1",
+    "pa-incompressible_chunks/inputs/1",
+];
+/// Bits flipped in a component, at most; the first, middle and last bytes are among them.
+const FLIPS: usize = 56;
+/// What no damaged file of these sizes may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Verifier(Io);
+
+impl Verifier {
+    fn new() -> Verifier {
+        let options = IoOptions {
+            backend: BackendKind::Threads,
+            ..IoOptions::default()
+        };
+        Verifier(Io::new(options).unwrap())
+    }
+
+    fn verify(&self, copy: &Copy) -> VerifyReport {
+        self.with(copy, &options())
+    }
+
+    fn with(&self, copy: &Copy, options: &VerifyOptions) -> VerifyReport {
+        let started = Instant::now();
+        let report = verify(&self.0, &copy.data(), options, &mut NoObserver).unwrap();
+        assert!(started.elapsed() < PATIENCE, "{:?}", started.elapsed());
+        report
+    }
+}
+
+fn options() -> VerifyOptions {
+    let mut options = VerifyOptions::default();
+    options.read_mode = ReadMode::Buffered;
+    options
+}
+
+/// Bytes that may change without anything else in the SSTable contradicting them.
+fn tells_nothing(place: &str, component: Component, at: usize) -> bool {
+    match component {
+        // The payload length from which on chunks are stored raw: matters only where a chunk has
+        // such a length.
+        Component::CompressionInfo => {
+            place == "pa-incompressible_chunks/inputs/1" && (23..27).contains(&at)
+        }
+        _ => false,
+    }
+}
+
+/// The sampling interval of a summary with one sample, which only the table's schema can contradict:
+/// Cassandra then builds the summary anew.
+fn is_index_interval(component: Component, at: usize) -> bool {
+    component == Component::Summary && at < 4
+}
+
+/// Each bit of the sampling interval, also where one sample is all there is.
+#[test]
+fn every_bit_of_the_index_interval_is_looked_at() {
+    let verifier = Verifier::new();
+    for place in SSTABLES {
+        let copy = Copy::of(&sstable(place));
+        if !copy.path(Component::Summary).exists() {
+            continue;
+        }
+        let intact = copy.read(Component::Summary);
+        for bit in 0..32 {
+            copy.flip(Component::Summary, bit / 8, (bit % 8) as u8);
+            let report = verifier.verify(&copy);
+            copy.write(Component::Summary, &intact);
+            let [finding] = &report.findings[..] else {
+                panic!("{place} bit {bit}: {:#?}", report.findings);
+            };
+            assert_eq!(finding.structure, "summary.min_index_interval");
+            // 0 and negative ones are no interval at all.
+            let is_none = matches!(bit, 7 | 31);
+            assert_eq!(report.is_damaged(), is_none, "{place} bit {bit}: {finding}");
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_any_component_is_found() {
+    let verifier = Verifier::new();
+    let mut missed = Vec::new();
+    for place in SSTABLES {
+        let copy = Copy::of(&sstable(place));
+        assert!(verifier.verify(&copy).findings.is_empty(), "{place}");
+        for component in copy.components() {
+            let intact = copy.read(component);
+            let len = intact.len();
+            let stride = (8 * len / FLIPS).max(1);
+            let ends = [0, 1, len / 2, len.saturating_sub(2), len - 1];
+            let all = (0..8 * len).step_by(stride);
+            let bits = ends
+                .iter()
+                .flat_map(|at| (0..8).map(move |bit| 8 * at + bit))
+                .chain(all);
+            for bit in bits {
+                let (at, bit) = (bit / 8, (bit % 8) as u8);
+                copy.flip(component, at, bit);
+                let report = verifier.verify(&copy);
+                copy.write(component, &intact);
+                let is_found = match component {
+                    // Of what is listed and not there, or there and not listed, Cassandra opens what there
+                    // is. The last line needs no end.
+                    Component::Toc => !report.findings.is_empty() || at == len - 1,
+                    _ if is_index_interval(component, at) => !report.findings.is_empty(),
+                    _ => report.is_damaged(),
+                };
+                if !is_found && !tells_nothing(place, component, at) {
+                    missed.push(format!(
+                        "{place} {component} byte {at} of {len}, bit {bit}: {:02x}, {:#?}",
+                        intact[at], report.findings
+                    ));
+                }
+            }
+        }
+    }
+    assert!(
+        missed.is_empty(),
+        "{} missed\n{}",
+        missed.len(),
+        missed.join("\n")
+    );
+}
+
+#[test]
+fn every_bit_that_a_filter_lacks_is_damage() {
+    let verifier = Verifier::new();
+    let copy = Copy::of(&sstable("oa-range_nested/inputs/1"));
+    let intact = copy.read(Component::Filter);
+    let mut tried = 0;
+    for at in 8..intact.len() {
+        for bit in (0..8).filter(|bit| intact[at] & (1 << bit) != 0) {
+            copy.flip(Component::Filter, at, bit);
+            let report = verifier.verify(&copy);
+            let finding = &report.findings[0];
+            assert_eq!(finding.severity, Severity::Damage);
+            assert_eq!(finding.structure, "filter.bits");
+            assert!(finding.partition.is_some());
+            copy.write(Component::Filter, &intact);
+            tried += 1;
+        }
+    }
+    assert!(tried > 0);
+}
+
+#[test]
+fn a_truncated_component_is_found() {
+    let verifier = Verifier::new();
+    for place in SSTABLES {
+        let copy = Copy::of(&sstable(place));
+        for component in copy.components() {
+            let intact = copy.read(component);
+            let len = intact.len();
+            let stride = (len / 60).max(1);
+            for cut in (0..len).step_by(stride).chain([len / 2, len - 1]) {
+                copy.truncate(component, cut);
+                let report = verifier.verify(&copy);
+                copy.write(component, &intact);
+                // A list of other files is no damage to those that there are.
+                assert_eq!(
+                    report.is_damaged(),
+                    component != Component::Toc,
+                    "{place} {component} {cut} of {len}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn trailing_bytes_are_found() {
+    let verifier = Verifier::new();
+    for place in SSTABLES {
+        let copy = Copy::of(&sstable(place));
+        for component in copy.components() {
+            if [Component::Toc, Component::Digest].contains(&component) {
+                // Lines may follow.
+                continue;
+            }
+            let intact = copy.read(component);
+            for more in [&[0][..], &[0; 4096]] {
+                copy.edit(component, |bytes| bytes.extend_from_slice(more));
+                let report = verifier.verify(&copy);
+                copy.write(component, &intact);
+                // No reader before 6.0 looks at them.
+                let is_unread = component == Component::CompressionInfo && !place.starts_with("pa");
+                assert!(
+                    report.is_damaged() != is_unread && !report.findings.is_empty(),
+                    "{place} {component} and {} bytes",
+                    more.len()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_component_is_found() {
+    let verifier = Verifier::new();
+    for place in SSTABLES {
+        let original = sstable(place);
+        for component in Copy::of(&original).components() {
+            let copy = Copy::of(&original);
+            copy.remove(component);
+            let report = verifier.verify(&copy);
+            // Cassandra makes these anew or does without.
+            let optional = [
+                Component::Filter,
+                Component::Summary,
+                Component::Digest,
+                Component::Crc,
+                Component::Toc,
+            ]
+            .contains(&component);
+            assert_eq!(
+                report.is_damaged(),
+                !optional,
+                "{place} without {component}"
+            );
+            assert_eq!(report.stops_merge, !optional);
+            let names = |f: &compactor::verify::Finding| f.component == component;
+            assert!(
+                report.findings.iter().any(names),
+                "{place} {component}: {report:#?}"
+            );
+
+            let copy = Copy::of(&original);
+            if component == Component::Toc {
+                continue;
+            }
+            copy.remove_and_unlist(component);
+            let report = verifier.verify(&copy);
+            assert_eq!(
+                report.is_damaged(),
+                !optional,
+                "{place} without {component}: {report:#?}"
+            );
+            assert!(!report.findings.is_empty(), "{place} without {component}");
+        }
+    }
+}
+
+/// Components of two SSTables of one table, exchanged: each is intact by itself.
+#[test]
+fn a_component_of_another_sstable_is_found() {
+    let verifier = Verifier::new();
+    let pairs = [
+        ("nb-range_nested/inputs/1", "nb-range_nested/inputs/3"),
+        ("nb-range_nested/inputs/3", "nb-range_nested/compacted"),
+        ("oa-range_nested/inputs/1", "oa-range_nested/inputs/3"),
+        ("pa-range_nested/compacted", "pa-range_nested/inputs/2"),
+        ("oa-range_nested/inputs/2", "pa-range_nested/inputs/3"),
+    ];
+    let mut missed = Vec::new();
+    for (into, from) in pairs {
+        let (into_path, other) = (sstable(into), Copy::of(&sstable(from)));
+        for component in other.components() {
+            let copy = Copy::of(&into_path);
+            let bytes = other.read(component);
+            if copy.read(component) == bytes {
+                continue;
+            }
+            copy.write(component, &bytes);
+            let report = verifier.verify(&copy);
+            if !report.is_damaged() {
+                missed.push(format!(
+                    "{component} of {from} in {into}: {:#?}",
+                    report.findings
+                ));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// Numbers that lengths and counts must not be taken at their word for.
+#[test]
+fn absurd_numbers_anywhere_end_quickly() {
+    let verifier = Verifier::new();
+    let patterns: [&[u8]; 3] = [
+        &[0x7f, 0xff, 0xff, 0xff],
+        &[0xff; 4],
+        // A vint: 2^63 - 1.
+        &[0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
+    ];
+    let mut changes = 0;
+    for place in ["nb-range_nested/inputs/3", "oa-wide_uncompressed/inputs/2"] {
+        let copy = Copy::of(&sstable(place));
+        for component in copy.components() {
+            let mut len = copy.read(component).len();
+            if component == Component::Data {
+                copy.edit_content(|bytes| len = bytes.len());
+            }
+            let intact: Vec<(Component, Vec<u8>)> = copy
+                .components()
+                .into_iter()
+                .map(|c| (c, copy.read(c)))
+                .collect();
+            for at in places(component, len) {
+                for pattern in patterns {
+                    let put = |bytes: &mut Vec<u8>| {
+                        let end = (at + pattern.len()).min(bytes.len());
+                        bytes[at..end].copy_from_slice(&pattern[..end - at]);
+                    };
+                    match component {
+                        Component::Data => copy.edit_content(put),
+                        _ => copy.edit(component, put),
+                    }
+                    if component == Component::Statistics {
+                        copy.fix_statistics();
+                    }
+                    // Whether it is damage depends on what the number was; an unreadable version or
+                    // partitioner is an error.
+                    let started = Instant::now();
+                    let _ = verify(&verifier.0, &copy.data(), &options(), &mut NoObserver);
+                    assert!(
+                        started.elapsed() < PATIENCE,
+                        "{place} {component} {at} {pattern:02x?}"
+                    );
+                    for (touched, bytes) in &intact {
+                        if *touched == component || component == Component::Data {
+                            copy.write(*touched, bytes);
+                        }
+                    }
+                    changes += 1;
+                }
+            }
+        }
+    }
+    assert!(changes > 1000);
+    let peak = compactor::process::Usage::now().peak_rss_bytes;
+    assert!(
+        peak < 512 << 20,
+        "{peak} bytes of memory for files of 60 KB"
+    );
+}
+
+/// Offsets at which a length may lie: all of small components, of the others a good part.
+fn places(component: Component, len: usize) -> impl Iterator<Item = usize> {
+    let (head, stride) = match component {
+        // The histograms fill most of it; before them are lengths, behind them the rest.
+        Component::Statistics => (64, 211),
+        Component::Data => (64, 997),
+        _ => (200, 17),
+    };
+    let tail = if component == Component::Statistics {
+        330
+    } else {
+        16
+    };
+    (0..len).filter(move |&at| at < head || at + tail >= len || at % stride == 0)
+}
+
+/// Changes with checksums that fit them, at random: no panic, and what is undone is clean again.
+#[test]
+fn random_changes_never_panic() {
+    let verifier = Verifier::new();
+    let rounds = std::env::var("COMPACTOR_TEST_ROUNDS").map_or(40, |text| text.parse().unwrap());
+    let seed = std::env::var("COMPACTOR_TEST_SEED").map_or(1, |text| text.parse().unwrap());
+    println!("COMPACTOR_TEST_SEED={seed} COMPACTOR_TEST_ROUNDS={rounds}");
+    let mut state: u64 = seed;
+    let mut random = move |below: usize| {
+        // splitmix64
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % below.max(1) as u64) as usize
+    };
+    for place in SSTABLES {
+        let original = sstable(place);
+        for _ in 0..rounds {
+            let copy = Copy::of(&original);
+            let mut change = |bytes: &mut Vec<u8>| {
+                for _ in 0..=random(3) {
+                    let at = random(bytes.len());
+                    match random(5) {
+                        0 => bytes[at] = random(256) as u8,
+                        1 => bytes[at] ^= 1 << random(8),
+                        2 => drop(bytes.drain(at..(at + random(9)).min(bytes.len()))),
+                        3 => bytes.insert(at, random(256) as u8),
+                        _ => {
+                            let end = (at + random(40)).min(bytes.len());
+                            bytes.extend_from_within(at..end);
+                        }
+                    }
+                    if bytes.is_empty() {
+                        bytes.push(0);
+                    }
+                }
+            };
+            copy.edit_content(&mut change);
+            for component in [Component::Index, Component::Statistics, Component::Summary] {
+                copy.edit(component, &mut change);
+            }
+            copy.fix_statistics();
+            let started = Instant::now();
+            // What claims to be of another partitioner is an error.
+            let _ = verify(&verifier.0, &copy.data(), &options(), &mut NoObserver);
+            assert!(started.elapsed() < PATIENCE, "{place}");
+            let copy = Copy::of(&original);
+            copy.edit_content(change);
+            verifier.verify(&copy);
+        }
+        let copy = Copy::of(&original);
+        copy.edit_content(|_| {});
+        let report = verifier.verify(&copy);
+        assert!(!report.is_damaged(), "{place}: {report:#?}");
+    }
+}
