@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alignment_is_at_least_4096_and_believed_only_when_sane() {
+    fn alignment_is_at_least_4096_and_accepted_only_if_plausible() {
         let accepted = accept_alignment(512, 512).unwrap();
         assert_eq!(
             accepted,

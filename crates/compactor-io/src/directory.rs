@@ -182,7 +182,7 @@ mod tests {
 
     /// Guards against removing the target of a link.
     #[test]
-    fn a_tree_is_removed_and_what_it_links_to_stays() {
+    fn a_tree_is_removed_without_its_link_targets() {
         let temp = tempfile::tempdir().unwrap();
         let (kept, tree) = (temp.path().join("kept"), temp.path().join("tree"));
         fs::create_dir_all(tree.join("a/b/c")).unwrap();

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn misaligned_direct_io_says_what_was_required() {
+    fn misaligned_direct_io_reports_the_requirement() {
         let error = IoError::system(
             IoOperation::Read,
             Path::new("f"),
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_file_says_where_it_ends() {
+    fn a_short_file_reports_its_length() {
         let error = IoError::unexpected_eof(Path::new("f"), 8, 10, 12);
         assert_eq!(
             error.to_string(),

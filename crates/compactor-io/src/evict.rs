@@ -38,7 +38,7 @@ struct State {
 
 impl ReadEvictor {
     /// Records that `start..end` has been read, and drops pages if it is time, on a thread that may block.
-    pub(crate) fn note_read(&self, file: &Arc<FileHandle>, start: u64, end: u64) {
+    pub(crate) fn record_read(&self, file: &Arc<FileHandle>, start: u64, end: u64) {
         let window = {
             let mut state = lock(&self.state);
             state.recent.insert(start, end);

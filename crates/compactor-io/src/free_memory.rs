@@ -9,7 +9,7 @@
 /// subsequent longer buffers do not fit into the gaps.
 ///
 /// Takes a millisecond or more, so it is meant for the end of such work. Does nothing with other C libraries.
-pub fn give_back_free_memory() {
+pub fn release_free_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the call takes a plain number, may be made by any thread at any time, and touches
     // nothing that is allocated. Its answer tells only whether anything was given back.

@@ -97,7 +97,7 @@ pub use error::{IoError, IoErrorKind, IoOperation};
 pub use exiting_allocator::ExitingAllocator;
 pub use extent::Extent;
 pub use file::{FileHandle, open_regular};
-pub use free_memory::{give_back_free_memory, share_arenas};
+pub use free_memory::{release_free_memory, share_arenas};
 pub use input::InputFile;
 pub use io::{BackendUsed, Fallback, Io, IoOptions};
 pub use mapped::MappedFile;

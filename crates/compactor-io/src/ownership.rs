@@ -36,7 +36,7 @@ impl Ownership {
     /// # Errors
     ///
     /// A failed system call.
-    pub fn give_to(self, path: &Path) -> std::io::Result<()> {
+    pub fn apply_to(self, path: &Path) -> std::io::Result<()> {
         chown(path, Some(self.uid), Some(self.gid))?;
         fs::set_permissions(path, Permissions::from_mode(self.mode))
     }

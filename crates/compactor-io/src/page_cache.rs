@@ -108,13 +108,13 @@ pub fn resident_pages(path: &Path) -> Result<Option<Vec<bool>>, IoError> {
     let mut pages = Vec::new();
     mincore::for_each_page(&file, len_of(&facts), |is_resident| pages.push(is_resident))
         .map_err(failed)?;
-    let may_tell = pages.contains(&false) || mincore_tells(&facts, path);
+    let may_tell = pages.contains(&false) || mincore_is_true(&facts, path);
     Ok(may_tell.then_some(pages))
 }
 
 /// Whether the result of `mincore` is true: since 5.2 the kernel reports every page as resident to users who
 /// neither own the file nor may write to it.
-fn mincore_tells(facts: &Stat, path: &Path) -> bool {
+fn mincore_is_true(facts: &Stat, path: &Path) -> bool {
     facts.st_uid == geteuid().as_raw() || may_write(path)
 }
 
@@ -122,7 +122,7 @@ fn by_mincore(file: &File, path: &Path) -> io::Result<Residency> {
     let facts = fstat(file)?;
     let pages_total = pages_of(&facts);
     let resident = mincore::resident_pages(file, len_of(&facts))?;
-    let is_true = resident < pages_total || mincore_tells(&facts, path);
+    let is_true = resident < pages_total || mincore_is_true(&facts, path);
     let (pages_resident, method) = match is_true {
         true => (Some(resident), ResidencyMethod::Mincore),
         false => (None, ResidencyMethod::Refused),
@@ -172,7 +172,7 @@ mod tests {
 
     /// Guards against reporting every page of another user's file as resident.
     #[test]
-    fn of_a_file_that_one_may_only_read_nothing_is_claimed() {
+    fn residency_of_a_read_only_file_is_unknown() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         std::fs::write(&path, vec![1; 300_000]).unwrap();

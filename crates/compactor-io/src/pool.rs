@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_out_of_use_gives_way_to_the_one_in_use() {
+    fn an_unused_class_is_freed_first() {
         let pool = BufferPool::new(2 * MIB);
         drop([pool.take(MIB), pool.take(MIB)]);
         drop([pool.take(MIB / 2), pool.take(MIB / 2)]);

@@ -52,7 +52,7 @@ impl Preallocation {
     }
 
     /// Whether blocks may have been reserved that must be trimmed.
-    pub(crate) fn happened(&self) -> bool {
+    pub(crate) fn may_have_reserved(&self) -> bool {
         self.reserved > 0
     }
 

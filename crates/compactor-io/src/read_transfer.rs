@@ -190,7 +190,7 @@ impl ReadTransfer {
     fn finish(self, result: Result<Extent, IoError>) {
         if let Some(evictor) = &self.input.evictor {
             let end = self.start + self.filled as u64;
-            evictor.note_read(&self.input.handle, self.start, end);
+            evictor.record_read(&self.input.handle, self.start, end);
         }
         // Dropped first, so that a caller whose reads have all completed holds the last share.
         drop(self.input);

@@ -249,7 +249,7 @@ impl SequentialWriter {
         self.filled = 0;
         self.wait_for_room()?;
         // A file of a single buffer needs no reservation.
-        if more_to_come || self.preallocation.happened() {
+        if more_to_come || self.preallocation.may_have_reserved() {
             self.preallocation
                 .reserve(&self.shared.handle, offset + len as u64);
         }
@@ -329,7 +329,7 @@ impl SequentialWriter {
         self.submit_buffer(false)?;
         self.wait_until_idle()?;
         let file = &self.shared.handle;
-        if padded || self.preallocation.happened() {
+        if padded || self.preallocation.may_have_reserved() {
             trim(file, len).map_err(|error| self.error(IoOperation::Truncate, error))?;
         }
         self.sync_data()?;

@@ -104,7 +104,7 @@ mod tests {
 
     /// `java.util.HashMap` returned the keys in this order.
     #[test]
-    fn walks_as_java_does() {
+    fn iterates_as_java_does() {
         let mut map = JavaHashMap::new();
         for key in [420, 280, 137, 16, 0, 32, 1 << 40, -1] {
             map.put(key, "");

@@ -102,7 +102,7 @@ impl BucketOptions {
     }
 
     /// Whether an SSTable of `size` bytes belongs to a bucket with this average.
-    fn is_alike(&self, size: i64, average: i64) -> bool {
+    fn is_similar(&self, size: i64, average: i64) -> bool {
         let (bytes, mean) = (size as f64, average as f64);
         (bytes > mean * self.low && bytes < mean * self.high)
             || (size < self.min_sstable_size && average < self.min_sstable_size)
@@ -120,7 +120,7 @@ impl BucketOptions {
             let alike = buckets
                 .iter()
                 .map(|(average, _)| average)
-                .find(|average| self.is_alike(size, *average));
+                .find(|average| self.is_similar(size, *average));
             let Some((average, mut bucket)) =
                 alike.and_then(|average| Some((average, buckets.remove(average)?)))
             else {
@@ -196,7 +196,7 @@ impl SizeTiered {
 
     /// Returns compactions that can run concurrently: the next one is selected repeatedly from the remaining
     /// SSTables, as by a node with a free compactor (`getNextBackgroundTasks`).
-    pub fn at_once(&self, sstables: &[SstableState]) -> Vec<Vec<usize>> {
+    pub fn next_concurrent(&self, sstables: &[SstableState]) -> Vec<Vec<usize>> {
         let mut left: Vec<usize> = (0..sstables.len()).collect();
         let mut jobs = Vec::new();
         loop {

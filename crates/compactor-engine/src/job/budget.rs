@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_more_ranges_than_memory() {
+    fn ranges_are_limited_by_memory() {
         let concurrent = |memory, inputs, threads| {
             Budget::divide(&demands(memory, inputs, threads, 16 << 10)).concurrent_ranges
         };
@@ -441,7 +441,7 @@ mod tests {
 
     /// Passes of two inputs each take longer and hold more than passes of a few more.
     #[test]
-    fn little_memory_plans_as_a_mebibyte_does() {
+    fn little_memory_is_planned_like_a_mebibyte() {
         let chunk = 16 << 10;
         let concurrent = |memory, chunk| {
             let demands = Demands {
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_leaves_a_quarter() {
+    fn reserved_memory_leaves_a_quarter() {
         let leaves = |known, checked, output, memory| {
             let taken = ReservedMemory {
                 known,
@@ -498,7 +498,7 @@ mod tests {
 
     /// Samples and promoted indexes read ahead stay within their shares for any size and number of inputs.
     #[test]
-    fn what_a_plan_takes_does_not_grow() {
+    fn planning_memory_is_bounded() {
         let of = |data_len, indexed| {
             let demands = Demands {
                 data_len,
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_holds_a_chunk_at_least() {
+    fn a_block_holds_at_least_a_chunk() {
         let budget = Budget::divide(&demands(1 << 20, 1000, 2, 1 << 20));
         assert_eq!(budget.decode.block_len, 1 << 20);
         assert_eq!(budget.decode.depth, 1);

@@ -207,7 +207,7 @@ impl MergeJob {
         observer: &mut dyn Observer,
         pass: &Pass<'_>,
     ) -> Result<(Vec<StagedSstable>, MergeCounts, Vec<InputRead>, Duration)> {
-        merge.tell_progress(observer);
+        merge.report_progress(observer);
         let mut reads = splicer.whole.reads(&merge.inputs)?;
         merge.end_traces();
         let mut counts = std::mem::take(&mut splicer.whole.counts);
@@ -286,7 +286,7 @@ fn await_end(merge: &RangeMerge, observer: &mut dyn Observer) -> Result<Splicer>
             merge.fail(Error::Cancelled);
             return Err(Error::Cancelled);
         }
-        merge.tell_progress(observer);
+        merge.report_progress(observer);
         std::thread::park_timeout(PATIENCE);
     }
 }

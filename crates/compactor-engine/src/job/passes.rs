@@ -23,7 +23,7 @@ use std::collections::BinaryHeap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use compactor_io::give_back_free_memory;
+use compactor_io::release_free_memory;
 use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
@@ -91,13 +91,13 @@ impl MergeJob {
                 input.statistics.compaction = None;
             }
             // Memory that was needed only to open them.
-            give_back_free_memory();
+            release_free_memory();
         }
         while self.inputs.len() > max_concurrent {
             let count = number_to_merge(self.inputs.len(), max_concurrent);
             let (place, some) = self.take_smallest(count);
             let intermediate = self.merge_some(some, &mut earlier, observer)?;
-            give_back_free_memory();
+            release_free_memory();
             if let Some(intermediate) = intermediate {
                 let place = place.min(self.inputs.len());
                 self.inputs.insert(place, intermediate);
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_merged_beforehand_than_has_to_be() {
+    fn earlier_passes_merge_as_little_as_possible() {
         // Two of six become one, and five can be merged.
         assert_eq!(number_to_merge(6, 5), 2);
         assert_eq!(planned_bytes(&[9, 9, 1, 9, 2, 9], 5), 39 + 3);

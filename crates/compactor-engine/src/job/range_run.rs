@@ -146,7 +146,7 @@ impl RangeMerge {
         }
     }
 
-    pub(crate) fn tell_progress(&self, observer: &mut dyn Observer) {
+    pub(crate) fn report_progress(&self, observer: &mut dyn Observer) {
         let now = |total: &AtomicU64| total.load(Ordering::Relaxed);
         let MergeProgress {
             read_bytes,
@@ -166,7 +166,7 @@ impl RangeMerge {
                 false => self.sequencer.next(),
             });
             match next {
-                Next::Nothing => return,
+                Next::Stop => return,
                 Next::Merge(range) => {
                     let mut guard = CompletionGuard {
                         merge: self,
@@ -367,7 +367,7 @@ impl RangeMerge {
             counts,
         } = merger.end();
         for input in &mut inputs {
-            input.cursor.give_back();
+            input.cursor.release();
         }
         let rows = writer.rows();
         let reads = numbers.into_iter().zip(&inputs).map(|(number, input)| {

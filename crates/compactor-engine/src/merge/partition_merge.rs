@@ -302,7 +302,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             input.open = DeletionTime::LIVE;
         }
         let left = match &self.shadow {
-            Some(shadow) => shadow.over_partition(deletion),
+            Some(shadow) => shadow.shadow_partition_deletion(deletion),
             None => deletion,
         };
         self.counts.purged.shadowed += u64::from(left != deletion);

@@ -189,7 +189,7 @@ impl<S: BlockSource> ShadowSources<S> {
     }
 
     /// Returns the partition deletion, or a live one if it is shadowed.
-    pub fn over_partition(&self, deletion: DeletionTime) -> DeletionTime {
+    pub fn shadow_partition_deletion(&self, deletion: DeletionTime) -> DeletionTime {
         match deletion.supersedes(&self.partition_deletion) {
             true => deletion,
             false => DeletionTime::LIVE,
@@ -200,7 +200,10 @@ impl<S: BlockSource> ShadowSources<S> {
     ///
     /// # Errors
     /// Damage in a source.
-    pub fn over_static_row<R>(&mut self, merge: impl FnOnce(RowShadow<'_>) -> R) -> Result<R> {
+    pub fn with_static_row_shadow<R>(
+        &mut self,
+        merge: impl FnOnce(RowShadow<'_>) -> R,
+    ) -> Result<R> {
         if !self.layout.by_cell {
             let removed = self.layout.removed.of_kind(true);
             return Ok(merge(RowShadow::Deletion(self.active, removed)));
@@ -210,7 +213,7 @@ impl<S: BlockSource> ShadowSources<S> {
         let places = (0u32..).zip(&self.group);
         let with = places.filter(|(_, index)| with_static(index));
         self.step.extend(with.map(|(place, _)| place));
-        let result = self.over_versions(true, merge);
+        let result = self.with_merged_versions(true, merge);
         self.step.clear();
         result
     }
@@ -294,7 +297,7 @@ impl<S: BlockSource> ShadowSources<S> {
 
     /// Returns the remaining deletions that a marker of the merge closes and opens, at the position it was
     /// advanced to. `after` is the deletion open after the marker.
-    pub fn over_marker(&mut self, after: DeletionTime) -> (DeletionTime, DeletionTime) {
+    pub fn shadow_marker(&mut self, after: DeletionTime) -> (DeletionTime, DeletionTime) {
         self.has_marker_here = false;
         self.data_open = after;
         let close = self.issued;
@@ -307,13 +310,13 @@ impl<S: BlockSource> ShadowSources<S> {
 
     /// Called if the merge writes no marker after all. Returns the range tombstone that is no longer hidden
     /// from here on, if there is one.
-    pub fn over_no_marker(&mut self) -> Option<DeletionTime> {
+    pub fn reopen_without_marker(&mut self) -> Option<DeletionTime> {
         let has_marker = std::mem::take(&mut self.has_marker_here);
         has_marker.then(|| self.reopened()).flatten()
     }
 
     /// Whether nothing shadows the row of the merge at the position it was advanced to.
-    pub fn is_clear(&self) -> bool {
+    pub fn shadows_nothing(&self) -> bool {
         !self.is_here()
             || self.active.is_live()
                 && !self.has_row_here()
@@ -324,7 +327,7 @@ impl<S: BlockSource> ShadowSources<S> {
     ///
     /// # Errors
     /// Damage in a source.
-    pub fn over_row<R>(
+    pub fn with_row_shadow<R>(
         &mut self,
         at: Prefix<'_>,
         merge: impl FnOnce(RowShadow<'_>) -> R,
@@ -337,7 +340,7 @@ impl<S: BlockSource> ShadowSources<S> {
             return Ok(merge(RowShadow::Deletion(self.active, removed)));
         }
         if self.layout.by_cell {
-            return self.over_versions(false, merge);
+            return self.with_merged_versions(false, merge);
         }
         let mut deletion = self.active;
         for &place in &self.step {
@@ -353,7 +356,7 @@ impl<S: BlockSource> ShadowSources<S> {
     }
 
     /// Calls `merge` with the merged rows of `step`.
-    fn over_versions<R>(
+    fn with_merged_versions<R>(
         &mut self,
         is_static: bool,
         merge: impl FnOnce(RowShadow<'_>) -> R,

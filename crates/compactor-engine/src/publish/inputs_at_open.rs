@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_that_are_gone_or_replaced_are_refused() {
+    fn missing_or_replaced_inputs_are_refused() {
         let (_temp, inputs) = directory();
         let seen = InputsAtOpen::look(&inputs, false).unwrap();
         seen.recheck().unwrap();

@@ -88,7 +88,7 @@ impl Replacement {
         fs::remove_dir(&other).map_err(Error::file("remove", &other))?;
         let metadata = fs::metadata(&target).map_err(Error::file("look up", &target))?;
         if is_root() {
-            let given = Ownership::of(&metadata).give_to(&new);
+            let given = Ownership::of(&metadata).apply_to(&new);
             given.map_err(Error::file("set the owner of", &new))?;
         }
         fs::set_permissions(&new, metadata.permissions())

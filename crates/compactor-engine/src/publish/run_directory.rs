@@ -292,7 +292,7 @@ mod tests {
 
     /// Without its lock file a directory that could not be removed would be kept forever.
     #[test]
-    fn what_cannot_be_listed_keeps_its_lock_unless_it_goes() {
+    fn unlistable_directories_keep_their_lock_unless_removed() {
         let temp = tempfile::tempdir().unwrap();
         let directory = temp.path().join(".compactor-1-2-3");
         let lock = directory.join(LOCK);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_what_has_a_lock_file() {
+    fn only_directories_with_a_lock_file_are_found() {
         let temp = tempfile::tempdir().unwrap();
         let place = |name: &str| temp.path().join(name);
         let make = |name: &str, files: &[&str]| {

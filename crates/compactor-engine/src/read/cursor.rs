@@ -420,9 +420,9 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     /// Returns the memory of the window to its source, after the last partition.
-    pub(crate) fn give_back(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.found = FoundRows::default();
-        self.window.give_back();
+        self.window.release();
     }
 
     /// Source of the window, for its counters.

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_does_what_is_queued() {
+    fn waiting_threads_run_queued_tasks() {
         let queue = WorkerQueue::default();
         let done = Arc::new(AtomicUsize::new(0));
         for number in 0..100 {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sleeps_beside_work() {
+    fn no_thread_sleeps_while_work_is_queued() {
         let workers = Workers::start(4).unwrap();
         let done = Arc::new(AtomicUsize::new(0));
         for round in 1..=2000 {

@@ -219,7 +219,7 @@ impl Driver {
                     let message = "io_uring_enter repeatedly returns without a completion";
                     return self.fail(&io::Error::other(message));
                 }
-                Err(error) if is_lasting || !is_for_now(&error) => {
+                Err(error) if is_lasting || !is_temporary(&error) => {
                     return self.fail(&named("io_uring_enter", &error));
                 }
                 _ => thread::sleep(PAUSE),
@@ -420,7 +420,7 @@ fn finish(in_flight: InFlight, result: io::Result<usize>) {
 }
 
 /// Whether `io_uring_enter` may succeed when it is called again.
-fn is_for_now(error: &io::Error) -> bool {
+fn is_temporary(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(
         errno,

@@ -292,7 +292,7 @@ mod tests {
 
     /// Waiting for ever for an operation that never completes; a late result that reaches somebody.
     #[test]
-    fn operations_that_never_complete_are_given_up() {
+    fn operations_that_never_complete_are_abandoned() {
         let stuck = Arc::new(Stuck::default());
         let watch = Arc::new(Watch::default());
         let watched = Arc::clone(&watch);

@@ -329,7 +329,7 @@ fn described_tables() {
 
 /// Texts written by 3.x and 4.0, printed by `DESCRIBE`, and typed by users.
 #[test]
-fn other_hands() {
+fn texts_of_other_writers() {
     let table = only(
         "CREATE KEYSPACE k1 WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3};\n\
          USE k1;\n\

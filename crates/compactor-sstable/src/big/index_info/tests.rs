@@ -70,7 +70,7 @@ fn one_block_is_no_index() {
 }
 
 #[test]
-fn markers_name_blocks_and_stay_open_behind_them() {
+fn markers_name_blocks_and_stay_open_after_them() {
     let deletion = DeletionTime {
         marked_for_delete_at: 5,
         local_deletion_time: 6,

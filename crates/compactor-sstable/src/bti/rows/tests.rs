@@ -170,7 +170,7 @@ fn separators() {
 
 /// NaN with the sign bit is the greatest of all floats, but its encoding is the least.
 #[test]
-fn what_has_no_order_is_refused() {
+fn unordered_values_are_refused() {
     let types = [CqlType::Float];
     let mut writer = RowIndexWriter::new(&types, 10).unwrap();
     let name = |value: f32| {

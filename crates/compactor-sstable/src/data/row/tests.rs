@@ -169,7 +169,7 @@ proptest! {
     /// A written row is read as it was, whatever bytes follow it, except for cells that the row's own
     /// deletions cover.
     #[test]
-    fn what_is_written_is_read(
+    fn written_rows_are_read_back(
         (types, row) in table(),
         is_legacy: bool,
         spare in [0..20usize, 0..20usize],
@@ -200,7 +200,7 @@ proptest! {
 
     /// Damage is a fault that can be described, or results in a consistent row.
     #[test]
-    fn damage_is_told_or_does_no_harm(
+    fn damage_is_reported_or_harmless(
         (types, row) in table(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
         flags: Option<(u8, u8)>,
@@ -294,7 +294,7 @@ fn check(bytes: &[u8], head: &RowHead, layout: &Layout) -> Result<(), TestCaseEr
 
 /// Every prefix of a row that contains all kinds of fields.
 #[test]
-fn every_cut_is_told() {
+fn every_truncation_is_reported() {
     let layout = layout(&[CqlType::Utf8, map_of_int()], Version::Oa, BASE);
     let row = sample();
     let bytes = row.write(&layout, [0, 0]);
