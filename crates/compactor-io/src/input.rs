@@ -133,9 +133,10 @@ impl InputFile {
             drop(sender.send(result));
         });
         let input = Arc::clone(&self.shared);
-        match len <= SMALL_READ_BYTES {
-            true => ReadTransfer::submit_awaited(input, offset, len, done),
-            false => ReadTransfer::submit(input, offset, len, done),
+        if len <= SMALL_READ_BYTES {
+            ReadTransfer::submit_awaited(input, offset, len, done)
+        } else {
+            ReadTransfer::submit(input, offset, len, done)
         }
         receiver
             .recv()

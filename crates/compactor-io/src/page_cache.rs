@@ -123,9 +123,10 @@ fn by_mincore(file: &File, path: &Path) -> io::Result<Residency> {
     let pages_total = pages_of(&facts);
     let resident = mincore::resident_pages(file, len_of(&facts))?;
     let is_true = resident < pages_total || mincore_is_true(&facts, path);
-    let (pages_resident, method) = match is_true {
-        true => (Some(resident), ResidencyMethod::Mincore),
-        false => (None, ResidencyMethod::Refused),
+    let (pages_resident, method) = if is_true {
+        (Some(resident), ResidencyMethod::Mincore)
+    } else {
+        (None, ResidencyMethod::Refused)
     };
     Ok(Residency {
         pages_total,

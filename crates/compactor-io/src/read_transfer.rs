@@ -112,9 +112,10 @@ impl ReadTransfer {
             },
             completion: Completion::new(move |outcome| self.complete(outcome, position)),
         };
-        match is_awaited {
-            true => backend.backend().submit_awaited(operation),
-            false => backend.backend().submit(operation),
+        if is_awaited {
+            backend.backend().submit_awaited(operation)
+        } else {
+            backend.backend().submit(operation)
         }
     }
 

@@ -116,12 +116,11 @@ pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
             Some(keyspace) => format!("{keyspace}.{}", table.name),
             None => table.name.clone(),
         };
-        let dropped = match disagreement.is_unknown_column() {
-            true => {
-                ". If it was dropped, take the schema from `DESCRIBE TABLE ... WITH INTERNALS` or from the \
-                 schema.cql of a snapshot: DESCRIBE TABLE alone leaves dropped columns out"
-            }
-            false => "",
+        let dropped = if disagreement.is_unknown_column() {
+            ". If it was dropped, take the schema from `DESCRIBE TABLE ... WITH INTERNALS` or from the \
+             schema.cql of a snapshot: DESCRIBE TABLE alone leaves dropped columns out"
+        } else {
+            ""
         };
         Error::InvalidInput(format!(
             "{} is not of table {name} as the schema has it: {disagreement}. Give the schema.cql of \

@@ -335,9 +335,10 @@ impl Budget {
         let by_files = usize::try_from(demands.files / FILES_PER_INPUT).unwrap_or(usize::MAX);
         let (room, sources) = (by_memory.min(by_files), demands.sources);
         if sources > MIN_CONCURRENT_INPUTS && sources + MIN_CONCURRENT_INPUTS > room {
-            let (what, remedy) = match by_memory <= by_files {
-                true => ("memory", "give it more memory"),
-                false => ("the number of files that may be open", "raise that limit"),
+            let (what, remedy) = if by_memory <= by_files {
+                ("memory", "give it more memory")
+            } else {
+                ("the number of files that may be open", "raise that limit")
             };
             return Err(Error::InvalidInput(format!(
                 "{sources} overlapping SSTables are to be read at a time for the tombstones they provide, and \

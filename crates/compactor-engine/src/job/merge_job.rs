@@ -202,13 +202,14 @@ impl MergeJob {
         };
         // Columns and statistics of inputs that are dropped are not inherited. They still determine the
         // table's settings, since the newest input may be one of them.
-        let settings = match expired.is_empty() || inputs.is_empty() {
-            true => settings,
-            false => SstableSettings {
+        let settings = if expired.is_empty() || inputs.is_empty() {
+            settings
+        } else {
+            SstableSettings {
                 header: output_header(&options, &inputs)?,
                 expected_keys: estimate_keys(&inputs),
                 ..settings
-            },
+            }
         };
         let drops = match &options.table {
             None => DropTimes::default(),

@@ -175,9 +175,10 @@ impl MergeJob {
     fn intermediate_version(&self, inputs: &[InputSstable]) -> Version {
         let is_later = |version: Version| version.has_uint_deletion_time();
         let any_later = inputs.iter().any(|i| is_later(i.descriptor.version));
-        match is_later(self.settings.descriptor.version) && any_later {
-            true => Version::Pa,
-            false => Version::Nb,
+        if is_later(self.settings.descriptor.version) && any_later {
+            Version::Pa
+        } else {
+            Version::Nb
         }
     }
 

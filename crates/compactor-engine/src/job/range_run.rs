@@ -160,10 +160,13 @@ impl RangeMerge {
     /// Works until nothing is left to do.
     pub(crate) fn work(self: &Arc<Self>) {
         loop {
-            let next = self.queue().wait_for(|| match self.queue().has_tasks() {
-                // Blocks whose position is known come first.
-                true => None,
-                false => self.sequencer.next(),
+            let next = self.queue().wait_for(|| {
+                if self.queue().has_tasks() {
+                    // Blocks whose position is known come first.
+                    None
+                } else {
+                    self.sequencer.next()
+                }
             });
             match next {
                 Next::Stop => return,
@@ -395,9 +398,10 @@ impl RangeMerge {
 impl PieceSink for RangeMerge {
     fn take_buffer(&self, len: usize) -> Result<Vec<u8>> {
         self.blocks.wait(self.queue());
-        match self.reading.cancelled.load(Ordering::Relaxed) {
-            true => Err(Error::Cancelled),
-            false => Ok(self.blocks.take(len)),
+        if self.reading.cancelled.load(Ordering::Relaxed) {
+            Err(Error::Cancelled)
+        } else {
+            Ok(self.blocks.take(len))
         }
     }
 

@@ -223,9 +223,10 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             }
             // The lookup may involve thousands of SSTables.
             let may_purge = |i: &u32| !self.inputs[*i as usize].nothing_to_purge;
-            self.purger.limit = match group.iter().any(may_purge) {
-                true => limits.limit(first.key(), first.key_hash()),
-                false => PurgeLimit::KeepAll,
+            self.purger.limit = if group.iter().any(may_purge) {
+                limits.limit(first.key(), first.key_hash())
+            } else {
+                PurgeLimit::KeepAll
             };
             self.merge_partition(&group, observer)?;
             for &member in &group {

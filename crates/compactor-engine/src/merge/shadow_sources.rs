@@ -190,9 +190,10 @@ impl<S: BlockSource> ShadowSources<S> {
 
     /// Returns the partition deletion, or a live one if it is shadowed.
     pub fn shadow_partition_deletion(&self, deletion: DeletionTime) -> DeletionTime {
-        match deletion.supersedes(&self.partition_deletion) {
-            true => deletion,
-            false => DeletionTime::LIVE,
+        if deletion.supersedes(&self.partition_deletion) {
+            deletion
+        } else {
+            DeletionTime::LIVE
         }
     }
 
@@ -301,9 +302,10 @@ impl<S: BlockSource> ShadowSources<S> {
         self.has_marker_here = false;
         self.data_open = after;
         let close = self.issued;
-        self.issued = match after.supersedes(&self.active) {
-            true => after,
-            false => DeletionTime::LIVE,
+        self.issued = if after.supersedes(&self.active) {
+            after
+        } else {
+            DeletionTime::LIVE
         };
         (close, self.issued)
     }
@@ -368,9 +370,10 @@ impl<S: BlockSource> ShadowSources<S> {
         let source = |place: u32| &self.sources[self.group[place as usize]];
         let version = |place: &u32| {
             let source = source(*place);
-            let row = match is_static {
-                true => source.cursor.static_row(),
-                false => source.cursor.row(),
+            let row = if is_static {
+                source.cursor.static_row()
+            } else {
+                source.cursor.row()
             };
             let map = self.ranges[source.number].map.of_kind(is_static);
             Some(Version { row: row?, map })
@@ -384,9 +387,10 @@ impl<S: BlockSource> ShadowSources<S> {
                 1 => DeletionTime::LIVE,
                 _ => deletion,
             },
-            inputs: match is_static {
-                true => self.group.len(),
-                false => self.step.len(),
+            inputs: if is_static {
+                self.group.len()
+            } else {
+                self.step.len()
             },
             visits: None,
             purger: &KEEP,

@@ -151,9 +151,10 @@ impl OutputClaim {
         replaceable: Replaceable<'_>,
     ) -> Result<()> {
         refuse_directory_of_node(directory, existing == ExistingOutput::Keep)?;
-        match directory.is_dir() {
-            false => Ok(()),
-            true => refuse_existing(directory, existing, replaceable),
+        if directory.is_dir() {
+            refuse_existing(directory, existing, replaceable)
+        } else {
+            Ok(())
         }
     }
 

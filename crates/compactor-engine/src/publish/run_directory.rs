@@ -196,9 +196,12 @@ fn remove_all(directory: &Path) -> std::io::Result<()> {
         if entry.file_name() == LOCK {
             continue;
         }
-        let removed = entry.file_type().and_then(|kind| match kind.is_dir() {
-            true => compactor_io::remove_dir_all(entry.path()),
-            false => fs::remove_file(entry.path()),
+        let removed = entry.file_type().and_then(|kind| {
+            if kind.is_dir() {
+                compactor_io::remove_dir_all(entry.path())
+            } else {
+                fs::remove_file(entry.path())
+            }
         });
         if_still_there(removed)?;
     }

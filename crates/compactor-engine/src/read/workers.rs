@@ -159,9 +159,10 @@ impl WorkerQueue {
     /// Wakes the thread that went to sleep last, whose data is most likely in the CPU caches. If as many
     /// threads as processors are awake, none is woken: one of those takes the work next.
     fn wake_one(&self, mut state: MutexGuard<'_, State>) {
-        let sleeper = match state.sleeping.len() > state.surplus {
-            true => state.sleeping.pop(),
-            false => None,
+        let sleeper = if state.sleeping.len() > state.surplus {
+            state.sleeping.pop()
+        } else {
+            None
         };
         drop(state);
         if let Some(thread) = sleeper {

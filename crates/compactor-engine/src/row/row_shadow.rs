@@ -195,9 +195,10 @@ impl<'c> CellShadow<'c> {
             return (DeletionTime::LIVE, shadow);
         }
         if !self.is_by_cell {
-            let left = match self.deletion.supersedes(&deletion) {
-                true => DeletionTime::LIVE,
-                false => deletion,
+            let left = if self.deletion.supersedes(&deletion) {
+                DeletionTime::LIVE
+            } else {
+                deletion
             };
             return (left, shadow);
         }

@@ -231,9 +231,10 @@ impl Case {
                 for simpler in simpler_partitions(partition) {
                     let replace = |case: &mut Case| {
                         let table = &mut case.sources[index].table;
-                        match simpler.is_empty() {
-                            true => drop(table.remove(key)),
-                            false => drop(table.insert(key.clone(), simpler.clone())),
+                        if simpler.is_empty() {
+                            drop(table.remove(key))
+                        } else {
+                            drop(table.insert(key.clone(), simpler.clone()))
                         }
                     };
                     if variant(&replace) {

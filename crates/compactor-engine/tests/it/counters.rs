@@ -122,9 +122,10 @@ pub fn random_context(choices: &mut Choices) -> Vec<u8> {
     let only_global = choices.chance(50);
     for number in 0..3 {
         if choices.chance(50) {
-            let kind = match only_global {
-                true => Kind::Global,
-                false => choices.pick(&[Kind::Global, Kind::Local, Kind::Remote]),
+            let kind = if only_global {
+                Kind::Global
+            } else {
+                choices.pick(&[Kind::Global, Kind::Local, Kind::Remote])
             };
             let clock = choices.below(3) as i64 + 1;
             let count = choices.pick(&[1, 0, -1, i64::MAX]);

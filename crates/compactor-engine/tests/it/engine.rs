@@ -405,9 +405,10 @@ pub fn serialization_header(schema: &Schema, header: &Header) -> SerializationHe
             .iter()
             .map(|column| {
                 let base = base_type(column.base);
-                HeaderType::new(match column.is_reversed {
-                    true => CqlType::Reversed(Arc::new(base)),
-                    false => base,
+                HeaderType::new(if column.is_reversed {
+                    CqlType::Reversed(Arc::new(base))
+                } else {
+                    base
                 })
             })
             .collect(),

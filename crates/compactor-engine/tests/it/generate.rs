@@ -56,9 +56,10 @@ pub struct Limits {
 
 pub fn limits(choices: &mut Choices) -> Limits {
     let inserted = choices.chance(25);
-    let (partitions, unfiltereds) = match inserted {
-        true => (2, 90),
-        false => choices.pick(&[(3, 6), (1, 12), (40, 1), (1, 60)]),
+    let (partitions, unfiltereds) = if inserted {
+        (2, 90)
+    } else {
+        choices.pick(&[(3, 6), (1, 12), (40, 1), (1, 60)])
     };
     let value_len = match choices.below(40) {
         // Longer than a window's headroom.
@@ -82,9 +83,10 @@ pub fn schema(choices: &mut Choices, limits: Limits) -> Schema {
     let is_usual = limits.inserted && choices.chance(70);
     let clustering = (0..choices.pick(&[1, 2, 0, 3]))
         .map(|number| ClusteringColumn {
-            base: match is_usual && number == 0 {
-                true => Base::Int,
-                false => choices.pick(&BASES),
+            base: if is_usual && number == 0 {
+                Base::Int
+            } else {
+                choices.pick(&BASES)
             },
             is_reversed: choices.chance(30),
         })
@@ -104,10 +106,12 @@ pub fn schema(choices: &mut Choices, limits: Limits) -> Schema {
         for number in 0..count {
             columns.push(Column {
                 name: column_name(number, is_static),
-                column_type: match has_counters {
-                    true => ColumnType::Simple(Base::Counter),
-                    false if is_usual => ColumnType::Simple(choices.pick(&BASES)),
-                    false => column_type(choices),
+                column_type: if has_counters {
+                    ColumnType::Simple(Base::Counter)
+                } else if is_usual {
+                    ColumnType::Simple(choices.pick(&BASES))
+                } else {
+                    column_type(choices)
                 },
                 is_static,
             });
@@ -175,9 +179,10 @@ pub fn table(choices: &mut Choices, schema: &Schema, header: &Header, limits: Li
         if !source.choices.chance(70) {
             continue;
         }
-        let key = match long_keys {
-            true => vec![number as u8; [0, 1, 300, 40_000][number % 4]],
-            false => (number as i32).to_be_bytes().to_vec(),
+        let key = if long_keys {
+            vec![number as u8; [0, 1, 300, 40_000][number % 4]]
+        } else {
+            (number as i32).to_be_bytes().to_vec()
         };
         let partition = source.partition(header);
         // An SSTable has no partition with nothing in it.
@@ -334,9 +339,10 @@ impl Source<'_> {
             columns: self.columns(columns),
         };
         let percent = if self.limits.inserted { 95 } else { 35 };
-        match self.choices.chance(percent) {
-            true => self.inserted(row, columns),
-            false => row,
+        if self.choices.chance(percent) {
+            self.inserted(row, columns)
+        } else {
+            row
         }
     }
 

@@ -216,9 +216,10 @@ fn boundaries_may_come_in_two() {
                 found => return Err(format!("expected {partition:?}\nfound {found:?}")),
             }
         }
-        match found.len() == expected.len() {
-            true => Ok(()),
-            false => Err(format!("{} partitions of {}", found.len(), expected.len())),
+        if found.len() == expected.len() {
+            Ok(())
+        } else {
+            Err(format!("{} partitions of {}", found.len(), expected.len()))
         }
     };
     check(

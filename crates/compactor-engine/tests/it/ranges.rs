@@ -198,9 +198,10 @@ fn ranges_do_not_change_a_byte() {
         let mut options = options(&paths, &output);
         options.now_s = case.settings.now_s;
         options.column_index_size = Some(case.settings.column_index_size);
-        options.compression = match choices.chance(50) {
-            true => OutputCompression::Params(CompressionParams::new(Codec::Lz4, 4096)),
-            false => OutputCompression::None,
+        options.compression = if choices.chance(50) {
+            OutputCompression::Params(CompressionParams::new(Codec::Lz4, 4096))
+        } else {
+            OutputCompression::None
         };
         options.version = Some(case.settings.output.version);
         options.min_index_interval = choices.pick(&[1, 3, 128]);
@@ -213,9 +214,10 @@ fn ranges_do_not_change_a_byte() {
             let (found, unsplit_reason) = same_if_cut(&options, threads, bytes)?;
             // Between equal clusterings or paths of other bytes the order of all partitions decides.
             if let Some(why) = unsplit_reason {
-                match case.schema.has_several_encodings() && why.contains("other bytes") {
-                    true => continue,
-                    false => return Err(format!("not cut: {why}")),
+                if case.schema.has_several_encodings() && why.contains("other bytes") {
+                    continue;
+                } else {
+                    return Err(format!("not cut: {why}"));
                 }
             }
             let mut ranges = ranges.lock().unwrap();

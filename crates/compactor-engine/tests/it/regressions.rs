@@ -540,9 +540,10 @@ fn clusterings_that_do_not_ascend_are_refused() {
     ] {
         let is_by_number = first.0 == second.0;
         for is_reversed in [false, true] {
-            let (before, behind) = match is_reversed && !is_by_number {
-                true => (second, first),
-                false => (first, second),
+            let (before, behind) = if is_reversed && !is_by_number {
+                (second, first)
+            } else {
+                (first, second)
             };
             merge(is_reversed, [before, behind]).unwrap();
             for wrong in [[behind, before], [before, before]] {

@@ -119,11 +119,12 @@ fn spread_row(row: &mut Row, number: usize) {
 }
 
 fn same(what: &str, kept: &Visible, purged: &Visible) -> Result<(), String> {
-    match kept == purged {
-        true => Ok(()),
-        false => Err(format!(
+    if kept == purged {
+        Ok(())
+    } else {
+        Err(format!(
             "{what}: without purging {kept:?}\nwith it {purged:?}"
-        )),
+        ))
     }
 }
 

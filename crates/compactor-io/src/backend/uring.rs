@@ -154,10 +154,11 @@ impl Ring {
             change(&mut queue);
             std::mem::take(&mut queue.is_in_ring)
         };
-        match is_in_ring {
+        if is_in_ring {
             // The module documentation describes what happens if this fails.
-            true => drop(rustix::io::write(&self.shared.wake, &1u64.to_ne_bytes())),
-            false => self.shared.arrived.notify_one(),
+            let _ = rustix::io::write(&self.shared.wake, &1u64.to_ne_bytes());
+        } else {
+            self.shared.arrived.notify_one();
         }
     }
 }

@@ -144,9 +144,10 @@ impl<'a> Versions<'a> {
     ) -> Versions<'a> {
         let version = |member: u32| {
             let input = &inputs[member as usize];
-            let row = match is_static {
-                true => input.cursor.static_row()?,
-                false => input.cursor.row()?,
+            let row = if is_static {
+                input.cursor.static_row()?
+            } else {
+                input.cursor.row()?
             };
             let map = input.map.of_kind(is_static);
             Some(Version { row, map })

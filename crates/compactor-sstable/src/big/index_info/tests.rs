@@ -197,13 +197,12 @@ proptest::proptest! {
                 let open = if is_open { DELETION } else { DeletionTime::LIVE };
                 let (end, name) = (start + len, name(number));
                 of_all.add_unfiltered(start, end, Kind::Clustering, &name, &open);
-                untold = match end >= wanted_from {
-                    true => {
+                untold = if end >= wanted_from {
                         let add = PromotedIndexBuilder::add_unfiltered;
                         wanted_from = add(&mut of_few, start, end, Kind::Clustering, &name, &open);
                         None
-                    }
-                    false => Some((start, end, name, open)),
+                } else {
+                    Some((start, end, name, open))
                 };
                 start = end;
             }

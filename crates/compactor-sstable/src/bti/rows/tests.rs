@@ -250,14 +250,13 @@ proptest::proptest! {
                 let open = if is_open { DELETION } else { live };
                 let (end, name) = (start + len, row(number));
                 of_all.add_unfiltered(start, end, Kind::Clustering, &name, &open).unwrap();
-                untold = match end >= wanted_from {
-                    true => {
+                untold = if end >= wanted_from {
                         let add = RowIndexWriter::add_unfiltered;
                         let next = add(&mut of_few, start, end, Kind::Clustering, &name, &open);
                         wanted_from = next.unwrap();
                         None
-                    }
-                    false => Some((start, end, name, open)),
+                } else {
+                    Some((start, end, name, open))
                 };
                 start = end;
             }

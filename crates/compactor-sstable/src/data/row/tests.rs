@@ -58,9 +58,10 @@ fn cell(liveness: Liveness) -> impl Strategy<Value = SampleCell> {
                 (ttl, local_deletion_time) = (liveness.ttl, liveness.local_expiration_time);
             }
             SampleCell {
-                timestamp: match has_timestamp && !liveness.is_empty() {
-                    true => liveness.timestamp,
-                    false => timestamp,
+                timestamp: if has_timestamp && !liveness.is_empty() {
+                    liveness.timestamp
+                } else {
+                    timestamp
                 },
                 local_deletion_time,
                 ttl,
@@ -226,9 +227,10 @@ proptest! {
         }
         if let Some(cut) = cut {
             let len = head.len - cut.index(body_len + 1);
-            match cuts_bytes {
-                true => bytes.truncate(len),
-                false => head.len = len,
+            if cuts_bytes {
+                bytes.truncate(len);
+            } else {
+                head.len = len;
             }
         }
         check(&bytes, &head, &layout)?;
