@@ -39,7 +39,7 @@ pub(crate) fn file_facts(file: impl AsFd) -> io::Result<FileFacts> {
                 // No file has a negative length.
                 len: u64::try_from(found.st_size).unwrap_or(0),
                 direct: Err(format!(
-                    "statx, which tells whether direct I/O works, is not allowed or missing here: \
+                    "statx, which reports whether direct I/O works, is not allowed or missing here: \
                      {}",
                     io::Error::from(error)
                 )),

@@ -12,7 +12,7 @@
 pub fn release_free_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the call takes a plain number, may be made by any thread at any time, and touches
-    // nothing that is allocated. Its answer tells only whether anything was given back.
+    // nothing that is allocated. Its result only reports whether memory was released.
     unsafe {
         libc::malloc_trim(0);
     }

@@ -11,7 +11,7 @@
 //! bytes.
 //!
 //! Buffers are page-aligned and come from a [`BufferPool`], whose [`MemoryGauge`] counts them.
-//! [`residency`] shows how much of a file is in the page cache; [`probe()`] tells what works in a
+//! [`residency`] shows how much of a file is in the page cache; [`probe()`] reports which features work in a
 //! directory.
 //!
 //! # Example

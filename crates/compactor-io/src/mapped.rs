@@ -114,7 +114,7 @@ mod tests {
         let path = directory.path().join("file");
         let bytes: Vec<u8> = (0..10_000u32).map(|i| i as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
-        // SAFETY: nobody else knows the file.
+        // SAFETY: no other process knows the file.
         let mapped = unsafe { MappedFile::open(&path) }.unwrap();
         assert_eq!(&mapped[..], &bytes);
         assert_eq!(mapped.path(), path);

@@ -408,7 +408,7 @@ fn filter() {
         table.expect(Component::Filter, &written);
         sized += 1;
     }
-    assert!(sized > 0, "no output beside its inputs");
+    assert!(sized > 0, "no output next to its inputs");
 }
 
 #[test]

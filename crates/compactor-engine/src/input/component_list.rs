@@ -142,7 +142,7 @@ impl ComponentList {
         toc: Option<&Toc>,
         fp_chance: Option<f64>,
     ) -> Vec<(Component, &'static str)> {
-        const REBUILT: &str = "Cassandra builds it anew when it opens the table";
+        const REBUILT: &str = "Cassandra rebuilds it when it opens the table";
         let mut found = Vec::new();
         if descriptor.format() == Format::Big {
             found.push((Component::Summary, REBUILT));

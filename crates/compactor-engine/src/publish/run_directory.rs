@@ -341,7 +341,10 @@ mod tests {
         };
         left.remove().unwrap();
         assert!(!place(".compactor-1-2-3").exists());
-        assert!(!place(".compactor-1-2-5").exists(), "an empty one goes");
+        assert!(
+            !place(".compactor-1-2-5").exists(),
+            "an empty one is removed"
+        );
         for stays in [4, 6, 7] {
             assert!(
                 place(&format!(".compactor-1-2-{stays}")).exists(),

@@ -251,7 +251,7 @@ fn move_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])], target: &Path
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // `Data.db` in the staging directory tells the next run to which output the components belong that
+        // `Data.db` in the staging directory identifies the output of the components that
         // could not be removed.
         let is_left = !self.remove_moved();
         if let Ok(files) = self.files.get_mut()

@@ -67,7 +67,7 @@ struct Shared {
     compressors: Mutex<Vec<(ChunkCompressor, Vec<u8>)>>,
     ordered: Mutex<Ordered>,
     blocks: Arc<OutputBlocks>,
-    /// Tasks of this file alone.
+    /// Tasks of this file.
     own: Pending,
     /// Tasks of this file.
     has_failed: AtomicBool,

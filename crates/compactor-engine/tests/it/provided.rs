@@ -187,7 +187,7 @@ fn settings_do_not_matter() {
         }
         Ok(())
     };
-    check("beside", 40, visible::generate, verify, Case::simpler);
+    check("overlapping", 40, visible::generate, verify, Case::simpler);
 }
 
 /// Changes the fields of `Statistics.db` that a node changes in an existing SSTable.

@@ -124,7 +124,7 @@ fn same_in_ranges(options: &MergeOptions, threads: usize, bytes: u64) -> Result<
     let (ranges, unsplit_reason) = same_if_split(options, threads, bytes)?;
     match unsplit_reason {
         None => Ok(ranges),
-        Some(why) => Err(format!("not cut: {why}")),
+        Some(why) => Err(format!("not split: {why}")),
     }
 }
 
@@ -215,10 +215,10 @@ fn ranges_do_not_change_a_byte() {
             // If clusterings or paths compare equal but differ in their bytes, the order of all partitions
             // matters.
             if let Some(why) = unsplit_reason {
-                if case.schema.has_several_encodings() && why.contains("other bytes") {
+                if case.schema.has_several_encodings() && why.contains("differ in their bytes") {
                     continue;
                 } else {
-                    return Err(format!("not cut: {why}"));
+                    return Err(format!("not split: {why}"));
                 }
             }
             let mut ranges = ranges.lock().unwrap();

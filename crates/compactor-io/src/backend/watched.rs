@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// Waiting for ever for an operation that never completes; a late result that reaches somebody.
+    /// Guards against waiting forever for an operation that never completes, and against using its late result.
     #[test]
     fn operations_that_never_complete_are_abandoned() {
         let stuck = Arc::new(Stuck::default());
