@@ -64,10 +64,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 );
             }
             for run in point.runs.iter().filter(|run| run.arm == arm) {
-                for reason in &run.invalid {
+                for reason in &run.attempt.invalid {
                     println!(
                         "{arm}: repeat {} does not count: {}",
-                        run.repeat, reason.text
+                        run.attempt.repeat, reason.text
                     );
                 }
             }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use compactor::{ErrorKind, InputCheck, Observer, Scope, catalog};
+use compactor::{ErrorKind, Observer, Table};
 use compactor_examples::{directory_on_disk, sample_table};
 
 /// Prints progress and passes on that somebody wants the merge to end: a signal handler, another
@@ -51,23 +51,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         ),
         (Some(_), None) => return Err("give TABLE_DIR and OUTPUT_DIR, or nothing".into()),
     };
-    let found = catalog::find(&[table])?;
+    // Its schema specifies how long tombstones must live.
+    let table = Table::open(table)?;
 
     for stop_at_percent in [50, u64::MAX] {
-        // The schema beside the SSTables says how long tombstones must live.
-        let mut request = found.merge_request(&output);
-        // All that the table has on this node: deletions past their grace can go.
-        request.scope = Scope::Complete;
-        let job = compactor::open_merge(compactor::io::IoOptions::default(), request)?;
+        // All that the table has on this node: tombstones past their grace can be purged.
+        let merge = table.merge().complete().flat(true).open(&output)?;
         let mut watcher = Watcher {
-            total_bytes: job.uncompressed_bytes(),
+            total_bytes: merge.uncompressed_bytes(),
             printed_percent: 0,
             stop: Arc::default(),
             stop_at_percent,
         };
-        println!("merging {} SSTables", job.inputs().len());
-        match compactor::run_merge(job, InputCheck::AllComponents, &mut watcher) {
-            Ok(report) => {
+        println!("merging {} SSTables", table.sstables().len());
+        match merge.run(&mut watcher) {
+            Ok(merged) => {
+                let report = &merged.reports[0];
                 println!(
                     "{} rows of {} stay, {} tombstones purged, {:.0} MB/s, pages left in the cache: {:?}",
                     report.rows_written,
@@ -76,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     report.input_uncompressed_bytes_per_s / 1e6,
                     report.page_cache.pages_resident()
                 );
-                for sstable in report.outputs {
+                for sstable in merged.outputs() {
                     println!("{}", sstable.data_path.display());
                 }
             }

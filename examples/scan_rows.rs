@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use compactor::io::{Io, IoOptions, ReadMode};
 use compactor::read::RowRef;
-use compactor::{Scan, catalog};
+use compactor::{Scan, Table};
 use compactor_examples::{directory_on_disk, sample_table};
 
 /// Rows that are printed; the others are only counted.
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(path) => PathBuf::from(path),
         None => {
             let table = sample_table(scratch.path(), 1 << 20)?;
-            catalog::find(&[table])?.sstables.swap_remove(0)
+            Table::open(table)?.sstables()[0].clone()
         }
     };
     println!("{}", data.display());

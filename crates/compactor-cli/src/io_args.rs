@@ -1,7 +1,7 @@
 //! Options of the commands that read and write SSTables: how the bytes move.
 
-use compactor::io::{BackendKind, IoOptions, ReadMode, WriteMode};
-use compactor::{Error, MergeRequest};
+use compactor::io::{BackendKind, ReadMode, WriteMode};
+use compactor::{Error, Resources};
 
 use crate::flags::{ByteSize, refuse_uring_with_dontcache};
 use crate::numbers::{DEFAULT_MEMORY, MEMORY, READAHEAD, THREADS, beside_program, within};
@@ -84,33 +84,28 @@ impl IoArgs {
         )
     }
 
-    /// Options of the I/O layer.
-    pub fn options(&self) -> IoOptions {
-        IoOptions {
-            backend: self.backend,
-            ..IoOptions::default()
-        }
-    }
-
     /// Threads that do the work.
-    pub fn threads(&self) -> usize {
+    fn threads(&self) -> usize {
         self.threads
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
     /// Bytes of `--memory` that are left beside the program itself.
-    pub fn memory_bytes(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         beside_program(self.memory)
     }
 
-    /// Sets the fields of a request that these options are about.
-    pub fn apply(&self, request: &mut MergeRequest) {
-        request.read_mode = self.read_io;
-        request.write_mode = self.write_io;
-        request.threads = self.threads();
-        request.memory_bytes = self.memory_bytes();
-        request.readahead_bytes = self
+    /// The options as the library takes them.
+    pub fn resources(&self) -> Resources {
+        let mut resources = Resources::default();
+        resources.read_mode = self.read_io;
+        resources.write_mode = self.write_io;
+        resources.backend = self.backend;
+        resources.threads = self.threads();
+        resources.memory_bytes = self.memory_bytes();
+        resources.readahead_bytes = self
             .readahead
             .map(|size| usize::try_from(size.0).unwrap_or(usize::MAX));
+        resources
     }
 }

@@ -4,7 +4,6 @@
 
 mod cmd;
 mod duration;
-mod each_alone;
 mod exit_code;
 mod failure;
 mod flags;
@@ -18,10 +17,9 @@ mod place;
 mod progress;
 mod purge_args;
 mod result_file;
+mod rewrite_summary;
 mod shared_progress;
 mod stalled;
-mod strategy_note;
-mod verify_step;
 
 use std::process::ExitCode;
 

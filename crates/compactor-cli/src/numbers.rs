@@ -29,7 +29,7 @@ pub const CONCURRENT: RangeInclusive<usize> = 1..=256;
 pub const MEMORY: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 
 /// `--memory` where it is not said.
-pub const DEFAULT_MEMORY: &str = "96MiB";
+pub const DEFAULT_MEMORY: &str = "80MiB";
 
 /// What the program takes beside buffers: 10 MiB where there is next to nothing to merge, and some for
 /// stacks of threads and what the allocator cannot give back.
@@ -167,7 +167,7 @@ mod tests {
     fn memory_is_for_the_program_too() {
         assert_eq!(beside_program(ByteSize(96 << 20)), 80 << 20);
         assert_eq!(beside_program(ByteSize(1 << 20)), 512 << 10);
-        assert_eq!(DEFAULT_MEMORY.parse(), Ok(ByteSize(96 << 20)));
+        assert_eq!(DEFAULT_MEMORY.parse(), Ok(ByteSize(80 << 20)));
     }
 
     #[test]

@@ -43,3 +43,17 @@ pub fn print_of(text: &str, outputs: &[&Path]) -> anyhow::Result<ExitCode> {
 pub fn say(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
+
+/// Sentences on what was decided, on stderr.
+pub fn say_notes(notes: &[String]) {
+    for note in notes {
+        say(format_args!("note: {note}"));
+    }
+}
+
+/// Sentences on what may not be as intended, on stderr.
+pub fn say_warnings(warnings: &[String]) {
+    for warning in warnings {
+        say(format_args!("warning: {warning}"));
+    }
+}

@@ -1,20 +1,14 @@
 //! Options of the commands that write SSTables: version, format and compression.
 
-use compactor::catalog::Catalog;
 use compactor::sstable::Version;
 use compactor::sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
-use compactor::sstable::compression::info::CompressionParams;
-use compactor::sstable::schema::CompressionOptions;
-use compactor::{Error, OutputCompression};
+use compactor::{Error, OutputForm};
 
 use crate::flags::ByteSize;
 
-/// Cassandra's default since 4.0, bytes.
-pub const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
-
-/// What the output is to look like.
+/// Form of the outputs.
 #[derive(Debug, clap::Args)]
-pub struct OutputForm {
+pub struct OutputFormArgs {
     /// Version of the output: nb (Cassandra 4), oa (5), pa (6); in BTI format da (5), ea (6).
     /// Default: that of the newest release that wrote any input, from nb on.
     #[arg(long, help_heading = "Output", value_name = "VERSION")]
@@ -47,87 +41,29 @@ pub struct OutputForm {
     chunk_length: Option<ByteSize>,
 }
 
-impl OutputForm {
-    /// Whether nothing is asked for but what the input is.
-    pub fn is_as_input(&self) -> bool {
-        self.sstable_version.is_none()
-            && self.sstable_format.is_none()
-            && self.compression.is_none()
-            && self.chunk_length.is_none()
-    }
-
-    /// The format asked for.
-    pub fn sstable_format(&self) -> Option<compactor::sstable::Format> {
-        self.sstable_format.map(|format| match format {
-            SstableFormat::Big => compactor::sstable::Format::Big,
-            SstableFormat::Bti => compactor::sstable::Format::Bti,
-        })
-    }
-
-    /// Compression by option, else by the schema, else that of the newest input.
+impl OutputFormArgs {
+    /// The options as the library takes them.
     ///
     /// # Errors
-    /// Options that do not go together, or a compressor of the schema that is not supported.
-    pub fn compression(&self, catalog: &Catalog) -> anyhow::Result<OutputCompression> {
-        let chunk_length = self.chunk_length.map(chunk_length).transpose()?;
+    /// Options that contradict one another.
+    pub fn form(&self) -> anyhow::Result<OutputForm> {
         if self.compression_level.is_some() && self.compression != Some(Compression::Zstd) {
             return Err(Error::invalid("--compression-level needs --compression zstd").into());
         }
-        let from_schema = catalog.schema.as_ref().and_then(|(path, table)| {
-            table
-                .options
-                .compression
-                .as_ref()
-                .map(|compression| (path, compression))
+        let mut form = OutputForm::default();
+        form.version = self.sstable_version;
+        form.format = self.sstable_format.map(|format| match format {
+            SstableFormat::Big => compactor::sstable::Format::Big,
+            SstableFormat::Bti => compactor::sstable::Format::Bti,
         });
-        let params = |codec: Codec, schema: Option<&CompressionOptions>| {
-            let of_table = schema.and_then(|c| c.chunk_length);
-            CompressionParams::new(
-                codec,
-                chunk_length.or(of_table).unwrap_or(DEFAULT_CHUNK_LENGTH),
-            )
-        };
-        if let Some(choice) = self.compression {
-            let Some(codec) = codec(choice, self.compression_level) else {
-                if chunk_length.is_some() {
-                    return Err(Error::invalid("--chunk-length needs a --compression").into());
-                }
-                return Ok(OutputCompression::None);
-            };
-            // Levels are checked where all options of compressors are.
-            let params = params(codec, from_schema.map(|(_, c)| c));
-            params.codec().map_err(|e| Error::invalid(e.to_string()))?;
-            return Ok(OutputCompression::Params(params));
-        }
-        match from_schema {
-            Some((_, compression)) if !compression.enabled => match chunk_length {
-                None => Ok(OutputCompression::None),
-                Some(_) => Err(Error::invalid(
-                    "the table is not compressed (schema.cql); --chunk-length needs a --compression",
-                )
-                .into()),
-            },
-            Some((path, compression)) => {
-                let class = compression.class.as_deref().unwrap_or("LZ4Compressor");
-                let options: Vec<(String, String)> = compressor_options(compression);
-                let codec = Codec::from_name(class, &options).map_err(|e| {
-                    Error::invalid(format!(
-                        "{}: {e}; choose one with --compression, Cassandra reads them all",
-                        path.display()
-                    ))
-                })?;
-                let mut params = params(codec, Some(compression));
-                params.compressor = class.rsplit('.').next().unwrap_or(class).to_owned();
-                params.options = options;
-                if let Some(ratio) = compression.min_compress_ratio.filter(|r| *r > 0.0) {
-                    params.max_compressed_len =
-                        CompressionParams::max_compressed_len_for_ratio(params.chunk_len, ratio);
-                }
-                Ok(OutputCompression::Params(params))
-            }
-            None if chunk_length.is_some() => Ok(OutputCompression::Params(params(Codec::Lz4, None))),
-            None => Ok(OutputCompression::AsNewestInput),
-        }
+        form.compression =
+            self.compression
+                .map(|choice| match codec(choice, self.compression_level) {
+                    Some(codec) => compactor::Compression::Codec(codec),
+                    None => compactor::Compression::None,
+                });
+        form.chunk_length = self.chunk_length.map(chunk_length).transpose()?;
+        Ok(form)
     }
 }
 
@@ -169,26 +105,6 @@ pub fn codec(choice: Compression, level: Option<i32>) -> Option<Codec> {
         Compression::Noop => Codec::Noop,
         Compression::None => return None,
     })
-}
-
-/// The options that are the compressor's own and go into CompressionInfo.db.
-fn compressor_options(compression: &CompressionOptions) -> Vec<(String, String)> {
-    const OF_THE_TABLE: [&str; 8] = [
-        "class",
-        "sstable_compression",
-        "enabled",
-        "chunk_length_in_kb",
-        "chunk_length_kb",
-        "chunk_length",
-        "min_compress_ratio",
-        "crc_check_chance",
-    ];
-    compression
-        .all
-        .iter()
-        .filter(|(key, _)| !OF_THE_TABLE.contains(&key.as_str()))
-        .map(|(key, value)| (key.clone(), value.clone()))
-        .collect()
 }
 
 /// Checks a chunk length as Cassandra does: a power of two.

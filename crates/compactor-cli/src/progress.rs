@@ -92,6 +92,10 @@ impl Observer for Progress {
         self.interrupted.load(Ordering::Relaxed)
     }
 
+    fn message(&mut self, text: &str) {
+        say(format_args!("{text}"));
+    }
+
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
         match &self.style {
             Style::None => {}

@@ -1,15 +1,10 @@
-//! Options of the commands that purge: what else the table has, and how old a deletion must be.
+//! Options of the commands that purge.
 
-use std::collections::HashSet;
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
 
-use compactor::catalog::{self, Catalog};
-use compactor::{Error, MergeRequest, Scope, live_directory};
+use compactor::{Purging, Scope};
 
-use crate::io_args::IoArgs;
 use crate::numbers::{GC_GRACE_SECONDS, moment, moment_or_before_1970, within};
-use crate::output_form::OutputForm;
 
 /// What may be purged.
 #[derive(Debug, clap::Args)]
@@ -21,7 +16,7 @@ pub struct PurgeArgs {
     complete: bool,
 
     /// An SSTable, or a directory of them, that the table has besides the inputs. Repeat it for all
-    /// of them: tombstones that may shadow data in these stay.
+    /// of them: tombstones that may shadow data in these are kept.
     #[arg(long, help_heading = "Purging", value_name = "TABLE_DIR|Data.db")]
     overlapping: Vec<PathBuf>,
 
@@ -48,7 +43,7 @@ pub struct PurgeArgs {
     no_purge: bool,
 
     /// Keep the tombstones of inputs that are not repaired, which replicas may not have yet. Default:
-    /// what the table's compaction options in schema.cql say, otherwise false.
+    /// the table's compaction options in schema.cql, otherwise false.
     #[arg(long, help_heading = "Purging", value_name = "true|false", num_args = 0..=1,
         require_equals = true, default_missing_value = "true")]
     only_purge_repaired_tombstones: Option<bool>,
@@ -65,116 +60,19 @@ pub struct PurgeArgs {
 }
 
 impl PurgeArgs {
-    /// A request to merge what the catalog has, after the options and the schema, with what a person
-    /// should know of the choices.
-    ///
-    /// # Errors
-    /// What must not be purged, or an output that the schema does not allow.
-    pub fn request(
-        &self,
-        catalog: &Catalog,
-        output: &Path,
-        form: &OutputForm,
-        io: &IoArgs,
-    ) -> anyhow::Result<(MergeRequest, Vec<String>)> {
-        let mut notes = Vec::new();
-        let mut request = catalog.merge_request(output);
-        let table = catalog.schema.as_ref().map(|(_, table)| table);
-        request.now_s = self.now.unwrap_or_else(now_s);
-        request.scope = self.scope(catalog, &mut notes)?;
-        if request.scope != Scope::Unknown && !self.no_purge {
-            live_directory::refuse_purge_while_live(&catalog.sstables)?;
-        }
-        request.gc_before_s = self.gc_before_s(catalog, &request)?;
-        if request.scope == Scope::Unknown && !self.no_purge {
-            notes.push(
-                "every tombstone is kept, since other SSTables of the table may need them: say \
-                 --complete if there are none, or name them with --overlapping"
-                    .to_owned(),
-            );
-        }
-        request.version = form.sstable_version;
-        request.format = form.sstable_format();
-        request.compression = form.compression(catalog)?;
-        if let Some(only_repaired) = self.only_purge_repaired_tombstones {
-            request.only_purge_repaired = only_repaired;
-        }
-        if let Some(table) = table.filter(|t| !t.indexes.is_empty()) {
-            notes.push(format!(
-                "table {} has {}; Cassandra rebuilds what belongs to the output when it loads it",
-                table.name,
-                match table.indexes.len() {
-                    1 => "1 secondary index".to_owned(),
-                    indexes => format!("{indexes} secondary indexes"),
-                }
-            ));
-        }
-        io.apply(&mut request);
-        Ok((request, notes))
+    /// The options as the library takes them.
+    pub fn purging(&self) -> Purging {
+        let mut purging = Purging::default();
+        purging.scope = match (self.complete, &self.overlapping[..]) {
+            (true, _) => Scope::Complete,
+            (false, []) => Scope::Unknown,
+            (false, paths) => Scope::Overlapping(paths.to_vec()),
+        };
+        purging.keep_tombstones = self.no_purge;
+        purging.gc_grace_seconds = self.gc_grace_seconds;
+        purging.gc_before_s = self.gc_before;
+        purging.only_repaired = self.only_purge_repaired_tombstones;
+        purging.now_s = self.now;
+        purging
     }
-
-    fn scope(&self, catalog: &Catalog, notes: &mut Vec<String>) -> anyhow::Result<Scope> {
-        if self.complete {
-            if let [first, ..] = &catalog.siblings[..] {
-                let more = match catalog.siblings.len() - 1 {
-                    0 => "is".to_owned(),
-                    more => format!("and {more} more are"),
-                };
-                return Err(Error::refused(format!(
-                    "--complete says that the inputs are all that the table has, but {} {more} in the \
-                     same directory. Name the directory to merge all, or name the others with \
-                     --overlapping",
-                    first.display(),
-                ))
-                .into());
-            }
-            notes.extend(catalog::outside_snapshot(&catalog.sstables));
-            return Ok(Scope::Complete);
-        }
-        if self.overlapping.is_empty() {
-            return Ok(Scope::Unknown);
-        }
-        let others = catalog::find_sstables(&self.overlapping)?.sstables;
-        let named = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-        let inputs: HashSet<PathBuf> = catalog.sstables.iter().map(named).collect();
-        // Naming the table's whole directory is convenient: inputs do not overlap themselves.
-        let others: Vec<PathBuf> = others
-            .into_iter()
-            .filter(|p| !inputs.contains(&named(p)))
-            .collect();
-        let known: HashSet<PathBuf> = others.iter().map(named).collect();
-        if let Some(left_out) = catalog.siblings.iter().find(|p| !known.contains(&named(p))) {
-            return Err(Error::refused(format!(
-                "--overlapping must name every other SSTable of the table, but {} is in the directory of the \
-                 inputs and is not named",
-                left_out.display()
-            ))
-            .into());
-        }
-        Ok(Scope::Overlapping(others))
-    }
-
-    fn gc_before_s(
-        &self,
-        catalog: &Catalog,
-        request: &MergeRequest,
-    ) -> anyhow::Result<Option<i64>> {
-        if self.no_purge {
-            return Ok(None);
-        }
-        if let Some(gc_before) = self.gc_before {
-            return Ok(Some(gc_before));
-        }
-        let grace = catalog.gc_grace_seconds(self.gc_grace_seconds);
-        if grace.is_err() && request.scope == Scope::Unknown {
-            return Ok(None);
-        }
-        Ok(Some(request.now_s - i64::from(grace?)))
-    }
-}
-
-fn now_s() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| d.as_secs() as i64)
 }

@@ -1,19 +1,15 @@
 //! One progress over several merges that run at once.
 
-use std::path::Path;
 use std::sync::Mutex;
 
+use compactor::Observer;
 use compactor::concurrent::SharedObserver;
-use compactor::io::{Io, ReadMode};
-use compactor::{EngineResult, Observer};
 
 use crate::progress::Progress;
-use crate::verify_step;
 
 /// Adds up what each merge has done, and shows that.
 pub struct SharedProgress {
     state: Mutex<State>,
-    verify: Option<(Io, ReadMode)>,
 }
 
 struct State {
@@ -23,16 +19,11 @@ struct State {
 }
 
 impl SharedProgress {
-    /// For so many merges, and those that come later; with `verify`, outputs are verified before they are published.
-    pub fn new(
-        progress: Progress,
-        merges: usize,
-        verify: Option<(Io, ReadMode)>,
-    ) -> SharedProgress {
-        let done = vec![[0; 3]; merges];
+    /// Shows the sum of all merges.
+    pub fn new(progress: Progress) -> SharedProgress {
+        let done = Vec::new();
         SharedProgress {
             state: Mutex::new(State { progress, done }),
-            verify,
         }
     }
 
@@ -62,12 +53,5 @@ impl SharedObserver for SharedProgress {
         let sum = |field: usize| state.done.iter().map(|done| done[field]).sum();
         let [read_bytes, rows, partitions] = [sum(0), sum(1), sum(2)];
         state.progress.progress(read_bytes, rows, partitions);
-    }
-
-    fn before_publish(&self, data_path: &Path) -> EngineResult<()> {
-        match &self.verify {
-            None => Ok(()),
-            Some((io, mode)) => verify_step::output(io, data_path, *mode),
-        }
     }
 }

@@ -113,7 +113,7 @@ fn ceilings_of_the_device_stand_in_the_report() {
     let row = |line: &&str| line.contains("direct/direct") && line.contains("10.0%");
     assert!(text.lines().any(|line| row(&line)), "{text}");
     let html = std::fs::read_to_string(temp.path().join("report.html")).unwrap();
-    assert!(html.contains("What the device gives by itself"));
+    assert!(html.contains("The device by itself"));
     let markdown = stdout(&report(
         temp.path(),
         &[EXAMPLE, "--ceilings", "fio.json", "--format", "markdown"],

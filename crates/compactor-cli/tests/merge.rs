@@ -151,7 +151,7 @@ fn merges_and_reports() {
     // The directories do not say what table they are of.
     let notes = text(&json.stderr);
     assert!(
-        notes.starts_with("note: ") && notes.lines().count() == 1,
+        notes.starts_with("warning: ") && notes.lines().count() == 1,
         "{notes}"
     );
     let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
@@ -429,7 +429,7 @@ fn overlapping_is_of_the_same_table() {
     let message = text(&doubted.stderr);
     assert_eq!(doubted.status.code(), Some(0), "{message}");
     assert!(
-        message.contains("note: ") && message.contains("KEYSPACE/TABLE-ID"),
+        message.contains("warning: ") && message.contains("KEYSPACE/TABLE-ID"),
         "{message}"
     );
     let alone = merge(&[&first], &dir.path("alone"), &[]);

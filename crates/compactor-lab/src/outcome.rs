@@ -7,19 +7,18 @@
 
 use serde::{Deserialize, Serialize};
 
+mod attempt;
 mod environment;
 mod latency;
 mod options;
 mod run;
 mod sample;
 
+pub use attempt::{Attempt, Invalid, Subject};
 pub use environment::{DeviceRecord, Environment};
 pub use latency::{CurvePoint, Interval, Latency};
 pub use options::{Distribution, OptionsRecord};
-pub use run::{
-    CompactionRecord, CpuRecord, GeneratorRecord, HotSetRecord, Invalid, MemoryRecord, Phase,
-    PressureRecord, Run,
-};
+pub use run::{CompactionRecord, GeneratorRecord, HotSetRecord, MemoryRecord, Phase, Run};
 pub use sample::{CgroupMemory, Cpu, DiskStats, Pages, Pressure, Sample, VmStat};
 
 use crate::arm::Arm;
@@ -52,7 +51,7 @@ impl Outcome {
     /// All runs of an arm at a point that are to be compared: valid and no warm-up, by repeat.
     pub fn counted(point: &SweepPoint, arm: Arm) -> impl Iterator<Item = &Run> {
         let runs = point.runs.iter().filter(move |run| run.arm == arm);
-        runs.filter(|run| run.counts())
+        runs.filter(|run| run.attempt.counts())
     }
 }
 

@@ -1,98 +1,48 @@
-//! What an [`Outcome`] says, for people: the figures of each arm over its repeats, how they compare,
-//! and why they should not be believed.
+//! Reports of experiments: figures of each arm over its repeats, how they compare, and why not to trust
+//! them.
 //!
-//! [`Report`] holds the numbers, and goes into JSON as it is. [`text`], [`markdown`] and [`html`] show
-//! them. Nothing is measured here: a report can be made again at any time of a saved outcome.
+//! A report holds numbers and goes into JSON as it is; [`Document`] shows it to people. Nothing is measured
+//! here: a report can be made again at any time of a saved outcome.
 
 use serde::Serialize;
 
-use crate::arm::Arm;
-use crate::chunk_length::Variant;
-use crate::fio::FioOutcome;
-use crate::outcome::{End, Invalid, Outcome, Run, SweepPoint, Warning};
-use crate::stats::{Ratio, Spread};
-use table::Table;
+use crate::outcome::{Attempt, Invalid, Subject, Warning};
+use crate::stats::{ENOUGH_REPEATS, Ratio, Spread, median_range_confidence, ratio_of_repeats};
+use document::{Block, Table};
+use units::{significant, times};
 
+mod chart;
 pub mod chunk_length;
-mod compare;
-mod doubts;
-mod figure;
-pub mod fio_tables;
-pub mod html;
-pub mod markdown;
-pub(crate) mod place;
-pub mod table;
-mod tables;
-pub mod text;
+pub mod document;
+pub(crate) mod facts;
+pub mod fio;
+pub mod interference;
 pub mod units;
 
-pub use figure::Figure;
+pub use document::Document;
+pub use interference::{Figure, Report};
 
-/// The figures of an outcome.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Report<'a> {
-    /// What to call the outcome beside others, such as its file.
-    pub name: String,
-    /// How the experiment ended.
-    pub end: &'a End,
-    /// One for each size of the hot set.
-    pub points: Vec<PointReport<'a>>,
-    /// What makes all of the numbers doubtful.
-    pub warnings: &'a [Warning],
-    /// What the device gives by itself, if that was measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fio: Option<&'a FioOutcome>,
-    /// Where the numbers come from.
-    #[serde(skip)]
-    pub outcome: &'a Outcome,
+/// A number that each run of an experiment gives.
+pub trait Measure: Copy + PartialEq + Serialize + 'static {
+    /// What it is a number of.
+    type Of;
+    /// All of them.
+    const ALL: &'static [Self];
+    /// Those that arms are compared by.
+    const COMPARED: &'static [Self];
+
+    /// The number of a run; `None` where it has none, such as latencies without a read.
+    fn of(self, run: &Self::Of) -> Option<f64>;
 }
 
-/// The figures at one size of the hot set.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct PointReport<'a> {
-    /// Bytes of page cache that the hot set was to take.
-    pub hot_set_bytes: u64,
-    /// The hot set divided by the memory that there was.
-    pub pressure: f64,
-    /// In the order in which they were named.
-    pub arms: Vec<ArmReport>,
-    /// Runs that do not count, warm-ups left out.
-    pub left_out: Vec<LeftOut<'a>>,
-    /// What makes the numbers of this point doubtful: what the experiment noticed, and what the
-    /// numbers say about themselves.
-    pub doubts: Vec<Warning>,
-    /// Length of a page of the machine.
-    pub page_bytes: u64,
-    /// Where the numbers come from.
-    #[serde(skip)]
-    pub point: &'a SweepPoint,
-}
-
-/// The figures of one arm.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct ArmReport {
-    /// Which.
-    pub arm: Arm,
-    /// Runs that count.
-    pub counted: usize,
-    /// Runs but for warm-ups.
-    pub runs: usize,
-    /// Each figure over the runs that count; one that no run has is missing.
-    pub figures: Vec<FigureSpread>,
-    /// In comparison with reads that nothing disturbs.
-    pub to_idle: Vec<FigureRatio>,
-    /// In comparison with a compaction through the page cache.
-    pub to_buffered: Vec<FigureRatio>,
-}
+/// Runs that count, each with its repeat.
+pub(crate) type Counted<'a, R> = Vec<(u32, &'a R)>;
 
 /// A figure over repeats.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct FigureSpread {
-    /// Which.
-    pub figure: Figure,
+pub struct FigureSpread<F> {
+    /// The figure.
+    pub figure: F,
     /// Over the runs that count.
     #[serde(flatten)]
     pub spread: Spread,
@@ -100,9 +50,9 @@ pub struct FigureSpread {
 
 /// A figure in comparison.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct FigureRatio {
-    /// Which.
-    pub figure: Figure,
+pub struct FigureRatio<F> {
+    /// The figure.
+    pub figure: F,
     /// By how much it is multiplied.
     #[serde(flatten)]
     pub ratio: Ratio,
@@ -111,130 +61,149 @@ pub struct FigureRatio {
 /// A run that does not count.
 #[derive(Clone, Debug, Serialize)]
 pub struct LeftOut<'a> {
-    /// Its arm.
-    pub arm: Arm,
+    /// Its arm or variant.
+    #[serde(flatten)]
+    pub subject: Subject,
     /// Its repeat.
     pub repeat: u32,
     /// Why.
     pub reasons: &'a [Invalid],
 }
 
-/// A run of a variant that does not count.
-#[derive(Clone, Debug, Serialize)]
-pub struct LeftOutVariant<'a> {
-    /// What was read.
-    pub variant: Variant,
-    /// Its repeat.
-    pub repeat: u32,
-    /// Why.
-    pub reasons: &'a [Invalid],
+/// Each figure over runs that count; one that no run has is missing.
+fn spreads<F: Measure>(runs: &Counted<'_, F::Of>) -> Vec<FigureSpread<F>> {
+    let spread = |&figure: &F| {
+        let numbers: Vec<f64> = runs.iter().filter_map(|run| figure.of(run.1)).collect();
+        Some(FigureSpread {
+            figure,
+            spread: Spread::of(&numbers)?,
+        })
+    };
+    F::ALL.iter().filter_map(spread).collect()
 }
 
-impl<'a> Report<'a> {
-    /// Of an outcome.
-    pub fn new(name: impl Into<String>, outcome: &'a Outcome) -> Report<'a> {
-        let points = outcome.points.iter();
-        Report {
-            name: name.into(),
-            end: &outcome.end,
-            points: points
-                .map(|point| PointReport::new(outcome, point))
-                .collect(),
-            warnings: &outcome.warnings,
-            fio: None,
-            outcome,
-        }
-    }
-
-    /// With what `fio` measured on the same device beside it.
-    #[must_use]
-    pub fn with_fio(self, fio: &'a FioOutcome) -> Report<'a> {
-        Report {
-            fio: Some(fio),
-            ..self
-        }
-    }
-
-    /// What `fio` measured, beside the first point.
-    fn fio_tables(&self) -> Vec<Table> {
-        let tables = |fio| fio_tables::tables(fio, Some(self));
-        self.fio.map(tables).unwrap_or_default()
-    }
+/// The figures of an arm divided by those of another, within each repeat.
+fn ratios<F: Measure>(
+    ours: &Counted<'_, F::Of>,
+    theirs: &Counted<'_, F::Of>,
+    seed: u64,
+) -> Vec<FigureRatio<F>> {
+    let ratio = |&figure: &F| {
+        let numbers = |runs: &Counted<'_, F::Of>| -> Vec<(u32, f64)> {
+            let numbers = runs.iter().map(|(repeat, run)| (*repeat, figure.of(run)));
+            numbers
+                .filter_map(|(repeat, n)| Some((repeat, n?)))
+                .collect()
+        };
+        Some(FigureRatio {
+            figure,
+            ratio: ratio_of_repeats(&numbers(ours), &numbers(theirs), seed)?,
+        })
+    };
+    F::COMPARED.iter().filter_map(ratio).collect()
 }
 
-impl<'a> PointReport<'a> {
-    fn new(outcome: &Outcome, point: &'a SweepPoint) -> PointReport<'a> {
-        let mut arms = outcome.options.arms.clone();
-        for run in &point.runs {
-            if !arms.contains(&run.arm) {
-                arms.push(run.arm);
+fn spread_of<F: Measure>(spreads: &[FigureSpread<F>], figure: F) -> Option<Spread> {
+    let found = spreads.iter().find(|f| f.figure == figure);
+    found.map(|found| found.spread)
+}
+
+fn ratio_of<F: Measure>(ratios: &[FigureRatio<F>], figure: F) -> Option<Ratio> {
+    let found = ratios.iter().find(|f| f.figure == figure);
+    found.map(|found| found.ratio)
+}
+
+/// Runs that do not count, without warm-ups.
+fn left_out<'a>(runs: impl Iterator<Item = (Subject, &'a Attempt)>) -> Vec<LeftOut<'a>> {
+    let invalid = runs.filter(|(_, run)| !run.warm_up && !run.counts());
+    let left_out = invalid.map(|(subject, run)| LeftOut {
+        subject,
+        repeat: run.repeat,
+        reasons: &run.invalid,
+    });
+    left_out.collect()
+}
+
+/// Table of runs that do not count; `None` if all do.
+fn left_out_table(runs: &[LeftOut<'_>]) -> Option<Block> {
+    let rows = runs.iter().flat_map(|run| {
+        let name = format!("{} repeat {}", run.subject, run.repeat);
+        let reasons = run.reasons.iter();
+        reasons.map(move |reason| (name.clone(), reason.text.clone()))
+    });
+    let caption = "Runs that do not count, and are in none of the figures";
+    Table::prose(caption, ["run", "reason"], rows).unless_empty()
+}
+
+/// Warnings of runs that count, each text once with the names of its runs.
+fn told_once<'a>(runs: impl Iterator<Item = (Subject, &'a Attempt)>) -> Vec<Warning> {
+    let mut found: Vec<(&Warning, Vec<String>)> = Vec::new();
+    for (subject, run) in runs.filter(|(_, run)| run.counts()) {
+        let name = format!("{subject} repeat {}", run.repeat);
+        for warning in &run.warnings {
+            match found.iter_mut().find(|(known, _)| *known == warning) {
+                Some((_, names)) => names.push(name.clone()),
+                None => found.push((warning, vec![name.clone()])),
             }
         }
-        let left_out = point
-            .runs
-            .iter()
-            .filter(|run| !run.warm_up && !run.counts());
-        let mut report = PointReport {
-            hot_set_bytes: point.hot_set_bytes,
-            pressure: point.pressure,
-            arms: arms
-                .iter()
-                .map(|&arm| ArmReport::new(point, arm, outcome.options.seed))
-                .collect(),
-            left_out: left_out
-                .map(|run| LeftOut {
-                    arm: run.arm,
-                    repeat: run.repeat,
-                    reasons: &run.invalid,
-                })
-                .collect(),
-            doubts: Vec::new(),
-            page_bytes: outcome.environment.page_bytes,
-            point,
+    }
+    let told = found.into_iter().map(|(warning, names)| {
+        let names = match names.as_slice() {
+            [first, second, third, _, ..] => {
+                let others = names.len() - 3;
+                format!("{first}, {second}, {third} and {others} more")
+            }
+            few => few.join(", "),
         };
-        report.doubts = doubts::of(&report);
-        report
-    }
+        Warning::new(&warning.kind, format!("{names}: {}", warning.text))
+    });
+    told.collect()
+}
 
-    /// The arm that others are compared with, if there are runs of it that count.
-    fn has(&self, arm: Arm) -> bool {
-        self.arms.iter().any(|a| a.arm == arm && a.counted > 0)
+/// Caveat about a number of runs that count; `None` if there are enough.
+fn few_repeats(counted: usize) -> Option<(&'static str, String)> {
+    let sure = median_range_confidence(counted) * 100.0;
+    match counted {
+        0 => Some((
+            "no_valid_run",
+            "no run counts, so that there is no figure".to_owned(),
+        )),
+        1 => Some((
+            "few_repeats",
+            "only 1 run that counts: how much of its figures is chance is unknown".to_owned(),
+        )),
+        2..ENOUGH_REPEATS => Some((
+            "few_repeats",
+            format!(
+                "only {counted} runs that count; an interval over them is at most {sure:.0}% sure"
+            ),
+        )),
+        _ => None,
     }
 }
 
-impl ArmReport {
-    fn new(point: &SweepPoint, arm: Arm, seed: u64) -> ArmReport {
-        let counted: Vec<&Run> = Outcome::counted(point, arm).collect();
-        let figures = Figure::ALL.into_iter().filter_map(|figure| {
-            let numbers: Vec<f64> = counted.iter().filter_map(|run| figure.of(run)).collect();
-            let spread = Spread::of(&numbers)?;
-            Some(FigureSpread { figure, spread })
-        });
-        ArmReport {
-            arm,
-            counted: counted.len(),
-            runs: point
-                .runs
-                .iter()
-                .filter(|r| r.arm == arm && !r.warm_up)
-                .count(),
-            figures: figures.collect(),
-            to_idle: compare::all(point, arm, Arm::Idle, seed),
-            to_buffered: compare::all(point, arm, Arm::BUFFERED, seed),
-        }
-    }
+fn texts(warnings: &[Warning]) -> Vec<String> {
+    warnings
+        .iter()
+        .map(|warning| warning.text.clone())
+        .collect()
+}
 
-    /// A figure over the runs that count.
-    pub fn figure(&self, figure: Figure) -> Option<Spread> {
-        let found = self.figures.iter().find(|f| f.figure == figure);
-        found.map(|f| f.spread)
+/// A number of runs that count: `3`, or `2 of 3`.
+fn runs(counted: usize, all: usize) -> String {
+    match counted == all {
+        true => all.to_string(),
+        false => format!("{counted} of {all}"),
     }
 }
 
-/// The ratio of a figure, of some.
-fn ratio_of(ratios: &[FigureRatio], figure: Figure) -> Option<Ratio> {
-    let found = ratios.iter().find(|r| r.figure == figure);
-    found.map(|r| r.ratio)
+/// A ratio and its interval: `×0.24 (0.21–0.27)`.
+pub(crate) fn with_interval(ratio: Ratio) -> String {
+    if ratio.repeats < 2 {
+        return times(ratio.ratio);
+    }
+    let [low, high] = [ratio.low, ratio.high].map(significant);
+    format!("{} ({low}–{high})", times(ratio.ratio))
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
 use crate::options::InterferenceOptions;
 use crate::outcome::{
-    CompactionRecord, CpuRecord, GeneratorRecord, HotSetRecord, Interval, Latency, MemoryRecord,
-    Pages, Phase, PressureRecord, Run, Sample, Warning,
+    Attempt, CompactionRecord, Cpu, GeneratorRecord, HotSetRecord, Interval, Latency, MemoryRecord,
+    Pages, Phase, Run, Sample, Warning,
 };
 use crate::rounds::{Compacted, Rounds};
 use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
@@ -113,8 +113,8 @@ impl Bench<'_> {
         drop(live);
         output.remove()?;
         let mut run = self.assemble(plan, seen, during, &result, &around);
-        run.started_at_ms = started_at_ms;
-        run.elapsed_s = started.elapsed().as_secs_f64();
+        run.attempt.started_at_ms = started_at_ms;
+        run.attempt.elapsed_s = started.elapsed().as_secs_f64();
         Ok(run)
     }
 
@@ -288,18 +288,18 @@ impl Bench<'_> {
             );
         }
         let vm = during.after.vmstat.since(&during.before.vmstat);
-        let stalls = during.after.pressure.since(&during.before.pressure);
         let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         let cpu = during.after.cpu_since(&during.before);
         Run {
             arm: plan.arm,
-            repeat: plan.repeat,
-            warm_up: plan.warm_up,
-            order: plan.order,
-            started_at_ms: 0,
-            elapsed_s: 0.0,
-            invalid: reasons,
-            warnings: self.warnings(plan.arm, compaction.as_ref(), &beside, around),
+            attempt: Attempt {
+                repeat: plan.repeat,
+                warm_up: plan.warm_up,
+                order: plan.order,
+                invalid: reasons,
+                warnings: self.warnings(plan.arm, compaction.as_ref(), &beside, around),
+                ..Attempt::default()
+            },
             memory: MemoryRecord {
                 cgroup_refaults: during.after.cgroup_refaults_since(&during.before),
                 machine_refaults: vm.workingset_refault_file,
@@ -308,13 +308,8 @@ impl Bench<'_> {
                 allocation_stalls: vm.allocstall,
                 most_dirty_pages: most_dirty(&samples),
             },
-            pressure: PressureRecord {
-                memory_some_us: stalls.memory_some_us,
-                memory_full_us: stalls.memory_full_us,
-                io_some_us: stalls.io_some_us,
-                io_full_us: stalls.io_full_us,
-            },
-            cpu: CpuRecord {
+            pressure: during.after.pressure.since(&during.before.pressure),
+            cpu: Cpu {
                 compaction_s: match plan.arm {
                     Arm::Idle => 0.0,
                     Arm::Compaction { .. } => cpu.compaction_s,

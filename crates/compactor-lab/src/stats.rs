@@ -86,6 +86,23 @@ impl Ratio {
     }
 }
 
+/// The ratio of an arm's numbers to another's, each with its repeat.
+///
+/// In every repeat each arm ran once, so that runs are compared within a repeat. Only if invalid runs leave
+/// no repeat that both arms have, all runs of one are compared with all of the other.
+pub fn ratio_of_repeats(arm: &[(u32, f64)], other: &[(u32, f64)], seed: u64) -> Option<Ratio> {
+    let pair = |&(repeat, number): &(u32, f64)| {
+        let same = other.iter().find(|(other, _)| *other == repeat)?;
+        Some((number, same.1))
+    };
+    let pairs: Vec<(f64, f64)> = arm.iter().filter_map(pair).collect();
+    if pairs.is_empty() {
+        let only = |numbers: &[(u32, f64)]| numbers.iter().map(|n| n.1).collect::<Vec<_>>();
+        return unpaired_ratio(&only(arm), &only(other), seed);
+    }
+    paired_ratio(&pairs, seed)
+}
+
 /// The ratio of pairs, each of an arm and the one that it is compared with in one repeat: what
 /// disturbed both does not count.
 ///

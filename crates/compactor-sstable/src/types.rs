@@ -9,6 +9,7 @@
 //! | [`cell_path`] | order and type of cell paths and cells in a complex column |
 //! | [`partition_key`] | the values in a partition key |
 //! | [`validate`] | validation of values |
+//! | [`value`] | values as Rust types |
 //! | [`json`], [`text`] | values as printed by Cassandra, in JSON and as text |
 //! | [`temporal`] | timestamps as printed by `sstabledump` |
 //! | [`identifier`] | names as printed by CQL |
@@ -33,9 +34,11 @@ pub mod partition_key;
 pub mod temporal;
 pub mod text;
 pub mod validate;
+pub mod value;
 
 pub use clustering_order::{ClusteringOrder, ValueOrder};
 pub use marshal_error::MarshalError;
+pub use value::Value;
 
 /// A type as found in a serialization header (`AbstractType`).
 ///

@@ -1,43 +1,38 @@
 //! Merge Apache Cassandra SSTables outside the JVM.
 //!
 //! ```no_run
-//! use compactor::catalog;
+//! use compactor::Table;
 //!
 //! # fn main() -> Result<(), compactor::Error> {
-//! let found = catalog::find(&["snapshot".into()])?;
-//! // The schema beside them says how long tombstones must live.
-//! let mut request = found.merge_request("merged");
-//! request.scope = compactor::Scope::Complete;
-//! let report = compactor::merge(request, &mut compactor::NoObserver)?;
-//! println!("{} partitions", report.partitions_written);
+//! // gc_grace_seconds, types and dropped columns are those of its schema.cql.
+//! let table = Table::open("snapshot")?;
+//! let merged = table.merge().complete().into("merged")?;
+//! println!("{} partitions written", merged.partitions_written());
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`merge()`] is the main thing; [`catalog`] finds SSTables, [`Scan`] reads one row by row,
-//! [`verify`], [`dump`] and [`metadata`] look at them, [`generate`] makes some.
+//! [`Table`] finds the SSTables of a table and merges, compacts, upgrades, splits and scrubs them.
+//! [`Scan`] reads one SSTable row by row; [`verify`], [`dump`] and [`metadata`] inspect it; [`generate`]
+//! writes tables of synthetic data.
 #![forbid(unsafe_code)]
 
-pub mod catalog;
 pub mod compact;
 pub mod concurrent;
 pub mod dump;
 pub mod error;
 pub mod generate;
-pub mod live_directory;
 pub mod merge;
 pub mod metadata;
-pub mod node_command;
 pub mod node_processes;
-pub mod output_directory;
-pub mod output_layout;
 pub mod process;
 pub mod report;
-mod request;
 pub mod run_record;
 pub mod scrub;
 pub mod swap;
+pub mod table;
 pub mod verify;
+pub mod writer;
 
 pub use compactor_engine::input::Scan;
 pub use compactor_engine::job::{MergeJob, OutputCompression, Scope, TombstoneOption};
@@ -46,16 +41,18 @@ pub use compactor_engine::read::RateLimiter;
 pub use compactor_engine::{Error as EngineError, Result as EngineResult, input, read};
 pub use compactor_io as io;
 pub use compactor_sstable as sstable;
+pub use compactor_sstable::types::Value;
 pub use compactor_strategy as strategy;
 pub use error::{Error, ErrorKind, Result};
 pub use merge::{
     InputCheck, MergeRequest, NoObserver, merge, open_merge, open_merge_groups, run_merge,
     run_merges_recorded, run_merges_together,
 };
-pub use node_command::NodeCommand;
-pub use output_directory::{ExistingOutput, OutputClaim};
-pub use output_layout::{OutputLayout, TableName};
 pub use report::{CompressionReport, MergeReport};
+pub use table::{
+    Compression, ExistingOutput, Merged, OutputForm, Purging, Resources, Table, TableName,
+};
+pub use writer::SstableWriter;
 
 /// The examples of README.md, compiled.
 #[cfg(doctest)]

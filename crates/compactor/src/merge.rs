@@ -222,6 +222,10 @@ impl Observer for AfterOthers<'_> {
             .progress(reached.read_bytes, reached.rows, reached.partitions);
     }
 
+    fn message(&mut self, text: &str) {
+        self.inner.message(text);
+    }
+
     fn inputs_read(&mut self, inputs: &[InputRead]) -> EngineResult<()> {
         self.inner.inputs_read(inputs)
     }
@@ -601,6 +605,10 @@ impl Observer for Checking<'_, '_> {
 
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
         self.inner.progress(read_bytes, rows, partitions);
+    }
+
+    fn message(&mut self, text: &str) {
+        self.inner.message(text);
     }
 
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {

@@ -226,7 +226,7 @@ pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
     for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
         let path = entry.map_err(Error::file("list", directory))?.path();
-        crate::catalog::refuse_transaction_log(&path)?;
+        crate::table::refuse_transaction_log(&path)?;
         match Descriptor::parse(&path) {
             Ok(file) if file.component.is_some() => {
                 found.insert(file.descriptor.path(Component::Data));
@@ -241,7 +241,7 @@ pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     if found.is_empty() {
-        return Err(crate::catalog::none_in(directory));
+        return Err(crate::table::none_in(directory));
     }
     Ok(found.into_iter().collect())
 }

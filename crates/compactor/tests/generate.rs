@@ -13,7 +13,7 @@ use compactor::sstable::compression::info::CompressionParams;
 use compactor::sstable::data::cell::Liveness;
 use compactor::verify::{VerifyOptions, verify};
 use compactor::{
-    ErrorKind, MergeReport, MergeRequest, NoObserver, Observer, Scan, Scope, catalog, merge,
+    ErrorKind, MergeReport, MergeRequest, NoObserver, Observer, Scan, Scope, Table, merge,
 };
 use tempfile::TempDir;
 
@@ -472,14 +472,14 @@ fn the_schema_beside_them_says_what_they_are() {
     options.keyspace = "ks".to_owned();
     options.table = "readings".to_owned();
     let report = run(options);
-    let found = catalog::find(std::slice::from_ref(&report.table_directory)).unwrap();
+    let found = Table::open(&report.table_directory).unwrap();
     let inputs: Vec<PathBuf> = report
         .sstables
         .iter()
         .map(|s| s.data_path.clone())
         .collect();
-    assert_eq!(found.sstables, inputs);
-    let (_, table) = found.schema.unwrap();
+    assert_eq!(found.sstables(), inputs);
+    let table = found.schema().unwrap();
     assert_eq!(
         (table.keyspace.as_deref(), table.name.as_str()),
         (Some("ks"), "readings")
@@ -498,7 +498,7 @@ fn the_schema_beside_them_says_what_they_are() {
     assert_eq!(table.options.gc_grace_seconds, Some(77));
     assert_eq!(table.options.default_time_to_live, Some(86_400));
     assert_eq!(
-        table.options.compression.unwrap().chunk_length,
+        table.options.compression.as_ref().unwrap().chunk_length,
         Some(16 << 10)
     );
     let names: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).collect();

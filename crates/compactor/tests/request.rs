@@ -6,7 +6,7 @@ use std::path::Path;
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::io::IoOptions;
-use compactor::{NoObserver, Scope, catalog};
+use compactor::{ErrorKind, NoObserver, Table};
 
 fn table(directory: &Path, gc_grace_seconds: u32) -> std::path::PathBuf {
     let mut options = GenerateOptions::new(Shape::Tombstones, directory);
@@ -17,11 +17,8 @@ fn table(directory: &Path, gc_grace_seconds: u32) -> std::path::PathBuf {
 }
 
 fn purged(snapshot: &Path, output: &Path) -> u64 {
-    let found = catalog::find(&[snapshot.to_owned()]).unwrap();
-    let mut request = found.merge_request(output);
-    request.scope = Scope::Complete;
-    let report = compactor::merge(request, &mut NoObserver).unwrap();
-    report.purged.total
+    let table = Table::open(snapshot).unwrap();
+    table.merge().complete().into(output).unwrap().purged()
 }
 
 #[test]
@@ -34,5 +31,9 @@ fn the_schema_decides_how_long_tombstones_live() {
     assert_eq!(purged(&long, &place("long-merged")), 0);
     // Without a schema it is not known.
     fs::remove_file(short.join("schema.cql")).unwrap();
-    assert_eq!(purged(&short, &place("unknown-merged")), 0);
+    let table = Table::open(&short).unwrap();
+    let error = table.merge().complete().into(place("unknown-merged"));
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Refused);
+    let kept = table.merge().into(place("kept-merged")).unwrap();
+    assert_eq!(kept.purged(), 0);
 }

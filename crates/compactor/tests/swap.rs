@@ -15,7 +15,7 @@ use compactor::run_record::Recorder;
 use compactor::sstable::transaction_log::{self, TransactionLog};
 use compactor::swap::{Step, SwapRequest, SwapState, swap};
 use compactor::{
-    ErrorKind, InputCheck, MergeRequest, NoObserver, Scope, catalog, open_merge_groups,
+    ErrorKind, InputCheck, MergeRequest, NoObserver, Scope, Table, open_merge_groups,
     run_merges_recorded,
 };
 
@@ -335,7 +335,7 @@ fn a_note_is_about_the_record_that_it_was_made_for() {
     let out = setting.temp.path().join("out");
     swap(&request(setting.temp.path()), &mut |_| Ok(())).unwrap();
     assert_eq!(names(&out).len(), 2, "the record and the note");
-    let inputs = catalog::find(&[setting.table()]).unwrap().sstables;
+    let inputs = Table::open(setting.table()).unwrap().sstables().to_vec();
     merge(&inputs, &out, Scope::Complete);
     let second = SwapRequest {
         inputs_to: setting.temp.path().join("second"),

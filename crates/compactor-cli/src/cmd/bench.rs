@@ -9,7 +9,8 @@ use anyhow::Context;
 use compactor::io::{ReadMode, WriteMode, raise_open_files_limit};
 use compactor::sstable::Version;
 use compactor::sstable::compression::info::CompressionParams;
-use compactor::{Error, catalog};
+use compactor::table::DEFAULT_CHUNK_LENGTH;
+use compactor::{Error, Table};
 use compactor_lab::bench::{self, ArmKind, BenchOptions, BenchReport, Generated, IoPair};
 use compactor_lab::outcome::End;
 
@@ -18,8 +19,8 @@ use crate::exit_code::INTERRUPTED;
 use crate::flags::ByteSize;
 use crate::interrupt;
 use crate::numbers::{DEFAULT_MEMORY, MEMORY, THREADS, beside_program, within};
-use crate::output::{print, say};
-use crate::output_form::{Compression, DEFAULT_CHUNK_LENGTH, chunk_length, codec};
+use crate::output::{print, say, say_notes};
+use crate::output_form::{Compression, chunk_length, codec};
 use crate::place;
 use crate::result_file::ResultFile;
 
@@ -242,8 +243,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ));
     }
     let code = print(&match args.format {
-        BenchFormat::Text => report.to_text(),
-        BenchFormat::Markdown => report.to_markdown(),
+        BenchFormat::Text => report.document().to_text(),
+        BenchFormat::Markdown => report.document().to_markdown(),
         BenchFormat::Json => json,
     })?;
     Ok(match outcome.end {
@@ -257,11 +258,9 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
     let given = match args.inputs.is_empty() {
         true => Vec::new(),
         false => {
-            let found = catalog::find(&args.inputs)?;
-            for note in &found.notes {
-                say(format_args!("note: {note}"));
-            }
-            found.sstables
+            let table = Table::open_all(&args.inputs, None)?;
+            say_notes(table.notes());
+            table.sstables().to_vec()
         }
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH);

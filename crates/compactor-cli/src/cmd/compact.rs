@@ -2,31 +2,27 @@
 
 mod summary;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use compactor::catalog::{self, Catalog};
-use compactor::compact::{CompactRequest, Compacted, Compaction, Plan};
-use compactor::io::{Io, raise_open_files_limit};
-use compactor::run_record::Recorder;
-use compactor::strategy::size_tiered::SizeTiered;
-use compactor::{Error, InputCheck, Scope};
+use compactor::Table;
+use compactor::compact::Compacted;
+use compactor::io::raise_open_files_limit;
 
 use crate::exit_code::{self, Writes};
 use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, rate_limiter, throughput, within};
-use crate::output::{print, print_of, say};
-use crate::output_args::{OutputArgs, WayBack};
-use crate::output_form::OutputForm;
+use crate::output::{print, print_of, say, say_notes, say_warnings};
+use crate::output_args::OutputArgs;
+use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
 use crate::shared_progress::SharedProgress;
-use crate::strategy_note::warn_of_one_sstable;
 
 /// Compact a table's SSTables as Cassandra's size-tiered strategy would, until nothing is left to do.
 ///
@@ -131,7 +127,7 @@ pub struct Args {
     purge: PurgeArgs,
 
     #[command(flatten)]
-    output_form: OutputForm,
+    output_form: OutputFormArgs,
 
     #[command(flatten)]
     io: IoArgs,
@@ -160,86 +156,71 @@ pub struct Args {
     pub format: Format,
 }
 
-const SIZE_TIERED: &str = "SizeTieredCompactionStrategy";
-
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;
-    let catalog = catalog::find_with_schema(&args.inputs, args.schema.as_deref())?;
-    for note in &catalog.notes {
-        say(format_args!("note: {note}"));
-    }
-    let layout = args.output.layout(&catalog)?;
-    let plan = plan(&args, &catalog)?;
-    let (mut merges, mut notes) =
-        args.purge
-            .request(&catalog, layout.directory(), &args.output_form, &args.io)?;
-    merges.rate_limiter = args
+    let table = Table::open_all(&args.inputs, args.schema.as_deref())?;
+    say_notes(table.notes());
+    let mut resources = args.io.resources();
+    resources.rate_limiter = args
         .throughput
         .and_then(|rate| rate_limiter(rate, &interrupted));
-    let table = merges.table.as_ref();
-    let provides = table.and_then(|t| t.compaction_option("provide_overlapping_tombstones"));
-    if let Some(option) = provides.filter(|o| !o.eq_ignore_ascii_case("none")) {
-        notes.push(format!(
-            "the table has provide_overlapping_tombstones {option}, which is not followed: of two \
-             compactions at once that rely on each other for a deletion neither would keep it"
-        ));
-    }
+    let mut compact = table
+        .compact()
+        .purging(args.purge.purging())
+        .form(args.output_form.form()?)
+        .resources(resources)
+        .existing_output(args.output.existing())
+        .flat(args.output.flat)
+        .verify(args.verify);
     if args.major {
-        notes.extend(warn_of_one_sstable(merges.table.as_ref(), false));
+        compact = compact.major();
     }
-    let mut sstables = catalog.sstables.clone();
-    if let Scope::Overlapping(others) = &merges.scope {
-        sstables.extend_from_slice(others);
+    if let Some(class) = &args.strategy {
+        compact = compact.strategy(class);
     }
-    catalog::refuse_two_tables(&sstables)?;
-    if let Some(doubt) = catalog::doubt_one_table(&sstables) {
-        say(format_args!("note: {doubt}"));
+    let min_sstable_size = args.min_sstable_size.map(|size| size.0.to_string());
+    for (name, value) in [
+        ("min_threshold", &args.min_threshold),
+        ("max_threshold", &args.max_threshold),
+        ("bucket_low", &args.bucket_low),
+        ("bucket_high", &args.bucket_high),
+        ("min_sstable_size", &min_sstable_size),
+    ] {
+        if let Some(value) = value {
+            compact = compact.strategy_option(name, value);
+        }
     }
-    merges.existing_output = args.output.existing();
-    let recorder = Some(Recorder::new("compact", &merges)?);
-    layout.claim(&mut merges, args.dry_run)?;
-    let io = Io::new(args.io.options()).map_err(Error::from)?;
-    let request = CompactRequest {
-        recorder,
-        merges,
-        plan,
-        concurrent: args.concurrent_compactors.unwrap_or(args.io.threads()),
-        check: InputCheck::AllComponents,
+    if let Some(compactions) = args.concurrent_compactors {
+        compact = compact.concurrent(compactions);
+    }
+    let output = &args.output.output;
+    let opened = match args.dry_run {
+        true => compact.plan(output)?,
+        false => compact.open(output)?,
     };
-    let may_purge = request.merges.may_purge();
-    let compaction = Compaction::open(io.clone(), request)?;
-    if may_purge {
-        catalog.refuse_newcomers()?;
-    }
+    say_warnings(opened.warnings());
     if args.dry_run {
-        let unreadable = compaction.unreadable();
-        for failed in unreadable {
+        for failed in opened.unreadable() {
             say(format_args!("compactor: {}", failed.error));
         }
-        let planned = compaction.plan();
-        print(&summary::plan(&planned, unreadable, &notes, args.format)?)?;
+        print(&summary::plan(&opened, args.format)?)?;
         // As the run would end.
-        return Ok(match compaction.first_error() {
+        return Ok(match opened.first_error() {
             Some(error) => ExitCode::from(exit_code::of(error)),
             None => ExitCode::SUCCESS,
         });
     }
-    let progress = SharedProgress::new(
-        Progress::new(
-            args.progress,
-            compaction.expected_bytes(),
-            Arc::clone(&interrupted),
-        ),
-        0,
-        args.verify.then_some((io, args.io.read_io)),
-    );
-    let result = compaction.run(&progress);
+    let progress = SharedProgress::new(Progress::new(
+        args.progress,
+        opened.expected_bytes(),
+        Arc::clone(&interrupted),
+    ));
+    let result = opened.run(&progress);
     progress.finish();
-    let Compacted { mut report, error } = result?;
-    report.warnings.extend(notes);
+    let (Compacted { report, error }, next_steps) = result?;
     // Every compaction beside an SSTable that cannot be read fails for the same reason.
     let mut told = BTreeSet::new();
     for failed in &report.failed {
@@ -268,58 +249,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .iter()
         .map(|output| output.sstable.data_path.as_path())
         .collect();
-    let way_back = WayBack::of(&layout, !outputs.is_empty());
-    let summary = summary::report(&report, &way_back, args.format)?;
+    let summary = summary::report(&report, &next_steps, args.format)?;
     print_of(&summary, &outputs)?;
     Ok(match error {
         _ if report.interrupted => ExitCode::from(exit_code::INTERRUPTED),
         Some(error) => ExitCode::from(exit_code::of(&error)),
         None => ExitCode::SUCCESS,
     })
-}
-
-/// The strategy: by option, else by the schema.
-fn plan(args: &Args, catalog: &Catalog) -> anyhow::Result<Plan> {
-    if args.major {
-        return Ok(Plan::Major);
-    }
-    let table = catalog.schema.as_ref().map(|(_, table)| table);
-    let mut options: BTreeMap<String, String> = table
-        .and_then(|t| t.options.compaction.clone())
-        .unwrap_or_default();
-    let of_table = options.remove("class");
-    let class = args.strategy.clone().or(of_table.clone());
-    let class = class.as_deref().unwrap_or(SIZE_TIERED);
-    if !is_class(class, SIZE_TIERED) {
-        return Err(Error::invalid(format!(
-            "{class}: this release plans as {SIZE_TIERED} alone; choose it with --strategy, or say --major \
-             for one compaction of everything"
-        ))
-        .into());
-    }
-    if of_table.is_some_and(|of_table| !is_class(&of_table, SIZE_TIERED)) {
-        // Options of another strategy say nothing about this one.
-        options.clear();
-    }
-    for (name, value) in [
-        ("min_threshold", args.min_threshold.clone()),
-        ("max_threshold", args.max_threshold.clone()),
-        ("bucket_low", args.bucket_low.clone()),
-        ("bucket_high", args.bucket_high.clone()),
-        (
-            "min_sstable_size",
-            args.min_sstable_size.map(|size| size.0.to_string()),
-        ),
-    ] {
-        if let Some(value) = value {
-            options.insert(name.to_owned(), value);
-        }
-    }
-    let strategy = SizeTiered::from_options(&options).map_err(|e| Error::invalid(e.to_string()))?;
-    Ok(Plan::SizeTiered(strategy))
-}
-
-/// Classes are named with their package or without.
-fn is_class(name: &str, class: &str) -> bool {
-    name.rsplit('.').next() == Some(class)
 }

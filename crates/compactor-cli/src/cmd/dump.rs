@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use compactor::catalog;
+use compactor::Table;
 use compactor::dump::{DumpOptions, dump, dump_keys};
 use compactor::io::{Io, IoOptions, ReadMode};
 
 use crate::numbers::moment;
-use crate::output::say;
+use crate::output::{say, say_notes};
 
 /// Print an SSTable's partitions as JSON, one per line.
 ///
@@ -117,11 +117,9 @@ pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::
     let mut sstables = Vec::new();
     for path in paths {
         if is_directory(path)? {
-            let found = catalog::find_sstables(std::slice::from_ref(path))?;
-            for note in &found.notes {
-                say(format_args!("note: {note}"));
-            }
-            sstables.extend(found.sstables);
+            let table = Table::open_without_schema(std::slice::from_ref(path))?;
+            say_notes(table.notes());
+            sstables.extend_from_slice(table.sstables());
         } else {
             sstables.push(path.clone());
         }

@@ -7,22 +7,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::catalog;
-use compactor::io::{ReadMode, raise_open_files_limit};
-use compactor::run_record::Recorder;
-use compactor::{Error, InputCheck, MergeJob, MergeRequest, Observer, Scope, TombstoneOption};
+use compactor::io::raise_open_files_limit;
+use compactor::{InputCheck, Table, TombstoneOption};
 
 use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{OUTPUTS, SSTABLE_SIZE, rate_limiter, throughput, within};
-use crate::output::{print, print_of, say};
-use crate::output_args::{OutputArgs, WayBack};
-use crate::output_form::OutputForm;
+use crate::output::{print, print_of, say_notes, say_warnings};
+use crate::output_args::OutputArgs;
+use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
-use crate::strategy_note::warn_of_one_sstable;
-use crate::verify_step;
 
 /// Merge SSTables of one table into one, as Cassandra's compaction would.
 ///
@@ -83,7 +79,7 @@ pub struct Args {
     provide_overlapping_tombstones: Option<Provided>,
 
     #[command(flatten)]
-    output_form: OutputForm,
+    output_form: OutputFormArgs,
 
     /// Begin another output at the first partition after Data.db has reached this size on disk, such
     /// as 160MiB; they appear all or none. Default: one output.
@@ -171,140 +167,48 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;
-    let catalog = catalog::find_with_schema(&args.inputs, args.schema.as_deref())?;
-    for note in &catalog.notes {
-        say(format_args!("note: {note}"));
-    }
-    let layout = args.output.layout(&catalog)?;
-    let (mut request, mut notes) =
-        args.purge
-            .request(&catalog, layout.directory(), &args.output_form, &args.io)?;
-    request.rate_limiter = args
+    let table = Table::open_all(&args.inputs, args.schema.as_deref())?;
+    say_notes(table.notes());
+    let mut purging = args.purge.purging();
+    purging.overlapping_tombstones = args.provide_overlapping_tombstones.map(Into::into);
+    let mut resources = args.io.resources();
+    resources.rate_limiter = args
         .throughput
         .and_then(|rate| rate_limiter(rate, &interrupted));
-    if let Some(outputs) = args.outputs.and_then(NonZeroUsize::new) {
-        request.outputs = outputs;
-    }
-    request.max_sstable_size = args.max_sstable_size.map(|size| size.0);
-    request.overlapping_tombstones = overlapping_tombstones(&args, &request, &mut notes)?;
-    let is_split = args.max_sstable_size.is_some();
-    notes.extend(warn_of_one_sstable(request.table.as_ref(), is_split));
-    let mut sstables = catalog.sstables.clone();
-    if let Scope::Overlapping(others) = &request.scope {
-        sstables.extend_from_slice(others);
-    }
-    catalog::refuse_two_tables(&sstables)?;
-    let recorder = Recorder::new("merge", &request)?;
-    request.existing_output = args.output.existing();
-    layout.claim(&mut request, args.dry_run)?;
-    let may_purge = request.may_purge();
-    let jobs = compactor::open_merge_groups(args.io.options(), request)?;
-    if may_purge {
-        catalog.refuse_newcomers()?;
-    }
-    if let Some(doubt) = catalog::doubt_one_table(&sstables) {
-        say(format_args!("note: {doubt}"));
-    }
-    // There may be tens of thousands, of which the jobs know all.
-    drop((catalog, sstables));
+    let merge = table
+        .merge()
+        .purging(purging)
+        .form(args.output_form.form()?)
+        .resources(resources)
+        .existing_output(args.output.existing())
+        .flat(args.output.flat)
+        .max_sstable_size(args.max_sstable_size.map(|size| size.0))
+        .outputs(
+            args.outputs
+                .and_then(NonZeroUsize::new)
+                .unwrap_or(NonZeroUsize::MIN),
+        )
+        .check(match args.input_check {
+            Check::All => InputCheck::AllComponents,
+            Check::Data => InputCheck::DataOnly,
+        })
+        .verify(args.verify);
+    let output = &args.output.output;
+    let opened = match args.dry_run {
+        true => merge.plan(output)?,
+        false => merge.open(output)?,
+    };
+    // There may be tens of thousands of SSTables, and the jobs know them all.
+    drop(table);
+    say_warnings(opened.warnings());
     if args.dry_run {
-        return print(&summary::plan(&jobs, &notes, args.format)?);
+        return print(&summary::plan(&opened, args.format)?);
     }
-    let mut progress = Progress::new(
-        args.progress,
-        jobs.iter().map(MergeJob::uncompressed_bytes).sum(),
-        std::sync::Arc::clone(&interrupted),
-    );
-    let io = jobs.first().map(|job| job.io().clone());
-    let verify = io.filter(|_| args.verify).map(|io| (io, args.io.read_io));
-    if let Some((io, mode)) = &verify {
-        // Those that would be dropped unread as well.
-        let inputs = jobs
-            .iter()
-            .flat_map(|job| job.inputs().iter().chain(job.fully_expired()));
-        let inputs: Vec<PathBuf> = inputs.map(|i| i.data_path()).collect();
-        verify_step::inputs(io, &inputs, *mode, &progress)?;
-    }
-    let mut observer = VerifyingObserver {
-        progress: &mut progress,
-        verify,
-    };
-    let check = match args.input_check {
-        Check::All => InputCheck::AllComponents,
-        Check::Data => InputCheck::DataOnly,
-    };
-    let result = compactor::run_merges_recorded(jobs, check, Some(&recorder), &mut observer);
+    let total = opened.uncompressed_bytes();
+    let mut progress = Progress::new(args.progress, total, interrupted);
+    let result = opened.run(&mut progress);
     progress.finish();
-    let mut reports = result?;
-    if let Some(first) = reports.first_mut() {
-        first.warnings.extend(notes);
-    }
-    let outputs = reports.iter().flat_map(|report| &report.outputs);
-    let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
-    let way_back = WayBack::of(&layout, !outputs.is_empty());
-    let summary = summary::reports(&reports, &way_back, args.format)?;
-    print_of(&summary, &outputs)
-}
-
-/// Progress, and a check of the output before it is published.
-struct VerifyingObserver<'a> {
-    progress: &'a mut Progress,
-    verify: Option<(compactor::io::Io, ReadMode)>,
-}
-
-impl Observer for VerifyingObserver<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.progress.is_cancelled()
-    }
-
-    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
-        self.progress.progress(read_bytes, rows, partitions);
-    }
-
-    fn inputs_read(&mut self, inputs: &[compactor::InputRead]) -> compactor::EngineResult<()> {
-        self.progress.inputs_read(inputs)
-    }
-
-    fn before_publish(&mut self, data_path: &Path) -> compactor::EngineResult<()> {
-        match &self.verify {
-            None => Ok(()),
-            Some((io, mode)) => verify_step::output(io, data_path, *mode),
-        }
-    }
-}
-
-/// What overlapping SSTables remove: by option, else as the table has it.
-fn overlapping_tombstones(
-    args: &Args,
-    request: &MergeRequest,
-    notes: &mut Vec<String>,
-) -> anyhow::Result<TombstoneOption> {
-    if let Some(option) = args.provide_overlapping_tombstones {
-        if option != Provided::None && !matches!(request.scope, Scope::Overlapping(_)) {
-            return Err(Error::invalid(
-                "--provide-overlapping-tombstones needs --overlapping, and the SSTables that provide them",
-            )
-            .into());
-        }
-        return Ok(option.into());
-    }
-    let table = request.table.as_ref();
-    let name = table.and_then(|t| t.compaction_option("provide_overlapping_tombstones"));
-    let Some(name) = name else {
-        return Ok(TombstoneOption::None);
-    };
-    let option = TombstoneOption::from_name(name).ok_or_else(|| {
-        Error::invalid(format!(
-            "the table has provide_overlapping_tombstones {name:?}, which Cassandra does not know: say \
-             --provide-overlapping-tombstones none, row or cell"
-        ))
-    })?;
-    if option != TombstoneOption::None && request.scope == Scope::Unknown {
-        notes.push(format!(
-            "the table has provide_overlapping_tombstones {}, but no SSTables that provide any: name \
-             them with --overlapping",
-            option.name()
-        ));
-    }
-    Ok(option)
+    let merged = result?;
+    let outputs: Vec<&Path> = merged.outputs().map(|o| o.data_path.as_path()).collect();
+    print_of(&summary::merged(&merged, args.format)?, &outputs)
 }

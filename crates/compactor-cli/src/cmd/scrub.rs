@@ -5,23 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::catalog::{self, Catalog};
-use compactor::io::{Io, ReadMode, raise_open_files_limit};
-use compactor::output_directory::{self, ExistingOutput, OutputClaim};
+use compactor::Table;
+use compactor::io::raise_open_files_limit;
 use compactor::report::lossy;
-use compactor::scrub::{ScrubOptions, ScrubReport, scrub};
-use compactor::{EngineResult, Error, ErrorKind, Observer};
+use compactor::scrub::ScrubReport;
 use serde::Serialize;
 
 use crate::exit_code;
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::output::{print_of, say};
-use crate::output_form::OutputForm;
+use crate::output::{print_of, say, say_notes};
+use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::text_table::{count, counted};
-use crate::verify_step;
 
 /// Salvage the readable partitions and rows of damaged SSTables into new ones.
 ///
@@ -69,7 +66,7 @@ pub struct Args {
     no_validate: bool,
 
     #[command(flatten)]
-    output_form: OutputForm,
+    output_form: OutputFormArgs,
 
     #[command(flatten)]
     io: IoArgs,
@@ -101,14 +98,14 @@ struct Document<'a> {
     dry_run: bool,
     lossy: usize,
     sstables: &'a [ScrubReport],
-    failed: &'a [Failed],
+    failed: &'a [Failed<'a>],
 }
 
-/// An SSTable that nothing could be made of.
+/// An SSTable of which nothing was written.
 #[derive(Serialize)]
-struct Failed {
+struct Failed<'a> {
     #[serde(serialize_with = "lossy")]
-    data_path: PathBuf,
+    data_path: &'a Path,
     error: String,
 }
 
@@ -117,58 +114,37 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;
-    let catalog = catalog::find(&args.inputs)?;
-    for note in &catalog.notes {
-        say(format_args!("note: {note}"));
-    }
-    if let Some(output) = &args.output {
-        output_directory::check(output, &catalog)?;
-    }
-    let mut options = options(&args, &catalog)?;
-    if let Some(output) = args.output.as_ref().filter(|_| !args.dry_run) {
-        let like = catalog.sstables.first().map(PathBuf::as_path);
-        options.output.claim =
-            Some(OutputClaim::take(output, ExistingOutput::Refuse, like).map_err(Error::from)?);
-    }
-    let io = Io::new(args.io.options()).map_err(Error::from)?;
-    // Each is read twice.
-    let total = catalog.sstables.iter();
-    let total = total
-        .map(|path| 2 * catalog::roughly_uncompressed_bytes(path))
-        .sum();
-    let mut observer = ScrubObserver {
-        progress: Progress::new(args.progress, total, interrupted),
-        verify: args.verify.then(|| (io.clone(), args.io.read_io)),
+    let table = Table::open_all(&args.inputs, None)?;
+    say_notes(table.notes());
+    let scrub = table
+        .scrub()
+        .form(args.output_form.form()?)
+        .resources(args.io.resources())
+        .skip_corrupted(args.skip_corrupted)
+        .validate(!args.no_validate)
+        .max_losses(args.max_losses)
+        .verify(args.verify);
+    let mut progress = Progress::new(args.progress, scrub.expected_bytes(), interrupted);
+    let result = match args.output.as_deref() {
+        Some(output) if !args.dry_run => scrub.into(output, &mut progress),
+        output => scrub.dry_run(output, &mut progress),
     };
-    let mut reports = Vec::new();
-    let mut failed = Vec::new();
-    let mut worst = None;
-    for path in &catalog.sstables {
-        match scrub(&io, path, &options, &mut observer) {
-            Ok(report) => reports.push(report),
-            Err(error) => {
-                say(format_args!("compactor: {error}"));
-                let kind = error.kind();
-                worst.get_or_insert(exit_code::of(&error));
-                failed.push(Failed {
-                    data_path: path.clone(),
-                    error: error.to_string(),
-                });
-                // What is wrong with one SSTable says nothing of the others.
-                if !matches!(
-                    kind,
-                    ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Refused
-                ) {
-                    break;
-                }
-            }
-        }
+    progress.finish();
+    let outcome = result?;
+    let reports = &outcome.reports;
+    let failed: Vec<Failed<'_>> = (outcome.failures.iter())
+        .map(|failure| Failed {
+            data_path: &failure.data_path,
+            error: failure.error.to_string(),
+        })
+        .collect();
+    for failed in &failed {
+        say(format_args!("compactor: {}", failed.error));
     }
-    observer.progress.finish();
     let lossy = reports.iter().filter(|r| r.is_lossy()).count();
     let outputs = reports.iter().filter_map(|report| report.output.as_ref());
     let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
-    let told = match args.format {
+    let results = match args.format {
         Format::Text => reports
             .iter()
             .map(|report| text(report, args.dry_run))
@@ -176,61 +152,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Format::Json => serde_json::to_string_pretty(&Document {
             dry_run: args.dry_run,
             lossy,
-            sstables: &reports,
+            sstables: reports,
             failed: &failed,
         })?,
     };
-    print_of(&told, &outputs)?;
-    for note in io.notes() {
-        say(format_args!("note: {note}"));
-    }
-    Ok(match worst {
-        Some(code) => ExitCode::from(code),
+    print_of(&results, &outputs)?;
+    say_notes(&outcome.notes);
+    Ok(match outcome.failures.first() {
+        Some(first) => ExitCode::from(exit_code::of(&first.error)),
         None if lossy > 0 => ExitCode::from(exit_code::CORRUPT),
         None => ExitCode::SUCCESS,
     })
-}
-
-fn options(args: &Args, catalog: &Catalog) -> anyhow::Result<ScrubOptions> {
-    let mut options = ScrubOptions::new(args.output.clone().unwrap_or_default());
-    options.skip_corrupted = args.skip_corrupted;
-    options.validate = !args.no_validate;
-    options.dry_run = args.dry_run;
-    options.max_losses = args.max_losses;
-    let output = &mut options.output;
-    output.version = args.output_form.sstable_version;
-    output.compression = args.output_form.compression(catalog)?;
-    if let Some(table) = catalog.schema.as_ref().map(|(_, table)| &table.options) {
-        output.bloom_filter_fp_chance = table.bloom_filter_fp_chance;
-        if let Some(interval) = table.min_index_interval {
-            output.min_index_interval = interval.max(1);
-        }
-    }
-    args.io.apply(output);
-    Ok(options)
-}
-
-/// Progress, and a check of each output before it is published.
-struct ScrubObserver {
-    progress: Progress,
-    verify: Option<(Io, ReadMode)>,
-}
-
-impl Observer for ScrubObserver {
-    fn is_cancelled(&self) -> bool {
-        self.progress.is_cancelled()
-    }
-
-    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
-        self.progress.progress(read_bytes, rows, partitions);
-    }
-
-    fn before_publish(&mut self, data_path: &Path) -> EngineResult<()> {
-        match &self.verify {
-            None => Ok(()),
-            Some((io, mode)) => verify_step::output(io, data_path, *mode),
-        }
-    }
 }
 
 fn text(report: &ScrubReport, dry_run: bool) -> String {

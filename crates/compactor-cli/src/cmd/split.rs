@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::catalog::{self, Catalog};
+use compactor::Table;
 use compactor::io::raise_open_files_limit;
-use compactor::output_directory::{self, ExistingOutput, OutputClaim};
 use compactor::report::{SstableReport, lossy};
-use compactor::{Error, MergeRequest};
+use compactor::table::{PlannedRewrite, RewriteOutcome, Unsplit};
 use serde::Serialize;
 
-use crate::each_alone::{self, Rewrite, Rewritten, Totals};
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{SSTABLE_SIZE, within};
-use crate::output::{print, print_of, say};
-use crate::output_form::OutputForm;
-use crate::progress::ProgressMode;
+use crate::output::{print, print_of, say_notes};
+use crate::output_form::OutputFormArgs;
+use crate::progress::{Progress, ProgressMode};
+use crate::rewrite_summary::{self, Totals};
+use crate::shared_progress::SharedProgress;
 use crate::text_table::counted;
 
 /// Split each SSTable larger than a size into several.
@@ -54,7 +54,7 @@ pub struct Args {
     size: ByteSize,
 
     #[command(flatten)]
-    output_form: OutputForm,
+    output_form: OutputFormArgs,
 
     #[command(flatten)]
     io: IoArgs,
@@ -81,68 +81,32 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;
-    let catalog = catalog::find(&args.inputs)?;
-    for note in &catalog.notes {
-        say(format_args!("note: {note}"));
-    }
-    output_directory::check(&args.output, &catalog)?;
-    let (large, skipped) = by_size(&catalog, args.size.0)?;
-    let requests = requests(&args, &catalog, &large)?;
+    let table = Table::open_all(&args.inputs, None)?;
+    say_notes(table.notes());
+    let split = table
+        .split(args.size.0)
+        .form(args.output_form.form()?)
+        .resources(args.io.resources())
+        .verify(args.verify);
+    let unsplit = split.unsplit()?;
+    let skipped: Vec<Skipped<'_>> = unsplit.iter().map(Skipped::new).collect();
     if args.dry_run {
-        OutputClaim::check(&args.output, ExistingOutput::Refuse).map_err(Error::from)?;
-        return print(&plan(&args, &requests, &skipped)?);
+        return print(&plan(&args, split.plan(&args.output)?, &skipped)?);
     }
-    let rewrite = Rewrite {
-        io: &args.io,
-        // One after the other: the ids of an SSTable's outputs follow one another, and are known to be
-        // free once those of the one before are published.
-        concurrent: 1,
-        verify: args.verify,
-        progress: args.progress,
+    let progress = SharedProgress::new(Progress::new(
+        args.progress,
+        split.expected_bytes()?,
         interrupted,
-        done: "split",
-    };
-    let split = rewrite.run(requests)?;
-    let summary = Summary::new(&catalog, &skipped, &split);
-    print_of(&summary.show(&args)?, &split.outputs())?;
-    Ok(split.exit_code())
-}
-
-/// SSTables whose `Data.db` is larger than `size`, and the others (`isSSTableLargerEnough`).
-fn by_size(catalog: &Catalog, size: u64) -> anyhow::Result<(Vec<&Path>, Vec<Skipped<'_>>)> {
-    let (mut large, mut skipped) = (Vec::new(), Vec::new());
-    for path in &catalog.sstables {
-        let metadata = std::fs::metadata(path);
-        let len = metadata
-            .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?
-            .len();
-        match len > size {
-            true => large.push(path.as_path()),
-            false => skipped.push(Skipped {
-                data_path: path,
-                bytes: len,
-            }),
-        }
-    }
-    Ok((large, skipped))
-}
-
-fn requests(args: &Args, catalog: &Catalog, large: &[&Path]) -> anyhow::Result<Vec<MergeRequest>> {
-    let compression = args.output_form.compression(catalog)?;
-    let request = |path: &&Path| {
-        let mut request = each_alone::request(
-            path,
-            &args.output,
-            catalog,
-            &args.output_form,
-            compression.clone(),
-            &args.io,
-            1,
-        );
-        request.max_sstable_size = Some(args.size.0);
-        request
-    };
-    Ok(large.iter().map(request).collect())
+    ));
+    let result = split.into(&args.output, &progress);
+    progress.finish();
+    let outcome = result?;
+    let sstables = table.sstables().len();
+    rewrite_summary::say_failures(&outcome, sstables - skipped.len(), "split");
+    let summary = Summary::new(&outcome, sstables, &skipped);
+    let outputs = rewrite_summary::outputs(&outcome);
+    print_of(&summary.show(&args)?, &outputs)?;
+    Ok(rewrite_summary::exit_code(&outcome))
 }
 
 /// An SSTable that is small enough.
@@ -154,7 +118,14 @@ struct Skipped<'a> {
     bytes: u64,
 }
 
-impl Skipped<'_> {
+impl<'a> Skipped<'a> {
+    fn new(unsplit: &'a Unsplit) -> Skipped<'a> {
+        Skipped {
+            data_path: &unsplit.data_path,
+            bytes: unsplit.bytes,
+        }
+    }
+
     fn show(&self, size: ByteSize) -> String {
         format!(
             "skipped {}: {} is not more than {size}; it stays where it is",
@@ -173,7 +144,7 @@ struct Plan<'a> {
     skipped: &'a [Skipped<'a>],
 }
 
-/// What would become of an SSTable.
+/// The expected split of one SSTable.
 #[derive(Debug, Serialize)]
 struct Planned {
     #[serde(serialize_with = "lossy")]
@@ -184,24 +155,21 @@ struct Planned {
     output_version: String,
 }
 
-fn plan(args: &Args, requests: &[MergeRequest], skipped: &[Skipped<'_>]) -> anyhow::Result<String> {
-    let mut split = Vec::with_capacity(requests.len());
-    for request in requests {
-        let job = compactor::open_merge(args.io.options(), request.clone())?;
-        for input in job.inputs() {
-            let bytes = input.data.len();
-            split.push(Planned {
-                data_path: input.data_path(),
-                bytes,
-                expected_outputs: bytes.div_ceil(args.size.0),
-                output_version: job.settings().descriptor.version.to_string(),
-            });
-        }
-    }
+fn plan(
+    args: &Args,
+    planned: Vec<PlannedRewrite>,
+    skipped: &[Skipped<'_>],
+) -> anyhow::Result<String> {
+    let planned = planned.into_iter().map(|planned| Planned {
+        data_path: planned.data_path,
+        bytes: planned.bytes,
+        expected_outputs: planned.expected_outputs,
+        output_version: planned.output_version,
+    });
     let plan = Plan {
         dry_run: true,
         size: args.size.0,
-        split,
+        split: planned.collect(),
         skipped,
     };
     if args.format == Format::Json {
@@ -244,10 +212,14 @@ struct Split<'a> {
 }
 
 impl<'a> Summary<'a> {
-    fn new(catalog: &Catalog, skipped: &'a [Skipped<'a>], split: &'a Rewritten) -> Summary<'a> {
-        let reports = &split.reports;
+    fn new(
+        outcome: &'a RewriteOutcome,
+        sstables: usize,
+        skipped: &'a [Skipped<'a>],
+    ) -> Summary<'a> {
         Summary {
-            split: reports
+            split: outcome
+                .reports
                 .iter()
                 .filter_map(|r| {
                     let (input, outputs) = (r.inputs.first()?, &r.outputs[..]);
@@ -255,7 +227,7 @@ impl<'a> Summary<'a> {
                 })
                 .collect(),
             skipped,
-            totals: split.totals(catalog.sstables.len()),
+            totals: Totals::new(outcome, sstables),
         }
     }
 

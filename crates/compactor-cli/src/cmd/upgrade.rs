@@ -1,28 +1,25 @@
 //! `compactor upgrade`: each SSTable rewritten alone, in another form.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::catalog::{self, Catalog};
-use compactor::concurrent::{files_of_each, free_files, merges_at_once};
+use compactor::Table;
 use compactor::io::raise_open_files_limit;
-use compactor::output_directory;
 use compactor::report::SstableReport;
-use compactor::sstable::descriptor::Descriptor;
-use compactor::{Error, MergeRequest};
+use compactor::table::RewriteOutcome;
 use serde::Serialize;
 
-use crate::each_alone::{self, Rewrite, Rewritten, Totals};
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, within};
-use crate::output::{print_of, say};
-use crate::output_form::OutputForm;
-use crate::progress::ProgressMode;
+use crate::output::{print_of, say_notes};
+use crate::output_form::OutputFormArgs;
+use crate::progress::{Progress, ProgressMode};
+use crate::rewrite_summary::{self, Totals};
+use crate::shared_progress::SharedProgress;
 
 /// Rewrite each SSTable alone to another version, compressor or chunk length.
 ///
@@ -54,7 +51,7 @@ pub struct Args {
     concurrent: Option<usize>,
 
     #[command(flatten)]
-    output_form: OutputForm,
+    output_form: OutputFormArgs,
 
     #[command(flatten)]
     io: IoArgs,
@@ -77,78 +74,31 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;
-    if args.output_form.is_as_input() {
-        return Err(Error::invalid(
-            "say what is to change: --sstable-version, --sstable-format, --compression or \
-             --chunk-length",
-        )
-        .into());
+    let form = args.output_form.form()?;
+    form.refuse_no_change()?;
+    let table = Table::open_all(&args.inputs, None)?;
+    say_notes(table.notes());
+    let mut upgrade = table
+        .upgrade(form)
+        .resources(args.io.resources())
+        .verify(args.verify);
+    if let Some(sstables) = args.concurrent {
+        upgrade = upgrade.concurrent(sstables);
     }
-    let catalog = catalog::find(&args.inputs)?;
-    for note in &catalog.notes {
-        say(format_args!("note: {note}"));
-    }
-    output_directory::check(&args.output, &catalog)?;
-    let free_files = free_files();
-    let threads = args.io.threads();
-    let concurrent = merges_at_once(
-        args.concurrent.unwrap_or(threads),
-        threads,
-        args.io.memory_bytes(),
-        free_files,
-        catalog.sstables.len(),
-    );
-    let open_files = files_of_each(free_files, concurrent);
-    let requests = requests(&args, &catalog, concurrent, open_files)?;
-    let rewrite = Rewrite {
-        io: &args.io,
-        concurrent,
-        verify: args.verify,
-        progress: args.progress,
+    let progress = SharedProgress::new(Progress::new(
+        args.progress,
+        upgrade.expected_bytes(),
         interrupted,
-        done: "upgraded",
-    };
-    let upgraded = rewrite.run(requests)?;
-    let summary = Summary::new(&catalog, &upgraded);
-    print_of(&summary.show(args.format)?, &upgraded.outputs())?;
-    Ok(upgraded.exit_code())
-}
-
-/// A request per SSTable, each with its share of threads and memory and the id that it has.
-fn requests(
-    args: &Args,
-    catalog: &Catalog,
-    concurrent: usize,
-    open_files: u64,
-) -> anyhow::Result<Vec<MergeRequest>> {
-    let compression = args.output_form.compression(catalog)?;
-    let mut ids = BTreeSet::new();
-    let mut requests = Vec::with_capacity(catalog.sstables.len());
-    for path in &catalog.sstables {
-        let id = Descriptor::parse(path)
-            .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?
-            .descriptor
-            .id;
-        if !ids.insert(id.to_string()) {
-            return Err(Error::invalid(format!(
-                "two SSTables have the id {id}; upgrade one directory at a time",
-            ))
-            .into());
-        }
-        let mut request = each_alone::request(
-            path,
-            &args.output,
-            catalog,
-            &args.output_form,
-            compression.clone(),
-            &args.io,
-            concurrent,
-        );
-        request.id = Some(id);
-        request.open_files = Some(open_files);
-        requests.push(request);
-    }
-    Ok(requests)
+    ));
+    let result = upgrade.into(&args.output, &progress);
+    progress.finish();
+    let outcome = result?;
+    let sstables = table.sstables().len();
+    rewrite_summary::say_failures(&outcome, sstables, "upgraded");
+    let summary = Summary::new(&outcome, sstables);
+    let outputs = rewrite_summary::outputs(&outcome);
+    print_of(&summary.show(args.format)?, &outputs)?;
+    Ok(rewrite_summary::exit_code(&outcome))
 }
 
 /// What was rewritten.
@@ -167,17 +117,17 @@ struct Upgraded<'a> {
 }
 
 impl<'a> Summary<'a> {
-    fn new(catalog: &Catalog, upgraded: &'a Rewritten) -> Summary<'a> {
-        let reports = &upgraded.reports;
+    fn new(outcome: &'a RewriteOutcome, sstables: usize) -> Summary<'a> {
         Summary {
-            upgraded: reports
+            upgraded: outcome
+                .reports
                 .iter()
                 .filter_map(|r| {
                     let (input, output) = (r.inputs.first()?, r.outputs.first()?);
                     Some(Upgraded { input, output })
                 })
                 .collect(),
-            totals: upgraded.totals(catalog.sstables.len()),
+            totals: Totals::new(outcome, sstables),
         }
     }
 

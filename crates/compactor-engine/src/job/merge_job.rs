@@ -62,7 +62,23 @@ impl MergeJob {
     /// # Errors
     /// Damage or something unsupported in an input's metadata, or inputs that are not of one table or must
     /// not be mixed.
-    pub fn open(io: Io, mut options: MergeOptions) -> Result<MergeJob> {
+    pub fn open(io: Io, options: MergeOptions) -> Result<MergeJob> {
+        MergeJob::open_checked(io, options, refuse_mixed_repair)
+    }
+
+    /// As [`MergeJob::open`], of inputs of any repair states: to be read, since one output cannot have several.
+    ///
+    /// # Errors
+    /// As [`MergeJob::open`].
+    pub fn open_to_read(io: Io, options: MergeOptions) -> Result<MergeJob> {
+        MergeJob::open_checked(io, options, |_| Ok(()))
+    }
+
+    fn open_checked(
+        io: Io,
+        mut options: MergeOptions,
+        check: impl FnOnce(&[InputSstable]) -> Result<()>,
+    ) -> Result<MergeJob> {
         if options.inputs.is_empty() {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
@@ -71,7 +87,7 @@ impl MergeJob {
         let mut inputs =
             open_inputs(&io, &mut options).map_err(|error| at_open.reason_for(error))?;
         newest_first(&mut inputs);
-        refuse_mixed_repair(&inputs)?;
+        check(&inputs)?;
         let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
         let taken = ReservedMemory::by_inputs(&inputs);
         let job = MergeJob::decide(io, options, inputs, taken, &source_paths)?;

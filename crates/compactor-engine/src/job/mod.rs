@@ -7,6 +7,7 @@ pub(crate) mod fully_expired;
 pub(crate) mod merge_job;
 pub(crate) mod merge_run;
 pub(crate) mod merged_input;
+pub(crate) mod merged_rows;
 pub(crate) mod options;
 pub(crate) mod output_settings;
 pub(crate) mod overlapping;
@@ -26,6 +27,7 @@ pub(crate) mod tombstone_sources;
 
 pub use budget::{Budget, Demands, ReservedMemory, free_files};
 pub use merge_job::MergeJob;
+pub use merged_rows::{MergedRows, RowBlocks};
 pub use options::{MergeOptions, OutputCompression, Scope};
 pub use output_settings::decide_settings;
 pub use overlapping::{OutsideSstables, OverlappingSet, OverlappingSstable};

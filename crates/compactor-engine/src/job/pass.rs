@@ -1,8 +1,11 @@
 //! One pass over inputs, from their first read to outputs in a staging directory.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use compactor_sstable::data::layout::Layout;
 
 use crate::error::{Error, Result};
 use crate::input::header_union::column_map;
@@ -13,7 +16,7 @@ use crate::job::merge_job::MergeJob;
 use crate::job::merged_input::MergedInput;
 use crate::job::overlapping::OutsideSstables;
 use crate::job::range_plan::RangePlan;
-use crate::job::range_run::RangeMerge;
+use crate::job::range_run::{Destination, RangeMerge};
 use crate::job::range_sequencer::{RangeSequencer, SequencerLimits};
 use crate::job::splicer::Splicer;
 use crate::job::staged_merge::{MergeOutcome, SerialTimes, StagedMerge};
@@ -44,6 +47,15 @@ pub(crate) struct InputTotals {
     output: OutputSettings,
 }
 
+/// What becomes of the ranges of a merge, and what its threads share for it.
+pub(crate) struct RangeDestination {
+    pub(crate) destination: Destination,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) blocks: Arc<OutputBlocks>,
+    pub(crate) queue: WorkerQueue,
+    pub(crate) cancelled: Arc<AtomicBool>,
+}
+
 impl MergeJob {
     /// Returns the totals, which change when passes replace inputs.
     pub(crate) fn whole(&self) -> InputTotals {
@@ -72,36 +84,16 @@ impl MergeJob {
         };
         let plan = RangePlan::of(&self)?;
         let (ranges, unsplit_reason) = (plan.len(), plan.unsplit_reason);
-        let threads = self.options.threads.max(1);
         let merge = self.range_merge(observer, staging, plan, pass)?;
         let planning = started.elapsed();
-        let ended = std::thread::scope(|scope| {
-            let closes = CloseGuard(&merge);
-            let mut count = 0;
-            for number in 0..threads {
-                let merge = Arc::clone(&merge);
-                let started = std::thread::Builder::new()
-                    .name(format!("merge-{number}"))
-                    .spawn_scoped(scope, move || merge.work());
-                match started {
-                    Ok(_) => count += 1,
-                    // Any number of threads can do all the work.
-                    Err(_) if number > 0 => break,
-                    Err(error) => return Err(Error::thread("the merge")(error)),
-                }
-            }
-            merge.queue().set_thread_count(count);
-            let ended = await_end(&merge, observer)
-                .and_then(|splicer| self.complete(&merge, splicer, observer, pass));
-            if ended.is_err() {
-                // Data that is still being read and decoded is not needed any more.
-                merge.reading.cancelled.store(true, Ordering::Relaxed);
-            }
-            drop(closes);
-            ended
+        let ended = self.work(&merge, observer, |destination, observer| {
+            let Destination::Outputs(splicer) = destination else {
+                return Err(Error::Internal("a merge without outputs".to_owned()));
+            };
+            self.complete(&merge, *splicer, observer, pass)
         });
         // Drops its references to the merge.
-        drop(merge.take_splicer());
+        drop(merge.take_destination());
         let (outputs, counts, reads, publication) = ended?;
         let staged = StagedMerge {
             claim: self.options.claim.clone().filter(|_| pass.is_last),
@@ -128,6 +120,43 @@ impl MergeJob {
         Ok((staged, reads))
     }
 
+    /// Works off the ranges with the job's threads, and then completes what they were appended to.
+    ///
+    /// # Errors
+    /// Those of the merge and of `complete`, or the system refuses a thread.
+    pub(crate) fn work<T>(
+        &self,
+        merge: &Arc<RangeMerge>,
+        observer: &mut dyn Observer,
+        complete: impl FnOnce(Destination, &mut dyn Observer) -> Result<T>,
+    ) -> Result<T> {
+        std::thread::scope(|scope| {
+            let closes = CloseGuard(merge);
+            let mut count = 0;
+            for number in 0..self.options.threads.max(1) {
+                let merge = Arc::clone(merge);
+                let started = std::thread::Builder::new()
+                    .name(format!("merge-{number}"))
+                    .spawn_scoped(scope, move || merge.work());
+                match started {
+                    Ok(_) => count += 1,
+                    // Any number of threads can do all the work.
+                    Err(_) if number > 0 => break,
+                    Err(error) => return Err(Error::thread("the merge")(error)),
+                }
+            }
+            merge.queue().set_thread_count(count);
+            let ended =
+                await_end(merge, observer).and_then(|destination| complete(destination, observer));
+            if ended.is_err() {
+                // Data that is still being read and decoded is not needed any more.
+                merge.reading.cancelled.store(true, Ordering::Relaxed);
+            }
+            drop(closes);
+            ended
+        })
+    }
+
     /// Creates the state that all threads of a merge share.
     fn range_merge(
         &mut self,
@@ -152,6 +181,35 @@ impl MergeJob {
         let scanner_order = (pass.is_last && pass.earlier.passes == 1)
             .then(|| self.scanner_order())
             .flatten();
+        let (limit, inputs) = (self.options.max_sstable_size, self.inputs.len());
+        let splicer = Splicer::new(Arc::clone(&layout), current, inputs, limit);
+        let output = RangeDestination {
+            destination: Destination::Outputs(Box::new(splicer)),
+            layout,
+            blocks,
+            queue,
+            cancelled,
+        };
+        let is_intermediate = |path: &Path| pass.earlier.is_intermediate(path);
+        self.share(observer, plan, output, scanner_order, &is_intermediate)
+    }
+
+    /// Creates the state that all threads of a merge share, whatever becomes of the ranges.
+    pub(crate) fn share(
+        &mut self,
+        observer: &mut dyn Observer,
+        plan: RangePlan,
+        output: RangeDestination,
+        scanner_order: Option<Vec<Vec<u32>>>,
+        is_intermediate: &dyn Fn(&Path) -> bool,
+    ) -> Result<Arc<RangeMerge>> {
+        let RangeDestination {
+            destination,
+            layout,
+            blocks,
+            queue,
+            cancelled,
+        } = output;
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for input in std::mem::take(&mut self.inputs) {
             let stats = &input.statistics.stats;
@@ -161,7 +219,7 @@ impl MergeJob {
                 map: column_map(&input.layout, &layout)?,
                 min_local_deletion_time_s: stats.min_local_deletion_time,
                 may_have_dropped: self.drops.may_cover(stats.min_timestamp),
-                is_intermediate: pass.earlier.is_intermediate(&path),
+                is_intermediate: is_intermediate(&path),
                 trace: Mutex::new(observer.trace(&path)),
             });
         }
@@ -172,8 +230,6 @@ impl MergeJob {
             in_flight: budget.ranges_in_flight,
             buffered_bytes: budget.buffered_bytes.max(budget.block_len * 2),
         };
-        let limit = self.options.max_sstable_size;
-        let splicer = Splicer::new(Arc::clone(&layout), current, inputs.len(), limit);
         Ok(Arc::new(RangeMerge {
             plan,
             inputs,
@@ -194,7 +250,7 @@ impl MergeJob {
             blocks,
             prepared: Mutex::default(),
             sequencer: RangeSequencer::new(limits, queue),
-            splicer: Mutex::new(Some(splicer)),
+            destination: Mutex::new(Some(destination)),
             progress: Default::default(),
         }))
     }
@@ -273,13 +329,13 @@ impl Drop for CloseGuard<'_> {
     }
 }
 
-/// Reports progress until all ranges have been appended to the outputs.
-fn await_end(merge: &RangeMerge, observer: &mut dyn Observer) -> Result<Splicer> {
+/// Reports progress until all ranges have been appended to their destination.
+fn await_end(merge: &RangeMerge, observer: &mut dyn Observer) -> Result<Destination> {
     loop {
         if let Some(end) = merge.sequencer.take_result() {
             end?;
             return merge
-                .take_splicer()
+                .take_destination()
                 .ok_or_else(|| Error::Internal("no output is left".to_owned()));
         }
         if observer.is_cancelled() {

@@ -18,6 +18,7 @@ use compactor_sstable::statistics::MetadataCollector;
 use crate::error::{Error, Result};
 use crate::input::range_input::{Part, Reading};
 use crate::job::merged_input::MergedInput;
+use crate::job::merged_rows::RowSender;
 use crate::job::options::MergeOptions;
 use crate::job::overlapping::OutsideSstables;
 use crate::job::range_output::{
@@ -61,7 +62,7 @@ pub(crate) struct RangeMerge {
     pub(crate) prepared: Mutex<PreparedRanges>,
     pub(crate) sequencer: RangeSequencer,
     /// Locked by the thread that has acquired the output.
-    pub(crate) splicer: Mutex<Option<Splicer>>,
+    pub(crate) destination: Mutex<Option<Destination>>,
     pub(crate) progress: MergeProgress,
 }
 
@@ -87,6 +88,15 @@ struct BegunRange<B, I> {
     numbers: Vec<usize>,
     /// Sum of the start positions in its inputs.
     before: u64,
+}
+
+/// What becomes of merged ranges.
+#[derive(Debug)]
+pub(crate) enum Destination {
+    /// SSTables.
+    Outputs(Box<Splicer>),
+    /// A stream that is read as it is merged.
+    Rows(RowSender),
 }
 
 /// Progress of a merge, for its observer.
@@ -132,8 +142,8 @@ impl RangeMerge {
         &self.reading.queue
     }
 
-    pub(crate) fn take_splicer(&self) -> Option<Splicer> {
-        lock(&self.splicer).take()
+    pub(crate) fn take_destination(&self) -> Option<Destination> {
+        lock(&self.destination).take()
     }
 
     /// Notifies the traces of the end of their inputs.
@@ -191,10 +201,12 @@ impl RangeMerge {
     }
 
     fn add_to_output(self: &Arc<Self>) -> Result<()> {
-        let mut splicer = lock(&self.splicer);
-        let splicer = splicer
-            .as_mut()
-            .ok_or_else(|| Error::Internal("no output is left".to_owned()))?;
+        let mut destination = lock(&self.destination);
+        let splicer = match &mut *destination {
+            Some(Destination::Outputs(splicer)) => &mut **splicer,
+            Some(Destination::Rows(rows)) => return self.send_rows(rows),
+            None => return Err(Error::Internal("no output is left".to_owned())),
+        };
         while let Some((range, piece)) = self.sequencer.pop() {
             match piece {
                 Piece::Block(block) => {
@@ -213,6 +225,21 @@ impl RangeMerge {
                 }
                 Piece::End(end) => {
                     splicer.end_range(*end?, self.plan.begins_output(range + 1))?;
+                    self.plan.forget(range);
+                    self.sequencer.advance();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn send_rows(&self, rows: &RowSender) -> Result<()> {
+        while let Some((range, piece)) = self.sequencer.pop() {
+            match piece {
+                Piece::Block(block) => rows.send(block.bytes)?,
+                Piece::Trace(..) => {}
+                Piece::End(end) => {
+                    end?;
                     self.plan.forget(range);
                     self.sequencer.advance();
                 }

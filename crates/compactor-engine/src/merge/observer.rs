@@ -13,6 +13,10 @@ pub trait Observer {
     fn is_cancelled(&self) -> bool;
     /// Progress so far: uncompressed bytes read from all inputs, and rows and partitions written.
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64);
+    /// Called with a line for the person who runs it, such as damage that was found.
+    fn message(&mut self, text: &str) {
+        let _ = text;
+    }
     /// Called before the `Data.db` of an input is read. Returns a listener for its content, if one is needed.
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
         let _ = data_path;

@@ -16,4 +16,6 @@ pub(crate) mod sstable_writer;
 pub use output_blocks::OutputBlocks;
 pub use partition_writer::{BlockOutput, PartitionWriter};
 pub use sstable_index::{IndexedPartition, SstableIndex, default_column_index_size};
-pub use sstable_writer::{SstableSettings, SstableWriter, WriteSettings, WrittenSstable};
+pub use sstable_writer::{
+    SstableSettings, SstableWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
+};

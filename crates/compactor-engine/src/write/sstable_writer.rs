@@ -257,20 +257,31 @@ impl SstableWriter {
         partitions: FilePartitionWriter,
         before_publish: impl FnOnce(&Path) -> Result<()>,
     ) -> Result<Option<WrittenSstable>> {
+        let Some(staged) = self.stage_partitions(partitions)? else {
+            return Ok(None);
+        };
+        before_publish(&staged.data_path())?;
+        Ok(publish_together(vec![staged])?.pop())
+    }
+
+    /// Writes the remaining components, unless there is no partition. Nothing is published: see
+    /// [`publish_together`].
+    ///
+    /// # Errors
+    /// A failed write or sync. Nothing of the output stays then.
+    pub fn stage_partitions(
+        self,
+        partitions: FilePartitionWriter,
+    ) -> Result<Option<StagedSstable>> {
         let (rows, partition_count) = (partitions.rows(), partitions.partitions());
         let (data, index, collector) = partitions.finish();
-        let parts = OutputParts {
+        self.stage(OutputParts {
             data,
             index,
             collector,
             rows,
             partitions: partition_count,
-        };
-        let Some(staged) = self.stage(parts)? else {
-            return Ok(None);
-        };
-        before_publish(&staged.data_path())?;
-        Ok(publish_together(vec![staged])?.pop())
+        })
     }
 
     /// Writes the remaining components, unless there is no partition. The output is removed from the staging

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{ArmKind, ArmOutcome, BenchOutcome, BenchRun, CodecTimes};
-use crate::stats::{Ratio, Spread, paired_ratio};
+use crate::stats::{Ratio, Spread, ratio_of_repeats};
 
 /// The figures of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,7 +30,11 @@ pub(super) fn of(outcome: &BenchOutcome) -> Vec<ArmFigures> {
     let codec = outcome.arms.iter().find(|arm| arm.kind == ArmKind::Codec);
     let ratio = |arm: &ArmOutcome, base: Option<&ArmOutcome>| {
         let base = base.filter(|base| base.name != arm.name)?;
-        ratio(arm, base, outcome.options.seed)
+        let walls = |arm: &ArmOutcome| -> Vec<(u32, f64)> {
+            arm.counted().map(|run| (run.repeat, run.wall_s)).collect()
+        };
+        let ratio = ratio_of_repeats(&walls(arm), &walls(base), outcome.options.seed)?;
+        Some(ratio).filter(|ratio| ratio.paired)
     };
     let of_arm = |arm: &ArmOutcome| {
         let numbers = |of: &dyn Fn(&BenchRun) -> Option<f64>| {
@@ -49,17 +53,6 @@ pub(super) fn of(outcome: &BenchOutcome) -> Vec<ArmFigures> {
         })
     };
     outcome.arms.iter().filter_map(of_arm).collect()
-}
-
-fn ratio(arm: &ArmOutcome, base: &ArmOutcome, seed: u64) -> Option<Ratio> {
-    let pairs: Vec<(f64, f64)> = arm
-        .counted()
-        .filter_map(|run| {
-            let other = base.counted().find(|other| other.repeat == run.repeat)?;
-            Some((run.wall_s, other.wall_s))
-        })
-        .collect();
-    paired_ratio(&pairs, seed)
 }
 
 /// What the codec would take for all of it, by its sample: seconds, and processor seconds. Inputs are

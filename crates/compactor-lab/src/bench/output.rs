@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use compactor::input::InputSstable;
 use compactor::io::{Io, IoOptions, ReadMode, ReadaheadOptions, SequentialReader};
 use compactor::sstable::compression::crc32;
-use compactor::{EngineError, Error, Result, catalog};
+use compactor::{EngineError, Error, Result, table};
 
 use super::{Compression, OutputFacts, Request, Work};
 use crate::table::components;
@@ -18,7 +18,7 @@ pub(super) fn examine(
     directory: &Path,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Option<OutputFacts>> {
-    let mut data_paths = catalog::data_files(directory);
+    let mut data_paths = table::data_files(directory);
     data_paths.sort();
     let io = Io::new(IoOptions::default())?;
     let mut facts: Option<OutputFacts> = None;

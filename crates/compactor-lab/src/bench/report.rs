@@ -1,24 +1,18 @@
-//! An outcome for people, and as JSON.
-
-use std::fmt::Write;
+//! Report of a bench, for people and as JSON.
 
 use serde::Serialize;
 
 use super::{ArmFigures, ArmKind, BenchOutcome, figures};
-use crate::outcome::End;
-use crate::report::markdown::escaped;
-use crate::report::place::machine;
-use crate::report::table::Table;
-use crate::report::units::{
-    NONE, bytes, mebibytes, milliseconds, seconds, significant, times, utc,
-};
-use crate::stats::{Ratio, Spread};
-use crate::text_table::{aligned_left, count, counted, wrapped};
+use crate::report::document::{Block, Document, Facts, Section, Table, cell};
+use crate::report::units::{bytes, mebibytes, milliseconds, significant};
+use crate::report::{facts, with_interval};
+use crate::stats::Spread;
+use crate::text_table::{count, counted};
 
-/// What an outcome says. In JSON the outcome itself with `figures` beside it.
+/// Report of a bench. In JSON the outcome itself with `figures` added.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchReport<'a> {
-    /// Of each arm that has some.
+    /// Figures of each arm that has some.
     pub figures: Vec<ArmFigures>,
     /// Where they come from.
     #[serde(flatten)]
@@ -34,76 +28,55 @@ impl<'a> BenchReport<'a> {
         }
     }
 
-    /// For terminals.
-    pub fn to_text(&self) -> String {
-        let mut out = aligned_left(&self.lines());
-        out.push('\n');
-        out.push_str(&self.table().to_text());
-        out.push('\n');
-        for remark in self.remarks() {
-            out.push_str(&wrapped("  ! ", &remark));
+    /// The report for people.
+    pub fn document(&self) -> Document {
+        let notes = self.notes().into_iter();
+        let notes = notes.map(|(name, note)| Block::Paragraph(format!("{name}: {note}")));
+        let mut blocks = vec![
+            Block::Caveats("About these numbers", self.caveats()),
+            Block::Table(self.table()),
+        ];
+        blocks.extend(notes);
+        Document {
+            title: "Bench".to_owned(),
+            heading: "Speed of a merge",
+            introduction: "A merge in comparison with a plain copy of the same files, the codec alone, and \
+                Cassandra.",
+            sections: vec![Section {
+                facts: self.facts(),
+                blocks,
+                ..Section::default()
+            }],
         }
-        for (name, note) in self.notes() {
-            out.push_str(&wrapped("  * ", &format!("{name}: {note}")));
-        }
-        out
     }
 
-    /// For READMEs and records.
-    pub fn to_markdown(&self) -> String {
-        let mut out = String::new();
-        for (name, value) in self.lines() {
-            let _ = writeln!(out, "- {name}: {}", escaped(&value));
-        }
-        out.push('\n');
-        out.push_str(&self.table().to_markdown());
-        out.push('\n');
-        for remark in self.remarks() {
-            let _ = writeln!(out, "- **Mind:** {}", escaped(&remark));
-        }
-        for (name, note) in self.notes() {
-            let _ = writeln!(out, "- {}: {}", escaped(&name), escaped(&note));
-        }
-        out
-    }
-
-    fn lines(&self) -> Vec<(&'static str, String)> {
+    fn facts(&self) -> Facts {
         let o = self.outcome;
-        let mut lines = vec![(
-            "bench",
-            format!(
-                "{}, {}{}",
-                utc(o.started_at_ms),
-                seconds(o.elapsed_s),
-                match o.end {
-                    End::Complete => "",
-                    End::Interrupted => ", INTERRUPTED: not all runs took place",
-                }
-            ),
-        )];
-        if let Some(command) = &o.options.command {
-            lines.push(("command", command.join(" ")));
-        }
-        lines.push(("inputs", self.inputs()));
-        lines.push(("output", self.output()));
-        lines.push((
-            "runs",
-            format!(
-                "{} of each arm after {}, in an order drawn anew each time (seed {}); {}, {} of \
-                 buffers; inputs {}",
-                o.options.repeats,
-                counted(u64::from(o.options.warm_ups), "warm-up"),
-                o.options.seed,
-                counted(o.options.threads as u64, "thread"),
-                bytes(o.options.memory_bytes as f64),
-                match o.options.warm {
-                    true => "in the page cache",
-                    false => "dropped from the page cache before each",
-                }
-            ),
-        ));
-        lines.extend(machine(&o.environment));
-        lines
+        let options = &o.options;
+        let mut facts = facts::of_experiment(
+            ("bench", ""),
+            o.started_at_ms,
+            o.elapsed_s,
+            &o.end,
+            options.command.as_deref(),
+        );
+        let runs = format!(
+            "{}; {}, {} of buffers; inputs {}",
+            facts::repeats(options.repeats, "arm", options.seed, options.warm_ups),
+            counted(options.threads as u64, "thread"),
+            bytes(options.memory_bytes as f64),
+            match options.warm {
+                true => "in the page cache",
+                false => "dropped from the page cache before each",
+            }
+        );
+        facts.extend([
+            ("inputs", self.inputs()),
+            ("output", self.output()),
+            ("runs", runs),
+        ]);
+        facts.extend(facts::machine(&o.environment));
+        facts
     }
 
     fn inputs(&self) -> String {
@@ -138,31 +111,28 @@ impl<'a> BenchReport<'a> {
     }
 
     fn table(&self) -> Table {
-        let mut table = Table::new(
-            "Medians (least to most); MB/s of uncompressed input; time as a multiple of the first \
-             arm's and of the codec's in the same repeat, with 95% intervals",
+        let range =
+            |spread: &Spread| format!("{}–{}", significant(spread.least), significant(spread.most));
+        Table::new(
+            "Medians (least to most); MB/s of uncompressed input; time as a multiple of the first arm's \
+             and of the codec's in the same repeat, with 95% intervals",
+            &self.figures,
             &[
-                "arm", "wall s", "range", "MB/s", "CPU s", "peak MiB", "× first", "× codec",
+                ("arm", &|f| match self.is_marked(&f.name) {
+                    true => format!("{} !", f.name),
+                    false => f.name.clone(),
+                }),
+                ("wall s", &|f| significant(f.wall_s.median)),
+                ("range", &|f| range(&f.wall_s)),
+                ("MB/s", &|f| significant(f.uncompressed_bytes_per_s / 1e6)),
+                ("CPU s", &|f| significant(f.cpu_s.median)),
+                ("peak MiB", &|f| {
+                    cell(f.peak_rss_bytes, |peak| mebibytes(peak.median))
+                }),
+                ("× first", &|f| cell(f.to_first, with_interval)),
+                ("× codec", &|f| cell(f.to_codec, with_interval)),
             ],
-        );
-        for figures in &self.figures {
-            let name = match self.is_marked(&figures.name) {
-                true => format!("{} !", figures.name),
-                false => figures.name.clone(),
-            };
-            table.rows.push(vec![
-                name,
-                significant(figures.wall_s.median),
-                range(&figures.wall_s),
-                significant(figures.uncompressed_bytes_per_s / 1e6),
-                significant(figures.cpu_s.median),
-                (figures.peak_rss_bytes)
-                    .map_or_else(|| NONE.to_owned(), |peak| mebibytes(peak.median)),
-                multiple(figures.to_first.as_ref()),
-                multiple(figures.to_codec.as_ref()),
-            ]);
-        }
-        table
+        )
     }
 
     fn is_marked(&self, name: &str) -> bool {
@@ -172,26 +142,26 @@ impl<'a> BenchReport<'a> {
         })
     }
 
-    /// What is wrong, and why not to believe the numbers.
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
+    /// What went wrong, and why not to trust the numbers.
+    fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
         for arm in &self.outcome.arms {
             if let Some(reason) = &arm.failure {
-                remarks.push(format!("{} failed: {reason}", arm.name));
+                caveats.push(format!("{} failed: {reason}", arm.name));
             }
             let mut said: Vec<&String> = Vec::new();
             for otherwise in arm.runs.iter().flat_map(|run| &run.otherwise) {
                 if !said.contains(&otherwise) {
                     said.push(otherwise);
-                    remarks.push(format!("{}: {otherwise}", arm.name));
+                    caveats.push(format!("{}: {otherwise}", arm.name));
                 }
             }
         }
-        remarks.extend(self.outcome.warnings.iter().map(|w| w.text.clone()));
-        remarks
+        caveats.extend(self.outcome.warnings.iter().map(|w| w.text.clone()));
+        caveats
     }
 
-    /// What the arms are.
+    /// Notes on the arms.
     fn notes(&self) -> Vec<(String, String)> {
         let mut notes = Vec::new();
         for arm in &self.outcome.arms {
@@ -234,29 +204,11 @@ fn compression(compressor: Option<&str>, chunk_length: Option<u32>) -> String {
     }
 }
 
-fn range(spread: &Spread) -> String {
-    format!("{}–{}", significant(spread.least), significant(spread.most))
-}
-
-fn multiple(ratio: Option<&Ratio>) -> String {
-    ratio.map_or_else(
-        || NONE.to_owned(),
-        |r| {
-            format!(
-                "{} ({}–{})",
-                times(r.ratio),
-                significant(r.low),
-                significant(r.high)
-            )
-        },
-    )
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::{ArmOutcome, BenchRecord, BenchRun, CodecTimes, Compression, OutputFacts};
     use super::*;
-    use crate::outcome::{DataRecord, Warning};
+    use crate::outcome::{DataRecord, End, Warning};
 
     /// Three repeats after a warm-up, each twice as slow as the one before; an arm that failed.
     pub(crate) fn outcome() -> BenchOutcome {
@@ -351,7 +303,7 @@ pub(super) mod tests {
     fn the_table_tells_of_every_arm_and_marks_what_is_not_what_it_claims() {
         let outcome = outcome();
         let report = BenchReport::new(&outcome);
-        let text = report.to_text();
+        let text = report.document().to_text();
         for part in [
             "  merge direct/direct      2.00    1.00–4.00    500   0.500       32.0 ",
             "  copy direct/direct !  ",
@@ -359,12 +311,12 @@ pub(super) mod tests {
             "! cassandra failed: there is no Java",
             "! copy direct/direct: read dontneed, not direct",
             "! the disk is virtual",
-            "* codec: by a sample of 1 MiB in memory, 1.00 ms to decompress and 4.00 ms",
+            "codec: by a sample of 1 MiB in memory, 1.00 ms to decompress and 4.00 ms",
             "CRC32 0000abcd",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
-        let markdown = report.to_markdown();
+        let markdown = report.document().to_markdown();
         assert!(
             markdown.contains("| copy direct/direct ! | 3.00 | 1.50–6.00 | 333 |"),
             "{markdown}"

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::variant::{Compressor, Variant};
 use crate::arm::Arm;
-use crate::outcome::{DataRecord, Distribution, End, Environment, Invalid, Latency, Warning};
+use crate::outcome::{Attempt, DataRecord, Distribution, End, Environment, Latency, Warning};
 
 /// Of this shape of the JSON document. A reader refuses numbers that it does not know.
 pub const FORMAT_VERSION: u32 = 1;
@@ -55,7 +55,7 @@ impl ChunkLengthOutcome {
     /// All runs of a variant that are to be compared: valid and no warm-up, by repeat.
     pub fn counted(&self, variant: Variant) -> impl Iterator<Item = &VariantRun> {
         let runs = self.runs.iter();
-        runs.filter(move |run| run.variant == variant && run.counts())
+        runs.filter(move |run| run.variant == variant && run.attempt.counts())
     }
 }
 
@@ -137,20 +137,9 @@ pub struct VariantRecord {
 pub struct VariantRun {
     /// What was read.
     pub variant: Variant,
-    /// Which repeat; warm-ups count, too: with one warm-up the first that counts is 1.
-    pub repeat: u32,
-    /// Whether it was only to warm up, and is not counted.
-    pub warm_up: bool,
-    /// Its place among all runs, from 0.
-    pub order: u32,
-    /// When it began, milliseconds since 1970.
-    pub started_at_ms: u64,
-    /// How long it took with preparation and cleaning.
-    pub elapsed_s: f64,
-    /// Why it is not to be compared with others; empty for a valid run.
-    pub invalid: Vec<Invalid>,
-    /// What is doubtful, but no reason to discard it.
-    pub warnings: Vec<Warning>,
+    /// When it took place, and whether it counts.
+    #[serde(flatten)]
+    pub attempt: Attempt,
     /// Reads with nothing beside them.
     pub alone: Reads,
     /// Reads beside a compaction; `None` if there was to be none.
@@ -159,13 +148,6 @@ pub struct VariantRun {
     pub compaction: Option<BesideRecord>,
     /// Reads that found no row: none are expected.
     pub rows_not_found: u64,
-}
-
-impl VariantRun {
-    /// Whether it is compared with others.
-    pub fn counts(&self) -> bool {
-        !self.warm_up && self.invalid.is_empty()
-    }
 }
 
 /// Reads under one condition.

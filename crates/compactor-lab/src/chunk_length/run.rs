@@ -19,7 +19,7 @@ use crate::clocks::unix_ms;
 use crate::compaction::CompactionSettings;
 use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
-use crate::outcome::{Invalid, Phase, Warning};
+use crate::outcome::{Attempt, Invalid, Phase, Warning};
 use crate::random::Draw;
 use crate::run::wait;
 use crate::table::Table;
@@ -105,21 +105,22 @@ impl Bench<'_> {
         written.table.drop_pages()?;
         let mut run = VariantRun {
             variant: plan.variant,
-            repeat: plan.repeat,
-            warm_up: plan.warm_up,
-            order: plan.order,
-            started_at_ms,
-            elapsed_s: started.elapsed().as_secs_f64(),
-            invalid: Vec::new(),
-            warnings: Vec::new(),
+            attempt: Attempt {
+                repeat: plan.repeat,
+                warm_up: plan.warm_up,
+                order: plan.order,
+                started_at_ms,
+                elapsed_s: started.elapsed().as_secs_f64(),
+                ..Attempt::default()
+            },
             alone,
             beside,
             compaction,
             rows_not_found,
         };
         let kept_cgroup = self.cgroup.is_none_or(MemoryCgroup::holds_this_process);
-        run.invalid = judge(&run, self.options.compaction, first_error, kept_cgroup);
-        run.warnings = warnings(&run);
+        run.attempt.invalid = judge(&run, self.options.compaction, first_error, kept_cgroup);
+        run.attempt.warnings = warnings(&run);
         Ok(run)
     }
 

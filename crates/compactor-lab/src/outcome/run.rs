@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Interval, Latency, Sample, Warning};
+use super::{Attempt, Cpu, Interval, Latency, Pressure, Sample};
 use crate::arm::Arm;
 
 /// One run of one arm.
@@ -10,20 +10,9 @@ use crate::arm::Arm;
 pub struct Run {
     /// What ran beside the bystander.
     pub arm: Arm,
-    /// Which repeat; warm-ups count, too: with one warm-up the first that counts is 1.
-    pub repeat: u32,
-    /// Whether it was only to warm up, and is not counted.
-    pub warm_up: bool,
-    /// Its place among all runs of the experiment, from 0.
-    pub order: u32,
-    /// When it began, milliseconds since 1970.
-    pub started_at_ms: u64,
-    /// How long it took with preparation and cleaning.
-    pub elapsed_s: f64,
-    /// Why it is not to be compared with others; empty for a valid run.
-    pub invalid: Vec<Invalid>,
-    /// What is doubtful, but no reason to discard it.
-    pub warnings: Vec<Warning>,
+    /// When it took place, and whether it counts.
+    #[serde(flatten)]
+    pub attempt: Attempt,
     /// Reads before the compaction: hot set warm, nothing else going on.
     pub before: Latency,
     /// **The result**: reads while the compaction went on, from its start until its output was
@@ -42,28 +31,11 @@ pub struct Run {
     /// Memory, from the start of the compaction to its end.
     pub memory: MemoryRecord,
     /// Stalls that the kernel counted (PSI), from the start of the compaction to its end.
-    pub pressure: PressureRecord,
+    pub pressure: Pressure,
     /// Processor time, from the start of the compaction to its end.
-    pub cpu: CpuRecord,
+    pub cpu: Cpu,
     /// Whether the bystander itself kept time.
     pub generator: GeneratorRecord,
-}
-
-impl Run {
-    /// Whether it is compared with others.
-    pub fn counts(&self) -> bool {
-        !self.warm_up && self.invalid.is_empty()
-    }
-}
-
-/// Why a run does not count.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Invalid {
-    /// A word to find it by: `failed`, `fallback`, `pages_left`, `compaction_too_short`,
-    /// `generator_late`, `reads_failed`, `hot_set_not_warm`, `memory_limit_lost`.
-    pub kind: String,
-    /// The sentence for people.
-    pub text: String,
 }
 
 /// What a run was doing.
@@ -186,28 +158,4 @@ pub struct MemoryRecord {
     pub allocation_stalls: Option<u64>,
     /// Most dirty pages of inputs and output at a sample.
     pub most_dirty_pages: Option<u64>,
-}
-
-/// Stalls over the compaction, from `/proc/pressure`; microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PressureRecord {
-    /// Some task waited for memory.
-    pub memory_some_us: Option<u64>,
-    /// All tasks waited for memory.
-    pub memory_full_us: Option<u64>,
-    /// Some task waited for I/O.
-    pub io_some_us: Option<u64>,
-    /// All tasks waited for I/O.
-    pub io_full_us: Option<u64>,
-}
-
-/// Processor seconds over the compaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CpuRecord {
-    /// The process without bystander and samplers: the compaction.
-    pub compaction_s: f64,
-    /// The bystander's threads.
-    pub bystander_s: f64,
-    /// The samplers and whatever else the experiment needs.
-    pub harness_s: f64,
 }

@@ -1,30 +1,31 @@
-//! What a [`ChunkLengthOutcome`] says, for people: figures of each variant over its repeats, how they
-//! compare, what was published, and why not to believe them.
+//! Report of a comparison of chunk lengths: figures of each variant over its repeats, how they compare, what
+//! was published, and caveats.
 
 use serde::Serialize;
 
-use super::LeftOutVariant;
-use super::compare::of_repeats;
-use super::doubts::told_once;
-use super::markdown::{escaped, warnings};
-use super::table::Table;
-use super::text::printable;
-use crate::chunk_length::{
-    ChunkLengthOutcome, Compressor, Reading, Reads, Variant, VariantRecord, VariantRun, holds_rate,
+use super::chart::{Bar, Stroke, bars};
+use super::document::{Block, Document, Facts, Section};
+use super::units::{bytes, seconds, significant};
+use super::{
+    Counted, FigureRatio, FigureSpread, LeftOut, Measure, facts, few_repeats, left_out, ratio_of,
+    ratios, spread_of, spreads, texts, told_once,
 };
-use crate::outcome::{End, Warning};
-use crate::stats::{ENOUGH_REPEATS, Ratio, Spread, median_range_confidence};
-use crate::text_table::{aligned_left, wrapped};
+use crate::arm::Arm;
+use crate::chunk_length::{
+    ChunkLengthOutcome, Reading, Reads, Variant, VariantRecord, VariantRun, holds_rate,
+};
+use crate::outcome::{Attempt, End, Subject, Warning};
+use crate::stats::{Ratio, Spread};
+use crate::text_table::{count, counted};
 
 mod published;
 mod tables;
 #[cfg(test)]
 mod tests;
-mod where_and_how;
 
 pub use published::{Comparison, Verdict};
 
-/// What others are compared with, if it was measured: Cassandra's chunk length until 3.11, which
+/// Chunk lengths that others are compared with, if measured: Cassandra's chunk length until 3.11, which
 /// published figures are about, else its default since 4.0.
 const BASELINES: [u32; 2] = [64 << 10, 16 << 10];
 
@@ -32,22 +33,23 @@ const BASELINES: [u32; 2] = [64 << 10, 16 << 10];
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ChunkLengthReport<'a> {
-    /// What to call the outcome beside others, such as its file.
+    /// What to call the outcome among others, such as its file.
     pub name: String,
     /// How the experiment ended.
     pub end: &'a End,
     /// Reads per second at which latencies were compared.
     pub rate_per_s: Option<f64>,
-    /// What ratios are to.
+    /// The variant that others are compared with.
     pub baseline: Option<Variant>,
     /// In the order in which they were named.
     pub variants: Vec<VariantReport<'a>>,
     /// Published figures, and whether these agree.
     pub published: Vec<Comparison>,
-    /// Runs that do not count, warm-ups left out.
-    pub left_out: Vec<LeftOutVariant<'a>>,
-    /// What makes the numbers doubtful.
-    pub doubts: Vec<Warning>,
+    /// Runs that do not count, without warm-ups.
+    pub left_out: Vec<LeftOut<'a>>,
+    /// Caveats about the numbers.
+    #[serde(rename = "doubts")]
+    pub caveats: Vec<Warning>,
     /// Where the numbers come from.
     #[serde(skip)]
     pub outcome: &'a ChunkLengthOutcome,
@@ -57,16 +59,16 @@ pub struct ChunkLengthReport<'a> {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct VariantReport<'a> {
-    /// What it is on disk and in memory.
+    /// The variant on disk and in memory.
     #[serde(flatten)]
     pub record: &'a VariantRecord,
     /// Runs that count.
     pub counted: usize,
-    /// Runs but for warm-ups.
+    /// Runs without warm-ups.
     pub runs: usize,
-    /// Reads with nothing beside them.
+    /// Reads alone.
     pub alone: ConditionReport,
-    /// Reads beside a compaction.
+    /// Reads during a compaction.
     pub beside: ConditionReport,
 }
 
@@ -75,32 +77,12 @@ pub struct VariantReport<'a> {
 #[non_exhaustive]
 pub struct ConditionReport {
     /// Each figure over the runs that count; one that no run has is missing.
-    pub figures: Vec<ReadFigureSpread>,
+    pub figures: Vec<FigureSpread<ReadFigure>>,
     /// In comparison with the baseline, within each repeat.
-    pub to_baseline: Vec<ReadFigureRatio>,
+    pub to_baseline: Vec<FigureRatio<ReadFigure>>,
 }
 
-/// A figure over repeats.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct ReadFigureSpread {
-    /// Which.
-    pub figure: ReadFigure,
-    /// Over the runs that count.
-    #[serde(flatten)]
-    pub spread: Spread,
-}
-
-/// A figure in comparison.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct ReadFigureRatio {
-    /// Which.
-    pub figure: ReadFigure,
-    /// By how much it is multiplied.
-    #[serde(flatten)]
-    pub ratio: Ratio,
-}
-
-/// What goes on beside the reads.
+/// What runs alongside the reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
@@ -118,11 +100,20 @@ impl Condition {
         }
     }
 
-    /// In a sentence.
+    /// Reads of a variant's runs that count.
+    fn counted(self, outcome: &ChunkLengthOutcome, variant: Variant) -> Counted<'_, Reads> {
+        let runs = outcome.counted(variant);
+        let reads = runs.map(|run| (run.attempt.repeat, self.of(run)));
+        reads
+            .filter_map(|(repeat, reads)| Some((repeat, reads?)))
+            .collect()
+    }
+
+    /// Name in a sentence.
     pub fn name(self) -> &'static str {
         match self {
             Condition::Alone => "alone",
-            Condition::Beside => "beside a compaction",
+            Condition::Beside => "during a compaction",
         }
     }
 }
@@ -155,9 +146,9 @@ pub enum ReadFigure {
     CompactedBytesPerS,
 }
 
-impl ReadFigure {
-    /// All of them.
-    pub const ALL: [ReadFigure; 11] = [
+impl Measure for ReadFigure {
+    type Of = Reads;
+    const ALL: &'static [ReadFigure] = &[
         ReadFigure::ReadsPerS,
         ReadFigure::PeakP99Ns,
         ReadFigure::P50Ns,
@@ -170,9 +161,7 @@ impl ReadFigure {
         ReadFigure::Processors,
         ReadFigure::CompactedBytesPerS,
     ];
-
-    /// Those that variants are compared by.
-    pub const COMPARED: [ReadFigure; 6] = [
+    const COMPARED: &'static [ReadFigure] = &[
         ReadFigure::ReadsPerS,
         ReadFigure::PeakP99Ns,
         ReadFigure::P99Ns,
@@ -181,9 +170,8 @@ impl ReadFigure {
         ReadFigure::CpuNsPerRead,
     ];
 
-    /// Of the reads of a run; `None` where there is none. Latencies of a rate that could not be held
-    /// are none.
-    pub fn of(self, reads: &Reads) -> Option<f64> {
+    // Latencies of a rate that could not be held are none.
+    fn of(self, reads: &Reads) -> Option<f64> {
         let peak = &reads.peak;
         let at_rate = reads.at_rate.as_ref();
         let latency = at_rate
@@ -228,202 +216,216 @@ impl ConditionReport {
         baseline: Option<Variant>,
         condition: Condition,
     ) -> ConditionReport {
-        let figures = ReadFigure::ALL.into_iter().filter_map(|figure| {
-            let numbers = numbers(outcome, variant, condition, figure);
-            let numbers: Vec<f64> = numbers.into_iter().map(|(_, number)| number).collect();
-            let spread = Spread::of(&numbers)?;
-            Some(ReadFigureSpread { figure, spread })
-        });
+        let ours = condition.counted(outcome, variant);
         let base = baseline.filter(|base| *base != variant);
-        let ratios = base.into_iter().flat_map(|base| {
-            ReadFigure::COMPARED.into_iter().filter_map(move |figure| {
-                let ratio = ratio(outcome, variant, base, condition, figure)?;
-                Some(ReadFigureRatio { figure, ratio })
-            })
-        });
+        let to = |base| {
+            ratios(
+                &ours,
+                &condition.counted(outcome, base),
+                outcome.options.seed,
+            )
+        };
         ConditionReport {
-            figures: figures.collect(),
-            to_baseline: ratios.collect(),
+            figures: spreads(&ours),
+            to_baseline: base.map(to).unwrap_or_default(),
         }
     }
 
     /// A figure over the runs that count.
     pub fn figure(&self, figure: ReadFigure) -> Option<Spread> {
-        let found = self.figures.iter().find(|f| f.figure == figure);
-        found.map(|f| f.spread)
+        spread_of(&self.figures, figure)
     }
 
     /// A figure in comparison.
     pub fn ratio(&self, figure: ReadFigure) -> Option<Ratio> {
-        let found = self.to_baseline.iter().find(|f| f.figure == figure);
-        found.map(|f| f.ratio)
+        ratio_of(&self.to_baseline, figure)
     }
 }
 
-/// A figure of the runs of a variant that count, each with its repeat.
-fn numbers(
-    outcome: &ChunkLengthOutcome,
-    variant: Variant,
-    condition: Condition,
-    figure: ReadFigure,
-) -> Vec<(u32, f64)> {
-    let runs = outcome.counted(variant);
-    runs.filter_map(|run| Some((run.repeat, figure.of(condition.of(run)?)?)))
-        .collect()
-}
-
-fn ratio(
-    outcome: &ChunkLengthOutcome,
-    variant: Variant,
-    base: Variant,
-    condition: Condition,
-    figure: ReadFigure,
-) -> Option<Ratio> {
-    let of = |variant| numbers(outcome, variant, condition, figure);
-    of_repeats(of(variant), of(base), outcome.options.seed)
+/// All runs with their variants.
+fn attempts(outcome: &ChunkLengthOutcome) -> impl Iterator<Item = (Subject, &Attempt)> {
+    let runs = outcome.runs.iter();
+    runs.map(|run| (Subject::Variant(run.variant), &run.attempt))
 }
 
 impl<'a> ChunkLengthReport<'a> {
-    /// Of an outcome.
+    /// The report of an outcome.
     pub fn new(name: impl Into<String>, outcome: &'a ChunkLengthOutcome) -> ChunkLengthReport<'a> {
         let baseline = baseline(outcome);
         let of = |record: &'a VariantRecord| {
             let variant = record.variant;
-            let runs = outcome.runs.iter();
+            let runs = outcome.runs.iter().filter(|run| run.variant == variant);
             VariantReport {
                 record,
                 counted: outcome.counted(variant).count(),
-                runs: runs.filter(|r| r.variant == variant && !r.warm_up).count(),
+                runs: runs.filter(|run| !run.attempt.warm_up).count(),
                 alone: ConditionReport::new(outcome, variant, baseline, Condition::Alone),
                 beside: ConditionReport::new(outcome, variant, baseline, Condition::Beside),
             }
         };
-        let left_out = outcome.runs.iter();
-        let left_out = left_out.filter(|run| !run.warm_up && !run.counts());
-        let mut report = ChunkLengthReport {
+        let variants: Vec<VariantReport<'a>> = outcome.variants.iter().map(of).collect();
+        let mut caveats = outcome.warnings.clone();
+        caveats.extend(told_once(attempts(outcome)));
+        let fewest = variants.iter().map(|v| v.counted).min().unwrap_or(0);
+        if let Some((kind, text)) = few_repeats(fewest) {
+            caveats.push(Warning::new(kind, format!("a variant: {text}")));
+        }
+        ChunkLengthReport {
             name: name.into(),
             end: &outcome.end,
             rate_per_s: outcome.rate_per_s,
             baseline,
-            variants: outcome.variants.iter().map(of).collect(),
+            variants,
             published: published::compare(outcome),
-            left_out: left_out
-                .map(|run| LeftOutVariant {
-                    variant: run.variant,
-                    repeat: run.repeat,
-                    reasons: &run.invalid,
-                })
-                .collect(),
-            doubts: Vec::new(),
+            left_out: left_out(attempts(outcome)),
+            caveats,
             outcome,
-        };
-        report.doubts = doubts(&report);
-        report
+        }
     }
 
     /// Whether every variant has a run that counts.
     pub fn is_complete(&self) -> bool {
         self.variants.iter().all(|variant| variant.counted > 0)
     }
+
+    /// Reports one after the other.
+    pub fn document(reports: &[ChunkLengthReport<'_>]) -> Document {
+        let numbered = reports.iter().zip(0..);
+        Document {
+            title: match reports {
+                [only] => format!("Chunk length: {}", only.name),
+                _ => "Chunk length".to_owned(),
+            },
+            heading: "Cost of a read by chunk length",
+            introduction: "The same foreground load reads the same rows, stored with several chunk lengths \
+                and compressors: as fast as it can, then at one rate; alone, and during a compaction.",
+            sections: numbered
+                .map(|(report, at)| report.section(&format!("c{at}")))
+                .collect(),
+        }
+    }
+
+    fn section(&self, id: &str) -> Section {
+        let mut blocks = vec![
+            Block::Caveats("About these numbers", texts(&self.caveats)),
+            Block::Table(tables::reads(self, Condition::Alone)),
+        ];
+        blocks.extend(self.charts(id));
+        blocks.extend(tables::others(self));
+        blocks.extend(super::left_out_table(&self.left_out));
+        let explanations = published::explanations(self);
+        blocks.extend(explanations.into_iter().map(Block::Paragraph));
+        let mut facts = self.facts();
+        facts.extend(facts::machine(&self.outcome.environment));
+        Section {
+            name: self.name.clone(),
+            headline: String::new(),
+            facts,
+            blocks,
+        }
+    }
+
+    /// Bars of the most reads per second and of p99 as multiples of the baseline's; `None` without one.
+    fn charts(&self, id: &str) -> Option<Block> {
+        let baseline = self.baseline?.to_string();
+        let mut pictures = String::new();
+        for condition in [Condition::Alone, Condition::Beside] {
+            for (figure, name) in [
+                (ReadFigure::ReadsPerS, "reads/s"),
+                (ReadFigure::P99Ns, "p99"),
+            ] {
+                let bar = |(variant, at): (&VariantReport<'_>, usize)| {
+                    Some(Bar {
+                        name: variant.record.variant.to_string(),
+                        stroke: Stroke::numbered(at),
+                        ratio: variant.under(condition).ratio(figure)?,
+                    })
+                };
+                let all: Vec<Bar> = self.variants.iter().zip(0..).filter_map(bar).collect();
+                let what = format!("{name} {}", condition.name());
+                let id = format!("{id}-{}", what.replace([' ', '/'], "-"));
+                pictures.push_str(&bars(&all, &what, &baseline, &id));
+            }
+        }
+        (!pictures.is_empty()).then_some(Block::Figure {
+            pictures,
+            is_grid: true,
+            caption: "The most reads per second, and p99 at the common rate, as a multiple of what they are \
+                in the variant that others are compared with, within each repeat; logarithmic. Bars begin \
+                at 1, no difference; the thin line with ends is the 95% bootstrap interval over repeats. \
+                Where that crosses 1, the repeats do not show a difference. Right is better for reads per \
+                second, left for p99.",
+        })
+    }
+
+    fn facts(&self) -> Facts {
+        let (outcome, options) = (self.outcome, &self.outcome.options);
+        let mut facts = facts::of_experiment(
+            ("experiment", "chunk length, "),
+            outcome.started_at_ms,
+            outcome.elapsed_s,
+            &outcome.end,
+            options.command.as_deref(),
+        );
+        let limit = outcome.memory_limit_bytes.map_or_else(
+            || "no memory limit".to_owned(),
+            |limit| format!("memory limit {}", bytes(limit as f64)),
+        );
+        let hot_rows = format!(
+            "{} on {} of the table as it was, {}; {limit}",
+            count(outcome.hot_rows),
+            bytes(options.hot_set_bytes as f64),
+            facts::popularity(options.distribution),
+        );
+        let rate = outcome.rate_per_s.map_or_else(String::new, |rate| {
+            let why = match options.rate_per_s {
+                Some(_) => "",
+                None => ", half of the slowest variant's while warming up",
+            };
+            format!(
+                "; then {} reads/s on a Poisson schedule{why}, latency from when a read was to begin",
+                significant(rate)
+            )
+        });
+        let reads = format!(
+            "{}, each reading on as soon as it has read{rate}",
+            counted(u64::from(options.reader_threads), "thread"),
+        );
+        let compaction = match options.compaction {
+            Arm::Idle => "none".to_owned(),
+            arm => format!(
+                "of the table as it was, the same for all variants, again and again, {arm}: {}",
+                facts::compaction(
+                    options.throughput_bytes_per_s,
+                    options.compaction_threads,
+                    options.compaction_memory_bytes,
+                    &options.backend
+                )
+            ),
+        };
+        let repeats = format!(
+            "{}; page cache dropped before each, filled by {} of reads, {} for each measurement",
+            facts::repeats(options.repeats, "variant", options.seed, options.warm_ups),
+            seconds(options.warm_s),
+            seconds(options.measure_s),
+        );
+        facts.extend([
+            ("rows", facts::table(&outcome.source)),
+            ("hot rows", hot_rows),
+            ("foreground", reads),
+            ("compaction", compaction),
+            ("repeats", repeats),
+        ]);
+        facts
+    }
 }
 
-/// What others are compared with: of the first compressor with chunks.
+/// The variant that others are compared with: of the first compressor with chunks.
 fn baseline(outcome: &ChunkLengthOutcome) -> Option<Variant> {
-    let variants: Vec<Variant> = outcome.variants.iter().map(|v| v.variant).collect();
-    let of_len = |len: u32| {
-        let mut variants = variants.iter();
-        variants
-            .find(|v| v.chunk_length_bytes == Some(len))
-            .copied()
-    };
+    let variants = || outcome.variants.iter().map(|v| v.variant);
+    let of_len = |len| variants().find(|v| v.chunk_length_bytes == Some(len));
     BASELINES
         .into_iter()
         .find_map(of_len)
-        .or_else(|| variants.first().copied())
-}
-
-fn doubts(report: &ChunkLengthReport<'_>) -> Vec<Warning> {
-    let outcome = report.outcome;
-    let mut doubts = outcome.warnings.clone();
-    let counting = outcome.runs.iter().filter(|run| run.counts());
-    doubts.extend(told_once(counting.map(|run| {
-        let place = format!("{} repeat {}", run.variant, run.repeat);
-        (place, run.warnings.as_slice())
-    })));
-    let fewest = report.variants.iter().map(|v| v.counted).min().unwrap_or(0);
-    if fewest < ENOUGH_REPEATS {
-        doubts.push(Warning::new(
-            "few_repeats",
-            match fewest {
-                0 => "a variant has no run that counts".to_owned(),
-                1 => "only 1 run of a variant counts; there is no telling how much is chance".to_owned(),
-                _ => format!(
-                    "only {fewest} runs of a variant count; an interval over them is at most {:.0}% sure",
-                    median_range_confidence(fewest) * 100.0
-                ),
-            },
-        ));
-    }
-    doubts
-}
-
-/// As text for a terminal.
-pub fn text(report: &ChunkLengthReport<'_>) -> String {
-    let mut out = format!("{}\n", report.name);
-    out.push_str(&aligned_left(&where_and_how::lines(report)));
-    for doubt in &report.doubts {
-        out.push_str(&wrapped("  ! ", &doubt.text));
-    }
-    for table in tables::all(report) {
-        out.push('\n');
-        out.push_str(&table.to_text());
-    }
-    for sentence in published::explanations(report) {
-        out.push_str(&wrapped("  ", &sentence));
-    }
-    printable(&out)
-}
-
-/// As GitHub's Markdown.
-pub fn markdown(report: &ChunkLengthReport<'_>) -> String {
-    let mut out = format!("### {}\n\n", escaped(&report.name));
-    for (name, value) in where_and_how::lines(report) {
-        out.push_str(&format!("- {name}: {}\n", escaped(&value)));
-    }
-    warnings(&mut out, report.doubts.iter().map(|w| w.text.as_str()));
-    for table in tables::all(report) {
-        out.push('\n');
-        out.push_str(&table.to_markdown());
-    }
-    for sentence in published::explanations(report) {
-        out.push_str(&format!("\n{}\n", escaped(&sentence)));
-    }
-    out
-}
-
-/// What pictures and tables of a page are made of.
-pub(super) struct Page {
-    pub(super) lines: Vec<(&'static str, String)>,
-    pub(super) tables: Vec<Table>,
-    pub(super) explanations: Vec<String>,
-}
-
-pub(super) fn page(report: &ChunkLengthReport<'_>) -> Page {
-    Page {
-        lines: where_and_how::lines(report),
-        tables: tables::all(report),
-        explanations: published::explanations(report),
-    }
-}
-
-/// The first compressor that has both lengths.
-fn compressor_with(outcome: &ChunkLengthOutcome, lengths: [u32; 2]) -> Option<Compressor> {
-    let has = |compressor: Compressor, len: u32| {
-        let mut variants = outcome.variants.iter().map(|v| v.variant);
-        variants.any(|v| v.compressor == compressor && v.chunk_length_bytes == Some(len))
-    };
-    let compressors = outcome.variants.iter().map(|v| v.variant.compressor);
-    compressors
-        .into_iter()
-        .find(|&c| lengths.iter().all(|&len| has(c, len)))
+        .or_else(|| variants().next())
 }

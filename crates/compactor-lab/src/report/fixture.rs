@@ -70,9 +70,12 @@ fn point(outcome: &mut Outcome, hot_set_bytes: u64, arms: &[Arm], repeats: u32) 
             let mut random = Random::new(u64::from(order), hot_set_bytes);
             let pressure = point.pressure;
             point.runs.push(Run {
-                order,
-                repeat,
-                warm_up: repeat == 0,
+                attempt: Attempt {
+                    order,
+                    repeat,
+                    warm_up: repeat == 0,
+                    ..Attempt::default()
+                },
                 ..run(arm, &like, pressure, &mut random)
             });
         }
@@ -145,7 +148,6 @@ fn run(arm: Arm, like: &Run, pressure: f64, random: &mut Random) -> Run {
         arm,
         intervals,
         samples,
-        invalid: Vec::new(),
         during: latency(tail, 40_000),
         compaction: compaction.map(|record| CompactionRecord {
             elapsed_s: length,
@@ -213,7 +215,7 @@ pub(crate) fn edges() -> Vec<(&'static str, Outcome)> {
 
     let mut invalid = outcome(&three, 3);
     for run in &mut invalid.points[0].runs {
-        run.invalid = vec![Invalid {
+        run.attempt.invalid = vec![Invalid {
             kind: "failed".to_owned(),
             text: "No space left on device <os error 28>".to_owned(),
         }];

@@ -1,6 +1,10 @@
-use super::fixture::{arms, edges, outcome};
+use std::path::Path;
+use std::process::Command;
+
+use super::fixture::{arms, edges, outcome, sweep};
 use super::*;
-use crate::outcome::Warning;
+use crate::arm::Arm;
+use crate::outcome::Outcome;
 
 const EXAMPLE: &str = include_str!("../../tests/data/outcome.json");
 
@@ -34,12 +38,12 @@ fn figures_are_of_the_runs_that_count() {
 
 fn kinds(outcome: &Outcome) -> Vec<String> {
     let report = Report::new("", outcome);
-    let doubts = report.points.iter().flat_map(|point| &point.doubts);
+    let doubts = report.points.iter().flat_map(|point| &point.caveats);
     doubts.map(|doubt| doubt.kind.clone()).collect()
 }
 
 #[test]
-fn numbers_say_why_not_to_believe_them() {
+fn numbers_have_caveats() {
     let three = arms(&["idle", "buffered/buffered", "direct/direct"]);
     // Direct is 10% slower than buffered on the made-up machine.
     let mut sound = outcome(&three, 5);
@@ -56,7 +60,7 @@ fn numbers_say_why_not_to_believe_them() {
     let run = slow.points[0]
         .runs
         .iter_mut()
-        .find(|r| r.arm == three[2] && r.repeat == 2);
+        .find(|r| r.arm == three[2] && r.attempt.repeat == 2);
     run.unwrap().during.p99_ns *= 30;
     assert_eq!(kinds(&slow), ["outlier"]);
 
@@ -86,8 +90,8 @@ fn numbers_say_why_not_to_believe_them() {
     let mut apart = outcome(&three, 2);
     for run in &mut apart.points[0].runs {
         let discard = if run.arm == three[2] { 1 } else { 2 };
-        if run.repeat == discard {
-            run.invalid.push(Invalid {
+        if run.attempt.repeat == discard {
+            run.attempt.invalid.push(Invalid {
                 kind: "failed".to_owned(),
                 text: "gone".to_owned(),
             });
@@ -97,11 +101,12 @@ fn numbers_say_why_not_to_believe_them() {
 
     let mut told = sound;
     for run in &mut told.points[0].runs {
-        run.warnings
+        run.attempt
+            .warnings
             .push(Warning::new("load", "something else was running"));
     }
     let report = Report::new("", &told);
-    let [doubt] = &report.points[0].doubts[..] else {
+    let [doubt] = &report.points[0].caveats[..] else {
         panic!("once, and not for each run");
     };
     assert!(
@@ -115,8 +120,8 @@ fn numbers_say_why_not_to_believe_them() {
 fn all_forms_of_any_outcome() {
     for (name, outcome) in edges() {
         let reports = [Report::new(name, &outcome)];
-        let text = text::render(&reports);
-        let markdown = markdown::render(&reports);
+        let text = Report::document(&reports).to_text();
+        let markdown = Report::document(&reports).to_markdown();
         for text in [&text, &markdown] {
             assert!(
                 !text.contains("NaN") && !text.contains("inf "),
@@ -127,20 +132,13 @@ fn all_forms_of_any_outcome() {
         let markup = markdown.replace("\\<", "").contains('<');
         assert!(!markup, "{name}: {markdown}");
         serde_json::to_string(&reports[0]).unwrap();
-        for point in &reports[0].points {
-            for table in tables::of_point(point) {
-                for row in &table.rows {
-                    assert_eq!(row.len(), table.columns.len(), "{name}: {row:?}");
-                }
-            }
-        }
     }
 }
 
 #[test]
-fn text_shows_figures_with_their_doubts() {
+fn text_shows_figures_with_their_caveats() {
     let outcome: Outcome = serde_json::from_str(EXAMPLE).unwrap();
-    let text = text::render(&[Report::new("a.json", &outcome)]);
+    let text = Report::document(&[Report::new("a.json", &outcome)]).to_text();
     let line = |start: &str| {
         let mut lines = text
             .lines()
@@ -168,7 +166,194 @@ fn text_shows_figures_with_their_doubts() {
         Report::new("a.json", &outcome),
         Report::new("b.json", &outcome),
     ];
-    let both = text::render(&both);
+    let both = Report::document(&both).to_text();
     assert!(both.starts_with("Side by side"), "{both}");
     assert_eq!(both.matches("Hot set 64 MiB, under").count(), 2);
+}
+
+const EIGHT: [&str; 8] = [
+    "idle",
+    "buffered/buffered",
+    "buffered/trickle",
+    "dontneed/dontneed",
+    "dontcache/dontcache",
+    "buffered/direct",
+    "direct/buffered",
+    "direct/direct",
+];
+
+fn parsed<'a>(name: &str, html: &'a str) -> roxmltree::Document<'a> {
+    let options = roxmltree::ParsingOptions {
+        allow_dtd: true,
+        ..roxmltree::ParsingOptions::default()
+    };
+    roxmltree::Document::parse_with_options(html, options)
+        .unwrap_or_else(|e| panic!("{name}: {e}\n{html}"))
+}
+
+/// Well-formed, complete, and each picture tells in words what it shows.
+fn check(name: &str, html: &str) {
+    let document = parsed(name, html);
+    let mut ids = std::collections::HashSet::new();
+    let elements = || document.descendants().filter(|node| node.is_element());
+    for node in elements() {
+        if let Some(id) = node.attribute("id") {
+            assert!(ids.insert(id.to_owned()), "{name}: {id} twice");
+        }
+        assert_ne!(node.tag_name().name(), "script", "{name}");
+        for attribute in node.attributes() {
+            let value = attribute.value();
+            assert!(!attribute.name().starts_with("on"), "{name}: {value}");
+            let outside = ["http:", "https:", "//", "file:"];
+            let loads = ["src", "href"].contains(&attribute.name());
+            assert!(
+                !(loads && outside.iter().any(|o| value.starts_with(o))),
+                "{name}"
+            );
+            assert!(
+                !value.contains("NaN") && !value.contains("inf"),
+                "{name}: {value}"
+            );
+        }
+    }
+    for svg in elements().filter(|node| node.tag_name().name() == "svg") {
+        let labels = svg.attribute("aria-labelledby").unwrap();
+        for id in labels.split(' ') {
+            assert!(ids.contains(id), "{name}: {id}");
+        }
+    }
+    for figure in elements().filter(|node| node.tag_name().name() == "figure") {
+        let last = figure.last_element_child().unwrap();
+        assert_eq!(last.tag_name().name(), "figcaption", "{name}");
+    }
+    assert!(!html.contains("url("), "{name}");
+    assert!(!html.contains("@import"), "{name}");
+}
+
+#[test]
+fn pages_are_well_formed_whatever_is_in_them() {
+    for (name, outcome) in edges() {
+        check(name, &html(&[Report::new(name, &outcome)]));
+    }
+    let both = [
+        outcome(&arms(&EIGHT), 3),
+        sweep(&arms(&EIGHT), 2, &[16, 64]),
+    ];
+    let reports = [
+        Report::new("a.json", &both[0]),
+        Report::new("b.json", &both[1]),
+    ];
+    check("two", &html(&reports));
+}
+
+#[test]
+fn everything_is_shown_that_there_is() {
+    let all = sweep(&arms(&EIGHT), 3, &[16, 64, 128]);
+    let page = html(&[Report::new("all.json", &all)]);
+    let document = parsed("all", &page);
+    let svgs = document
+        .descendants()
+        .filter(|n| n.tag_name().name() == "svg");
+    // Sweep in two widths; at each size curves in two widths, two of bars, one for each arm.
+    assert_eq!(svgs.count(), 2 + 3 * (2 + 2 + 8));
+    let tables = document
+        .descendants()
+        .filter(|n| n.tag_name().name() == "table");
+    assert_eq!(tables.count(), 3 * 4);
+    assert!(page.contains("only 3 runs that count"));
+    assert!(page.contains("vda is a virtual disk"));
+}
+
+/// Renders in a browser, without a window, what people will look at.
+#[test]
+fn a_browser_shows_it_without_complaint() {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let runs = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+    let Some(browser) = names.into_iter().find(runs) else {
+        eprintln!("SKIPPED: no chromium is installed, pages were only parsed");
+        return;
+    };
+    let temp = tempfile::TempDir::new().unwrap();
+    let all = sweep(&arms(&EIGHT), 3, &[16, 64, 256]);
+    let page = temp.path().join("page.html");
+    std::fs::write(&page, html(&[Report::new("all.json", &all)])).unwrap();
+    for (width, scheme) in [(1280, LIGHT), (1280, DARK), (420, LIGHT)] {
+        let picture = temp.path().join(format!("{width}-{scheme}.png"));
+        let (complaints, dom) = look(browser, &page, &picture, width, scheme);
+        assert!(!complaints.contains("CONSOLE"), "{complaints}");
+        assert!(dom.contains("</svg>"), "{complaints}");
+        assert!(
+            std::fs::metadata(&picture).unwrap().len() > 20_000,
+            "{width}"
+        );
+    }
+}
+
+/// `prefers-color-scheme` as Blink counts it.
+const DARK: u32 = 0;
+const LIGHT: u32 = 1;
+
+fn look(browser: &str, page: &Path, picture: &Path, width: u32, scheme: u32) -> (String, String) {
+    let profile = picture.with_extension("profile");
+    let output = Command::new(browser)
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+        ])
+        .args(["--hide-scrollbars", "--enable-logging=stderr", "--dump-dom"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("--window-size={width},4000"))
+        .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
+        .arg(format!("--screenshot={}", picture.display()))
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stderr), text(&output.stdout))
+}
+
+fn html(reports: &[Report<'_>]) -> String {
+    Report::document(reports).to_html()
+}
+
+/// Relative luminance as WCAG defines it.
+fn luminance(colour: &str) -> f64 {
+    let channel = |at: usize| {
+        let value = u8::from_str_radix(&colour[at..at + 2], 16).unwrap();
+        let value = f64::from(value) / 255.0;
+        if value <= 0.040_45 {
+            value / 12.92
+        } else {
+            ((value + 0.055) / 1.055).powf(2.4)
+        }
+    };
+    0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+}
+
+fn contrast(a: &str, b: &str) -> f64 {
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+#[test]
+fn every_colour_can_be_read_on_either_paper() {
+    assert!((contrast("#ffffff", "#000000") - 21.0).abs() < 1e-9);
+    let style = include_str!("../../templates/report.css");
+    let (light, dark) = style.split_once("prefers-color-scheme:dark").unwrap();
+    for theme in [light, dark] {
+        let colour = |name: &str| {
+            let (_, rest) = theme.split_once(&format!("--{name}:")).unwrap();
+            &rest[..7]
+        };
+        for name in [
+            "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "ink", "faint",
+        ] {
+            for behind in ["paper", "shade"] {
+                let ratio = contrast(colour(name), colour(behind));
+                assert!(ratio >= 4.5, "{name} on {behind}: {ratio}");
+            }
+        }
+    }
 }

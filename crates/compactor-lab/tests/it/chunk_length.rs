@@ -12,7 +12,7 @@ use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, ChunkLengthOutcome, Compressor, compare};
 use compactor_lab::options::Data;
 use compactor_lab::outcome::End;
-use compactor_lab::report::chunk_length::{ChunkLengthReport, text};
+use compactor_lab::report::chunk_length::ChunkLengthReport;
 use compactor_lab::watcher::{Event, NoWatcher, Watcher};
 
 use crate::{ONE_AT_A_TIME, cgroups, directory, is_empty};
@@ -75,7 +75,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
         // On a busy machine readers are late, and a compaction may stand still for a while; whatever
         // else makes a run invalid is a fault here.
         let of_the_machine = ["generator_late", "compaction_idle"];
-        let faults = run.invalid.iter();
+        let faults = run.attempt.invalid.iter();
         let faults: Vec<_> = faults
             .filter(|reason| !of_the_machine.contains(&reason.kind.as_str()))
             .collect();
@@ -83,7 +83,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
         assert_eq!(run.rows_not_found, 0);
         let beside = run.beside.as_ref().unwrap();
         for reads in [&run.alone, beside] {
-            assert_eq!(reads.at_rate.is_none(), run.warm_up);
+            assert_eq!(reads.at_rate.is_none(), run.attempt.warm_up);
             for reading in std::iter::once(&reads.peak).chain(&reads.at_rate) {
                 let latency = &reading.latency;
                 assert!(latency.operations > 0 && latency.errors == 0, "{latency:?}");
@@ -97,7 +97,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
             assert!(decompressed > 0.7 * f64::from(least), "{decompressed}");
         }
         assert_eq!(run.alone.peak.compacted_bytes, 0);
-        assert!(run.warm_up || !run.counts() || beside.peak.compacted_bytes > 0);
+        assert!(run.attempt.warm_up || !run.attempt.counts() || beside.peak.compacted_bytes > 0);
         let compaction = run.compaction.as_ref().unwrap();
         assert!(compaction.read_bytes > 0 && compaction.failure.is_none());
         if let Some(at_rate) = &run.alone.at_rate {
@@ -108,7 +108,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
     let json = serde_json::to_string(&outcome).unwrap();
     let back: ChunkLengthOutcome = serde_json::from_str(&json).unwrap();
     assert_eq!(back.runs.len(), outcome.runs.len());
-    let shown = text(&ChunkLengthReport::new("small", &outcome));
+    let shown = ChunkLengthReport::document(&[ChunkLengthReport::new("small", &outcome)]).to_text();
     assert!(shown.contains("62,000 / 44,000"), "{shown}");
 }
 
@@ -132,7 +132,7 @@ fn tries_and_wide_partitions_are_compared_too() {
     assert_eq!(outcome.runs.len(), 2);
     for run in &outcome.runs {
         assert!(run.beside.is_none() && run.compaction.is_none());
-        assert!(!run.invalid.iter().any(|i| i.kind == "reads_failed"));
+        assert!(!run.attempt.invalid.iter().any(|i| i.kind == "reads_failed"));
         assert!(run.alone.at_rate.as_ref().unwrap().latency.operations > 0);
     }
 }
@@ -216,12 +216,12 @@ fn a_mode_that_cannot_be_makes_runs_invalid() {
     assert!(is_empty(directory.path()));
     for run in &outcome.runs {
         assert_eq!(
-            run.invalid.last().unwrap().kind,
+            run.attempt.invalid.last().unwrap().kind,
             "failed",
             "{:?}",
-            run.invalid
+            run.attempt.invalid
         );
-        assert!(!run.counts());
+        assert!(!run.attempt.counts());
     }
     assert!(!ChunkLengthReport::new("", &outcome).is_complete());
 }

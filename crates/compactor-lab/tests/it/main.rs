@@ -16,7 +16,7 @@ use compactor::{ErrorKind, NoObserver};
 use compactor_lab::arm::Arm;
 use compactor_lab::interference;
 use compactor_lab::options::{Data, InterferenceOptions};
-use compactor_lab::outcome::{End, Outcome, Phase};
+use compactor_lab::outcome::{End, Outcome, Phase, Subject};
 use compactor_lab::priority::Priority;
 use compactor_lab::report::Report;
 use compactor_lab::watcher::{Event, NoWatcher, Watcher};
@@ -91,7 +91,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
     assert_eq!(outcome.end, End::Complete);
     let point = &outcome.points[0];
     assert_eq!(point.runs.len(), 2 * arms.len());
-    assert!(point.runs.iter().filter(|run| run.warm_up).count() == arms.len());
+    assert!(point.runs.iter().filter(|run| run.attempt.warm_up).count() == arms.len());
     assert_eq!(point.data.sstables, 2);
     assert!(point.data.partitions > 5000);
     // It comes back as it went, but for the last digits of fractions.
@@ -105,6 +105,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
     for run in &point.runs {
         // A busy machine is late; whatever else makes a run invalid is a fault here.
         let faults: Vec<_> = run
+            .attempt
             .invalid
             .iter()
             .filter(|i| i.kind != "generator_late")
@@ -185,7 +186,8 @@ fn tries_and_wide_partitions_are_read_too() {
             "{run:?}"
         );
         assert!(
-            !run.invalid
+            !run.attempt
+                .invalid
                 .iter()
                 .any(|reason| reason.kind == "reads_failed")
         );
@@ -214,8 +216,12 @@ fn an_arm_that_cannot_be_is_invalid_and_the_others_go_on() {
         runs.find(|run| run.arm.to_string() == name).unwrap()
     };
     let direct = run_of("direct/direct");
-    assert_eq!(direct.invalid[0].kind, "failed", "{:?}", direct.invalid);
-    assert!(direct.compaction.is_none() && !direct.counts());
+    assert_eq!(
+        direct.attempt.invalid[0].kind, "failed",
+        "{:?}",
+        direct.attempt.invalid
+    );
+    assert!(direct.compaction.is_none() && !direct.attempt.counts());
     assert!(run_of("buffered/buffered").compaction.is_some());
 }
 
@@ -247,7 +253,9 @@ fn a_run_that_fell_back_is_in_no_figure() {
         assert!(is_empty(directory));
         // A busy machine is late, and that is not what is asked here.
         for run in &mut outcome.points[0].runs {
-            run.invalid.retain(|reason| reason.kind != "generator_late");
+            run.attempt
+                .invalid
+                .retain(|reason| reason.kind != "generator_late");
         }
         let direct: Arm = "direct/direct".parse().unwrap();
         let mut runs = outcome.points[0].runs.iter();
@@ -255,19 +263,19 @@ fn a_run_that_fell_back_is_in_no_figure() {
         let compaction = run.compaction.as_ref().unwrap();
         // It was measured, and compacted: there is something that could be counted.
         assert!(run.during.operations > 0 && compaction.output_bytes > 0);
-        let fallbacks = run.invalid.iter().filter(|r| r.kind == "fallback");
+        let fallbacks = run.attempt.invalid.iter().filter(|r| r.kind == "fallback");
         let reasons: Vec<&str> = fallbacks.map(|reason| reason.text.as_str()).collect();
         let report = Report::new("", &outcome);
         let mut arms = report.points[0].arms.iter();
         let arm = arms.find(|found| found.arm == direct).unwrap();
         if counts {
-            assert!(run.invalid.is_empty(), "{:?}", run.invalid);
+            assert!(run.attempt.invalid.is_empty(), "{:?}", run.attempt.invalid);
             assert_eq!((arm.counted, arm.figures.is_empty()), (1, false));
             continue;
         }
         assert_eq!(compaction.read_mode, "dontneed");
         let [read, wrote] = reasons[..] else {
-            panic!("{:?}", run.invalid);
+            panic!("{:?}", run.attempt.invalid);
         };
         assert!(read.contains("read in mode dontneed, not direct"), "{read}");
         assert!(
@@ -279,7 +287,11 @@ fn a_run_that_fell_back_is_in_no_figure() {
         assert_eq!((arm.counted, arm.runs), (0, 1));
         assert!(arm.figures.is_empty() && arm.to_idle.is_empty() && arm.to_buffered.is_empty());
         let left_out = &report.points[0].left_out;
-        assert!(left_out.iter().any(|left| left.arm == direct));
+        assert!(
+            left_out
+                .iter()
+                .any(|left| left.subject == Subject::Arm(direct))
+        );
     }
 }
 
@@ -488,8 +500,14 @@ fn a_failure_leaves_nothing_either() {
         Ok(outcome) => {
             let runs = &outcome.points[0].runs;
             let of = |arm: &str| runs.iter().find(|run| run.arm.to_string() == arm).unwrap();
-            assert_eq!(of("buffered/buffered").invalid[0].kind, "failed");
-            assert!(of("idle").invalid.iter().all(|i| i.kind != "failed"));
+            assert_eq!(of("buffered/buffered").attempt.invalid[0].kind, "failed");
+            assert!(
+                of("idle")
+                    .attempt
+                    .invalid
+                    .iter()
+                    .all(|i| i.kind != "failed")
+            );
         }
         Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}"),
     }

@@ -86,6 +86,15 @@ impl<'a> Context<'a> {
         })
     }
 
+    /// Value of the counter: the sum of its shards (`CounterContext.total`).
+    pub fn total(&self) -> i64 {
+        let count = |shard: &[u8; SHARD_LEN]| {
+            let count = shard.last_chunk::<8>();
+            count.map_or(0, |count| i64::from_be_bytes(*count))
+        };
+        self.shards.iter().map(count).fold(0, i64::wrapping_add)
+    }
+
     /// Whether local shards are to be made remote (`shouldClearLocal`).
     pub fn should_clear_local(&self) -> bool {
         self.count < 0

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use compactor_sstable::descriptor::Descriptor;
 
-use crate::catalog::data_files;
 use crate::error::Result;
+use crate::table::data_files;
 
 use super::new_names::entries;
 

@@ -23,3 +23,4 @@ mod split;
 mod support;
 mod swap;
 mod transaction_log;
+mod written;

@@ -2,19 +2,17 @@
 
 use std::fmt::Write;
 
-use compactor::compact::{CompactReport, FailedCompaction, PlannedCompaction, PlannedInput};
+use compactor::compact::{CompactReport, PlannedInput};
+use compactor::table::{NextSteps, OpenedCompaction};
 
 use crate::flags::{ByteSize, Format};
-use crate::output_args::WayBack;
+use crate::output_args::{json, show_next_steps};
 use crate::text_table::counted;
 
 /// What would be compacted.
-pub fn plan(
-    planned: &[PlannedCompaction],
-    unreadable: &[FailedCompaction],
-    notes: &[String],
-    format: Format,
-) -> anyhow::Result<String> {
+pub fn plan(opened: &OpenedCompaction, format: Format) -> anyhow::Result<String> {
+    let (planned, unreadable) = (opened.planned(), opened.unreadable());
+    let notes: Vec<&String> = opened.notes().iter().chain(opened.warnings()).collect();
     if format == Format::Json {
         return Ok(serde_json::to_string_pretty(&serde_json::json!({
             "compactions": planned,
@@ -24,7 +22,7 @@ pub fn plan(
     }
     let mut text = String::new();
     let mut round = 0;
-    for compaction in planned {
+    for compaction in &planned {
         if compaction.round != round {
             round = compaction.round;
             let at_most = if round > 1 {
@@ -65,11 +63,11 @@ pub fn plan(
 /// What was compacted.
 pub fn report(
     report: &CompactReport,
-    way_back: &WayBack,
+    next_steps: &NextSteps,
     format: Format,
 ) -> anyhow::Result<String> {
     if format == Format::Json {
-        return way_back.json(report);
+        return json(report, next_steps);
     }
     let mut text = String::new();
     let r = report;
@@ -140,7 +138,7 @@ pub fn report(
     for note in &r.warnings {
         writeln!(text, "note: {note}")?;
     }
-    way_back.show(&mut text)?;
+    show_next_steps(next_steps, &mut text)?;
     Ok(text)
 }
 

@@ -11,8 +11,7 @@ use compactor::io::{probe, raise_open_files_limit};
 use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, Compressor, compare};
 use compactor_lab::outcome::End;
-use compactor_lab::report::chunk_length::{ChunkLengthReport, text};
-use compactor_lab::report::html;
+use compactor_lab::report::chunk_length::ChunkLengthReport;
 
 use super::common::{Common, HOT_SET, RATE, READERS, SPAN, command_line, set};
 use super::interference::is_dontcache;
@@ -195,12 +194,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let report = ChunkLengthReport::new("chunk length", &outcome);
     let is_complete = report.is_complete();
+    let document = ChunkLengthReport::document(&[report]);
     let to_print = match common.format {
         Format::Json => json,
-        Format::Text => text(&report),
+        Format::Text => document.to_text(),
     };
     if let (Some(file), Some(path)) = (to_html, &common.html) {
-        file.write(&html::chunk_length::render(&[report]))?;
+        file.write(&document.to_html())?;
         say(format_args!("with pictures: {}", path.display()));
     }
     let code = print(&to_print)?;

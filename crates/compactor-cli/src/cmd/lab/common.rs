@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use compactor::catalog;
+use compactor::Table;
 use compactor::generate::Shape;
 use compactor::io::BackendKind;
 use compactor::sstable::Version;
@@ -205,9 +205,8 @@ impl Common {
     /// SSTables that cannot be found, or are of several tables.
     pub fn data(&self, mut data: Data) -> anyhow::Result<Data> {
         if !self.table.is_empty() {
-            let catalog = catalog::find(&self.table)?;
-            catalog::refuse_two_tables(&catalog.sstables)?;
-            return Ok(Data::Given(catalog.sstables));
+            let table = Table::open_all(&self.table, None)?;
+            return Ok(Data::Given(table.sstables().to_vec()));
         }
         if let Data::Generated {
             shape,

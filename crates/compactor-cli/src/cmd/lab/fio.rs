@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor_lab::fio::{self, FioOptions, FioOutcome, Profile};
 use compactor_lab::outcome::End;
-use compactor_lab::report::{Report, fio_tables};
+use compactor_lab::report::{self as lab_report, Report};
 
 use super::report;
 use crate::exit_code::INTERRUPTED;
@@ -115,9 +115,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Format::Json => json,
         Format::Text => {
             let report = outcome.as_ref().map(|outcome| Report::new("", outcome));
-            let tables = fio_tables::tables(&found, report.as_ref());
-            let texts: Vec<String> = tables.iter().map(|table| table.to_text()).collect();
-            texts.join("\n")
+            lab_report::fio::document(&found, report.as_ref()).to_text()
         }
     })?;
     Ok(code(&found))

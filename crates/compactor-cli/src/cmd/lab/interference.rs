@@ -8,7 +8,7 @@ use compactor::Error;
 use compactor::io::{ReadMode, WriteMode, probe, raise_open_files_limit};
 use compactor_lab::arm::Arm;
 use compactor_lab::outcome::{End, Outcome};
-use compactor_lab::report::{Report, html, text};
+use compactor_lab::report::Report;
 
 use super::arguments::Args;
 use super::progress::LabProgress;
@@ -62,13 +62,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(fio) => report.with_fio(fio),
         None => report,
     }];
+    let document = Report::document(&report);
     if let (Some(file), Some(path)) = (to_html, &args.common.html) {
-        file.write(&html::render(&report))?;
+        file.write(&document.to_html())?;
         say(format_args!("with pictures: {}", path.display()));
     }
     let code = print(&match args.common.format {
         Format::Json => json,
-        Format::Text => text::render(&report),
+        Format::Text => document.to_text(),
     })?;
     Ok(match outcome.end {
         End::Interrupted => ExitCode::from(INTERRUPTED),

@@ -199,12 +199,12 @@ impl LabProgress {
             }),
             Event::VariantEnded { plan, run } => json!({
                 "event": "variant_ended", "order": plan.order, "variant": plan.variant,
-                "invalid": run.invalid,
+                "invalid": run.attempt.invalid,
                 "reads_per_s": run.alone.peak.latency.achieved_per_s,
             }),
             Event::RunEnded { plan, run } => json!({
                 "event": "run_ended", "order": plan.order, "arm": plan.arm,
-                "invalid": run.invalid, "p99_ns": run.during.p99_ns,
+                "invalid": run.attempt.invalid, "p99_ns": run.during.p99_ns,
             }),
             _ => return,
         };
@@ -312,7 +312,7 @@ fn verdict_of_variant(run: &VariantRun) -> Vec<String> {
     let mut lines = vec![line("alone", &run.alone)];
     let beside = run.beside.iter();
     lines.extend(beside.map(|reads| line("beside a compaction", reads)));
-    lines.extend(remarks(&run.invalid, &run.warnings));
+    lines.extend(remarks(&run.attempt.invalid, &run.attempt.warnings));
     lines
 }
 
@@ -344,6 +344,6 @@ fn verdict(run: &Run) -> Vec<String> {
         ms(run.during.p999_ns),
         ms(run.during.max_ns)
     )];
-    lines.extend(remarks(&run.invalid, &run.warnings));
+    lines.extend(remarks(&run.attempt.invalid, &run.attempt.warnings));
     lines
 }

@@ -9,9 +9,9 @@ use compactor_lab::chunk_length::{self, ChunkLengthOutcome, Experiment};
 use compactor_lab::fio::FioOutcome;
 use compactor_lab::outcome::{FORMAT_VERSION, Outcome};
 use compactor_lab::report::chunk_length::ChunkLengthReport;
-use compactor_lab::report::{self, Report, html, markdown, text};
-use serde::Deserialize;
+use compactor_lab::report::{Document, Report};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::output::{print, say};
 use crate::result_file::ResultFile;
@@ -97,18 +97,7 @@ fn of_chunk_length(args: &Args) -> anyhow::Result<ExitCode> {
     let reports: Vec<ChunkLengthReport<'_>> = named
         .map(|(path, outcome)| ChunkLengthReport::new(path.display().to_string(), outcome))
         .collect();
-    if let Some(path) = &args.html {
-        ResultFile::create(path)?.write(&html::chunk_length::render(&reports))?;
-        say(format_args!("with pictures: {}", path.display()));
-    }
-    let joined = |show: fn(&ChunkLengthReport<'_>) -> String| {
-        reports.iter().map(show).collect::<Vec<_>>().join("\n")
-    };
-    print(&match args.format {
-        ReportFormat::Text => joined(report::chunk_length::text),
-        ReportFormat::Markdown => joined(report::chunk_length::markdown),
-        ReportFormat::Json => serde_json::to_string_pretty(&reports)?,
-    })
+    show(args, &ChunkLengthReport::document(&reports), &reports)
 }
 
 fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
@@ -131,14 +120,18 @@ fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
             }
         };
     }
+    show(args, &Report::document(&reports), &reports)
+}
+
+fn show<R: Serialize>(args: &Args, document: &Document, reports: &[R]) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.html {
-        ResultFile::create(path)?.write(&html::render(&reports))?;
+        ResultFile::create(path)?.write(&document.to_html())?;
         say(format_args!("with pictures: {}", path.display()));
     }
     print(&match args.format {
-        ReportFormat::Text => text::render(&reports),
-        ReportFormat::Markdown => markdown::render(&reports),
-        ReportFormat::Json => serde_json::to_string_pretty(&reports)?,
+        ReportFormat::Text => document.to_text(),
+        ReportFormat::Markdown => document.to_markdown(),
+        ReportFormat::Json => serde_json::to_string_pretty(reports)?,
     })
 }
 

@@ -2,34 +2,33 @@
 
 use std::fmt::Write;
 
-use compactor::{CompressionReport, MergeJob, MergeReport, Scope};
+use compactor::table::OpenedMerge;
+use compactor::{CompressionReport, MergeJob, MergeReport, Merged, Scope};
 
 use crate::flags::{ByteSize, Format};
-use crate::output_args::WayBack;
+use crate::output_args::{json, show_next_steps};
 use crate::text_table::{count, counted, known};
 
 /// Width of the labels.
 const LABEL: usize = 12;
 
 /// The summary of a merge: one report, or one for each repair state of the inputs.
-pub fn reports(
-    reports: &[MergeReport],
-    way_back: &WayBack,
-    format: Format,
-) -> anyhow::Result<String> {
+pub fn merged(merged: &Merged, format: Format) -> anyhow::Result<String> {
+    let (reports, next_steps) = (&merged.reports[..], &merged.next_steps);
     if format == Format::Json {
         if let [only] = reports {
-            return way_back.json(only);
+            return json(only, next_steps);
         }
         let total = |of: fn(&MergeReport) -> u64| -> u64 { reports.iter().map(of).sum() };
-        return way_back.json(&serde_json::json!({
+        let groups = serde_json::json!({
             "groups": reports,
             "input_bytes": total(|r| r.input_bytes),
             "output_bytes": total(|r| r.output_bytes),
             "rows_read": total(|r| r.rows_read),
             "rows_written": total(|r| r.rows_written),
             "elapsed_s": reports.iter().map(|r| r.elapsed_s).sum::<f64>(),
-        }));
+        });
+        return json(&groups, next_steps);
     }
     let mut text = String::new();
     for group in reports {
@@ -38,7 +37,7 @@ pub fn reports(
         }
         text.push_str(&report(group)?);
     }
-    way_back.show(&mut text)?;
+    show_next_steps(next_steps, &mut text)?;
     Ok(text)
 }
 
@@ -188,9 +187,13 @@ fn report(report: &MergeReport) -> anyhow::Result<String> {
 }
 
 /// What a merge would do.
-pub fn plan(jobs: &[MergeJob], notes: &[String], format: Format) -> anyhow::Result<String> {
+pub fn plan(opened: &OpenedMerge, format: Format) -> anyhow::Result<String> {
+    let jobs = opened.jobs();
+    let notes: Vec<&str> = (opened.notes().iter().chain(opened.warnings()))
+        .map(String::as_str)
+        .collect();
     if let [only] = jobs {
-        return plan_of(only, notes, format);
+        return plan_of(only, &notes, format);
     }
     if format == Format::Json {
         let groups = jobs
@@ -214,7 +217,7 @@ pub fn plan(jobs: &[MergeJob], notes: &[String], format: Format) -> anyhow::Resu
     Ok(text)
 }
 
-fn plan_of(job: &MergeJob, notes: &[String], format: Format) -> anyhow::Result<String> {
+fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<String> {
     let settings = job.settings();
     let options = job.options();
     let scope = match &options.scope {

@@ -1,14 +1,15 @@
-//! Published figures, and whether these agree with them.
+//! Published figures, and whether those measured here agree.
 //!
 //! 62,000 operations per second with chunks of 4 KB against 44,000 with 64 KB, p99 of 13 ms against
 //! 24 ms: of a whole Cassandra node under as much load as it could take.
 
 use serde::Serialize;
 
-use super::{ChunkLengthReport, Condition, ReadFigure, VariantReport, compressor_with, ratio};
+use super::{ChunkLengthReport, Condition, ReadFigure, VariantReport};
 use crate::chunk_length::{ChunkLengthOutcome, Compressor, Variant};
+use crate::report::Measure;
 use crate::report::units::{bytes, mebibytes, milliseconds, significant, times};
-use crate::stats::Ratio;
+use crate::stats::{Ratio, ratio_of_repeats};
 use crate::text_table::count;
 
 const SHORT: u32 = 4 << 10;
@@ -22,9 +23,9 @@ const ROUGHLY: f64 = 2.0;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// What was measured here.
+    /// Figure measured here.
     pub figure: ReadFigure,
-    /// What was going on beside.
+    /// What ran alongside.
     pub condition: Condition,
     /// With which compressor.
     pub compressor: Compressor,
@@ -34,7 +35,7 @@ pub struct Comparison {
     pub published_ratio: f64,
     /// The same here, within each repeat; `None` without runs.
     pub measured: Option<Ratio>,
-    /// What that comes to.
+    /// Result of the comparison.
     pub verdict: Verdict,
 }
 
@@ -86,9 +87,18 @@ impl Verdict {
     }
 }
 
-/// Each published figure beside what was measured; nothing if both lengths were not.
+/// Each published figure and the one measured; nothing if both lengths were not.
 pub(super) fn compare(outcome: &ChunkLengthOutcome) -> Vec<Comparison> {
-    let Some(compressor) = compressor_with(outcome, [SHORT, LONG]) else {
+    let variants = || outcome.variants.iter().map(|v| v.variant);
+    let has = |compressor, len| {
+        let wanted = Variant {
+            compressor,
+            chunk_length_bytes: Some(len),
+        };
+        variants().any(|variant| variant == wanted)
+    };
+    let mut compressors = variants().map(|v| v.compressor);
+    let Some(compressor) = compressors.find(|&c| has(c, SHORT) && has(c, LONG)) else {
         return Vec::new();
     };
     let variant = |len| Variant {
@@ -108,7 +118,14 @@ pub(super) fn compare(outcome: &ChunkLengthOutcome) -> Vec<Comparison> {
     let mut all = Vec::new();
     for &condition in conditions {
         for (figure, published) in figures {
-            let measured = ratio(outcome, variant(SHORT), variant(LONG), condition, figure);
+            let numbers = |len| -> Vec<(u32, f64)> {
+                let counted = condition.counted(outcome, variant(len)).into_iter();
+                let numbers = counted.map(|(repeat, reads)| (repeat, figure.of(reads)));
+                numbers
+                    .filter_map(|(repeat, n)| Some((repeat, n?)))
+                    .collect()
+            };
+            let measured = ratio_of_repeats(&numbers(SHORT), &numbers(LONG), outcome.options.seed);
             let published_ratio = published[0] / published[1];
             all.push(Comparison {
                 figure,
@@ -145,7 +162,7 @@ impl Comparison {
     }
 }
 
-/// Why these figures are as they are, and why others may be other.
+/// Causes of the difference, and of differences from what was published.
 pub(super) fn explanations(report: &ChunkLengthReport<'_>) -> Vec<String> {
     let Some(first) = report.published.first() else {
         return Vec::new();
@@ -168,8 +185,8 @@ pub(super) fn explanations(report: &ChunkLengthReport<'_>) -> Vec<String> {
         ));
     }
     sentences.push(
-        "Published for a whole Cassandra node: the way of a request through it costs the same whatever \
-         the chunk length, and brings ratios closer to 1. This bystander only reads rows, so that all of \
+        "Published for a whole Cassandra node: a request's way through it costs the same whatever \
+         the chunk length, and brings ratios closer to 1. This load only reads rows, so that all of \
          the difference shows."
             .to_owned(),
     );

@@ -1,9 +1,12 @@
 use super::*;
-use crate::report::html;
 
 /// A comparison that was made up: two variants, a warm-up and three repeats, one of which does not
 /// count.
 const EXAMPLE: &str = include_str!("../../../tests/data/chunk_length.json");
+
+fn text(report: &ChunkLengthReport<'_>) -> String {
+    ChunkLengthReport::document(std::slice::from_ref(report)).to_text()
+}
 
 fn example() -> ChunkLengthOutcome {
     serde_json::from_str(EXAMPLE).unwrap()
@@ -50,9 +53,9 @@ fn figures_are_of_the_runs_that_count() {
     assert!(report.is_complete());
     assert!(
         report
-            .doubts
+            .caveats
             .iter()
-            .any(|doubt| doubt.kind == "few_repeats")
+            .any(|caveat| caveat.kind == "few_repeats")
     );
 }
 
@@ -118,16 +121,17 @@ fn latencies_of_a_rate_that_was_not_held_are_left_out() {
 fn all_forms_show_the_same_figures() {
     let outcome = example();
     let report = ChunkLengthReport::new("a<b>\u{1b}", &outcome);
-    let text = text(&report);
+    let document = ChunkLengthReport::document(std::slice::from_ref(&report));
+    let text = document.to_text();
     assert!(!text.contains('\u{1b}'), "{text}");
-    let page = html::chunk_length::render(std::slice::from_ref(&report));
+    let page = document.to_html();
     let options = roxmltree::ParsingOptions {
         allow_dtd: true,
         ..roxmltree::ParsingOptions::default()
     };
-    let document = roxmltree::Document::parse_with_options(&page, options).unwrap();
+    let parsed = roxmltree::Document::parse_with_options(&page, options).unwrap();
     let count = |name| {
-        document
+        parsed
             .descendants()
             .filter(|n| n.tag_name().name() == name)
             .count()
@@ -135,7 +139,7 @@ fn all_forms_show_the_same_figures() {
     // Reads alone and beside, what is stored, ratios, published, left out; four pictures.
     assert_eq!((count("table"), count("svg"), count("script")), (6, 4, 0));
     assert!(!page.contains("NaN") && !page.contains("http://localhost"));
-    for form in [text, markdown(&report), page] {
+    for form in [text, document.to_markdown(), page] {
         for words in [
             "6,100",
             "62,000 / 44,000",
@@ -163,5 +167,5 @@ fn nothing_measured_is_shown_as_nothing() {
             .all(|c| c.verdict == Verdict::NotMeasured)
     );
     assert!(text(&report).contains("not measured"));
-    html::chunk_length::render(&[report]);
+    ChunkLengthReport::document(&[report]).to_html();
 }

@@ -17,8 +17,6 @@ const SPOOL_CAPACITY: usize = 131_072;
 const ROUND_SECONDS: i64 = 60;
 /// Maximum number of probes, after which the spool is full.
 const MAX_PROBES: usize = 100;
-/// Number of slots allocated together.
-const BLOCK_SLOTS: usize = 16;
 const EMPTY_POINT: i64 = -1;
 
 /// Builder of a [`TombstoneHistogram`].
@@ -136,10 +134,8 @@ impl TombstoneHistogramBuilder {
     }
 
     fn flush(&mut self) {
-        for block in std::mem::take(&mut self.spool).blocks.into_iter().flatten() {
-            for slot in block.iter().filter(|slot| slot.count != 0) {
-                self.bins.add(slot.point, slot.count);
-            }
+        for (point, count) in std::mem::take(&mut self.spool).slots() {
+            self.bins.add(point, count);
         }
     }
 
@@ -164,26 +160,23 @@ fn round_up(point: i64) -> i64 {
 /// Hash table with open addressing and linear probing. Cassandra's has twice as many slots as entries, but
 /// the upper half is reached only by probing.
 ///
-/// Most SSTables have deletions at few times: slots are allocated in blocks when they are used.
+/// Two arrays of zeroes, whose pages are allocated when they are first written: most SSTables have deletions
+/// at few times.
 #[derive(Clone, Debug, Default)]
 struct Spool {
-    blocks: Vec<Option<Box<[Slot; BLOCK_SLOTS]>>>,
+    points: Vec<i64>,
+    /// Number of times each point was added; 0 for a free slot.
+    counts: Vec<i32>,
     len: usize,
-}
-
-/// A point and its count, which is 0 for a free slot.
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
-    point: i64,
-    count: i32,
 }
 
 impl Spool {
     /// Adds to the count of a point; returns false if the table is full.
+    #[inline]
     fn try_add(&mut self, point: i64, count: i32) -> bool {
-        if self.blocks.is_empty() {
-            let slots = SPOOL_CAPACITY + MAX_PROBES;
-            self.blocks.resize(slots.div_ceil(BLOCK_SLOTS), None);
+        if self.counts.is_empty() {
+            self.points = vec![0; SPOOL_CAPACITY + MAX_PROBES];
+            self.counts = vec![0; SPOOL_CAPACITY + MAX_PROBES];
         }
         if self.len > SPOOL_CAPACITY {
             return false;
@@ -191,20 +184,26 @@ impl Spool {
         // The hash is an int that addresses the lower half of the table.
         let hash = point.wrapping_mul(948_701_839) as u32 as usize;
         let first = hash & (SPOOL_CAPACITY - 1);
-        for place in first..first + MAX_PROBES {
-            let block = self.blocks[place / BLOCK_SLOTS].get_or_insert_default();
-            let slot = &mut block[place % BLOCK_SLOTS];
-            if slot.count == 0 {
-                *slot = Slot { point, count };
+        let slots = first..first + MAX_PROBES;
+        let points = self.points[slots.clone()].iter_mut();
+        for (own, own_count) in points.zip(&mut self.counts[slots]) {
+            if *own_count == 0 {
+                (*own, *own_count) = (point, count);
                 self.len += 1;
                 return true;
             }
-            if slot.point == point {
-                slot.count = slot.count.saturating_add(count);
+            if *own == point {
+                *own_count = own_count.saturating_add(count);
                 return true;
             }
         }
         false
+    }
+
+    /// Points and counts in the order of the slots.
+    fn slots(&self) -> impl Iterator<Item = (i64, i32)> {
+        let slots = self.points.iter().copied().zip(self.counts.iter().copied());
+        slots.filter(|(_, count)| *count != 0)
     }
 }
 

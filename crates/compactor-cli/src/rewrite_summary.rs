@@ -1,0 +1,117 @@
+//! Results of the commands that rewrite each SSTable on its own.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use compactor::report::lossy;
+use compactor::table::RewriteOutcome;
+use serde::Serialize;
+
+use crate::exit_code::{self, Writes};
+use crate::flags::ByteSize;
+use crate::output::say;
+use crate::text_table::counted;
+
+/// An SSTable of which nothing was written.
+#[derive(Debug, Serialize)]
+struct Failed<'a> {
+    #[serde(serialize_with = "lossy")]
+    input: &'a Path,
+    error: String,
+}
+
+/// Totals over all SSTables of a run.
+#[derive(Debug, Serialize)]
+pub struct Totals<'a> {
+    sstables: usize,
+    failed: Vec<Failed<'a>>,
+    input_bytes: u64,
+    output_bytes: u64,
+    rows: u64,
+    elapsed_s: f64,
+    warnings: BTreeSet<&'a str>,
+}
+
+impl<'a> Totals<'a> {
+    /// Of a run over `sstables` SSTables.
+    pub fn new(outcome: &'a RewriteOutcome, sstables: usize) -> Totals<'a> {
+        let reports = &outcome.reports;
+        let notes = reports
+            .iter()
+            .flat_map(|r| r.io.fallbacks.iter().chain(&r.warnings));
+        let failed = outcome.failures.iter().map(|failure| Failed {
+            input: &failure.data_path,
+            error: failure.error.to_string(),
+        });
+        Totals {
+            sstables,
+            failed: failed.collect(),
+            input_bytes: reports.iter().map(|r| r.input_bytes).sum(),
+            output_bytes: reports.iter().map(|r| r.output_bytes).sum(),
+            rows: reports.iter().map(|r| r.rows_written).sum(),
+            elapsed_s: outcome.elapsed_s,
+            // Each once.
+            warnings: notes.map(String::as_str).collect(),
+        }
+    }
+
+    /// True if nothing failed.
+    pub fn is_sound(&self) -> bool {
+        self.failed.is_empty()
+    }
+
+    /// Appends the last lines of a summary in text. `done` is what was done, such as `upgraded 2`.
+    ///
+    /// # Errors
+    /// Those of the formatter.
+    pub fn show(&self, text: &mut String, done: &str, into: &str) -> std::fmt::Result {
+        writeln!(
+            text,
+            "{done} of {}{into} in {:.2} s: {}, {} -> {} on disk",
+            counted(self.sstables as u64, "SSTable"),
+            self.elapsed_s,
+            counted(self.rows, "row"),
+            ByteSize(self.input_bytes),
+            ByteSize(self.output_bytes)
+        )?;
+        for note in &self.warnings {
+            writeln!(text, "note: {note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints failures and an interruption on stderr. `done` is what was done to an SSTable, such as
+/// `upgraded`.
+pub fn say_failures(outcome: &RewriteOutcome, sstables: usize, done: &str) {
+    for failure in &outcome.failures {
+        say(format_args!("compactor: {}", failure.error));
+    }
+    if let Some(first) = outcome.failures.first() {
+        exit_code::say_remedy(&first.error, Writes::InParts);
+    }
+    if outcome.is_interrupted {
+        say(format_args!(
+            "compactor: interrupted; {} of {} were {done}",
+            outcome.reports.len(),
+            counted(sstables as u64, "SSTable"),
+        ));
+    }
+}
+
+/// `Data.db` of every output.
+pub fn outputs(outcome: &RewriteOutcome) -> Vec<&Path> {
+    let outputs = outcome.reports.iter().flat_map(|report| &report.outputs);
+    outputs.map(|output| output.data_path.as_path()).collect()
+}
+
+/// The exit code of a run.
+pub fn exit_code(outcome: &RewriteOutcome) -> ExitCode {
+    match outcome.failures.first() {
+        _ if outcome.is_interrupted => ExitCode::from(exit_code::INTERRUPTED),
+        Some(first) => ExitCode::from(exit_code::of(&first.error)),
+        None => ExitCode::SUCCESS,
+    }
+}

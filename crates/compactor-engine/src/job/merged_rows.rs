@@ -1,0 +1,210 @@
+//! A merge that is read row by row instead of written.
+//!
+//! The same ranges and threads as for outputs. Their bytes go through a bounded channel to the consumer,
+//! which parses them with a [`Cursor`], in order and with the header that an output would have.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::statistics::SerializationHeader;
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use crate::error::{Error, Result};
+use crate::input::header_union::layout_of;
+use crate::job::budget::Budget;
+use crate::job::merge_job::MergeJob;
+use crate::job::pass::RangeDestination;
+use crate::job::range_plan::RangePlan;
+use crate::job::range_run::Destination;
+use crate::merge::observer::Observer;
+use crate::read::cursor::Cursor;
+use crate::read::window::{Block, BlockSource, HEADROOM};
+use crate::read::workers::WorkerQueue;
+use crate::write::output_blocks::OutputBlocks;
+
+/// Blocks that wait for the consumer.
+const BLOCKS_AHEAD: usize = 2;
+
+/// Rows of a merge, in the order of an SSTable.
+#[derive(Debug)]
+pub struct MergedRows {
+    // Fields are dropped in order: without a receiver the threads end, which the handle waits for.
+    cursor: Cursor<RowBlocks>,
+    header: SerializationHeader,
+    _merge: RunningMerge,
+}
+
+/// Blocks of a merge under way.
+#[derive(Debug)]
+pub struct RowBlocks {
+    blocks: Receiver<Result<Vec<u8>>>,
+    has_ended: bool,
+    spare: Vec<u8>,
+}
+
+/// Sends blocks to [`RowBlocks`].
+#[derive(Debug)]
+pub(crate) struct RowSender(Sender<Result<Vec<u8>>>);
+
+/// The thread that started a merge; waits for it when dropped.
+#[derive(Debug)]
+struct RunningMerge {
+    cancelled: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl RowSender {
+    /// Sends the next block, once there is room.
+    ///
+    /// # Errors
+    /// There is no consumer any more.
+    pub(crate) fn send(&self, block: Vec<u8>) -> Result<()> {
+        match block.is_empty() {
+            true => Ok(()),
+            false => self.0.send(Ok(block)).map_err(|_| Error::Cancelled),
+        }
+    }
+}
+
+impl MergeJob {
+    /// Starts to merge. Outputs, and settings of theirs, are not used.
+    ///
+    /// # Errors
+    /// More inputs than memory or descriptors allow in one pass, a failed read, or the system refuses a
+    /// thread. Damage in the inputs is an error of the cursor.
+    pub fn rows(mut self) -> Result<MergedRows> {
+        if self.max_concurrent < self.inputs.len() {
+            return Err(Error::InvalidInput(format!(
+                "{} SSTables, of which memory and open files allow {} at a time: merge them first, or allow \
+                 more",
+                self.inputs.len(),
+                self.max_concurrent
+            )));
+        }
+        let version = self.settings.descriptor.version;
+        let header = self.settings.header.clone();
+        let layout = Arc::new(layout_of(&header, version)?);
+        let path = PathBuf::from("the merged rows");
+        let (sender, receiver) = bounded(BLOCKS_AHEAD);
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let source = RowBlocks {
+            blocks: receiver,
+            has_ended: false,
+            spare: Vec::new(),
+        };
+        let cursor = Cursor::new(source, Arc::clone(&layout), self.partitioner, path);
+        let mut running = RunningMerge {
+            cancelled: Arc::clone(&cancelled),
+            thread: None,
+        };
+        let run = move || {
+            let last = sender.clone();
+            let ended = self.send_rows(sender, layout, &cancelled);
+            // A block of no bytes is the end. A consumer that is gone does not need it.
+            let _ = last.send(ended.map(|()| Vec::new()));
+        };
+        let started = std::thread::Builder::new()
+            .name("merged-rows".to_owned())
+            .spawn(run);
+        running.thread = Some(started.map_err(Error::thread("the merge"))?);
+        Ok(MergedRows {
+            cursor,
+            header,
+            _merge: running,
+        })
+    }
+
+    fn send_rows(
+        &mut self,
+        sender: Sender<Result<Vec<u8>>>,
+        layout: Arc<Layout>,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<()> {
+        if self.inputs.is_empty() {
+            // All are fully expired.
+            return Ok(());
+        }
+        let plan = RangePlan::of(self)?;
+        let scanner_order = self.scanner_order();
+        let output = RangeDestination {
+            destination: Destination::Rows(RowSender(sender)),
+            layout,
+            blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
+                self.options.threads,
+            ))),
+            queue: WorkerQueue::default(),
+            cancelled: Arc::clone(cancelled),
+        };
+        let mut observer = CancelledBy(cancelled);
+        let merge = self.share(&mut observer, plan, output, scanner_order, &|_| false)?;
+        let ended = self.work(&merge, &mut observer, |_, _| Ok(()));
+        drop(merge.take_destination());
+        ended
+    }
+}
+
+impl MergedRows {
+    /// The cursor: [`Cursor::next_partition`], [`Cursor::static_row`], [`Cursor::next_unfiltered`].
+    pub fn cursor(&mut self) -> &mut Cursor<RowBlocks> {
+        &mut self.cursor
+    }
+
+    /// Columns and types of the rows.
+    pub fn header(&self) -> &SerializationHeader {
+        &self.header
+    }
+}
+
+impl BlockSource for RowBlocks {
+    fn next_block(&mut self) -> Result<Option<Block>> {
+        if self.has_ended {
+            return Ok(None);
+        }
+        let panicked = || Error::Internal("the merge ended early".to_owned());
+        let bytes = self.blocks.recv().map_err(|_| panicked())??;
+        if bytes.is_empty() {
+            self.has_ended = true;
+            return Ok(None);
+        }
+        let mut block = Block {
+            bytes: std::mem::take(&mut self.spare),
+            headroom: HEADROOM,
+        };
+        block.clear(HEADROOM);
+        block.bytes.extend_from_slice(&bytes);
+        Ok(Some(block))
+    }
+
+    fn recycle(&mut self, block: Block) {
+        self.spare = block.bytes;
+    }
+
+    fn total_len(&self) -> u64 {
+        // Not known before the end.
+        u64::MAX
+    }
+}
+
+impl Drop for RunningMerge {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic is an error of the cursor.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Observer that only passes on cancellation.
+struct CancelledBy<'a>(&'a AtomicBool);
+
+impl Observer for CancelledBy<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}

@@ -1,0 +1,64 @@
+//! What runs of all experiments on reads have in common.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Warning;
+use crate::arm::Arm;
+use crate::chunk_length::Variant;
+
+/// What is run again and again, and compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// An arm of the interference experiment.
+    Arm(Arm),
+    /// A variant of the chunk-length experiment.
+    Variant(Variant),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Arm(arm) => arm.fmt(f),
+            Subject::Variant(variant) => variant.fmt(f),
+        }
+    }
+}
+
+/// A run: its place among others, and whether it counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Repeat, warm-ups included: with one warm-up the first that counts is 1.
+    pub repeat: u32,
+    /// Whether it was only to warm up, and is not counted.
+    pub warm_up: bool,
+    /// Position among all runs of the experiment, from 0.
+    pub order: u32,
+    /// When it began, milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// How long it took with preparation and cleaning.
+    pub elapsed_s: f64,
+    /// Why it is not to be compared with others; empty for a valid run.
+    pub invalid: Vec<Invalid>,
+    /// Caveats that are no reason to discard it.
+    pub warnings: Vec<Warning>,
+}
+
+impl Attempt {
+    /// Whether it is compared with others.
+    pub fn counts(&self) -> bool {
+        !self.warm_up && self.invalid.is_empty()
+    }
+}
+
+/// Why a run does not count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invalid {
+    /// A word to find it by: `failed`, `fallback`, `pages_left`, `compaction_too_short`,
+    /// `generator_late`, `reads_failed`, `hot_set_not_warm`, `memory_limit_lost`.
+    pub kind: String,
+    /// The sentence for people.
+    pub text: String,
+}

@@ -1,0 +1,179 @@
+//! Scales of pictures: from values to places, and the values that are marked.
+
+/// A scale from values to places along a line.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::report) struct Axis {
+    least: f64,
+    most: f64,
+    /// Place of the least value.
+    from: f64,
+    /// Place of the most.
+    to: f64,
+    is_log: bool,
+}
+
+impl Axis {
+    /// Equal steps for equal differences.
+    pub(in crate::report) fn linear(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
+        let (least, most) = range(values.filter(|v| v.is_finite())).unwrap_or((0.0, 1.0));
+        let most = if most > least { most } else { least + 1.0 };
+        Axis {
+            least,
+            most,
+            from,
+            to,
+            is_log: false,
+        }
+    }
+
+    /// Equal steps for equal ratios; only positive values have a place. At least so many decades.
+    pub(in crate::report) fn log(
+        values: impl Iterator<Item = f64>,
+        decades: f64,
+        from: f64,
+        to: f64,
+    ) -> Axis {
+        let positive = values.filter(|v| v.is_finite() && *v > 0.0);
+        let (least, most) = range(positive).unwrap_or((1.0, 10.0));
+        let (mut least, mut most) = (least.log10(), most.log10());
+        let short = decades - (most - least);
+        if short > 0.0 {
+            least -= short / 2.0;
+            most += short / 2.0;
+        }
+        let air = (most - least) * 0.04;
+        Axis {
+            least: least - air,
+            most: most + air,
+            from,
+            to,
+            is_log: true,
+        }
+    }
+
+    /// Place of a value: an end for one beyond it; `None` for one that has none.
+    pub(in crate::report) fn at(&self, value: f64) -> Option<f64> {
+        let value = if self.is_log { value.log10() } else { value };
+        if !value.is_finite() {
+            return None;
+        }
+        let share = ((value - self.least) / (self.most - self.least)).clamp(0.0, 1.0);
+        Some(self.from + share * (self.to - self.from))
+    }
+
+    /// Values to mark: round ones, about `most` of them.
+    fn ticks(&self, most: usize) -> Vec<f64> {
+        if self.is_log {
+            self.log_ticks(most)
+        } else {
+            self.linear_ticks(most)
+        }
+    }
+
+    /// [`ticks`](Axis::ticks), each with its place.
+    pub(in crate::report) fn ticks_at(&self, most: usize) -> Vec<(f64, f64)> {
+        let placed = |tick| Some((tick, self.at(tick)?));
+        self.ticks(most).into_iter().filter_map(placed).collect()
+    }
+
+    fn log_ticks(&self, most: usize) -> Vec<f64> {
+        let exponents = self.least.floor() as i32..=self.most.ceil() as i32;
+        // The finest that are not too many.
+        for steps in [
+            &[1.0, 2.0, 3.0, 5.0][..],
+            &[1.0, 2.0, 5.0],
+            &[1.0, 3.0],
+            &[1.0],
+        ] {
+            let inside: Vec<f64> = exponents
+                .clone()
+                .flat_map(|e| steps.iter().map(move |s| s * 10f64.powi(e)))
+                .filter(|v| (self.least..=self.most).contains(&v.log10()))
+                .collect();
+            if inside.len() <= most.max(2) || steps.len() == 1 {
+                return inside;
+            }
+        }
+        Vec::new()
+    }
+
+    fn linear_ticks(&self, most: usize) -> Vec<f64> {
+        let rough = (self.most - self.least) / most.max(2) as f64;
+        let magnitude = 10f64.powf(rough.log10().floor());
+        let steps = [1.0, 2.0, 5.0, 10.0].map(|s| s * magnitude);
+        let step = steps.into_iter().find(|s| *s >= rough).unwrap_or(rough);
+        let first = (self.least / step).ceil() as i64;
+        let last = (self.most / step).floor() as i64;
+        (first..=last).map(|n| n as f64 * step).collect()
+    }
+}
+
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |range, v| match range {
+        None => Some((v, v)),
+        Some((least, most)) => Some((least.min(v), most.max(v))),
+    })
+}
+
+/// Moves labels apart: places that are at least `gap` from each other, in the same order, between
+/// `least` and `most` as far as they fit, near where they should be.
+pub(in crate::report) fn spread(places: &[f64], gap: f64, least: f64, most: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    let place = |at: &usize| places.get(*at).copied().unwrap_or(least);
+    order.sort_by(|a, b| place(a).total_cmp(&place(b)));
+    let mut sorted: Vec<f64> = order.iter().map(place).collect();
+    let mut floor = least;
+    for place in &mut sorted {
+        *place = place.max(floor);
+        floor = *place + gap;
+    }
+    let mut ceiling = most;
+    for place in sorted.iter_mut().rev() {
+        *place = place.min(ceiling);
+        ceiling = *place - gap;
+    }
+    let mut out = vec![least; places.len()];
+    for (at, place) in order.into_iter().zip(sorted) {
+        if let Some(slot) = out.get_mut(at) {
+            *slot = place;
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_find_their_places() {
+        let axis = Axis::linear([0.0, 10.0, f64::NAN].into_iter(), 100.0, 0.0);
+        assert_eq!(axis.at(2.5), Some(75.0));
+        assert_eq!((axis.at(-5.0), axis.at(50.0)), (Some(100.0), Some(0.0)));
+        assert_eq!(axis.at(f64::NAN), None);
+        assert_eq!(axis.ticks(5), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        let axis = Axis::log([0.0, 1.0, 1000.0].into_iter(), 1.0, 0.0, 108.0);
+        assert_eq!(axis.at(0.0), None);
+        let middle = axis.at(10f64.powf(1.5)).unwrap();
+        assert!((middle - 54.0).abs() < 1e-9);
+        assert_eq!(axis.ticks(5), [1.0, 10.0, 100.0, 1000.0]);
+    }
+
+    #[test]
+    fn nothing_to_show_still_has_an_axis() {
+        let axis = Axis::log(std::iter::empty(), 1.0, 0.0, 1.0);
+        assert!(!axis.ticks(5).is_empty());
+        let axis = Axis::linear([7.0].into_iter(), 0.0, 1.0);
+        assert_eq!(axis.at(7.0), Some(0.0));
+        assert!(axis.ticks(3).len() >= 2);
+    }
+
+    #[test]
+    fn labels_do_not_overlap() {
+        let spread_out = spread(&[50.0, 51.0, 0.0, 99.0], 10.0, 0.0, 100.0);
+        assert_eq!(spread_out, [50.0, 60.0, 0.0, 99.0]);
+        let bottom = spread(&[98.0, 99.0, 100.0], 10.0, 0.0, 100.0);
+        assert_eq!(bottom, [80.0, 90.0, 100.0]);
+        assert!(spread(&[], 10.0, 0.0, 1.0).is_empty());
+    }
+}

@@ -1,0 +1,288 @@
+//! Compacting a table's SSTables by a strategy.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use compactor_strategy::size_tiered::SizeTiered;
+
+use super::merge::Prepared;
+use super::node_command::NextSteps;
+use super::output_directory::ExistingOutput;
+use super::output_layout::OutputLayout;
+use super::purging::PROVIDE;
+use super::verified::{OutputCheck, SharedVerified};
+use super::{OutputForm, Purging, Resources, Table, strategy_warning};
+use crate::compact::{
+    CompactRequest, Compacted, Compaction, FailedCompaction, Plan, PlannedCompaction,
+};
+use crate::concurrent::SharedObserver;
+use crate::error::{Error, Result};
+use crate::merge::InputCheck;
+use crate::run_record::Recorder;
+
+/// A compaction to be configured, of all SSTables of a [`Table`]. Purges nothing unless
+/// [`purging`](Compact::purging) specifies what else the table has.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Compact<'t> {
+    table: &'t Table,
+    is_major: bool,
+    strategy: Option<String>,
+    strategy_options: BTreeMap<String, String>,
+    purging: Purging,
+    form: OutputForm,
+    resources: Resources,
+    existing_output: ExistingOutput,
+    is_flat: bool,
+    concurrent: Option<usize>,
+    verifies: bool,
+}
+
+impl<'t> Compact<'t> {
+    pub(super) fn new(table: &'t Table) -> Compact<'t> {
+        Compact {
+            table,
+            is_major: false,
+            strategy: None,
+            strategy_options: BTreeMap::new(),
+            purging: Purging::default(),
+            form: OutputForm::default(),
+            resources: Resources::default(),
+            existing_output: ExistingOutput::Refuse,
+            is_flat: false,
+            concurrent: None,
+            verifies: false,
+        }
+    }
+
+    /// One compaction of all SSTables of a repair state, as `nodetool compact` without options.
+    pub fn major(mut self) -> Compact<'t> {
+        self.is_major = true;
+        self
+    }
+
+    /// Class of the strategy, with its package or without. Default: the schema's, otherwise
+    /// `SizeTieredCompactionStrategy`, which is the only one that is supported.
+    pub fn strategy(mut self, class: impl Into<String>) -> Compact<'t> {
+        self.strategy = Some(class.into());
+        self
+    }
+
+    /// An option of the strategy by Cassandra's name, such as `min_threshold`; takes precedence over the
+    /// schema's.
+    pub fn strategy_option(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Compact<'t> {
+        self.strategy_options.insert(name.into(), value.into());
+        self
+    }
+
+    /// What may be purged.
+    pub fn purging(mut self, purging: Purging) -> Compact<'t> {
+        self.purging = purging;
+        self
+    }
+
+    /// Version, format and compression of the outputs. Default: by the schema, else those of the newest
+    /// input.
+    pub fn form(mut self, form: OutputForm) -> Compact<'t> {
+        self.form = form;
+        self
+    }
+
+    /// I/O modes, threads and memory, which concurrent compactions share.
+    pub fn resources(mut self, resources: Resources) -> Compact<'t> {
+        self.resources = resources;
+        self
+    }
+
+    /// What happens to SSTables that are in the output directory. Default: the compaction is refused.
+    pub fn existing_output(mut self, existing: ExistingOutput) -> Compact<'t> {
+        self.existing_output = existing;
+        self
+    }
+
+    /// Writes into the output directory itself, not into `KEYSPACE/TABLE` below it.
+    pub fn flat(mut self, is_flat: bool) -> Compact<'t> {
+        self.is_flat = is_flat;
+        self
+    }
+
+    /// Limit on concurrent compactions. Default: the number of threads.
+    pub fn concurrent(mut self, compactions: usize) -> Compact<'t> {
+        self.concurrent = Some(compactions);
+        self
+    }
+
+    /// Verifies each output before it is used.
+    pub fn verify(mut self, verifies: bool) -> Compact<'t> {
+        self.verifies = verifies;
+        self
+    }
+
+    /// Reads the statistics of every SSTable and claims the output directory.
+    ///
+    /// # Errors
+    /// A strategy or option that is not supported; a refusal of what might lose data; an output directory
+    /// that holds SSTables or belongs to another run; a failed read.
+    pub fn open(self, output: impl AsRef<Path>) -> Result<OpenedCompaction> {
+        self.open_with(output.as_ref(), false)
+    }
+
+    /// As [`Compact::open`], but the output directory is only checked, and not made: for a dry run.
+    ///
+    /// # Errors
+    /// As [`Compact::open`].
+    pub fn plan(self, output: impl AsRef<Path>) -> Result<OpenedCompaction> {
+        self.open_with(output.as_ref(), true)
+    }
+
+    fn open_with(self, output: &Path, is_dry: bool) -> Result<OpenedCompaction> {
+        let plan = self.resolve_plan()?;
+        let Prepared {
+            mut request,
+            layout,
+            mut notes,
+            mut warnings,
+        } = self.table.prepare(
+            output,
+            self.is_flat,
+            &self.purging,
+            &self.form,
+            &self.resources,
+        )?;
+        let schema = request.table.as_ref();
+        let provides = schema.and_then(|schema| schema.compaction_option(PROVIDE));
+        if let Some(option) = provides.filter(|option| !option.eq_ignore_ascii_case("none")) {
+            notes.push(format!(
+                "the table has {PROVIDE} {option}, which is not followed: of two compactions at once that \
+                 rely on each other for a deletion neither would keep it"
+            ));
+        }
+        if self.is_major {
+            warnings.extend(strategy_warning::of_one_sstable(schema, false));
+        }
+        request.existing_output = self.existing_output;
+        let recorder = Some(Recorder::new("compact", &request)?);
+        layout.claim(&mut request, is_dry)?;
+        let io = self.resources.io()?;
+        let may_purge = request.may_purge();
+        let request = CompactRequest {
+            recorder,
+            merges: request,
+            plan,
+            concurrent: self.concurrent.unwrap_or(self.resources.threads),
+            check: InputCheck::AllComponents,
+        };
+        let check = OutputCheck::new(self.verifies, &io, self.resources.read_mode);
+        let compaction = Compaction::open(io, request)?;
+        if may_purge {
+            self.table.refuse_new_sstables()?;
+        }
+        Ok(OpenedCompaction {
+            compaction,
+            layout,
+            notes,
+            warnings,
+            check,
+        })
+    }
+
+    /// The strategy: as given, else by the schema.
+    fn resolve_plan(&self) -> Result<Plan> {
+        if self.is_major {
+            return Ok(Plan::Major);
+        }
+        let schema = self.table.schema();
+        let mut options = schema
+            .and_then(|schema| schema.options.compaction.clone())
+            .unwrap_or_default();
+        let of_schema = options.remove("class");
+        let class = self.strategy.as_deref().or(of_schema.as_deref());
+        let class = class.unwrap_or(SIZE_TIERED);
+        if !is_class(class, SIZE_TIERED) {
+            return Err(Error::invalid(format!(
+                "{class}: this release plans as {SIZE_TIERED} alone; choose it with --strategy, or say \
+                 --major for one compaction of everything"
+            )));
+        }
+        if of_schema.is_some_and(|of_schema| !is_class(&of_schema, SIZE_TIERED)) {
+            // Options of another strategy do not apply to this one.
+            options.clear();
+        }
+        options.extend(self.strategy_options.clone());
+        let strategy =
+            SizeTiered::from_options(&options).map_err(|e| Error::invalid(e.to_string()))?;
+        Ok(Plan::SizeTiered(strategy))
+    }
+}
+
+const SIZE_TIERED: &str = "SizeTieredCompactionStrategy";
+
+/// Classes are named with their package or without.
+fn is_class(name: &str, class: &str) -> bool {
+    name.rsplit('.').next() == Some(class)
+}
+
+/// A compaction whose inputs were looked at.
+#[derive(Debug)]
+pub struct OpenedCompaction {
+    compaction: Compaction,
+    layout: OutputLayout,
+    notes: Vec<String>,
+    warnings: Vec<String>,
+    check: OutputCheck,
+}
+
+impl OpenedCompaction {
+    /// The compactions to come. The first round is exact; later ones are planned as if no merge made
+    /// anything smaller.
+    pub fn planned(&self) -> Vec<PlannedCompaction> {
+        self.compaction.plan()
+    }
+
+    /// SSTables that cannot be read, and why: they are left out.
+    pub fn unreadable(&self) -> &[FailedCompaction] {
+        self.compaction.unreadable()
+    }
+
+    /// The damage of the first SSTable that cannot be read.
+    pub fn first_error(&self) -> Option<&Error> {
+        self.compaction.first_error()
+    }
+
+    /// Sentences on the choices that were made, which the report will have too.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Sentences on what may not be as intended, which the report will have too.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Uncompressed bytes that will be read, as far as they are known.
+    pub fn expected_bytes(&self) -> u64 {
+        self.compaction.expected_bytes()
+    }
+
+    /// Compacts, and publishes the SSTables that are left at the end, all or none.
+    ///
+    /// # Errors
+    /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish:
+    /// then there is no output. A failed merge is in the outcome instead.
+    pub fn run(self, observer: &dyn SharedObserver) -> Result<(Compacted, NextSteps)> {
+        let observer = SharedVerified {
+            inner: observer,
+            check: &self.check,
+        };
+        let mut compacted = self.compaction.run(&observer)?;
+        let report = &mut compacted.report;
+        report.warnings.extend(self.notes);
+        report.warnings.extend(self.warnings);
+        let next_steps = NextSteps::new(&self.layout, !report.outputs.is_empty());
+        Ok((compacted, next_steps))
+    }
+}

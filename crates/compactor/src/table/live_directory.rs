@@ -1,0 +1,60 @@
+//! Whether a running node works in the inputs' directory, whose memtables no SSTable shows.
+//!
+//! What a purge rests on is that nothing older than a purged tombstone is anywhere but in the SSTables that
+//! were looked at. A node asks its memtables as well when it compacts. They cannot be asked from here, so
+//! they have to be empty at the moment that the inputs are from: `nodetool snapshot` flushes them first, and
+//! so does `nodetool drain`. What is written after that moment is newer than the tombstones, or reaches this
+//! node late: by a hint, by repair, or with a timestamp of the past. To be shadowed by a purged tombstone it
+//! has to be late by more than `gc_grace_seconds`, within which hints end and repair has to run, less the
+//! time between snapshot and merge: the same risk that a node's own compaction takes when it purges.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::table_directory_above;
+use crate::error::{Error, Result};
+use crate::node_processes::Users;
+
+/// What to do instead of purging in a directory that a node may be using.
+const WAY_OUT: &str = "Merge a snapshot (`nodetool snapshot` flushes first), stop the node after \
+                       `nodetool drain`, or leave out --complete and --overlapping, which keeps every tombstone";
+
+/// Refuses to purge in the directory of a table that a running process has open, or may have open: a node
+/// whose files this user may not look at. Snapshots and backups are nobody's live directory.
+///
+/// # Errors
+/// A refusal that says what to merge instead.
+pub(super) fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<()> {
+    let directories: BTreeSet<PathBuf> = sstables
+        .iter()
+        .filter_map(|path| path.canonicalize().ok()?.parent().map(Path::to_owned))
+        .filter(|directory| table_directory_above(directory).is_none())
+        .collect();
+    for directory in directories {
+        let users = Users::of(&directory).map_err(|error| {
+            Error::refused(format!(
+                "whether a running node has {} open cannot be found out ({error}): its memtables would have \
+                 rows that no SSTable has, which purged tombstones may shadow. {WAY_OUT}",
+                directory.display()
+            ))
+        })?;
+        if let Some(user) = users.processes.first() {
+            let file = user.file.as_deref().unwrap_or(&directory);
+            return Err(Error::refused(format!(
+                "--complete and --overlapping must name everything the table has, but {user} has {} open: \
+                 the memtables of a running node have rows that no SSTable has, which purged tombstones may \
+                 shadow. {WAY_OUT}",
+                file.display()
+            )));
+        }
+        if let Some(user) = users.hidden_nodes.first() {
+            return Err(Error::refused(format!(
+                "{user} looks like a Cassandra node, and this user may not see which files it has open: if \
+                 {} is its table's directory, its memtables have rows that no SSTable has, which purged \
+                 tombstones may shadow. Run as the node's user or as root to have that looked up. {WAY_OUT}",
+                directory.display()
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Where outputs may go: not where a node would load them beside what they were made from, nor where other
+//! SSTables are.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+pub use compactor_engine::publish::{ExistingOutput, OutputClaim};
+
+use super::{Table, data_files};
+use crate::error::{Error, Result};
+
+/// Refuses an output beside its inputs, under whatever name they lie there, or in the table that they
+/// are a snapshot of.
+///
+/// # Errors
+/// A refusal that says where else it could go.
+pub(super) fn check(output: &Path, table: &Table) -> Result<()> {
+    let Ok(output) = output.canonicalize() else {
+        return refuse_a_way_back(output);
+    };
+    for directory in directories(table) {
+        if directory == output {
+            return Err(Error::refused(format!(
+                "--output {} is where the inputs are: a node would load both. Choose another directory, \
+                 and put the output in the place of the inputs while the node is stopped (`compactor swap` \
+                 does it for merge and compact)",
+                output.display()
+            )));
+        }
+        if super::table_directory_above(&directory) == Some(output.as_path()) {
+            return Err(Error::refused(format!(
+                "--output {} is the table's own directory, and the inputs are a snapshot or backup \
+                 of it: a node would load the output beside what it was made from. Choose another \
+                 directory, and bring the output in with `nodetool import`",
+                output.display()
+            )));
+        }
+    }
+    if let Some((there, input)) = input_linked_in(&output, &table.sstables) {
+        return Err(Error::refused(format!(
+            "--output {} holds {}, which is the input {} under another name: a node would load both it \
+             and the output. Choose another directory",
+            output.display(),
+            there.display(),
+            input.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a path that goes back up from what is still to be made: where it leads is known only when it
+/// has been made, and it may be where the inputs lie.
+fn refuse_a_way_back(output: &Path) -> Result<()> {
+    let missing = output.ancestors().take_while(|ancestor| {
+        !ancestor.as_os_str().is_empty() && ancestor.canonicalize().is_err()
+    });
+    for ancestor in missing {
+        if ancestor.components().next_back() == Some(Component::ParentDir) {
+            return Err(Error::refused(format!(
+                "--output {} goes back up from a directory that does not exist. Name the directory \
+                 itself, without `..`",
+                output.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Where SSTables were named, and where they are: a named one may be a symbolic link.
+fn directories(table: &Table) -> BTreeSet<PathBuf> {
+    let mut directories = BTreeSet::new();
+    for path in table.sstables.iter().chain(&table.siblings) {
+        let named = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        directories.extend(named.canonicalize());
+        let own = path.canonicalize().ok();
+        directories.extend(own.as_deref().and_then(Path::parent).map(Path::to_owned));
+    }
+    directories
+}
+
+/// A `Data.db` of `directory` that is the same file as an input, as hard links and symbolic links are.
+fn input_linked_in<'a>(directory: &Path, inputs: &'a [PathBuf]) -> Option<(PathBuf, &'a PathBuf)> {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    let inputs: HashMap<_, _> = inputs
+        .iter()
+        .filter_map(|input| Some((identity(input)?, input)))
+        .collect();
+    data_files(directory).into_iter().find_map(|there| {
+        let identity = identity(&there)?;
+        let input = inputs.get(&identity)?;
+        Some((there, *input))
+    })
+}

@@ -1,0 +1,150 @@
+//! Version, format and compression of outputs: as asked for, else by the schema, else those of the newest
+//! input.
+
+use compactor_engine::job::OutputCompression;
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::schema::CompressionOptions;
+use compactor_sstable::{Format, Version};
+
+use super::Table;
+use crate::error::{Error, Result};
+use crate::merge::MergeRequest;
+
+/// Cassandra's default since 4.0, bytes.
+pub const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
+
+/// How an output is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all; a `CRC.db` is written.
+    None,
+    /// By this codec.
+    Codec(Codec),
+}
+
+/// Form of the outputs; what is `None` is decided by the schema or the newest input.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct OutputForm {
+    /// Version of the output.
+    pub version: Option<Version>,
+    /// Format of the output; `None` for that of `version`, otherwise of the newest input.
+    pub format: Option<Format>,
+    /// Compression of the output.
+    pub compression: Option<Compression>,
+    /// Uncompressed bytes per chunk, a power of two.
+    pub chunk_length: Option<u32>,
+}
+
+impl OutputForm {
+    /// Refuses a form in which nothing would change.
+    ///
+    /// # Errors
+    /// If all fields are `None`.
+    pub fn refuse_no_change(&self) -> Result<()> {
+        if self.version.is_none()
+            && self.format.is_none()
+            && self.compression.is_none()
+            && self.chunk_length.is_none()
+        {
+            return Err(Error::invalid(
+                "say what is to change: --sstable-version, --sstable-format, --compression or \
+                 --chunk-length",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Sets the form of a request's outputs, with the Bloom filter's false positive chance and the
+    /// summary's interval of the schema.
+    ///
+    /// # Errors
+    /// Settings that contradict one another, or a compressor of the schema that is not supported.
+    pub(crate) fn apply(&self, table: &Table, request: &mut MergeRequest) -> Result<()> {
+        request.version = self.version;
+        request.format = self.format;
+        request.compression = self.resolve_compression(table)?;
+        if let Some(schema) = table.schema() {
+            let options = &schema.options;
+            request.bloom_filter_fp_chance = options.bloom_filter_fp_chance;
+            if let Some(interval) = options.min_index_interval {
+                request.min_index_interval = interval.max(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve_compression(&self, table: &Table) -> Result<OutputCompression> {
+        let of_schema = table.schema.as_ref().and_then(|(path, schema)| {
+            let compression = schema.options.compression.as_ref()?;
+            Some((path, compression))
+        });
+        match (self.compression, of_schema) {
+            (Some(Compression::None), _) if self.chunk_length.is_some() => {
+                Err(Error::invalid("--chunk-length needs a --compression"))
+            }
+            (Some(Compression::None), _) => Ok(OutputCompression::None),
+            (Some(Compression::Codec(codec)), of_schema) => {
+                let params = self.params(codec, of_schema.map(|(_, options)| options));
+                // Levels are checked where all options of compressors are.
+                params.codec().map_err(|e| Error::invalid(e.to_string()))?;
+                Ok(OutputCompression::Params(params))
+            }
+            (None, Some((_, options))) if !options.enabled => match self.chunk_length {
+                None => Ok(OutputCompression::None),
+                Some(_) => Err(Error::invalid(
+                    "the table is not compressed (schema.cql); --chunk-length needs a --compression",
+                )),
+            },
+            (None, Some((path, options))) => {
+                let class = options.class.as_deref().unwrap_or("LZ4Compressor");
+                let own_options = compressor_options(options);
+                let codec = Codec::from_name(class, &own_options).map_err(|e| {
+                    Error::invalid(format!(
+                        "{}: {e}; choose one with --compression, Cassandra reads them all",
+                        path.display()
+                    ))
+                })?;
+                let mut params = self.params(codec, Some(options));
+                params.compressor = class.rsplit('.').next().unwrap_or(class).to_owned();
+                params.options = own_options;
+                if let Some(ratio) = options.min_compress_ratio.filter(|r| *r > 0.0) {
+                    params.max_compressed_len =
+                        CompressionParams::max_compressed_len_for_ratio(params.chunk_len, ratio);
+                }
+                Ok(OutputCompression::Params(params))
+            }
+            (None, None) if self.chunk_length.is_some() => {
+                Ok(OutputCompression::Params(self.params(Codec::Lz4, None)))
+            }
+            (None, None) => Ok(OutputCompression::AsNewestInput),
+        }
+    }
+
+    fn params(&self, codec: Codec, schema: Option<&CompressionOptions>) -> CompressionParams {
+        let of_schema = schema.and_then(|options| options.chunk_length);
+        let chunk_length = self.chunk_length.or(of_schema);
+        CompressionParams::new(codec, chunk_length.unwrap_or(DEFAULT_CHUNK_LENGTH))
+    }
+}
+
+/// The options that are the compressor's own, which CompressionInfo.db stores.
+fn compressor_options(options: &CompressionOptions) -> Vec<(String, String)> {
+    const OF_THE_TABLE: [&str; 8] = [
+        "class",
+        "sstable_compression",
+        "enabled",
+        "chunk_length_in_kb",
+        "chunk_length_kb",
+        "chunk_length",
+        "min_compress_ratio",
+        "crc_check_chance",
+    ];
+    options
+        .all
+        .iter()
+        .filter(|(key, _)| !OF_THE_TABLE.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
+}

@@ -1,0 +1,234 @@
+//! Which tombstones and expired cells a run may purge.
+//!
+//! A tombstone may be purged once it is older than `gc_grace_seconds` and nothing outside the inputs may
+//! hold data that it shadows (`CompactionController.getPurgeEvaluator`).
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use compactor_engine::job::{Scope, TombstoneOption};
+
+use super::{Table, live_directory};
+use crate::error::{Error, Result};
+use crate::merge::MergeRequest;
+
+/// What may be purged. The default purges nothing, since other SSTables of the table may need every
+/// tombstone.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Purging {
+    /// What the table has besides the inputs. SSTables named as overlapping may be `Data.db` files or
+    /// directories; inputs among them are ignored.
+    pub scope: Scope,
+    /// Keeps every tombstone, whatever the scope.
+    pub keep_tombstones: bool,
+    /// Seconds that tombstones must live; `None` for the schema's.
+    pub gc_grace_seconds: Option<u32>,
+    /// Purges tombstones with a local deletion time before this, in seconds since 1970; takes precedence
+    /// over `gc_grace_seconds`.
+    pub gc_before_s: Option<i64>,
+    /// Keeps the tombstones of inputs that are not repaired; `None` for the schema's
+    /// `only_purge_repaired_tombstones`.
+    pub only_repaired: Option<bool>,
+    /// What overlapping SSTables remove from the output; `None` for the schema's
+    /// `provide_overlapping_tombstones`.
+    pub overlapping_tombstones: Option<TombstoneOption>,
+    /// Time at which TTL expiry is evaluated, seconds since 1970; `None` for the clock.
+    pub now_s: Option<i64>,
+}
+
+impl Purging {
+    /// Sets what a request may purge, and returns notes on it for the report.
+    ///
+    /// # Errors
+    /// A refusal of a scope that the directories contradict, of a table that a node has open, or of an
+    /// unknown `gc_grace_seconds`.
+    pub(super) fn apply(&self, table: &Table, request: &mut MergeRequest) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
+        request.now_s = self.now_s.unwrap_or_else(unix_now_s);
+        request.scope = self.resolve_scope(table, &mut notes)?;
+        if request.scope != Scope::Unknown && !self.keep_tombstones {
+            live_directory::refuse_purge_while_live(&table.sstables)?;
+        }
+        request.gc_before_s = self.gc_before(table, request)?;
+        if request.scope == Scope::Unknown && !self.keep_tombstones {
+            notes.push(
+                "every tombstone is kept, since other SSTables of the table may need them: say \
+                 --complete if there are none, or name them with --overlapping"
+                    .to_owned(),
+            );
+        }
+        let of_schema = || {
+            let schema = table.schema();
+            schema.is_some_and(|schema| schema.only_purge_repaired_tombstones())
+        };
+        request.only_purge_repaired = self.only_repaired.unwrap_or_else(of_schema);
+        Ok(notes)
+    }
+
+    fn resolve_scope(&self, table: &Table, notes: &mut Vec<String>) -> Result<Scope> {
+        match &self.scope {
+            Scope::Unknown => Ok(Scope::Unknown),
+            Scope::Complete => {
+                if let [first, others @ ..] = &table.siblings[..] {
+                    let more = match others.len() {
+                        0 => "is".to_owned(),
+                        more => format!("and {more} more are"),
+                    };
+                    return Err(Error::refused(format!(
+                        "--complete says that the inputs are all that the table has, but {} {more} in \
+                         the same directory. Name the directory to merge all, or name the others with \
+                         --overlapping",
+                        first.display(),
+                    )));
+                }
+                notes.extend(table.outside_snapshot());
+                Ok(Scope::Complete)
+            }
+            Scope::Overlapping(paths) => {
+                let others = Table::open_without_schema(paths)?.sstables;
+                let canonical =
+                    |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+                let inputs: HashSet<PathBuf> = table.sstables.iter().map(canonical).collect();
+                // The table's whole directory may be named: inputs do not overlap themselves.
+                let others: Vec<PathBuf> = others
+                    .into_iter()
+                    .filter(|path| !inputs.contains(&canonical(path)))
+                    .collect();
+                let named: HashSet<PathBuf> = others.iter().map(canonical).collect();
+                let is_missing = |path: &&PathBuf| !named.contains(&canonical(path));
+                if let Some(missing) = table.siblings.iter().find(is_missing) {
+                    return Err(Error::refused(format!(
+                        "--overlapping must name every other SSTable of the table, but {} is in the \
+                         directory of the inputs and is not named",
+                        missing.display()
+                    )));
+                }
+                Ok(Scope::Overlapping(others))
+            }
+        }
+    }
+
+    /// The local deletion time before which deletions may be purged; `None` keeps all.
+    fn gc_before(&self, table: &Table, request: &MergeRequest) -> Result<Option<i64>> {
+        if self.keep_tombstones {
+            return Ok(None);
+        }
+        if let Some(gc_before) = self.gc_before_s {
+            return Ok(Some(gc_before));
+        }
+        let grace = self.gc_grace_seconds(table);
+        if grace.is_err() && request.scope == Scope::Unknown {
+            return Ok(None);
+        }
+        Ok(Some(request.now_s - i64::from(grace?)))
+    }
+
+    /// As given, otherwise that of the schema.
+    ///
+    /// Cassandra's default is no substitute. A table whose replicas are repaired once a month has a
+    /// longer one, and tombstones that are purged too early bring back what they deleted.
+    fn gc_grace_seconds(&self, table: &Table) -> Result<u32> {
+        let (path, of_schema) = match &table.schema {
+            Some((path, schema)) => (Some(path), schema.options.gc_grace_seconds),
+            None => (None, None),
+        };
+        self.gc_grace_seconds.or(of_schema).ok_or_else(|| {
+            let missing = match path {
+                Some(path) => format!("{} does not specify it", path.display()),
+                None => "there is no schema.cql alongside the inputs".to_owned(),
+            };
+            Error::refused(format!(
+                "gc_grace_seconds of this table is not known ({missing}), and tombstones may be purged: \
+                 name a file with the output of `DESCRIBE TABLE` by --schema, or give --gc-grace-seconds"
+            ))
+        })
+    }
+
+    /// What overlapping SSTables remove: as given, otherwise as the table's compaction options say.
+    ///
+    /// # Errors
+    /// An option without overlapping SSTables, or a name that Cassandra does not have.
+    pub(super) fn resolve_overlapping_tombstones(
+        &self,
+        request: &MergeRequest,
+        notes: &mut Vec<String>,
+    ) -> Result<TombstoneOption> {
+        if let Some(option) = self.overlapping_tombstones {
+            let has_overlapping = matches!(request.scope, Scope::Overlapping(_));
+            if option != TombstoneOption::None && !has_overlapping {
+                return Err(Error::invalid(
+                    "--provide-overlapping-tombstones needs --overlapping, and the SSTables that provide \
+                     them",
+                ));
+            }
+            return Ok(option);
+        }
+        let schema = request.table.as_ref();
+        let Some(name) = schema.and_then(|s| s.compaction_option(PROVIDE)) else {
+            return Ok(TombstoneOption::None);
+        };
+        let option = TombstoneOption::from_name(name).ok_or_else(|| {
+            Error::invalid(format!(
+                "the table has {PROVIDE} {name:?}, which Cassandra does not know: say \
+                 --provide-overlapping-tombstones none, row or cell"
+            ))
+        })?;
+        if option != TombstoneOption::None && request.scope == Scope::Unknown {
+            notes.push(format!(
+                "the table has {PROVIDE} {}, but no SSTables that provide any: name them with --overlapping",
+                option.name()
+            ));
+        }
+        Ok(option)
+    }
+}
+
+/// Compaction option of a table.
+pub(super) const PROVIDE: &str = "provide_overlapping_tombstones";
+
+/// Seconds since 1970.
+pub(super) fn unix_now_s() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_secs() as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_sstable::schema::Schema;
+
+    use super::*;
+    use crate::ErrorKind;
+
+    fn with_schema(options: &str) -> Table {
+        let text = format!("CREATE TABLE ks.t (k int PRIMARY KEY){options};");
+        let schema = Schema::parse(&text).unwrap();
+        let schema = schema.only_table().unwrap().clone();
+        Table {
+            schema: Some((PathBuf::from("t.cql"), schema)),
+            ..Table::default()
+        }
+    }
+
+    #[test]
+    fn grace_is_never_guessed() {
+        let seven = Purging {
+            gc_grace_seconds: Some(7),
+            ..Purging::default()
+        };
+        let asked = Purging::default();
+        let known = with_schema(" WITH gc_grace_seconds = 999999999");
+        let (silent, none) = (with_schema(""), Table::default());
+        assert_eq!(asked.gc_grace_seconds(&known).unwrap(), 999_999_999);
+        for table in [&known, &silent, &none] {
+            assert_eq!(seven.gc_grace_seconds(table).unwrap(), 7);
+        }
+        for (table, why) in [(silent, "t.cql does not"), (none, "no schema.cql")] {
+            let error = asked.gc_grace_seconds(&table).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused);
+            assert!(error.to_string().contains(why), "{error}");
+        }
+    }
+}

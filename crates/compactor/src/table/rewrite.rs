@@ -1,0 +1,363 @@
+//! Rewriting each SSTable on its own: a damaged one is left out, the others are written.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use compactor_engine::job::free_files;
+use compactor_sstable::descriptor::Descriptor;
+
+use super::output_directory::{self, ExistingOutput, OutputClaim};
+use super::verified::{OutputCheck, SharedVerified};
+use super::{OutputForm, Resources, Table, roughly_uncompressed_bytes};
+use crate::concurrent::{SharedObserver, files_of_each, merges_at_once, run_merges};
+use crate::error::{Error, ErrorKind, Result};
+use crate::merge::{InputCheck, MergeRequest, open_merge};
+use crate::report::MergeReport;
+
+/// Rewrites each SSTable in another form (`nodetool upgradesstables -a`). Rows, tombstones, repair state,
+/// level and id are kept; expired cells become tombstones, and nothing is purged.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Upgrade<'t> {
+    table: &'t Table,
+    form: OutputForm,
+    resources: Resources,
+    concurrent: Option<usize>,
+    verifies: bool,
+}
+
+impl<'t> Upgrade<'t> {
+    pub(super) fn new(table: &'t Table, form: OutputForm) -> Upgrade<'t> {
+        Upgrade {
+            table,
+            form,
+            resources: Resources::default(),
+            concurrent: None,
+            verifies: false,
+        }
+    }
+
+    /// I/O modes, threads and memory, which concurrent rewrites share.
+    pub fn resources(mut self, resources: Resources) -> Upgrade<'t> {
+        self.resources = resources;
+        self
+    }
+
+    /// Limit on SSTables that are rewritten concurrently. Default: the number of threads.
+    pub fn concurrent(mut self, sstables: usize) -> Upgrade<'t> {
+        self.concurrent = Some(sstables);
+        self
+    }
+
+    /// Verifies each output before it is published.
+    pub fn verify(mut self, verifies: bool) -> Upgrade<'t> {
+        self.verifies = verifies;
+        self
+    }
+
+    /// Uncompressed bytes that will be read, roughly.
+    pub fn expected_bytes(&self) -> u64 {
+        self.table.roughly_uncompressed_bytes()
+    }
+
+    /// Rewrites into a directory, which is made if it does not exist.
+    ///
+    /// # Errors
+    /// A form like the inputs', two SSTables of one id, or an output directory that cannot be had. An
+    /// SSTable that cannot be rewritten is in the outcome instead.
+    pub fn into(
+        self,
+        output: impl AsRef<Path>,
+        observer: &dyn SharedObserver,
+    ) -> Result<RewriteOutcome> {
+        let output = output.as_ref();
+        self.form.refuse_no_change()?;
+        output_directory::check(output, self.table)?;
+        let (resources, open_files) = (&self.resources, free_files());
+        let concurrent = merges_at_once(
+            self.concurrent.unwrap_or(resources.threads),
+            resources.threads,
+            resources.memory_bytes,
+            open_files,
+            self.table.sstables.len(),
+        );
+        let share = Resources {
+            threads: (resources.threads / concurrent).max(1),
+            memory_bytes: resources.memory_bytes / concurrent,
+            ..resources.clone()
+        };
+        let mut ids = BTreeSet::new();
+        let mut requests = Vec::with_capacity(self.table.sstables.len());
+        for path in &self.table.sstables {
+            let id = Descriptor::parse(path)
+                .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?
+                .descriptor
+                .id;
+            if !ids.insert(id.to_string()) {
+                return Err(Error::invalid(format!(
+                    "two SSTables have the id {id}; upgrade one directory at a time",
+                )));
+            }
+            let mut request = self.table.rewrite_of(path, output, &self.form, &share)?;
+            request.id = Some(id);
+            request.open_files = Some(files_of_each(open_files, concurrent));
+            requests.push(request);
+        }
+        run(requests, resources, concurrent, self.verifies, observer)
+    }
+}
+
+/// Splits each SSTable larger than a size into several (`sstablesplit`). Partitions are never divided.
+/// Rows, tombstones and repair state are kept, the level becomes 0; expired cells become tombstones, and
+/// nothing is purged.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Split<'t> {
+    table: &'t Table,
+    bytes: u64,
+    form: OutputForm,
+    resources: Resources,
+    verifies: bool,
+}
+
+/// An SSTable that is not larger than the size.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Unsplit {
+    /// `Data.db`.
+    pub data_path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// The expected split of one SSTable.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlannedRewrite {
+    /// `Data.db`.
+    pub data_path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// Number of outputs if they compress as well as the input.
+    pub expected_outputs: u64,
+    /// Version of the outputs.
+    pub output_version: String,
+}
+
+impl<'t> Split<'t> {
+    pub(super) fn new(table: &'t Table, bytes: u64) -> Split<'t> {
+        Split {
+            table,
+            bytes,
+            form: OutputForm::default(),
+            resources: Resources::default(),
+            verifies: false,
+        }
+    }
+
+    /// Version, format and compression of the outputs.
+    pub fn form(mut self, form: OutputForm) -> Split<'t> {
+        self.form = form;
+        self
+    }
+
+    /// I/O modes, threads and memory.
+    pub fn resources(mut self, resources: Resources) -> Split<'t> {
+        self.resources = resources;
+        self
+    }
+
+    /// Verifies each output before it is published.
+    pub fn verify(mut self, verifies: bool) -> Split<'t> {
+        self.verifies = verifies;
+        self
+    }
+
+    /// SSTables that are not larger than the size, and will be left where they are.
+    ///
+    /// # Errors
+    /// A file that cannot be looked at.
+    pub fn unsplit(&self) -> Result<Vec<Unsplit>> {
+        Ok(self.by_size()?.1)
+    }
+
+    /// `Data.db` of SSTables that are larger (`isSSTableLargerEnough`), and the others.
+    fn by_size(&self) -> Result<(Vec<&'t Path>, Vec<Unsplit>)> {
+        let (mut large, mut small) = (Vec::new(), Vec::new());
+        for path in &self.table.sstables {
+            let metadata = std::fs::metadata(path)
+                .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+            match metadata.len() > self.bytes {
+                true => large.push(path.as_path()),
+                false => small.push(Unsplit {
+                    data_path: path.clone(),
+                    bytes: metadata.len(),
+                }),
+            }
+        }
+        Ok((large, small))
+    }
+
+    fn requests(&self, output: &Path) -> Result<Vec<MergeRequest>> {
+        output_directory::check(output, self.table)?;
+        let (large, _) = self.by_size()?;
+        let request = |path: &Path| {
+            let mut request = self
+                .table
+                .rewrite_of(path, output, &self.form, &self.resources)?;
+            request.max_sstable_size = Some(self.bytes);
+            Ok(request)
+        };
+        large.into_iter().map(request).collect()
+    }
+
+    /// Opens the SSTables that are larger and says what would be done. Nothing is written.
+    ///
+    /// # Errors
+    /// A damaged or unsupported SSTable, or an output directory that a run would refuse.
+    pub fn plan(&self, output: impl AsRef<Path>) -> Result<Vec<PlannedRewrite>> {
+        let output = output.as_ref();
+        let requests = self.requests(output)?;
+        OutputClaim::check(output, ExistingOutput::Refuse)?;
+        let mut planned = Vec::with_capacity(requests.len());
+        for request in requests {
+            let job = open_merge(self.resources.io_options(), request)?;
+            let output_version = job.settings().descriptor.version.to_string();
+            planned.extend(job.inputs().iter().map(|input| PlannedRewrite {
+                data_path: input.data_path(),
+                bytes: input.data.len(),
+                expected_outputs: input.data.len().div_ceil(self.bytes.max(1)),
+                output_version: output_version.clone(),
+            }));
+        }
+        Ok(planned)
+    }
+
+    /// Splits into a directory, which is made if it does not exist. The outputs of an SSTable appear all
+    /// or none.
+    ///
+    /// # Errors
+    /// An output directory that cannot be had. An SSTable that cannot be split is in the outcome instead.
+    pub fn into(
+        self,
+        output: impl AsRef<Path>,
+        observer: &dyn SharedObserver,
+    ) -> Result<RewriteOutcome> {
+        let requests = self.requests(output.as_ref())?;
+        // One after the other: the ids of an SSTable's outputs are consecutive, and are known to be free
+        // once those of the one before are published.
+        run(requests, &self.resources, 1, self.verifies, observer)
+    }
+}
+
+impl Table {
+    /// A merge of one SSTable alone, which purges nothing.
+    fn rewrite_of(
+        &self,
+        path: &Path,
+        output: &Path,
+        form: &OutputForm,
+        resources: &Resources,
+    ) -> Result<MergeRequest> {
+        let mut request = MergeRequest::new(vec![path.to_owned()], output);
+        request.table = self.schema().cloned();
+        form.apply(self, &mut request)?;
+        resources.apply(&mut request);
+        Ok(request)
+    }
+}
+
+/// Results of rewriting each SSTable on its own.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RewriteOutcome {
+    /// Of those that were rewritten.
+    pub reports: Vec<MergeReport>,
+    /// Those of which nothing was written.
+    pub failures: Vec<Failure>,
+    /// Cancelled before all SSTables were rewritten or had failed.
+    pub is_interrupted: bool,
+    /// Seconds from the first read to the last sync.
+    pub elapsed_s: f64,
+}
+
+/// An SSTable of which nothing was written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Failure {
+    /// `Data.db`.
+    pub data_path: PathBuf,
+    /// The reason.
+    pub error: Error,
+}
+
+/// Runs requests of one SSTable each, which share an output directory.
+fn run(
+    mut requests: Vec<MergeRequest>,
+    resources: &Resources,
+    concurrent: usize,
+    verifies: bool,
+    observer: &dyn SharedObserver,
+) -> Result<RewriteOutcome> {
+    let inputs: Vec<PathBuf> = (requests.iter())
+        .flat_map(|request| request.inputs.iter().cloned())
+        .collect();
+    // Claimed until the last output is there.
+    if let Some(first) = requests.first() {
+        let like = inputs.first().map(PathBuf::as_path);
+        let claim = OutputClaim::take(&first.output_directory, first.existing_output, like)?;
+        for request in &mut requests {
+            request.claim = Some(Arc::clone(&claim));
+        }
+    }
+    let requests = requests;
+    let io = resources.io()?;
+    let check = OutputCheck::new(verifies, &io, resources.read_mode);
+    let observer = SharedVerified {
+        inner: observer,
+        check: &check,
+    };
+    let started = Instant::now();
+    let results = run_merges(
+        &io,
+        requests.len(),
+        &|number| requests[number].clone(),
+        concurrent,
+        InputCheck::AllComponents,
+        &observer,
+    );
+    let mut outcome = RewriteOutcome {
+        reports: Vec::new(),
+        failures: Vec::new(),
+        is_interrupted: false,
+        elapsed_s: 0.0,
+    };
+    let all = inputs.len();
+    for (data_path, result) in inputs.into_iter().zip(results) {
+        match result {
+            Some(Ok(report)) => outcome.reports.push(report),
+            Some(Err(error)) if error.kind() != ErrorKind::Cancelled => {
+                outcome.failures.push(Failure { data_path, error });
+            }
+            // Given up, or not begun.
+            Some(Err(_)) | None => {}
+        }
+    }
+    let ended = outcome.reports.len() + outcome.failures.len();
+    outcome.is_interrupted = ended < all && observer.is_cancelled();
+    outcome.elapsed_s = started.elapsed().as_secs_f64();
+    Ok(outcome)
+}
+
+impl Split<'_> {
+    /// Uncompressed bytes of the SSTables that will be split, roughly.
+    ///
+    /// # Errors
+    /// A file that cannot be looked at.
+    pub fn expected_bytes(&self) -> Result<u64> {
+        let (large, _) = self.by_size()?;
+        Ok(large.into_iter().map(roughly_uncompressed_bytes).sum())
+    }
+}

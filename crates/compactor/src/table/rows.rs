@@ -1,0 +1,510 @@
+//! Rows of a table, merged, with values as Rust types.
+
+use std::sync::Arc;
+
+use compactor_engine::job::{MergeJob, MergedRows, Scope};
+use compactor_engine::read::RowRef;
+use compactor_sstable::data::cell::{Cell, NO_TTL};
+use compactor_sstable::data::clustering::ValueSpan;
+use compactor_sstable::data::counter;
+use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
+use compactor_sstable::schema::{ColumnKind, Table as TableSchema};
+use compactor_sstable::statistics::SerializationHeader;
+use compactor_sstable::types::{CqlType, MarshalError, Value};
+
+use super::purging::unix_now_s;
+use super::{Resources, Table};
+use crate::error::{Error, Result};
+use crate::merge::MergeRequest;
+
+/// Reads the rows of a [`Table`] as a query of its SSTables would return them: merged, without what is
+/// deleted or has expired.
+#[derive(Debug)]
+pub struct Rows {
+    rows: MergedRows,
+    columns: Arc<RowColumns>,
+    now_s: i64,
+    /// Values of the partition key; `None` before the first partition.
+    key: Option<Arc<[Value]>>,
+    /// The static row is next.
+    static_is_next: bool,
+    spans: Vec<ValueSpan>,
+    has_ended: bool,
+}
+
+/// Names and types of all columns.
+#[derive(Debug)]
+struct RowColumns {
+    /// Of the partition key and the clustering.
+    key_names: [Vec<String>; 2],
+    header: SerializationHeader,
+}
+
+/// A row, or the static row of a partition.
+#[derive(Clone, Debug)]
+pub struct Row {
+    columns: Arc<RowColumns>,
+    key: Arc<[Value]>,
+    clustering: Vec<Option<Value>>,
+    is_static: bool,
+    /// By the index of a column in the header.
+    cells: Vec<(usize, Column)>,
+}
+
+/// A column of a row.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Column {
+    /// Its value; of a counter, its sum.
+    pub value: Value,
+    /// Microseconds since 1970; of a collection that is not frozen, the greatest of its elements'.
+    pub timestamp_us: i64,
+    /// Seconds since 1970 at which it expires; `None` if it does not, or is a collection that is not frozen.
+    pub expires_at_s: Option<i64>,
+}
+
+impl Table {
+    /// Reads the rows. Memory does not depend on their number.
+    ///
+    /// # Errors
+    /// SSTables that cannot be opened, or are too many for one pass. Damage of their data is an error of
+    /// the iterator.
+    pub fn rows(&self, resources: &Resources) -> Result<Rows> {
+        self.rows_at(resources, unix_now_s())
+    }
+
+    /// As [`Table::rows`], but expiry is evaluated at this time, seconds since 1970.
+    ///
+    /// # Errors
+    /// As [`Table::rows`].
+    pub fn rows_at(&self, resources: &Resources, now_s: i64) -> Result<Rows> {
+        let mut request = MergeRequest::new(self.sstables.clone(), "");
+        request.now_s = now_s;
+        request.table = self.schema().cloned();
+        resources.apply(&mut request);
+        // What is deleted here hides nothing elsewhere from these rows.
+        request.scope = Scope::Complete;
+        request.gc_before_s = Some(now_s);
+        let rows = MergeJob::open_to_read(resources.io()?, request)?.rows()?;
+        let header = rows.header().clone();
+        Ok(Rows {
+            columns: Arc::new(RowColumns {
+                key_names: [ColumnKind::PartitionKey, ColumnKind::Clustering]
+                    .map(|kind| key_names(self.schema(), kind, &header)),
+                header,
+            }),
+            rows,
+            now_s,
+            key: None,
+            static_is_next: false,
+            spans: Vec::new(),
+            has_ended: false,
+        })
+    }
+}
+
+/// Names of key columns, which SSTables do not store: without a schema those that CQL gives them
+/// (`CFMetaData.DEFAULT_KEY_ALIAS`, `DEFAULT_COLUMN_ALIAS`).
+fn key_names(
+    schema: Option<&TableSchema>,
+    kind: ColumnKind,
+    header: &SerializationHeader,
+) -> Vec<String> {
+    let named = schema.map(|schema| schema.columns_of(kind));
+    if let Some(columns) = named.filter(|columns| !columns.is_empty()) {
+        return columns.iter().map(|column| column.name.clone()).collect();
+    }
+    let (count, name) = match (kind, &header.key_type.cql_type) {
+        (ColumnKind::Clustering, _) => (header.clustering_types.len(), "column"),
+        (_, CqlType::Composite(types)) => (types.len(), "key"),
+        _ => (1, "key"),
+    };
+    let numbered = (1..=count).map(|number| match (kind, number) {
+        (ColumnKind::PartitionKey, 1) => name.to_owned(),
+        _ => format!("{name}{number}"),
+    });
+    numbered.collect()
+}
+
+impl Iterator for Rows {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        if self.has_ended {
+            return None;
+        }
+        let row = self.read();
+        self.has_ended = !matches!(row, Ok(Some(_)));
+        row.transpose()
+    }
+}
+
+impl Rows {
+    fn read(&mut self) -> Result<Option<Row>> {
+        loop {
+            let cursor = self.rows.cursor();
+            let Some(key) = &self.key else {
+                if !cursor.next_partition()? {
+                    return Ok(None);
+                }
+                self.key = Some(self.columns.key_values(cursor.key())?);
+                self.static_is_next = true;
+                continue;
+            };
+            let row = match std::mem::take(&mut self.static_is_next) {
+                true => cursor.static_row(),
+                false => {
+                    cursor.next_unfiltered()?;
+                    if cursor.row().is_none() && cursor.marker().is_none() {
+                        self.key = None;
+                        continue;
+                    }
+                    cursor.row()
+                }
+            };
+            let Some(row) = row else { continue };
+            let read = self.columns.row(&row, self.now_s, &mut self.spans)?;
+            if let Some((clustering, cells)) = read {
+                return Ok(Some(Row {
+                    columns: Arc::clone(&self.columns),
+                    key: Arc::clone(key),
+                    clustering,
+                    is_static: row.head.is_static(),
+                    cells,
+                }));
+            }
+        }
+    }
+}
+
+type Clustering = Vec<Option<Value>>;
+/// Columns by their index in the header.
+type Cells = Vec<(usize, Column)>;
+
+impl RowColumns {
+    fn key_values(&self, key: &[u8]) -> Result<Arc<[Value]>> {
+        let values = self.header.key_type.cql_type.key_values(key);
+        let values = values.map_err(|e| invalid("partition key", &e))?;
+        values
+            .into_iter()
+            .map(|(part, bytes)| Value::read(part, bytes).map_err(|e| invalid("partition key", &e)))
+            .collect()
+    }
+
+    /// Clustering and columns of a row; `None` if nothing of it is live.
+    fn row(
+        &self,
+        row: &RowRef<'_>,
+        now_s: i64,
+        spans: &mut Vec<ValueSpan>,
+    ) -> Result<Option<(Clustering, Cells)>> {
+        let content = row.read()?;
+        let mut cells = Vec::new();
+        for found in content.columns() {
+            let column = self.header_column(row.head.is_static(), found.index);
+            let Some((name, cql_type)) = column else {
+                continue;
+            };
+            let live = found.cells.iter().filter(|cell| is_live(cell, now_s));
+            let live: Vec<&Cell> = live.collect();
+            let read = match live[..] {
+                [] => continue,
+                [cell] if !cql_type.is_multi_cell() => {
+                    let expires = cell.local_deletion_time != NO_DELETION_TIME;
+                    simple(cql_type, cell.value.of(row.bytes)).map(|value| Column {
+                        value,
+                        timestamp_us: cell.timestamp,
+                        expires_at_s: expires.then_some(cell.local_deletion_time),
+                    })
+                }
+                _ => complex(cql_type, &live, row.bytes).map(|value| Column {
+                    value,
+                    timestamp_us: live.iter().map(|cell| cell.timestamp).max().unwrap_or(0),
+                    expires_at_s: None,
+                }),
+            };
+            cells.push((found.index, read.map_err(|e| invalid(name, &e))?));
+        }
+        let liveness = &content.start.liveness;
+        let has_liveness = !liveness.is_empty() && liveness.local_expiration_time > now_s;
+        if cells.is_empty() && (row.head.is_static() || !has_liveness) {
+            return Ok(None);
+        }
+        let mut clustering = Vec::new();
+        if !row.head.is_static() {
+            let bytes = row.clustering_bytes();
+            // It was parsed before, when the row was found.
+            let parsed = row.layout.clustering.parse_row(bytes, &mut 0, spans);
+            debug_assert!(parsed.is_ok());
+            let types = self.header.clustering_types.iter();
+            for (span, header_type) in spans.iter().zip(types) {
+                let value = span
+                    .of(bytes)
+                    .map(|value| Value::read(&header_type.cql_type, value));
+                clustering.push(value.transpose().map_err(|e| invalid("clustering", &e))?);
+            }
+        }
+        Ok(Some((clustering, cells)))
+    }
+
+    fn header_column(&self, is_static: bool, index: usize) -> Option<(&str, &CqlType)> {
+        let columns = match is_static {
+            true => &self.header.static_columns,
+            false => &self.header.regular_columns,
+        };
+        let column = columns.get(index)?;
+        let name = std::str::from_utf8(&column.name).unwrap_or("a column");
+        Some((name, &column.column_type.cql_type))
+    }
+}
+
+fn is_live(cell: &Cell, now_s: i64) -> bool {
+    match cell.local_deletion_time {
+        NO_DELETION_TIME => true,
+        time => cell.ttl != NO_TTL && time > now_s,
+    }
+}
+
+fn simple(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, MarshalError> {
+    match cql_type {
+        CqlType::CounterColumn => {
+            cql_type.validate(bytes)?;
+            let total = counter::Context::parse(bytes).map_or(0, |context| context.total());
+            Ok(Value::BigInt(total))
+        }
+        _ => Value::read(cql_type, bytes),
+    }
+}
+
+/// A collection or user-defined type of the cells of its elements.
+fn complex(cql_type: &CqlType, cells: &[&Cell], bytes: &[u8]) -> Result<Value, MarshalError> {
+    let value = |cell: &Cell, of: &CqlType| Value::read(of, cell.value.of(bytes));
+    let path = |cell: &Cell, of: &CqlType| Value::read(of, cell.path.of(bytes));
+    let cells = cells.iter().copied();
+    Ok(match cql_type {
+        CqlType::List { element, .. } => Value::List(
+            cells
+                .map(|cell| value(cell, element))
+                .collect::<Result<_, _>>()?,
+        ),
+        CqlType::Set { element, .. } => Value::Set(
+            cells
+                .map(|cell| path(cell, element))
+                .collect::<Result<_, _>>()?,
+        ),
+        CqlType::Map {
+            key, value: values, ..
+        } => {
+            let pairs = cells.map(|cell| Ok((path(cell, key)?, value(cell, values)?)));
+            Value::Map(pairs.collect::<Result<_, MarshalError>>()?)
+        }
+        CqlType::Udt(udt) => {
+            let name = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+            let fields = udt.fields.iter();
+            let mut fields: Vec<_> = fields.map(|(own, _)| (name(own), None)).collect();
+            for cell in cells {
+                let index = cell.path.of(bytes).first_chunk::<2>();
+                let index = index.map(|index| usize::from(u16::from_be_bytes(*index)));
+                // A field that the type of this SSTable does not have is not shown.
+                if let Some(index) = index
+                    && let Some((_, of)) = udt.fields.get(index)
+                    && let Some((_, field)) = fields.get_mut(index)
+                {
+                    *field = Some(value(cell, of)?);
+                }
+            }
+            Value::Udt(fields)
+        }
+        _ => Value::Blob(Vec::new()),
+    })
+}
+
+#[cold]
+fn invalid(what: &str, why: &MarshalError) -> Error {
+    let structure = "value";
+    compactor_sstable::Error::corrupt(structure, 0, format!("a value of {what}"), why.to_string())
+        .into()
+}
+
+impl Row {
+    /// Values of the partition key.
+    pub fn partition_key(&self) -> &[Value] {
+        &self.key
+    }
+
+    /// Values of the clustering, `None` for nulls of tables with COMPACT STORAGE; none of a static row.
+    pub fn clustering(&self) -> &[Option<Value>] {
+        &self.clustering
+    }
+
+    /// Whether it holds the static columns of its partition.
+    pub fn is_static(&self) -> bool {
+        self.is_static
+    }
+
+    /// Columns that are set, with their names.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
+        self.cells.iter().filter_map(|(index, column)| {
+            let (name, _) = self.columns.header_column(self.is_static, *index)?;
+            Some((name, column))
+        })
+    }
+
+    /// Value of a column or of a part of the primary key; `None` if it is not set.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        let [partition_key, clustering] = &self.columns.key_names;
+        let place = |names: &[String]| names.iter().position(|own| own == name);
+        if let Some(index) = place(partition_key) {
+            return self.key.get(index);
+        }
+        if let Some(index) = place(clustering) {
+            return self.clustering.get(index)?.as_ref();
+        }
+        let mut columns = self.columns();
+        columns.find_map(|(own, column)| (own == name).then_some(&column.value))
+    }
+
+    /// The row as a JSON object of all that is set, with values as `SELECT JSON` prints them.
+    ///
+    /// # Errors
+    /// A value that has no JSON.
+    pub fn to_json(&self) -> Result<serde_json::Value> {
+        let header = &self.columns.header;
+        let mut object = serde_json::Map::new();
+        let [key_names, clustering_names] = &self.columns.key_names;
+        let key_type = &header.key_type.cql_type;
+        let key_types: Vec<&CqlType> = match key_type {
+            CqlType::Composite(types) => types.iter().collect(),
+            only => vec![only],
+        };
+        for ((name, cql_type), value) in key_names.iter().zip(key_types).zip(self.key.iter()) {
+            object.insert(name.clone(), json(value, cql_type)?);
+        }
+        let types = header.clustering_types.iter();
+        for ((name, header_type), value) in clustering_names.iter().zip(types).zip(&self.clustering)
+        {
+            if let Some(value) = value {
+                object.insert(name.clone(), json(value, &header_type.cql_type)?);
+            }
+        }
+        for (index, column) in &self.cells {
+            if let Some((name, cql_type)) = self.columns.header_column(self.is_static, *index) {
+                object.insert(name.to_owned(), json(&column.value, cql_type)?);
+            }
+        }
+        Ok(serde_json::Value::Object(object))
+    }
+}
+
+fn json(value: &Value, cql_type: &CqlType) -> Result<serde_json::Value> {
+    if let (CqlType::CounterColumn, Value::BigInt(total)) = (cql_type, value) {
+        return Ok((*total).into());
+    }
+    let mut bytes = Vec::new();
+    let written = value.write(cql_type, &mut bytes);
+    let mut text = String::new();
+    written
+        .and_then(|()| cql_type.to_json(&bytes, &mut text))
+        .map_err(|e| invalid("JSON", &e))?;
+    serde_json::from_str(&text).map_err(|e| Error::invalid(format!("a value in JSON: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::writer::RowTimes;
+    use crate::{ErrorKind, SstableWriter};
+
+    const SCHEMA: &str = "CREATE TABLE ks.t (k text, c int, st int static, v int, s set<text>,
+        PRIMARY KEY (k, c));";
+
+    fn write(directory: &std::path::Path, rows: &[(&str, i32, i32, i64)]) {
+        let options = SstableWriter::new(SCHEMA).unwrap().flat(true);
+        let mut writer = options.open(directory).unwrap();
+        for (k, c, v, timestamp_us) in rows {
+            let row = [
+                ("k", (*k).into()),
+                ("c", (*c).into()),
+                ("v", (*v).into()),
+                ("s", Value::Set(vec!["x".into()])),
+                ("st", (*v).into()),
+            ];
+            let times = RowTimes::at(*timestamp_us);
+            writer.add_row_with(row, times).unwrap();
+        }
+        writer.finish().unwrap();
+    }
+
+    #[test]
+    fn rows_are_merged_and_typed() {
+        let temp = tempfile::tempdir().unwrap();
+        let (first, second) = (temp.path().join("1"), temp.path().join("2"));
+        write(&first, &[("a", 1, 10, 1), ("a", 2, 20, 1), ("b", 1, 1, 1)]);
+        write(&second, &[("a", 2, 21, 2)]);
+        let schema = temp.path().join("schema.cql");
+        std::fs::write(&schema, SCHEMA).unwrap();
+        let table = Table::open_all(&[first, second], Some(&schema)).unwrap();
+        let rows = table.rows(&Resources::default()).unwrap();
+        let rows: Vec<Row> = rows.collect::<Result<_>>().unwrap();
+        let texts: Vec<String> = rows
+            .iter()
+            .map(|row| row.to_json().unwrap().to_string())
+            .collect();
+        assert_eq!(
+            texts,
+            [
+                r#"{"k":"a","st":21}"#,
+                r#"{"c":1,"k":"a","s":["x"],"v":10}"#,
+                r#"{"c":2,"k":"a","s":["x"],"v":21}"#,
+                r#"{"k":"b","st":1}"#,
+                r#"{"c":1,"k":"b","s":["x"],"v":1}"#,
+            ]
+        );
+        let row = &rows[2];
+        assert_eq!(row.get("k"), Some(&Value::from("a")));
+        assert_eq!(row.get("c"), Some(&Value::from(2)));
+        assert_eq!(row.get("v"), Some(&Value::from(21)));
+        assert_eq!((row.get("st"), row.get("other")), (None, None));
+        assert!(rows[0].is_static() && rows[0].clustering().is_empty());
+        let (name, column) = row.columns().last().unwrap();
+        assert_eq!(
+            (name, column.timestamp_us, column.expires_at_s),
+            ("s", 2, None)
+        );
+    }
+
+    /// The consumer may go at any time.
+    #[test]
+    fn rows_need_not_be_read_to_their_end() {
+        let temp = tempfile::tempdir().unwrap();
+        let rows: Vec<(String, i32)> = (0..20_000).map(|n| (format!("{n}"), n)).collect();
+        let rows: Vec<_> = rows.iter().map(|(k, n)| (k.as_str(), *n, *n, 1)).collect();
+        write(temp.path(), &rows);
+        let table = Table::open(temp.path()).unwrap();
+        for count in [0, 1, 100, 30_000, 50_000] {
+            let read = table.rows(&Resources::default()).unwrap();
+            let read = read.take(count).collect::<Result<Vec<Row>>>().unwrap();
+            assert_eq!(read.len(), count.min(2 * rows.len()));
+        }
+        // Without a schema the names are CQL's own.
+        let mut read = table.rows(&Resources::default()).unwrap();
+        let row = read.find(|row| row.as_ref().is_ok_and(|row| !row.is_static()));
+        let row = row.unwrap().unwrap();
+        assert!(row.get("key").is_some() && row.get("column1").is_some());
+    }
+
+    #[test]
+    fn damage_is_an_error_after_which_nothing_comes() {
+        let temp = tempfile::tempdir().unwrap();
+        write(temp.path(), &[("a", 1, 10, 1)]);
+        let table = Table::open(temp.path()).unwrap();
+        let data = &table.sstables()[0];
+        let mut bytes = std::fs::read(data).unwrap();
+        bytes[5] ^= 1;
+        std::fs::write(data, bytes).unwrap();
+        let mut rows = table.rows(&Resources::default()).unwrap();
+        let error = rows.next().unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(rows.next().is_none());
+    }
+}

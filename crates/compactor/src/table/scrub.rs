@@ -1,0 +1,170 @@
+//! Salvaging each SSTable of a table.
+
+use std::path::{Path, PathBuf};
+
+use compactor_engine::merge::Observer;
+
+use super::output_directory::{self, ExistingOutput, OutputClaim};
+use super::rewrite::Failure;
+use super::verified::{OutputCheck, Verified};
+use super::{OutputForm, Resources, Table};
+use crate::error::{ErrorKind, Result};
+use crate::scrub::{ScrubOptions, ScrubReport, scrub};
+
+/// A scrub to be configured, of each SSTable of a [`Table`]. See [`crate::scrub`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Scrub<'t> {
+    table: &'t Table,
+    form: OutputForm,
+    resources: Resources,
+    skip_corrupted: bool,
+    validate: bool,
+    max_losses: usize,
+    verifies: bool,
+}
+
+impl<'t> Scrub<'t> {
+    pub(super) fn new(table: &'t Table) -> Scrub<'t> {
+        let defaults = ScrubOptions::new("");
+        Scrub {
+            table,
+            form: OutputForm::default(),
+            resources: Resources::default(),
+            skip_corrupted: defaults.skip_corrupted,
+            validate: defaults.validate,
+            max_losses: defaults.max_losses,
+            verifies: false,
+        }
+    }
+
+    /// Version and compression of the outputs.
+    pub fn form(mut self, form: OutputForm) -> Scrub<'t> {
+        self.form = form;
+        self
+    }
+
+    /// I/O modes, threads and memory.
+    pub fn resources(mut self, resources: Resources) -> Scrub<'t> {
+        self.resources = resources;
+        self
+    }
+
+    /// Leaves out damaged rows of tables of counters too, although counters count less then.
+    pub fn skip_corrupted(mut self, skip: bool) -> Scrub<'t> {
+        self.skip_corrupted = skip;
+        self
+    }
+
+    /// Validates values against column types, and leaves out rows with invalid ones. Default: true.
+    pub fn validate(mut self, validate: bool) -> Scrub<'t> {
+        self.validate = validate;
+        self
+    }
+
+    /// Number of losses that are listed for each SSTable; all are counted.
+    pub fn max_losses(mut self, losses: usize) -> Scrub<'t> {
+        self.max_losses = losses;
+        self
+    }
+
+    /// Verifies each output before it is published.
+    pub fn verify(mut self, verifies: bool) -> Scrub<'t> {
+        self.verifies = verifies;
+        self
+    }
+
+    /// Uncompressed bytes that will be read, roughly: each SSTable is read twice.
+    pub fn expected_bytes(&self) -> u64 {
+        2 * self.table.roughly_uncompressed_bytes()
+    }
+
+    /// Salvages into a directory, which is made if it does not exist.
+    ///
+    /// # Errors
+    /// An output directory that cannot be had. An SSTable that cannot be scrubbed is in the outcome
+    /// instead.
+    pub fn into(
+        self,
+        output: impl AsRef<Path>,
+        observer: &mut dyn Observer,
+    ) -> Result<ScrubOutcome> {
+        let output = output.as_ref();
+        output_directory::check(output, self.table)?;
+        let mut options = self.options(output)?;
+        let like = self.table.sstables.first().map(PathBuf::as_path);
+        options.output.claim = Some(OutputClaim::take(output, ExistingOutput::Refuse, like)?);
+        self.run(&options, observer)
+    }
+
+    /// Finds out what would be lost, and writes nothing. With `output`, a directory that a run would
+    /// refuse is refused.
+    ///
+    /// # Errors
+    /// As [`Scrub::into`].
+    pub fn dry_run(
+        self,
+        output: Option<&Path>,
+        observer: &mut dyn Observer,
+    ) -> Result<ScrubOutcome> {
+        if let Some(output) = output {
+            output_directory::check(output, self.table)?;
+        }
+        let mut options = self.options(output.unwrap_or(Path::new("")))?;
+        options.dry_run = true;
+        self.run(&options, observer)
+    }
+
+    fn options(&self, output: &Path) -> Result<ScrubOptions> {
+        let mut options = ScrubOptions::new(output);
+        options.skip_corrupted = self.skip_corrupted;
+        options.validate = self.validate;
+        options.max_losses = self.max_losses;
+        self.form.apply(self.table, &mut options.output)?;
+        self.resources.apply(&mut options.output);
+        Ok(options)
+    }
+
+    fn run(&self, options: &ScrubOptions, observer: &mut dyn Observer) -> Result<ScrubOutcome> {
+        let io = self.resources.io()?;
+        let check = OutputCheck::new(self.verifies, &io, self.resources.read_mode);
+        let mut observer = Verified {
+            inner: observer,
+            check: &check,
+        };
+        let mut outcome = ScrubOutcome::default();
+        for path in &self.table.sstables {
+            match scrub(&io, path, options, &mut observer) {
+                Ok(report) => outcome.reports.push(report),
+                Err(error) => {
+                    // The failure of one SSTable does not affect the others.
+                    let is_of_sstable = matches!(
+                        error.kind(),
+                        ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Refused
+                    );
+                    outcome.failures.push(Failure {
+                        data_path: path.clone(),
+                        error,
+                    });
+                    if !is_of_sstable {
+                        break;
+                    }
+                }
+            }
+        }
+        outcome.notes = io.notes();
+        Ok(outcome)
+    }
+}
+
+/// Results of scrubbing each SSTable of a table.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct ScrubOutcome {
+    /// Of those that were scrubbed.
+    pub reports: Vec<ScrubReport>,
+    /// Those of which nothing was written.
+    pub failures: Vec<Failure>,
+    /// Sentences on I/O modes that were not available.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,147 @@
+//! Verification of inputs before a run, and of each output before it is published.
+
+use std::path::{Path, PathBuf};
+
+use compactor_engine::merge::{InputRead, Observer};
+use compactor_engine::{Error as EngineError, Result as EngineResult};
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::Error as FormatError;
+
+use crate::concurrent::SharedObserver;
+use crate::error::Result;
+use crate::merge::NoObserver;
+use crate::verify::{Finding, Severity, VerifyOptions, verify};
+
+/// Reads every byte of the inputs. The observer is notified of all damage.
+///
+/// # Errors
+/// The first damage, a failed read, or cancellation.
+pub(super) fn verify_inputs(
+    io: &Io,
+    inputs: &[PathBuf],
+    mode: ReadMode,
+    observer: &mut dyn Observer,
+) -> Result<()> {
+    let mut first = None;
+    for path in inputs {
+        let report = verify(io, path, &options(mode), &mut Silent(observer))?;
+        for finding in report.findings.iter().filter(|f| is_damage(f)) {
+            observer.message(&finding.to_string());
+            first.get_or_insert_with(|| error(finding));
+        }
+    }
+    match first {
+        None => Ok(()),
+        Some(error) => Err(error.into()),
+    }
+}
+
+/// Verifies outputs before they are published, if it is asked to.
+#[derive(Debug)]
+pub(super) struct OutputCheck(Option<(Io, ReadMode)>);
+
+impl OutputCheck {
+    pub(super) fn new(is_asked: bool, io: &Io, mode: ReadMode) -> OutputCheck {
+        OutputCheck(is_asked.then(|| (io.clone(), mode)))
+    }
+
+    /// Reads a complete output.
+    ///
+    /// # Errors
+    /// If it is not as it should be, which is a bug, or a failed read.
+    fn check(&self, data_path: &Path) -> EngineResult<()> {
+        let Some((io, mode)) = &self.0 else {
+            return Ok(());
+        };
+        let report = verify(io, data_path, &options(*mode), &mut NoObserver)
+            .map_err(|e| EngineError::Internal(format!("verify the output: {e}")))?;
+        match report.findings.iter().find(|f| is_damage(f)) {
+            None => Ok(()),
+            Some(finding) => Err(EngineError::Internal(format!(
+                "the output is damaged: {finding}"
+            ))),
+        }
+    }
+}
+
+fn options(mode: ReadMode) -> VerifyOptions {
+    VerifyOptions {
+        read_mode: mode,
+        ..VerifyOptions::default()
+    }
+}
+
+fn is_damage(finding: &Finding) -> bool {
+    finding.severity == Severity::Damage
+}
+
+fn error(finding: &Finding) -> FormatError {
+    FormatError::corrupt(
+        "component",
+        finding.position.or(finding.offset).unwrap_or(0),
+        format!("{}: {}", finding.structure, finding.expected),
+        finding.found.clone(),
+    )
+    .with_file(&finding.path, finding.component)
+}
+
+/// Forwards cancellation, but no progress: that of the merge is shown.
+struct Silent<'a>(&'a mut dyn Observer);
+
+impl Observer for Silent<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}
+
+/// An observer, and the check of outputs.
+pub(super) struct Verified<'a, O: ?Sized> {
+    pub(super) inner: &'a mut O,
+    pub(super) check: &'a OutputCheck,
+}
+
+impl<O: Observer + ?Sized> Observer for Verified<'_, O> {
+    fn is_cancelled(&self) -> bool {
+        self.inner.is_cancelled()
+    }
+
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        self.inner.progress(read_bytes, rows, partitions);
+    }
+
+    fn message(&mut self, text: &str) {
+        self.inner.message(text);
+    }
+
+    fn inputs_read(&mut self, inputs: &[InputRead]) -> EngineResult<()> {
+        self.inner.inputs_read(inputs)
+    }
+
+    fn before_publish(&mut self, data_path: &Path) -> EngineResult<()> {
+        self.check.check(data_path)?;
+        self.inner.before_publish(data_path)
+    }
+}
+
+/// An observer of concurrent merges, and the check of outputs.
+pub(super) struct SharedVerified<'a> {
+    pub(super) inner: &'a dyn SharedObserver,
+    pub(super) check: &'a OutputCheck,
+}
+
+impl SharedObserver for SharedVerified<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.inner.is_cancelled()
+    }
+
+    fn progress(&self, merge: usize, read_bytes: u64, rows: u64, partitions: u64) {
+        self.inner.progress(merge, read_bytes, rows, partitions);
+    }
+
+    fn before_publish(&self, data_path: &Path) -> EngineResult<()> {
+        self.check.check(data_path)?;
+        self.inner.before_publish(data_path)
+    }
+}

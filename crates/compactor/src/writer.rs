@@ -1,0 +1,326 @@
+//! Writing SSTables of one's own rows: bulk load without a JVM or a node (`CQLSSTableWriter`).
+//!
+//! ```no_run
+//! use compactor::{SstableWriter, Value};
+//!
+//! # fn main() -> Result<(), compactor::Error> {
+//! let schema = "CREATE TABLE ks.users (id text PRIMARY KEY, age int, mails set<text>)";
+//! let mut writer = SstableWriter::new(schema)?.open("out")?;
+//! writer.add_row([
+//!     ("id", Value::from("ann")),
+//!     ("age", 41.into()),
+//!     ("mails", Value::Set(vec!["ann@example.com".into()])),
+//! ])?;
+//! let written = writer.finish()?;
+//! println!("{} rows in {} SSTables", written.rows, written.sstables.len());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Rows are sorted in memory. Whenever the memory is full, and at the end, they become an SSTable; all of
+//! them appear when [`SstableWriter::finish`] returns, or none.
+
+mod buffer;
+mod columns;
+mod output;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use compactor_engine::publish::{OutputClaim, Staging};
+use compactor_engine::read::Workers;
+use compactor_engine::write::{StagedSstable, publish_together};
+use compactor_io::Io;
+use compactor_sstable::schema::Schema;
+use compactor_sstable::types::Value;
+
+use self::buffer::RowBuffer;
+use self::columns::Columns;
+use self::output::OutputSettings;
+use crate::error::{Error, Result};
+use crate::report::SstableReport;
+use crate::table::{ExistingOutput, NextSteps, OutputForm, OutputLayout, Resources, TableName};
+
+/// Options of an [`SstableWriter`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SstableWriterOptions {
+    schema: compactor_sstable::schema::Table,
+    form: OutputForm,
+    resources: Resources,
+    existing_output: ExistingOutput,
+    is_flat: bool,
+    now_s: Option<i64>,
+}
+
+/// Timestamp and TTL of a row: by default the clock's, with a greater timestamp for each row, and the
+/// table's `default_time_to_live`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowTimes {
+    timestamp_us: Option<i64>,
+    ttl_s: Option<u32>,
+}
+
+impl RowTimes {
+    /// Written at this timestamp, microseconds since 1970.
+    pub fn at(timestamp_us: i64) -> RowTimes {
+        RowTimes {
+            timestamp_us: Some(timestamp_us),
+            ttl_s: None,
+        }
+    }
+
+    /// Expires after this many seconds; 0 for never.
+    #[must_use]
+    pub fn with_ttl(self, ttl_s: u32) -> RowTimes {
+        RowTimes {
+            ttl_s: Some(ttl_s),
+            ..self
+        }
+    }
+}
+
+/// Writes SSTables of rows in any order.
+#[derive(Debug)]
+pub struct SstableWriter {
+    columns: Columns,
+    default_ttl_s: u32,
+    memory_bytes: usize,
+    buffer: RowBuffer,
+    /// Timestamps follow the clock, and not only one another.
+    has_clock: bool,
+    last_timestamp_us: i64,
+    /// Ticks of the last path of a list element.
+    last_ticks: i64,
+    now_s: i64,
+    io: Io,
+    workers: Workers,
+    claim: Arc<OutputClaim>,
+    staging: Arc<Staging>,
+    layout: OutputLayout,
+    settings: OutputSettings,
+    staged: Vec<StagedSstable>,
+    rows: u64,
+}
+
+/// The SSTables that were written.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct WrittenTable {
+    /// Each SSTable; none if no row was added.
+    pub sstables: Vec<SstableReport>,
+    /// Number of rows in them, static rows included.
+    pub rows: u64,
+    /// How they get to a node.
+    pub next_steps: NextSteps,
+}
+
+/// Longest TTL that Cassandra accepts, 20 years in seconds (`Attributes.MAX_TTL`).
+const MAX_TTL_S: u32 = 20 * 365 * 24 * 3600;
+
+impl SstableWriter {
+    /// Options for a table whose `CREATE TABLE` is in `schema`, with the types that it uses.
+    ///
+    /// # Errors
+    /// A text that is not the schema of one table, or a table of counters, which only nodes can write.
+    #[expect(
+        clippy::new_ret_no_self,
+        reason = "the options come first, and are mostly the defaults"
+    )]
+    pub fn new(schema: &str) -> Result<SstableWriterOptions> {
+        let schema = Schema::parse(schema)?.only_table()?.clone();
+        // What is wrong with it is said at once.
+        Columns::of(&schema)?;
+        Ok(SstableWriterOptions {
+            schema,
+            form: OutputForm::default(),
+            resources: Resources::default(),
+            existing_output: ExistingOutput::Refuse,
+            is_flat: false,
+            now_s: None,
+        })
+    }
+
+    /// Adds a row as `INSERT` does: values by column name, with all of the primary key. Columns that are
+    /// not named are not set. Without clustering, the row sets static columns only.
+    ///
+    /// # Errors
+    /// An unknown column, a value that is not of its type, an incomplete primary key; or a failed write.
+    pub fn add_row<N: AsRef<str>>(
+        &mut self,
+        values: impl IntoIterator<Item = (N, Value)>,
+    ) -> Result<()> {
+        self.add_row_with(values, RowTimes::default())
+    }
+
+    /// As [`SstableWriter::add_row`], as `INSERT ... USING TIMESTAMP ... AND TTL ...`. Of a column that is
+    /// set twice the value with the greater timestamp counts.
+    ///
+    /// # Errors
+    /// As [`SstableWriter::add_row`], or a TTL of more than 20 years.
+    pub fn add_row_with<N: AsRef<str>>(
+        &mut self,
+        values: impl IntoIterator<Item = (N, Value)>,
+        times: RowTimes,
+    ) -> Result<()> {
+        let ttl_s = times.ttl_s.unwrap_or(self.default_ttl_s);
+        if ttl_s > MAX_TTL_S {
+            return Err(Error::invalid(format!(
+                "a TTL of {ttl_s} s: the greatest is {MAX_TTL_S} s, 20 years"
+            )));
+        }
+        let timestamp_us = match times.timestamp_us {
+            Some(timestamp_us) => timestamp_us,
+            None => {
+                let now_us = if self.has_clock { now_us() } else { i64::MIN };
+                self.last_timestamp_us = (self.last_timestamp_us + 1).max(now_us);
+                self.last_timestamp_us
+            }
+        };
+        if timestamp_us == i64::MIN {
+            // It means that there is no timestamp (`LivenessInfo.NO_TIMESTAMP`).
+            return Err(Error::invalid("the timestamp -2^63 µs is reserved"));
+        }
+        let times = buffer::Times::new(timestamp_us, ttl_s, self.now_s);
+        let ticks = &mut self.last_ticks;
+        let list_path = || {
+            *ticks += 1;
+            time_uuid(*ticks)
+        };
+        self.buffer.add(&self.columns, values, times, list_path)?;
+        if self.buffer.len_in_memory() >= self.memory_bytes {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is buffered, and publishes all SSTables.
+    ///
+    /// # Errors
+    /// A failed write, sync or rename. Nothing stays then.
+    pub fn finish(mut self) -> Result<WrittenTable> {
+        self.flush()?;
+        let written = publish_together(std::mem::take(&mut self.staged))?;
+        self.claim.commit()?;
+        Ok(WrittenTable {
+            next_steps: NextSteps::new(&self.layout, !written.is_empty()),
+            sstables: written.iter().map(SstableReport::of_output).collect(),
+            rows: self.rows,
+        })
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.buffer.sort(&self.columns);
+        while !self.buffer.is_empty() {
+            let settings = self.settings.next(&self.columns, &self.buffer)?;
+            let output = output::Output {
+                io: &self.io,
+                workers: &self.workers,
+                staging: &self.staging,
+                write_mode: self.settings.write_mode,
+            };
+            let staged = output.write(settings, &self.columns, &mut self.buffer)?;
+            self.rows += staged.iter().map(StagedSstable::rows).sum::<u64>();
+            self.staged.extend(staged);
+        }
+        Ok(())
+    }
+}
+
+impl SstableWriterOptions {
+    /// Version, format and compression. Default: `oa`, and what the schema says of compression, LZ4 in
+    /// chunks of 16 KiB where it says nothing.
+    pub fn form(mut self, form: OutputForm) -> SstableWriterOptions {
+        self.form = form;
+        self
+    }
+
+    /// I/O mode of writes, threads that compress, and memory for rows.
+    pub fn resources(mut self, resources: Resources) -> SstableWriterOptions {
+        self.resources = resources;
+        self
+    }
+
+    /// What happens to SSTables that are in the output directory. Default: the writer is refused.
+    pub fn existing_output(mut self, existing: ExistingOutput) -> SstableWriterOptions {
+        self.existing_output = existing;
+        self
+    }
+
+    /// Writes into the output directory itself, not into `KEYSPACE/TABLE` below it, from where a node
+    /// imports.
+    pub fn flat(mut self, is_flat: bool) -> SstableWriterOptions {
+        self.is_flat = is_flat;
+        self
+    }
+
+    /// Time at which rows are written, seconds since 1970: TTLs count from it. Default: the clock. With a
+    /// given time the same rows become the same bytes.
+    pub fn now_s(mut self, now_s: i64) -> SstableWriterOptions {
+        self.now_s = Some(now_s);
+        self
+    }
+
+    /// Claims the output directory, which is made if it does not exist.
+    ///
+    /// # Errors
+    /// A directory that holds SSTables or belongs to another run; settings that contradict one another.
+    pub fn open(self, output: impl AsRef<Path>) -> Result<SstableWriter> {
+        let columns = Columns::of(&self.schema)?;
+        let table = TableName::of_schema(&self.schema);
+        let layout = OutputLayout::new(output.as_ref(), table, self.is_flat);
+        let settings = OutputSettings::new(&self.schema, &self.form, &self.resources, &layout)?;
+        let io = self.resources.io()?;
+        let workers = Workers::start(self.resources.threads)?;
+        let claim = OutputClaim::take(layout.directory(), self.existing_output, None)?;
+        let staging = Arc::new(Staging::create(&claim)?);
+        let fixed_us = self.now_s.map(|seconds| seconds.saturating_mul(1_000_000));
+        let now_us = fixed_us.unwrap_or_else(now_us);
+        Ok(SstableWriter {
+            has_clock: fixed_us.is_none(),
+            columns,
+            default_ttl_s: self.schema.options.default_time_to_live.unwrap_or(0),
+            memory_bytes: self.resources.memory_bytes,
+            buffer: RowBuffer::default(),
+            last_timestamp_us: now_us - 1,
+            last_ticks: ticks_of(now_us),
+            now_s: now_us / 1_000_000,
+            io,
+            workers,
+            claim,
+            staging,
+            layout,
+            settings,
+            staged: Vec::new(),
+            rows: 0,
+        })
+    }
+}
+
+fn now_us() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_micros() as i64)
+}
+
+/// 100 ns since 1582, of which a version-1 UUID counts.
+fn ticks_of(micros: i64) -> i64 {
+    const UNIX_EPOCH_TICKS: i64 = 0x01b2_1dd2_1381_4000;
+    UNIX_EPOCH_TICKS + micros * 10
+}
+
+/// A version-1 UUID of this time, of one node for all.
+fn time_uuid(ticks: i64) -> [u8; 16] {
+    let ticks = ticks as u128;
+    let (low, middle, high) = (
+        ticks & 0xffff_ffff,
+        (ticks >> 32) & 0xffff,
+        (ticks >> 48) & 0x0fff,
+    );
+    // Variant bits 10, and the multicast bit that tells a made-up node from a hardware address.
+    let rest: u128 = 0x8000_0163_6f6d_7061;
+    ((low << 96) | (middle << 80) | (0x1000 << 64) | (high << 64) | rest).to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests;

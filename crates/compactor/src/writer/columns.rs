@@ -1,0 +1,153 @@
+//! Columns of a table by name, with their places in rows.
+
+use std::sync::Arc;
+
+use compactor_engine::input::layout_of;
+use compactor_sstable::Version;
+use compactor_sstable::data::layout::Layout;
+use compactor_sstable::schema::{ColumnKind, Table as TableSchema};
+use compactor_sstable::statistics::EncodingStats;
+use compactor_sstable::statistics::header::{HeaderColumn, HeaderType, SerializationHeader};
+use compactor_sstable::types::{CqlType, Value};
+
+use crate::error::{Error, Result};
+
+/// The columns of a table.
+#[derive(Debug)]
+pub(super) struct Columns {
+    by_name: Vec<Column>,
+    pub(super) partition_key: usize,
+    pub(super) clustering: usize,
+    header: SerializationHeader,
+    /// For the order of clusterings, which no version changes.
+    pub(super) layout: Arc<Layout>,
+}
+
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) cql_type: CqlType,
+    pub(super) kind: ColumnKind,
+    /// Among the columns of its kind, in header order.
+    pub(super) index: u32,
+}
+
+impl Columns {
+    /// # Errors
+    /// A table whose rows cannot be written from outside.
+    pub(super) fn of(schema: &TableSchema) -> Result<Columns> {
+        let refuse = |what: &str| {
+            Err(Error::from(compactor_sstable::Error::unsupported(format!(
+                "writing rows of {}, {what}",
+                schema.name
+            ))))
+        };
+        if schema.view_of.is_some() {
+            return refuse("a materialized view: a node derives them from those of its table");
+        }
+        if schema.compact_storage {
+            return refuse("a table with COMPACT STORAGE");
+        }
+        let mut by_name = Vec::new();
+        let mut columns_of = |kind: ColumnKind| -> Result<Vec<HeaderColumn>> {
+            let mut columns = Vec::new();
+            for (column, index) in schema.columns_of(kind).into_iter().zip(0..) {
+                let name = column.name.clone();
+                let Some(cql_type) = column.cql_type.clone() else {
+                    return Err(Error::invalid(format!(
+                        "the schema does not declare the type of column {name}"
+                    )));
+                };
+                columns.push(HeaderColumn {
+                    name: name.as_bytes().to_vec(),
+                    column_type: HeaderType::new(cql_type.clone()),
+                });
+                by_name.push(Column {
+                    name,
+                    cql_type,
+                    kind,
+                    index,
+                });
+            }
+            Ok(columns)
+        };
+        let partition_key = columns_of(ColumnKind::PartitionKey)?;
+        let clustering = columns_of(ColumnKind::Clustering)?;
+        let (static_columns, regular_columns) = (
+            columns_of(ColumnKind::Static)?,
+            columns_of(ColumnKind::Regular)?,
+        );
+        let is_counter = |column: &Column| column.cql_type == CqlType::CounterColumn;
+        if by_name.iter().any(is_counter) {
+            return refuse("a table of counters: their shards belong to nodes");
+        }
+        let Some(key_type) = schema.partition_key_type() else {
+            return refuse("whose partition key is not known");
+        };
+        let header = SerializationHeader {
+            encoding_stats: EncodingStats::new(0, 0, 0),
+            key_type: HeaderType::new(key_type),
+            clustering_types: clustering.iter().map(|c| c.column_type.clone()).collect(),
+            static_columns,
+            regular_columns,
+        };
+        Ok(Columns {
+            by_name,
+            partition_key: partition_key.len(),
+            clustering: clustering.len(),
+            layout: Arc::new(layout_of(&header, Version::Oa)?),
+            header,
+        })
+    }
+
+    /// The column of this name.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(super) fn named(&self, name: &str) -> Result<&Column> {
+        let found = self.by_name.iter().find(|column| column.name == name);
+        found.ok_or_else(|| Error::invalid(format!("the table has no column {name}")))
+    }
+
+    /// Name of a key column.
+    pub(super) fn key_name(&self, kind: ColumnKind, index: usize) -> &str {
+        let found = self
+            .by_name
+            .iter()
+            .find(|column| column.kind == kind && column.index as usize == index);
+        found.map_or("", |column| &column.name)
+    }
+
+    pub(super) fn header(&self, encoding_stats: EncodingStats) -> SerializationHeader {
+        SerializationHeader {
+            encoding_stats,
+            ..self.header.clone()
+        }
+    }
+
+    /// Number of columns of a row, the larger of static and regular ones.
+    pub(super) fn most(&self) -> usize {
+        let header = &self.header;
+        header
+            .static_columns
+            .len()
+            .max(header.regular_columns.len())
+    }
+}
+
+impl Column {
+    /// The bytes of a value of this column.
+    ///
+    /// # Errors
+    /// It is not of the column's type.
+    pub(super) fn write(&self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
+        value
+            .write(&self.cql_type, out)
+            .map_err(|e| self.refusal(&e))
+    }
+
+    #[cold]
+    pub(super) fn refusal(&self, why: &dyn std::fmt::Display) -> Error {
+        Error::invalid(format!("column {}: {why}", self.name))
+    }
+}

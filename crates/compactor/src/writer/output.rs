@@ -1,0 +1,184 @@
+//! Sorted rows as an SSTable.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use compactor_engine::job::{Budget, OutputCompression};
+use compactor_engine::publish::{Staging, next_id};
+use compactor_engine::read::Workers;
+use compactor_engine::write::{
+    OutputBlocks, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
+    default_column_index_size,
+};
+use compactor_io::{Io, WriteMode};
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::schema::Table as TableSchema;
+use compactor_sstable::sstable_id::SstableId;
+use compactor_sstable::statistics::CollectorSettings;
+use compactor_sstable::{Format, Version};
+
+use super::buffer::RowBuffer;
+use super::columns::Columns;
+use crate::error::{Error, Result};
+use crate::merge::MergeRequest;
+use crate::table::{DEFAULT_CHUNK_LENGTH, OutputForm, OutputLayout, Resources, Table};
+
+/// Cassandra's default, and that of tables with the leveled strategy.
+const BLOOM_FILTER_FP_CHANCE: f64 = 0.01;
+const BLOOM_FILTER_FP_CHANCE_LEVELED: f64 = 0.1;
+
+/// What all outputs have in common.
+#[derive(Debug)]
+pub(super) struct OutputSettings {
+    descriptor: Descriptor,
+    compression: Option<CompressionParams>,
+    bloom_filter_fp_chance: f64,
+    min_index_interval: u32,
+    pub(super) write_mode: WriteMode,
+    threads: usize,
+    is_first: bool,
+}
+
+impl OutputSettings {
+    /// # Errors
+    /// Settings that contradict one another, or a directory that cannot be listed.
+    pub(super) fn new(
+        schema: &TableSchema,
+        form: &OutputForm,
+        resources: &Resources,
+        layout: &OutputLayout,
+    ) -> Result<OutputSettings> {
+        let table = Table::of_schema(schema.clone());
+        let mut request = MergeRequest::new(Vec::new(), layout.directory());
+        form.apply(&table, &mut request)?;
+        let version = match (form.version, form.format) {
+            (Some(version), Some(format)) if version.format() != format => {
+                return Err(Error::invalid(format!(
+                    "version {version} is not of the format {format:?}"
+                )));
+            }
+            (Some(version), _) => version,
+            (None, Some(Format::Bti)) => Version::Da,
+            (None, _) => Version::Oa,
+        };
+        let is_leveled = schema
+            .compaction_option("class")
+            .is_some_and(|class| class.ends_with("LeveledCompactionStrategy"));
+        let default_fp_chance = match is_leveled {
+            true => BLOOM_FILTER_FP_CHANCE_LEVELED,
+            false => BLOOM_FILTER_FP_CHANCE,
+        };
+        Ok(OutputSettings {
+            descriptor: Descriptor::new(
+                layout.directory(),
+                version,
+                next_id(layout.directory(), &[], &[])?,
+            ),
+            compression: match request.compression {
+                OutputCompression::Params(params) => Some(params),
+                OutputCompression::None => None,
+                OutputCompression::AsNewestInput => {
+                    Some(CompressionParams::new(Codec::Lz4, DEFAULT_CHUNK_LENGTH))
+                }
+            },
+            bloom_filter_fp_chance: request.bloom_filter_fp_chance.unwrap_or(default_fp_chance),
+            min_index_interval: request.min_index_interval,
+            write_mode: resources.write_mode,
+            threads: resources.threads,
+            is_first: true,
+        })
+    }
+
+    /// Those of the next output, for the rows that are buffered.
+    ///
+    /// # Errors
+    /// No id is left.
+    pub(super) fn next(
+        &mut self,
+        columns: &Columns,
+        buffer: &RowBuffer,
+    ) -> Result<(SstableSettings, usize)> {
+        if !std::mem::take(&mut self.is_first) {
+            let next = SstableId::next_sequence([self.descriptor.id]);
+            self.descriptor.id = next.ok_or_else(|| Error::invalid("no SSTable id is left"))?;
+        }
+        let settings = SstableSettings {
+            descriptor: self.descriptor.clone(),
+            header: columns.header(buffer.encoding_stats()),
+            compression: self.compression.clone(),
+            bloom_filter_fp_chance: self.bloom_filter_fp_chance,
+            expected_keys: buffer.partitions(),
+            min_index_interval: self.min_index_interval,
+            column_index_size: default_column_index_size(self.descriptor.version.format()),
+            collector: CollectorSettings::default(),
+        };
+        Ok((settings, self.threads))
+    }
+}
+
+/// Where an output is written.
+pub(super) struct Output<'w> {
+    pub(super) io: &'w Io,
+    pub(super) workers: &'w Workers,
+    pub(super) staging: &'w Arc<Staging>,
+    pub(super) write_mode: WriteMode,
+}
+
+impl Output<'_> {
+    /// Writes what the buffer has for one SSTable. Nothing is published yet.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub(super) fn write(
+        &self,
+        (settings, threads): (SstableSettings, usize),
+        columns: &Columns,
+        buffer: &mut RowBuffer,
+    ) -> Result<Option<StagedSstable>> {
+        let write = WriteSettings {
+            mode: self.write_mode,
+            buffer_bytes: 1 << 20,
+            in_flight: 4,
+            blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(threads))),
+            expected_len: None,
+        };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let (sstable, mut partitions) = SstableWriter::create(
+            self.io,
+            Arc::clone(self.staging),
+            settings,
+            Partitioner::Murmur3,
+            &write,
+            self.workers.queue(),
+            Arc::clone(&cancelled),
+        )?;
+        let mut key: Option<Vec<u8>> = None;
+        let written = buffer.drain(columns, |row| {
+            if key.as_deref() != Some(row.key) {
+                if key.is_some() {
+                    partitions.end_partition()?;
+                }
+                partitions.start_partition(row.key, row.hash(), DeletionTime::LIVE);
+                if columns.layout.has_static() && !row.is_static {
+                    partitions.add_empty_static_row();
+                }
+                let key = key.get_or_insert_default();
+                key.clear();
+                key.extend_from_slice(row.key);
+            }
+            partitions.add_row(row.is_static, row.clustering, row.row, |_| row.bytes, 64)?;
+            Ok(())
+        });
+        // Blocks still queued after a failure are not needed.
+        cancelled.store(written.is_err(), Ordering::Relaxed);
+        written?;
+        if key.is_some() {
+            partitions.end_partition()?;
+        }
+        Ok(sstable.stage_partitions(partitions)?)
+    }
+}
