@@ -169,7 +169,7 @@ impl ReservedMemory {
     }
 }
 
-/// How memory and descriptors are divided.
+/// Division of memory and descriptors.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// Readahead of each input in each range.

@@ -66,7 +66,8 @@ impl MergeJob {
         MergeJob::open_checked(io, options, refuse_mixed_repair)
     }
 
-    /// As [`MergeJob::open`], of inputs of any repair states: to be read, since one output cannot have several.
+    /// As [`MergeJob::open`], for inputs of any repair states. Such a job can only be read, since an output cannot
+    /// have several repair states.
     ///
     /// # Errors
     /// As [`MergeJob::open`].

@@ -47,7 +47,7 @@ pub(crate) struct InputTotals {
     output: OutputSettings,
 }
 
-/// What becomes of the ranges of a merge, and what its threads share for it.
+/// Destination of the ranges of a merge, and the state that its threads share for it.
 pub(crate) struct RangeDestination {
     pub(crate) destination: Destination,
     pub(crate) layout: Arc<Layout>,
@@ -120,7 +120,7 @@ impl MergeJob {
         Ok((staged, reads))
     }
 
-    /// Works off the ranges with the job's threads, and then completes what they were appended to.
+    /// Merges the ranges with the job's threads, and then completes their destination.
     ///
     /// # Errors
     /// Those of the merge and of `complete`, or the system refuses a thread.
@@ -194,7 +194,7 @@ impl MergeJob {
         self.share(observer, plan, output, scanner_order, &is_intermediate)
     }
 
-    /// Creates the state that all threads of a merge share, whatever becomes of the ranges.
+    /// Creates the state that all threads of a merge share, for any destination.
     pub(crate) fn share(
         &mut self,
         observer: &mut dyn Observer,

@@ -90,7 +90,7 @@ struct BegunRange<B, I> {
     before: u64,
 }
 
-/// What becomes of merged ranges.
+/// Destination of merged ranges.
 #[derive(Debug)]
 pub(crate) enum Destination {
     /// SSTables.

@@ -310,7 +310,7 @@ struct VersionSink<'m, const IS_SINGLE: bool> {
     /// Drop time of the complex column being read.
     dropped: ColumnDrop,
     has_visits: bool,
-    /// Whether the table has dropped columns, counters or other properties that most tables do not have.
+    /// Whether there are dropped columns or counters, or the order of visits matters, which is so for few tables.
     needs_care: bool,
     counts: &'m mut PurgeCounts,
 }
