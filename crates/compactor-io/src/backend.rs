@@ -233,7 +233,7 @@ pub(crate) fn on_io_thread() -> bool {
 pub(crate) fn assert_may_block(what: &str) {
     assert!(
         !on_io_thread(),
-        "{what} blocks and was called from a completion, on an I/O thread; hand the work to a \
-         thread of your own"
+        "{what} blocks and was called from a completion, on an I/O thread; pass the work to another \
+         thread"
     );
 }

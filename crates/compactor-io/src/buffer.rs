@@ -35,7 +35,7 @@ fn layout(capacity: usize) -> Layout {
     match Layout::from_size_align(capacity, DEFAULT_ALIGNMENT) {
         Ok(layout) => layout,
         // Only a capacity near isize::MAX gets here, which cannot be allocated.
-        Err(_) => panic!("a buffer of {capacity} bytes is beyond the address space"),
+        Err(_) => panic!("a buffer of {capacity} bytes exceeds the address space"),
     }
 }
 

@@ -220,7 +220,7 @@ fn class_capacity(min_len: usize) -> usize {
     };
     match pages.div_ceil(step).checked_mul(step * DEFAULT_ALIGNMENT) {
         Some(capacity) => capacity,
-        None => panic!("a buffer of {min_len} bytes is beyond the address space"),
+        None => panic!("a buffer of {min_len} bytes exceeds the address space"),
     }
 }
 

@@ -118,12 +118,12 @@ pub fn probe(directory: &Path) -> Result<Probe, IoError> {
     let page_counts = match (&found, &created) {
         (Some((path, file)), _) => page_counts(file, path),
         (None, Ok(file)) => page_counts(file, directory),
-        (None, Err(_)) => Support::Unknown("no file is there".to_owned()),
+        (None, Err(_)) => Support::Unknown("the directory contains no files".to_owned()),
     };
     let trial = match (created, found) {
         (Ok(file), _) | (Err(_), Some((_, file))) => Ok(file),
         (Err(error), None) => Err(format!(
-            "no file can be created in the directory ({error}) and none is there"
+            "no file can be created in the directory ({error}) and it contains none"
         )),
     };
     let (direct, alignment, dontcache) = try_modes(trial.as_ref());

@@ -118,13 +118,13 @@ pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
         };
         let dropped = if disagreement.is_unknown_column() {
             ". If it was dropped, take the schema from `DESCRIBE TABLE ... WITH INTERNALS` or from the \
-             schema.cql of a snapshot: DESCRIBE TABLE alone leaves dropped columns out"
+             schema.cql of a snapshot: DESCRIBE TABLE without it omits dropped columns"
         } else {
             ""
         };
         Error::InvalidInput(format!(
-            "{} is not of table {name} as the schema has it: {disagreement}. Give the schema.cql of \
-             this table, and of now{dropped}",
+            "{} is not of table {name} as the schema has it: {disagreement}. Pass the current \
+             schema.cql of this table{dropped}",
             source.path.display()
         ))
     })
@@ -254,8 +254,8 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
             {
                 return differ(
                     &format!("column {:?}", String::from_utf8_lossy(&column.name)),
-                    "static in one".to_owned(),
-                    "regular in the other, that is".to_owned(),
+                    "static".to_owned(),
+                    "regular".to_owned(),
                 );
             }
         }

@@ -359,7 +359,7 @@ pub fn parse_data_name(path: &Path) -> Result<Descriptor> {
     let file = Descriptor::parse(path).map_err(|e| Error::Format(e.into()))?;
     if file.component != Some(Component::Data) {
         return Err(Error::InvalidInput(format!(
-            "{}: name an SSTable by its Data.db, not by its {}",
+            "{}: specify an SSTable by its Data.db, not by its {}",
             path.display(),
             file.suffix
         )));

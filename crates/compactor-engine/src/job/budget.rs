@@ -279,8 +279,8 @@ impl Budget {
         let affordable = per_input / (block_len + headroom);
         let decoded = (affordable / (1 + stored)).clamp(1, DECODED_AHEAD);
         // The window takes the next block before it recycles the current one: both are in use.
-        let behind = per_input.saturating_sub((decoded + 2) * (block_len + headroom));
-        let depth = ((behind / stored).min(wanted) / block_len).max(1);
+        let for_stored = per_input.saturating_sub((decoded + 2) * (block_len + headroom));
+        let depth = ((for_stored / stored).min(wanted) / block_len).max(1);
         // The buffer of a request is released when its last block has been decoded. With a depth of whole requests
         // no more than `depth` blocks are held.
         let per_request = (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
@@ -336,7 +336,7 @@ impl Budget {
         let (room, sources) = (by_memory.min(by_files), demands.sources);
         if sources > MIN_CONCURRENT_INPUTS && sources + MIN_CONCURRENT_INPUTS > room {
             let (what, remedy) = if by_memory <= by_files {
-                ("memory", "give it more memory")
+                ("memory", "increase it")
             } else {
                 ("the number of files that may be open", "raise that limit")
             };

@@ -51,12 +51,12 @@ impl MergeJob {
         earlier: &EarlierPasses,
         observer: &mut dyn Observer,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
-        let whole = self.whole();
+        let totals = self.input_totals();
         let mut observer = earlier.observer(observer);
         let pass = Pass {
             earlier,
             is_last: false,
-            whole,
+            totals,
         };
         let (staged, mut reads) = self.run_pass(&mut observer, &pass)?;
         earlier.retain_inputs(&mut reads);
@@ -80,7 +80,7 @@ impl MergeJob {
             progress: Progress {
                 read: 0,
                 planned: planned_bytes(&lens, max_concurrent),
-                whole: lens.iter().sum(),
+                total: lens.iter().sum(),
             },
             ..EarlierPasses::default()
         };

@@ -220,7 +220,7 @@ impl RangeMerge {
                     if let Some(traced) = self.inputs.get(input)
                         && let Some(trace) = &mut *lock(&traced.trace)
                     {
-                        splicer.tell(input, &batch, &mut **trace);
+                        splicer.forward_trace(input, &batch, &mut **trace);
                     }
                 }
                 Piece::End(end) => {

@@ -444,9 +444,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 self.inputs[member as usize].cursor.next_unfiltered()?;
             }
             // A bound that opens where another has just closed follows, and makes one marker with it.
-            let goes_on = |member: &u32| self.inputs[*member as usize].cursor.is_second_half();
+            let continues = |member: &u32| self.inputs[*member as usize].cursor.is_second_half();
             if pending.is_some()
-                && !step.iter().any(goes_on)
+                && !step.iter().any(continues)
                 && let Some((before, side)) = pending.take()
             {
                 self.add_change(side, before, open)?;

@@ -461,11 +461,11 @@ impl<S: BlockSource> ShadowSources<S> {
             self.active = effective(open, self.partition_deletion).max(self.partition_deletion);
             self.pass()?;
             // A bound that opens where another has just closed makes one boundary with it.
-            let goes_on = |place: &u32| {
+            let continues = |place: &u32| {
                 let source = &self.sources[self.group[*place as usize]];
                 !source.is_at_end && source.cursor.is_second_half()
             };
-            if !self.step.iter().any(goes_on) {
+            if !self.step.iter().any(continues) {
                 return Ok(());
             }
         }

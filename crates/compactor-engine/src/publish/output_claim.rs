@@ -222,7 +222,7 @@ impl OutputClaim {
         {
             let target = self.target.display();
             note.get_or_insert_with(|| {
-                format!("outputs in {target} could not be given the owner of the inputs: {error}")
+                format!("the owner of the outputs in {target} could not be set to that of the inputs: {error}")
             });
         }
         given.is_ok()

@@ -209,7 +209,7 @@ pub fn refuse_unfinished(target: &Path) -> Result<()> {
             && !is_harmless_log(&entry.path())?
         {
             return Err(Error::Refused(format!(
-                "{}: a transaction is under way here, or was cut off, and a node that starts here may \
+                "{}: a transaction is in progress here, or was interrupted, and a node that starts here may \
                  delete what is written now. Choose another directory, or start and stop the node so that \
                  it cleans up",
                 entry.path().display()

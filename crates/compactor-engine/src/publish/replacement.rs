@@ -130,7 +130,7 @@ impl Replacement {
         let synced = sync_directory(self.work()).and_then(|()| sync_directory(parent));
         Ok(synced.err().map(|error| {
             format!(
-                "the new output is in {}, but a crash of the machine may bring the old one back: {error}",
+                "the new output is in {}, but a crash of the machine may restore the old one: {error}",
                 self.target.display()
             )
         }))

@@ -125,7 +125,7 @@ fn grouping_does_not_matter() {
     };
     let verify = |case: &Case| {
         let inputs = case.inputs();
-        let at_once = case.merge(&inputs, case.purge)?;
+        let together = case.merge(&inputs, case.purge)?;
         let mut one_by_one: Option<Input> = None;
         for input in &inputs {
             let mut pair = vec![input.clone()];
@@ -137,8 +137,8 @@ fn grouping_does_not_matter() {
             halves.push(as_input(case, &merge_some(case, half)?)?);
         }
         let steps: Vec<Input> = one_by_one.into_iter().collect();
-        same("one by one", &at_once, &case.merge(&steps, case.purge)?)?;
-        same("halves", &at_once, &case.merge(&halves, case.purge)?)
+        same("one by one", &together, &case.merge(&steps, case.purge)?)?;
+        same("halves", &together, &case.merge(&halves, case.purge)?)
     };
     check("grouping", 200, generate, verify, Case::simpler);
 }

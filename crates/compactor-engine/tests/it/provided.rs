@@ -45,11 +45,11 @@ fn write(case: &Case, place: &Path) -> Option<(Vec<PathBuf>, Vec<PathBuf>)> {
 }
 
 fn split(case: &Case) -> (&[Source], &[Source]) {
-    let beside = (case.sources.len() / 2).min(2);
-    case.sources.split_at(case.sources.len() - beside)
+    let overlapping = (case.sources.len() / 2).min(2);
+    case.sources.split_at(case.sources.len() - overlapping)
 }
 
-fn beside(
+fn overlapping_options(
     option: TombstoneOption,
     inside: &[PathBuf],
     outside: &[PathBuf],
@@ -74,7 +74,7 @@ fn nothing_shadowed_is_left() {
             return Ok(());
         };
         let output = place.path().join("output");
-        let options = beside(TombstoneOption::Cell, &inside, &outside, &output);
+        let options = overlapping_options(TombstoneOption::Cell, &inside, &outside, &output);
         let now_s = case.settings.now_s;
         let options = MergeOptions { now_s, ..options };
         merge_files(&io, options).map_err(|e| e.to_string())?;
@@ -168,7 +168,7 @@ fn settings_do_not_matter() {
                 (2, 4 << 20, Some(0)),
             ] {
                 let output = place.path().join("output");
-                let mut options = beside(option, &inside, &outside, &output);
+                let mut options = overlapping_options(option, &inside, &outside, &output);
                 (options.threads, options.memory_bytes) = (threads, memory_bytes);
                 options.open_files = open_files;
                 options.now_s = case.settings.now_s;
@@ -241,7 +241,7 @@ fn a_copy_of_an_input_is_not_a_tombstone_source() {
         let output = directory.path().join("output");
         let inputs = [input.clone(), repaired.clone()];
         let what = outside.display().to_string();
-        let options = beside(TombstoneOption::Row, &inputs, &[outside], &output);
+        let options = overlapping_options(TombstoneOption::Row, &inputs, &[outside], &output);
         let jobs = MergeJob::open_groups(io(), options).unwrap();
         let found: Vec<usize> = jobs.iter().map(MergeJob::shadow_sources).collect();
         assert_eq!(found, sources, "{what}");
@@ -261,7 +261,8 @@ fn sources_need_memory() {
         .collect();
     let merge = |memory_bytes| {
         let output = directory.path().join("output");
-        let mut options = beside(TombstoneOption::Cell, &paths[..1], &paths[1..], &output);
+        let mut options =
+            overlapping_options(TombstoneOption::Cell, &paths[..1], &paths[1..], &output);
         options.memory_bytes = memory_bytes;
         merge_files(&io(), options)
     };
@@ -334,7 +335,7 @@ fn a_single_source_is_not_shadowed_by_its_own_deletions() {
     ] {
         let output = directory.path().join("output");
         let inputs = std::slice::from_ref(&input);
-        let options = beside(TombstoneOption::Cell, inputs, &outside, &output);
+        let options = overlapping_options(TombstoneOption::Cell, inputs, &outside, &output);
         merge_files(&io(), options).unwrap();
         let found = sstables(&output);
         assert_eq!(found.len(), left, "{outside:?}");

@@ -144,11 +144,11 @@ impl Ring {
     }
 
     fn submit(&self, operation: Operation) {
-        self.tell(|queue| queue.operations.push_back(operation));
+        self.update_queue(|queue| queue.operations.push_back(operation));
     }
 
     /// Changes the queue and makes sure that the thread sees the change.
-    fn tell(&self, change: impl FnOnce(&mut Queue)) {
+    fn update_queue(&self, change: impl FnOnce(&mut Queue)) {
         let is_in_ring = {
             let mut queue = lock(&self.shared.queue);
             change(&mut queue);
@@ -167,7 +167,7 @@ impl Drop for Ring {
     /// Ends the thread after the queued operations. The last owner may be a completion: the thread then does
     /// not wait for itself.
     fn drop(&mut self) {
-        self.tell(|queue| queue.is_closing = true);
+        self.update_queue(|queue| queue.is_closing = true);
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {

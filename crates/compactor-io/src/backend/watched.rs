@@ -186,8 +186,8 @@ impl Watch {
 
 fn given_up_outcome() -> Outcome {
     let message = format!(
-        "no operation has completed for {GIVE_UP_S} seconds; the device or its driver does not \
-         answer (see `dmesg`)"
+        "no operation has completed for {GIVE_UP_S} seconds; the device or its driver does \
+         not respond (see `dmesg`)"
     );
     Outcome {
         result: Err(io::Error::new(io::ErrorKind::TimedOut, message)),

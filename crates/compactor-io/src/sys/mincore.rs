@@ -25,13 +25,13 @@ pub(crate) fn resident_pages(file: impl AsFd, len: u64) -> io::Result<u64> {
 pub(crate) fn for_each_page(
     file: impl AsFd,
     len: u64,
-    mut tell: impl FnMut(bool),
+    mut report: impl FnMut(bool),
 ) -> io::Result<()> {
     let mut offset = 0;
     while offset < len {
         let step = STEP_BYTES.min(len - offset);
         let pages = Mapping::new(&file, offset, step as usize)?.pages()?;
-        pages.iter().for_each(|page| tell(page & 1 != 0));
+        pages.iter().for_each(|page| report(page & 1 != 0));
         offset += step;
     }
     Ok(())

@@ -308,7 +308,7 @@ fn bounds_around_rows() {
 }
 
 #[test]
-fn absurd_lengths_stop_at_once() {
+fn absurd_lengths_fail_immediately() {
     let layout = layout(vec![], vec![column("v", CqlType::Bytes)]);
     let mut spans = Vec::new();
     // A body of 2^40 bytes in a file of 1000.

@@ -307,7 +307,7 @@ fn read_marker_deletion(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Parse
                 )
             }
         };
-        let expected = format!("{what} between the least and the greatest in Statistics.db");
+        let expected = format!("{what} between the minimum and the maximum in Statistics.db");
         let found = found.to_string();
         corrupt(
             structure,

@@ -192,12 +192,12 @@ proptest::proptest! {
         let mut of_all = PromotedIndexBuilder::new(Version::Oa, size);
         let mut of_few = PromotedIndexBuilder::new(Version::Oa, size);
         for partition in partitions {
-            let (mut start, mut wanted_from, mut untold) = (7, 0, None);
+            let (mut start, mut wanted_from, mut pending) = (7, 0, None);
             for (number, (len, is_open)) in (0..).zip(partition) {
                 let open = if is_open { DELETION } else { DeletionTime::LIVE };
                 let (end, name) = (start + len, name(number));
                 of_all.add_unfiltered(start, end, Kind::Clustering, &name, &open);
-                untold = if end >= wanted_from {
+                pending = if end >= wanted_from {
                         let add = PromotedIndexBuilder::add_unfiltered;
                         wanted_from = add(&mut of_few, start, end, Kind::Clustering, &name, &open);
                         None
@@ -206,7 +206,7 @@ proptest::proptest! {
                 };
                 start = end;
             }
-            if let Some((start, end, name, open)) = untold {
+            if let Some((start, end, name, open)) = pending {
                 of_few.add_unfiltered(start, end, Kind::Clustering, &name, &open);
             }
             let all = of_all.finish(7, &DeletionTime::LIVE).unwrap();

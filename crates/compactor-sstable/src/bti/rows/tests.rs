@@ -245,12 +245,12 @@ proptest::proptest! {
         let mut of_few = RowIndexWriter::new(&INT, size).unwrap();
         let live = DeletionTime::LIVE;
         for partition in partitions {
-            let (mut start, mut wanted_from, mut untold) = (7, 0, None);
+            let (mut start, mut wanted_from, mut pending) = (7, 0, None);
             for (number, (len, is_open)) in (0..).zip(partition) {
                 let open = if is_open { DELETION } else { live };
                 let (end, name) = (start + len, row(number));
                 of_all.add_unfiltered(start, end, Kind::Clustering, &name, &open).unwrap();
-                untold = if end >= wanted_from {
+                pending = if end >= wanted_from {
                         let add = RowIndexWriter::add_unfiltered;
                         let next = add(&mut of_few, start, end, Kind::Clustering, &name, &open);
                         wanted_from = next.unwrap();
@@ -260,7 +260,7 @@ proptest::proptest! {
                 };
                 start = end;
             }
-            if let Some((start, end, name, open)) = untold {
+            if let Some((start, end, name, open)) = pending {
                 of_few.add_unfiltered(start, end, Kind::Clustering, &name, &open).unwrap();
             }
             let all = of_all.finish(b"k", 0, &live).unwrap();

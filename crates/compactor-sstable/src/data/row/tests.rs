@@ -403,9 +403,10 @@ fn times_that_mean_nothing() {
 /// Each fault has position, expectation and finding, so that the offset can be looked up in the damaged file.
 #[test]
 fn faults_are_described() {
-    const TIMESTAMPS: &str = "a timestamp between the least and the greatest in Statistics.db";
-    const TIMES: &str = "a local deletion time between the least and the greatest in Statistics.db";
-    const TTLS: &str = "a TTL between the least and the greatest in Statistics.db";
+    const TIMESTAMPS: &str = "a timestamp between the minimum and the maximum in Statistics.db";
+    const TIMES: &str =
+        "a local deletion time between the minimum and the maximum in Statistics.db";
+    const TTLS: &str = "a TTL between the minimum and the maximum in Statistics.db";
     const EXPIRING: &str = "only data that expires, by max_local_deletion_time in Statistics.db";
     const MORE: &str = "more bytes";
     const END: &str = "the end of the row";
