@@ -1,12 +1,10 @@
-//! Writes and reads one file in every mode on both backends and prints what each takes.
+//! Writes and reads one file in every mode on both backends and prints the throughput of each.
 //!
 //! `cargo run --release -p compactor-io --example throughput -- DIR [MiB] [depth]`
 //!
-//! Each figure is one run, with other load on the machine in it: repeat before concluding anything.
-#![expect(
-    clippy::unwrap_used,
-    reason = "a measurement that fails may as well panic"
-)]
+//! Each figure is that of a single run, including other load on the machine: repeat before drawing
+//! conclusions.
+#![expect(clippy::unwrap_used, reason = "a failed measurement may panic")]
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -111,8 +109,8 @@ fn report(
     }
 }
 
-/// CPU time of this process and, for it, of the kernel. The kernel's own threads, which do
-/// write-back, are not in it.
+/// CPU time of this process, including time spent in the kernel for it, but not that of kernel threads, which
+/// do write-back.
 fn cpu_ms() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let (_, after_name) = stat.rsplit_once(')').unwrap();

@@ -1,7 +1,7 @@
-//! Rounding of offsets and lengths, and the alignment that a file asks of direct I/O.
+//! Rounding of offsets and lengths, and the alignment that direct I/O on a file requires.
 
-/// Buffers start at multiples of this many bytes, and it is the least alignment of offsets and
-/// lengths that direct I/O uses, even where a device would accept 512.
+/// Alignment of buffers, bytes, and minimum alignment of offsets and lengths for direct I/O, even if a device
+/// would accept 512.
 ///
 /// 4096 is the page size of x86-64 and the logical block size of 4Kn devices, which refuse 512.
 pub const DEFAULT_ALIGNMENT: usize = 4096;
@@ -14,8 +14,8 @@ const _: () = assert!(DEFAULT_ALIGNMENT as u64 == DEFAULT_ALIGNMENT_U64);
 // File positions are u64 and memory lengths usize: the casts between them in this crate are exact.
 const _: () = assert!(size_of::<usize>() == size_of::<u64>());
 
-/// What direct I/O on one file must be aligned to, as `statx` reports it (`STATX_DIOALIGN`),
-/// raised to at least [`DEFAULT_ALIGNMENT`]. Both values are powers of two.
+/// Alignment required by direct I/O on a file, as reported by `statx` (`STATX_DIOALIGN`), but at least
+/// [`DEFAULT_ALIGNMENT`]. Both values are powers of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Alignment {
     /// Alignment of buffer addresses, in bytes.
@@ -39,8 +39,8 @@ pub(crate) fn round_down(value: u64, alignment: u64) -> u64 {
     value & !(alignment - 1)
 }
 
-/// Rounds up to a multiple of `alignment`, which must be a power of two. Saturates at the largest
-/// multiple that fits.
+/// Rounds up to a multiple of `alignment`, which must be a power of two. Saturates at the largest multiple
+/// that fits.
 pub(crate) fn round_up(value: u64, alignment: u64) -> u64 {
     debug_assert!(alignment.is_power_of_two());
     match value.checked_add(alignment - 1) {

@@ -1,11 +1,11 @@
-//! The seam between what is to be read or written and what carries it out.
+//! Interface of the backends, which perform reads and writes.
 //!
-//! A backend performs single operations: one read, one write, one sync, each possibly short. Loops
-//! over short reads and writes, retries and errors live above it, so that every backend (also a
-//! test's that injects faults) needs only the plain operation.
+//! A backend performs single operations: one read, one write, one sync, each possibly short. Loops over short
+//! reads and writes, retries and errors are implemented above it, so that every backend (including a test's
+//! that injects faults) needs only the plain operation.
 //!
-//! Ownership: an operation owns its buffer and shares its file from `submit` until its completion
-//! runs. Nothing cancels it; dropping the caller's side only makes the completion's result unused.
+//! Ownership: from `submit` until its completion has run, an operation owns its buffer and shares its file.
+//! It cannot be cancelled; if the caller drops its side, the result is not used.
 
 use std::fmt;
 use std::io;
@@ -23,26 +23,26 @@ pub(crate) mod tokio_uring;
 pub(crate) mod uring;
 pub(crate) mod watched;
 
-/// The most operations in flight per ring, whose completion queue has room for twice as many. The
+/// Maximum number of operations in flight per ring, whose completion queue has room for twice as many. The
 /// kernel's own limit on entries is 32768.
 pub(crate) const QUEUE_DEPTH_MAX: usize = 1024;
 
-/// Something that carries out operations on its own threads.
+/// Backend, which performs operations on its own threads.
 pub trait IoBackend: Send + Sync + fmt::Debug {
-    /// Which backend this is; never [`BackendKind::Auto`].
+    /// Kind of the backend; never [`BackendKind::Auto`].
     fn kind(&self) -> BackendKind;
 
-    /// Queues an operation without waiting for anything. Its completion runs on a thread of the
-    /// backend, in any order with respect to others.
+    /// Queues an operation without waiting. Its completion runs on a thread of the backend, in any order
+    /// relative to others.
     fn submit(&self, operation: Operation);
 
-    /// As [`submit`](Self::submit), by a thread that will wait for the completion: it may run on that very
-    /// thread, before this returns. A small read costs less than to wake another thread for it.
+    /// As [`submit`](Self::submit), for a caller that will wait for the completion, which may run on the
+    /// calling thread before this returns. For a small read that costs less than waking another thread.
     fn submit_awaited(&self, operation: Operation) {
         self.submit(operation);
     }
 
-    /// Called when the last owner of a file is gone: no operation on it will follow.
+    /// Called when the last owner of a file has been dropped: no operation on it will follow.
     fn forget(&self, _file_id: u64) {}
 }
 
@@ -50,9 +50,9 @@ pub trait IoBackend: Send + Sync + fmt::Debug {
 pub struct Operation {
     /// The file.
     pub file: Arc<FileHandle>,
-    /// What to do.
+    /// Type of the operation.
     pub request: Request,
-    /// Whom to tell.
+    /// Called at its end.
     pub completion: Completion,
 }
 
@@ -65,57 +65,56 @@ impl fmt::Debug for Operation {
     }
 }
 
-/// What an operation does. Offsets and lengths are aligned by the caller where the file's mode
-/// needs it.
+/// Type of an operation. The caller aligns offsets and lengths if the file's mode requires it.
 pub enum Request {
     /// One `pread`: may return fewer bytes.
     Read {
-        /// Where to.
+        /// Destination.
         target: ReadTarget,
-        /// From which file offset.
+        /// File offset.
         offset: u64,
-        /// Flags for `preadv2`; empty except on backends that can pass them.
+        /// Flags for `preadv2`; empty except on backends that support them.
         flags: ReadWriteFlags,
     },
     /// One `pwrite` of `source[start..end]`: may write fewer bytes.
     Write {
-        /// The bytes, among others.
+        /// Buffer that contains the bytes.
         source: AlignedBuffer,
-        /// First byte to write.
+        /// Index of the first byte to write.
         start: usize,
         /// End of the bytes to write, exclusive.
         end: usize,
-        /// To which file offset.
+        /// File offset.
         offset: u64,
-        /// Flags for `pwritev2`; empty except on backends that can pass them.
+        /// Flags for `pwritev2`; empty except on backends that support them.
         flags: ReadWriteFlags,
     },
     /// `fdatasync`.
     SyncData,
     /// A call that may block, for a thread that may be blocked.
     Call(BlockingCall),
-    /// Nothing but the completion.
+    /// No operation: only the completion runs.
     Nothing,
 }
 
 /// A blocking call on a file that is not one of the plain operations.
 pub type BlockingCall = Box<dyn FnOnce(&FileHandle) -> io::Result<()> + Send>;
 
-/// Where a read puts its bytes.
+/// Destination of a read.
 pub enum ReadTarget {
-    /// Into a buffer taken from a pool when the operation starts, not when it is queued: thousands
-    /// of queued reads cost no memory.
+    /// A buffer taken from a pool when the operation starts, not when it is queued: thousands of queued reads
+    /// take no memory.
     Fresh {
         /// The pool.
         pool: BufferPool,
-        /// Bytes to read.
+        /// Number of bytes to read.
         len: usize,
     },
-    /// Into `buffer[start..end]`, to continue a short read.
+    /// `buffer[start..end]`, to continue a short read.
     Rest {
         /// The buffer.
         buffer: AlignedBuffer,
-        /// Where to continue.
+        /// Index at which to continue.
         start: usize,
         /// End of the bytes to read, exclusive.
         end: usize,
@@ -123,7 +122,8 @@ pub enum ReadTarget {
 }
 
 impl ReadTarget {
-    /// Takes the buffer if that has not happened: the buffer and the range to read into.
+    /// Returns the buffer, after taking it from the pool if that has not been done, and the range to read
+    /// into.
     pub fn into_buffer(self) -> (AlignedBuffer, usize, usize) {
         match self {
             ReadTarget::Fresh { pool, len } => (pool.take(len), 0, len),
@@ -163,35 +163,35 @@ impl fmt::Debug for ReadTarget {
     }
 }
 
-/// What became of an operation.
+/// Result of an operation.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Bytes read or written (0 for operations without any), or the system's error.
+    /// Number of bytes read or written (0 for operations without any), or the system's error.
     pub result: io::Result<usize>,
-    /// The operation's buffer, whatever the result. `None` when the operation had none, or was
-    /// lost with its backend.
+    /// The operation's buffer, whatever the result. `None` if the operation had none, or was lost with its
+    /// backend.
     pub buffer: Option<AlignedBuffer>,
 }
 
-/// The one call that ends an operation. If a backend loses the operation (its thread died), the
-/// completion still runs, with an error.
+/// Callback that ends an operation, called exactly once. If a backend loses the operation (its thread died),
+/// the callback is called with an error.
 pub struct Completion(Option<Box<dyn FnOnce(Outcome) + Send>>);
 
 impl Completion {
-    /// A completion that calls `callback`, once.
+    /// Creates a completion that calls `callback`.
     pub fn new(callback: impl FnOnce(Outcome) + Send + 'static) -> Completion {
         Completion(Some(Box::new(callback)))
     }
 
-    /// Ends the operation. A panic of the callback stays in here: it must not take an I/O thread
-    /// with it, on which other operations are in flight.
+    /// Ends the operation. A panic of the callback is caught: it must not end an I/O thread that has other
+    /// operations in flight.
     pub fn run(mut self, outcome: Outcome) {
         self.call(outcome);
     }
 
     fn call(&mut self, outcome: Outcome) {
         if let Some(callback) = self.0.take() {
-            // The panic hook has reported it already; the callback's owner sees its own state.
+            // The panic hook has already reported it; the owner of the callback sees its own state.
             let call = std::panic::AssertUnwindSafe(|| callback(outcome));
             drop(std::panic::catch_unwind(call));
         }
@@ -229,11 +229,11 @@ pub(crate) fn on_io_thread() -> bool {
     ON_IO_THREAD.get()
 }
 
-/// Refuses to block a thread that completions run on: the wait might be for itself.
+/// Panics on a thread that runs completions, which must not block: it might wait for itself.
 pub(crate) fn assert_may_block(what: &str) {
     assert!(
         !on_io_thread(),
-        "{what} blocks and was called from a completion, on an I/O thread; hand the work to a \
-         thread of your own"
+        "{what} blocks and was called from a completion, on an I/O thread; pass the work to another \
+         thread"
     );
 }

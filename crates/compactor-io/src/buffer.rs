@@ -1,8 +1,7 @@
 //! Page-aligned memory for direct I/O.
 //!
-//! The memory is allocated zeroed, once, and reused with old bytes in it: every byte is always
-//! initialised, so a buffer can be shown as `&[u8]` at any time and no length of "initialised so
-//! far" has to be kept in step with the kernel.
+//! The memory is zeroed once when it is allocated, and reused with its old content: every byte is always
+//! initialised, so a buffer can be viewed as `&[u8]` at any time, without tracking an initialised length.
 #![expect(
     unsafe_code,
     reason = "aligned allocation: std has no safe type for it"
@@ -17,7 +16,7 @@ use std::sync::Arc;
 use crate::align::DEFAULT_ALIGNMENT;
 use crate::pool::PoolShared;
 
-/// One aligned allocation, or none when its capacity is zero.
+/// One aligned allocation, or none if its capacity is zero.
 pub(crate) struct AlignedMemory {
     /// Invariant: valid for reads and writes of `capacity` initialised bytes; allocated with
     /// `layout(capacity)` when `capacity > 0`, dangling (but aligned) when it is 0; owned by this
@@ -35,13 +34,13 @@ unsafe impl Sync for AlignedMemory {}
 fn layout(capacity: usize) -> Layout {
     match Layout::from_size_align(capacity, DEFAULT_ALIGNMENT) {
         Ok(layout) => layout,
-        // Only a capacity near isize::MAX gets here, which no caller could be served with.
-        Err(_) => panic!("a buffer of {capacity} bytes is beyond the address space"),
+        // Only a capacity near isize::MAX gets here, which cannot be allocated.
+        Err(_) => panic!("a buffer of {capacity} bytes exceeds the address space"),
     }
 }
 
 impl AlignedMemory {
-    /// Allocates `capacity` zeroed bytes; none at all for 0.
+    /// Allocates `capacity` zeroed bytes; nothing for 0.
     pub(crate) fn zeroed(capacity: usize) -> AlignedMemory {
         if capacity == 0 {
             return AlignedMemory::default();
@@ -80,7 +79,7 @@ impl Default for AlignedMemory {
     }
 }
 
-/// Gives the dangling pointer of an empty allocation its alignment.
+/// Determines the alignment of the dangling pointer of an empty allocation.
 #[repr(align(4096))]
 struct Page;
 const _: () = assert!(align_of::<Page>() == DEFAULT_ALIGNMENT);
@@ -94,11 +93,10 @@ impl Drop for AlignedMemory {
     }
 }
 
-/// A buffer whose address is a multiple of [`DEFAULT_ALIGNMENT`] and whose capacity is a multiple
-/// of it too. Dereferences to all of its capacity; what it holds besides the bytes that somebody
-/// put there is old data (zeroes at first).
+/// A buffer whose address and capacity are multiples of [`DEFAULT_ALIGNMENT`]. Dereferences to its whole
+/// capacity. Bytes that have not been written since it was taken have old content (initially zeroes).
 ///
-/// Dropping it gives the memory back to the [`BufferPool`](crate::BufferPool) it came from.
+/// Dropping it returns the memory to its [`BufferPool`](crate::BufferPool).
 pub struct AlignedBuffer {
     memory: AlignedMemory,
     pool: Arc<PoolShared>,
@@ -109,7 +107,7 @@ impl AlignedBuffer {
         AlignedBuffer { memory, pool }
     }
 
-    /// Length of the whole buffer in bytes.
+    /// Length of the whole buffer, bytes.
     pub fn capacity(&self) -> usize {
         self.memory.capacity()
     }

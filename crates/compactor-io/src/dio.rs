@@ -1,7 +1,7 @@
-//! Whether direct I/O on a file is real, what it must be aligned to, and which mode follows.
+//! Support of direct I/O for a file, its alignment, and the resulting mode.
 //!
-//! Decided by `statx` (`STATX_DIOALIGN`), never by whether an open with `O_DIRECT` succeeded: tmpfs
-//! opens and bypasses nothing, ext4 silently buffers verity, data-journalled and inline files. Both
+//! Determined by `statx` (`STATX_DIOALIGN`), not by whether opening with `O_DIRECT` succeeds: tmpfs accepts
+//! it without bypassing anything, and ext4 silently buffers verity, data-journalled and inline files. Both
 //! report no alignment.
 
 use std::io::{self, IoSliceMut};
@@ -16,14 +16,14 @@ use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::mode::{Mode, ReadMode, WriteMode};
 use crate::sys::RWF_DONTCACHE;
 
-/// Offset alignments beyond this are not taken seriously.
+/// Maximum offset alignment considered plausible.
 const OFFSET_ALIGNMENT_MAX: u64 = 1 << 20;
 
-/// What `statx` says about an open file.
+/// Results of `statx` for an open file.
 #[derive(Debug, Clone)]
 pub(crate) struct FileFacts {
     pub(crate) len: u64,
-    /// The alignment of direct I/O, or why there is none.
+    /// Alignment of direct I/O, or the reason why it is not supported.
     pub(crate) direct: Result<Alignment, String>,
 }
 
@@ -31,14 +31,15 @@ pub(crate) fn file_facts(file: impl AsFd) -> io::Result<FileFacts> {
     let wanted = StatxFlags::SIZE | StatxFlags::DIOALIGN;
     let found = match statx(&file, c"", AtFlags::EMPTY_PATH, wanted) {
         Ok(found) => found,
-        // Of an open file that needs no right: a sandbox is in the way, which knows the older call.
+        // For an open file this needs no permission: the error comes from a sandbox, which permits the older
+        // call.
         Err(error @ (Errno::NOSYS | Errno::PERM | Errno::ACCESS)) => {
             let found = fstat(&file)?;
             return Ok(FileFacts {
                 // No file has a negative length.
                 len: u64::try_from(found.st_size).unwrap_or(0),
                 direct: Err(format!(
-                    "statx, which tells whether direct I/O works, is not allowed or missing here: \
+                    "statx, which reports whether direct I/O works, is not allowed or missing here: \
                      {}",
                     io::Error::from(error)
                 )),
@@ -58,7 +59,7 @@ pub(crate) fn file_facts(file: impl AsFd) -> io::Result<FileFacts> {
     })
 }
 
-/// Raises what the file system reports to our least alignment; zeroes mean "not supported".
+/// Raises the reported alignment to the minimum alignment; zeroes mean "not supported".
 fn accept_alignment(memory: u32, offset: u32) -> Result<Alignment, String> {
     if memory == 0 || offset == 0 {
         return Err("statx reports that it does not support direct I/O".to_owned());
@@ -81,35 +82,34 @@ fn accept_alignment(memory: u32, offset: u32) -> Result<Alignment, String> {
     })
 }
 
-/// Turns `O_DIRECT` on for an open file.
+/// Sets `O_DIRECT` on an open file.
 pub(crate) fn set_direct(file: impl AsFd) -> io::Result<()> {
     let flags = fcntl_getfl(&file)?;
     fcntl_setfl(&file, flags | OFlags::DIRECT)?;
     Ok(())
 }
 
-/// Whether reads and writes of this file accept `RWF_DONTCACHE`. The file must be open for
-/// reading.
+/// Whether reads and writes of this file accept `RWF_DONTCACHE`. The file must be open for reading.
 pub(crate) fn accepts_dontcache(file: impl AsFd, len: u64) -> io::Result<()> {
-    // The kernel checks the flags before it looks for bytes, and at the end of the file there are
-    // none: the question touches no page.
+    // The kernel checks the flags before it reads, and at the end of the file there is nothing to read: this
+    // touches no page.
     let mut byte = [0];
     let buffers = &mut [IoSliceMut::new(&mut byte)];
     rustix::io::preadv2(file, buffers, len, RWF_DONTCACHE)?;
     Ok(())
 }
 
-/// A mode that was chosen, and what came of it on a certain file.
+/// A resolved mode, and how it was resolved for a file.
 #[derive(Debug)]
 pub(crate) struct Resolved<M> {
     pub(crate) mode: M,
-    /// With mode `direct`.
+    /// Alignment in mode `direct`.
     pub(crate) alignment: Option<Alignment>,
-    /// Why `auto` did not choose `direct`.
+    /// Reason why `auto` did not choose `direct`.
     pub(crate) fallback: Option<String>,
 }
 
-/// The mode in which a file is read, and the file made ready for it.
+/// Resolves the mode in which a file is read, and prepares the file for it.
 pub(crate) fn resolve_read(
     file: impl AsFd,
     path: &Path,
@@ -147,7 +147,7 @@ pub(crate) fn resolve_read(
     )
 }
 
-/// The mode in which a file is written, and the file (open for reading and writing) made ready.
+/// Resolves the mode in which a file (open for reading and writing) is written, and prepares the file for it.
 pub(crate) fn resolve_write(
     file: impl AsFd,
     path: &Path,
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alignment_is_at_least_4096_and_believed_only_when_sane() {
+    fn alignment_is_at_least_4096_and_accepted_only_if_plausible() {
         let accepted = accept_alignment(512, 512).unwrap();
         assert_eq!(
             accepted,

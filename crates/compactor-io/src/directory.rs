@@ -1,5 +1,5 @@
-//! Listing and removing directories, without the panics that the standard library's functions end in
-//! when a directory cannot be closed: on a network file system that is an error like any other.
+//! Listing and removing directories. Unlike the standard library's functions, these do not panic if a
+//! directory cannot be closed, which is an ordinary error on a network file system.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::{self, FileType as StdFileType, Metadata};
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat, unlinkat};
 use rustix::io::{Errno, retry_on_intr};
 
-/// Entries of a directory, in no order, without `.` and `..`.
+/// Lists the entries of a directory, in no particular order, without `.` and `..`.
 ///
 /// # Errors
 ///
-/// The system's, of this call and of each step.
+/// A failed system call, here and in each step.
 pub fn read_dir(path: impl AsRef<Path>) -> io::Result<Entries> {
     let path = path.as_ref();
     let directory = open(CWD, path)?;
@@ -26,7 +26,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> io::Result<Entries> {
     })
 }
 
-/// See [`read_dir`].
+/// Iterator returned by [`read_dir`].
 #[derive(Debug)]
 pub struct Entries {
     path: PathBuf,
@@ -38,7 +38,7 @@ impl Iterator for Entries {
     type Item = io::Result<DirectoryEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // A directory that cannot be read would report that for ever.
+        // A directory that cannot be read would report this forever.
         if self.has_failed {
             return None;
         }
@@ -69,41 +69,41 @@ pub struct DirectoryEntry {
 }
 
 impl DirectoryEntry {
-    /// The directory's path, as it was given, with the entry's name.
+    /// Path of the directory as given, joined with the entry's name.
     pub fn path(&self) -> PathBuf {
         self.path.clone()
     }
 
-    /// Its name.
+    /// File name.
     pub fn file_name(&self) -> OsString {
         self.name.clone()
     }
 
-    /// Of the entry itself, also if it is a symbolic link.
+    /// Metadata of the entry itself, also if it is a symbolic link.
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// A failed system call.
     pub fn metadata(&self) -> io::Result<Metadata> {
         fs::symlink_metadata(&self.path)
     }
 
-    /// As [`metadata`](Self::metadata).
+    /// Type of the entry itself, as [`metadata`](Self::metadata).
     ///
     /// # Errors
     ///
-    /// The system's.
+    /// A failed system call.
     pub fn file_type(&self) -> io::Result<StdFileType> {
         Ok(self.metadata()?.file_type())
     }
 }
 
-/// Removes a directory with everything in it. Symbolic links are removed and not followed. What others
-/// remove at the same time is no error.
+/// Removes a directory with its contents. Symbolic links are removed and not followed. Entries that another
+/// process removes at the same time are not an error.
 ///
 /// # Errors
 ///
-/// The system's; a part may be gone then.
+/// A failed system call; a part may have been removed then.
 pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(remove_tree(CWD, path.as_ref())?)
 }
@@ -120,7 +120,7 @@ fn remove_tree(
     parent: BorrowedFd<'_>,
     path: impl rustix::path::Arg + Copy,
 ) -> rustix::io::Result<()> {
-    // Not through a link: it may lead out of what is to be removed.
+    // Without following a link, which may lead out of the directory.
     let kind = FileType::from_raw_mode(statat(parent, path, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
     if kind != FileType::Directory {
         return unlinkat(parent, path, AtFlags::empty());
@@ -161,7 +161,8 @@ mod tests {
         names
     }
 
-    /// Entries that are left out or listed twice, in a directory that takes several calls to read.
+    /// Guards against entries that are omitted or listed twice in a directory that takes several calls to
+    /// read.
     #[test]
     fn every_entry_is_listed_once() {
         let temp = tempfile::tempdir().unwrap();
@@ -179,9 +180,9 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
     }
 
-    /// What a link leads to going as well.
+    /// Guards against removing the target of a link.
     #[test]
-    fn a_tree_is_removed_and_what_it_links_to_stays() {
+    fn a_tree_is_removed_without_its_link_targets() {
         let temp = tempfile::tempdir().unwrap();
         let (kept, tree) = (temp.path().join("kept"), temp.path().join("tree"));
         fs::create_dir_all(tree.join("a/b/c")).unwrap();

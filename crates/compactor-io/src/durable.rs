@@ -1,7 +1,7 @@
-//! Steps that make names durable: renames and directory syncs.
+//! Operations that make names durable: renames and directory syncs.
 //!
-//! A file that has been created or renamed survives a power failure once its content *and* its
-//! directory have been synced, in this order.
+//! A file that has been created or renamed survives a power failure once its content *and* its directory have
+//! been synced, in this order.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::error::{IoError, IoOperation};
 ///
 /// # Errors
 ///
-/// The system's. A sync that failed is not repeated.
+/// A failed system call. A failed sync is not repeated.
 pub fn sync_directory(path: &Path) -> Result<(), IoError> {
     // A path like `x` has the empty parent, which means the current directory.
     let opened = if path.as_os_str().is_empty() {
@@ -28,23 +28,23 @@ pub fn sync_directory(path: &Path) -> Result<(), IoError> {
         .map_err(|error| IoError::system(IoOperation::SyncDirectory, opened, error))
 }
 
-/// Renames a file, replacing what has the new name. Durable after the directory's sync.
+/// Renames a file, replacing an existing one. Durable after the directory's sync.
 ///
 /// # Errors
 ///
-/// The system's; nothing has changed then.
+/// A failed system call; nothing has changed then.
 pub fn rename(from: &Path, to: &Path) -> Result<(), IoError> {
     fs::rename(from, to).map_err(|error| IoError::system(IoOperation::Rename, from, error))
 }
 
 /// Renames a file unless the new name is taken. Durable after the directory's sync.
 ///
-/// On the few file systems that cannot do it in one step, somebody else's file that appears
-/// between the check and the rename would be replaced.
+/// On the few file systems that cannot do this atomically, a file that another process creates between the
+/// check and the rename would be replaced.
 ///
 /// # Errors
 ///
-/// [`AlreadyExists`](crate::IoErrorKind::AlreadyExists) naming `to`, else the system's; nothing has
+/// [`AlreadyExists`](crate::IoErrorKind::AlreadyExists) naming `to`, or a failed system call; nothing has
 /// changed then.
 pub fn rename_no_replace(from: &Path, to: &Path) -> Result<(), IoError> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
@@ -54,8 +54,8 @@ pub fn rename_no_replace(from: &Path, to: &Path) -> Result<(), IoError> {
             to,
             Errno::EXIST.into(),
         )),
-        // Not supported by the file system or the kernel, or not known to a sandbox. A right that is
-        // missing is missing for the plain rename, too.
+        // Not supported by the file system or the kernel, or unknown to a sandbox. A missing permission would
+        // also fail the plain rename.
         Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
             if fs::symlink_metadata(to).is_ok() {
                 return Err(IoError::system(
@@ -70,22 +70,23 @@ pub fn rename_no_replace(from: &Path, to: &Path) -> Result<(), IoError> {
     }
 }
 
-/// Exchanges two directories, or files, of one file system in one step: whoever looks sees both names, each
-/// with its old content or each with its new one. Durable after the sync of both parents.
+/// Atomically exchanges two directories or files of one file system: other processes see both names with
+/// either their old or their new content. Durable after the sync of both parents.
 ///
 /// # Errors
 ///
-/// The system's, also if the file system or the kernel cannot do that; nothing has changed then.
+/// A failed system call, also if the file system or the kernel does not support this; nothing has changed
+/// then.
 pub fn exchange(one: &Path, other: &Path) -> Result<(), IoError> {
     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)
         .map_err(|errno| IoError::system(IoOperation::Exchange, other, errno.into()))
 }
 
-/// Removes a file; one that does not exist is no error. Durable after the directory's sync.
+/// Removes a file; a missing file is not an error. Durable after the directory's sync.
 ///
 /// # Errors
 ///
-/// The system's.
+/// A failed system call.
 pub fn remove_if_exists(path: &Path) -> Result<(), IoError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

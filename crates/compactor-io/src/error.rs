@@ -1,5 +1,4 @@
-//! The one error of this crate: which operation failed, on which file and where, how the file was
-//! being accessed, what the system said, and what a person can do about it.
+//! Error of this crate: failed operation, file and position, access mode, the system's message, and a remedy.
 
 use std::fmt;
 use std::io;
@@ -11,7 +10,7 @@ use rustix::io::Errno;
 use crate::align::Alignment;
 use crate::mode::Mode;
 
-/// What was being done when an [`IoError`] arose.
+/// Operation that caused an [`IoError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IoOperation {
@@ -19,7 +18,7 @@ pub enum IoOperation {
     Open,
     /// Creating a file for writing.
     Create,
-    /// Asking for a file's length and alignment (`statx`).
+    /// Querying a file's length and alignment (`statx`).
     Stat,
     /// Reading an extent.
     Read,
@@ -72,7 +71,7 @@ impl fmt::Display for IoOperation {
     }
 }
 
-/// What a caller can tell apart and would act on.
+/// Kind of an error, as far as a caller would act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum IoErrorKind {
@@ -94,12 +93,12 @@ pub enum IoErrorKind {
     Failed,
 }
 
-/// An I/O error with its circumstances. Cheap to clone: a writer's first error is reported again
-/// by every later call.
+/// An I/O error with its circumstances. Cheap to clone: a writer's first error is returned again by every
+/// later call.
 ///
 /// `Display` is one complete sentence including the system's message, so
-/// [`source`](std::error::Error::source) is empty and chain printers repeat nothing;
-/// [`io_error`](Self::io_error) gives the system's error.
+/// [`source`](std::error::Error::source) is `None` and printing the chain repeats nothing;
+/// [`io_error`](Self::io_error) returns the system's error.
 #[derive(Clone)]
 pub struct IoError(Arc<Details>);
 
@@ -116,7 +115,7 @@ struct Details {
 }
 
 impl IoError {
-    /// An error that the system reported.
+    /// Creates an error that the system reported.
     pub(crate) fn system(operation: IoOperation, path: &Path, source: io::Error) -> IoError {
         let kind = classify(&source);
         IoError(Arc::new(Details {
@@ -131,7 +130,7 @@ impl IoError {
         }))
     }
 
-    /// An error that this crate found by itself.
+    /// Creates an error that this crate detected.
     pub(crate) fn found(
         operation: IoOperation,
         kind: IoErrorKind,
@@ -158,8 +157,8 @@ impl IoError {
         IoError::found(IoOperation::Read, IoErrorKind::UnexpectedEof, path, reason).at(offset, len)
     }
 
-    // The builders below run right after construction, when the Arc has one owner; on a shared
-    // error they leave it as it is.
+    // The builders below run right after construction, when the Arc has one owner; a shared error is not
+    // changed.
 
     pub(crate) fn at(mut self, offset: u64, len: u64) -> IoError {
         if let Some(details) = Arc::get_mut(&mut self.0) {
@@ -175,7 +174,7 @@ impl IoError {
         self
     }
 
-    /// Says what direct I/O needed, where the system answered with `EINVAL` alone.
+    /// Adds the alignment required by direct I/O, if the system's error is only `EINVAL`.
     pub(crate) fn with_alignment(mut self, alignment: Alignment, address: usize) -> IoError {
         if let Some(details) = Arc::get_mut(&mut self.0)
             && details.source.as_ref().and_then(io::Error::raw_os_error) == Some(libc::EINVAL)
@@ -196,12 +195,12 @@ impl IoError {
         self
     }
 
-    /// What was being done.
+    /// Failed operation.
     pub fn operation(&self) -> IoOperation {
         self.0.operation
     }
 
-    /// The coarse kind to act on.
+    /// Kind of the error.
     pub fn kind(&self) -> IoErrorKind {
         self.0.kind
     }
@@ -211,22 +210,22 @@ impl IoError {
         &self.0.path
     }
 
-    /// Where in the file, in bytes, if the operation has a place.
+    /// Offset in the file, bytes, if the operation has one.
     pub fn offset(&self) -> Option<u64> {
         self.0.extent.map(|(offset, _)| offset)
     }
 
-    /// How many bytes from there.
+    /// Length from that offset, bytes.
     pub fn length(&self) -> Option<u64> {
         self.0.extent.map(|(_, len)| len)
     }
 
-    /// The mode that the file was accessed in, if it was open.
+    /// Access mode of the file, if it was open.
     pub fn mode(&self) -> Option<Mode> {
         self.0.mode
     }
 
-    /// The system's error, if it came from the system.
+    /// The system's error, if it reported one.
     pub fn io_error(&self) -> Option<&io::Error> {
         self.0.source.as_ref()
     }
@@ -236,7 +235,7 @@ impl IoError {
         self.0.source.as_ref().and_then(io::Error::raw_os_error)
     }
 
-    /// Whether space, quota or a size limit ran out.
+    /// Whether space, quota or a size limit is exhausted.
     pub fn is_no_space(&self) -> bool {
         self.0.kind == IoErrorKind::NoSpace
     }
@@ -287,7 +286,7 @@ impl From<IoError> for io::Error {
     }
 }
 
-/// Sorts errors of the system once, for the whole crate.
+/// Determines the kind of a system error.
 fn classify(source: &io::Error) -> IoErrorKind {
     match source.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOENT | Errno::NOTDIR) => IoErrorKind::NotFound,
@@ -312,11 +311,11 @@ fn remedy(source: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// Whether an operation that failed like this is simply submitted again. Nothing of it happened.
+/// Whether an operation with this error is submitted again. It had no effect.
 pub(crate) fn is_transient(source: &io::Error) -> bool {
     matches!(
         source.raw_os_error().map(Errno::from_raw_os_error),
-        // A signal arrived, or the kernel had no room to queue the operation just now.
+        // A signal arrived, or the kernel temporarily could not queue the operation.
         Some(Errno::INTR | Errno::AGAIN)
     )
 }
@@ -345,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn misaligned_direct_io_says_what_was_required() {
+    fn misaligned_direct_io_reports_the_requirement() {
         let error = IoError::system(
             IoOperation::Read,
             Path::new("f"),
@@ -363,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_file_says_where_it_ends() {
+    fn a_short_file_reports_its_length() {
         let error = IoError::unexpected_eof(Path::new("f"), 8, 10, 12);
         assert_eq!(
             error.to_string(),

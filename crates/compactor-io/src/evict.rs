@@ -1,8 +1,8 @@
-//! The lagging window of `dontneed` reads: pages are dropped a few mebibytes behind the reader.
+//! Eviction for `dontneed` reads: pages are dropped a few mebibytes behind the reader.
 //!
-//! Only pages of ranges that were read through this file are dropped, but those are dropped even if
-//! another reader had made them hot: `POSIX_FADV_DONTNEED` knows no owner. Pages that are dirty are
-//! written back first, for otherwise they would stay.
+//! Only pages of ranges that were read through this file are dropped, even if another reader uses them:
+//! `POSIX_FADV_DONTNEED` does not distinguish owners. Dirty pages are written back first; otherwise they
+//! would not be dropped.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -17,11 +17,11 @@ use crate::lock;
 use crate::range_set::RangeSet;
 use crate::sys::sync_file_range;
 
-/// Pages are dropped once this many bytes have been read since the last time: rarely enough that
-/// the calls cost nothing, often enough that the cache does not notice.
+/// Number of bytes read between drops: large enough for the calls to cost nothing, small enough not to
+/// displace other pages.
 const WINDOW_BYTES: u64 = 8 << 20;
 
-/// What has been read through a file and is (perhaps) still in the page cache.
+/// Ranges that have been read through a file and may still be in the page cache.
 #[derive(Debug, Default)]
 pub(crate) struct ReadEvictor {
     state: Mutex<State>,
@@ -29,18 +29,16 @@ pub(crate) struct ReadEvictor {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Read since the last drop.
+    /// Ranges read since the last drop.
     recent: RangeSet,
     recent_bytes: u64,
-    /// Read at any time since the last complete `evict`: a page shared by two ranges may outlive
-    /// the drop of each.
+    /// Ranges read since the last complete `evict`: a page shared by two ranges may outlive the drop of each.
     all: RangeSet,
 }
 
 impl ReadEvictor {
-    /// Notes that `start..end` has been read, and drops pages if it is time, on a thread that may
-    /// block.
-    pub(crate) fn note_read(&self, file: &Arc<FileHandle>, start: u64, end: u64) {
+    /// Records that `start..end` has been read, and drops pages if it is time, on a thread that may block.
+    pub(crate) fn record_read(&self, file: &Arc<FileHandle>, start: u64, end: u64) {
         let window = {
             let mut state = lock(&self.state);
             state.recent.insert(start, end);
@@ -54,15 +52,15 @@ impl ReadEvictor {
         };
         later(file, move |file| {
             let page = rustix::param::page_size() as u64;
-            // The last page may still be wanted by the read that follows: it is left.
+            // The last page may be needed by the following read, and is kept.
             window.iter().try_for_each(|(start, end)| {
                 drop_pages(file, round_down(start, page), round_down(end, page))
             })
         });
     }
 
-    /// Drops every page of what has been read: on this thread, so that it has happened when the
-    /// call returns, unless it is an I/O thread, which must not be blocked.
+    /// Drops all pages of the ranges read: on this thread, so that it is complete when the call returns,
+    /// unless it is an I/O thread, which must not be blocked.
     pub(crate) fn evict(&self, file: &Arc<FileHandle>) {
         let all = {
             let mut state = lock(&self.state);
@@ -82,13 +80,13 @@ impl ReadEvictor {
         if on_io_thread() {
             later(file, drop_all);
         } else {
-            // A page that stays harms nobody, and `residency` shows it.
+            // Pages that are not dropped are harmless, and visible in `residency`.
             drop(drop_all(file));
         }
     }
 }
 
-/// Runs a call on a thread that may block. Nobody waits for it or hears of its failure.
+/// Runs a call on a thread that may block. It is not waited for, and its failure is ignored.
 fn later(
     file: &Arc<FileHandle>,
     call: impl FnOnce(&FileHandle) -> io::Result<()> + Send + 'static,
@@ -106,7 +104,7 @@ pub(crate) fn drop_pages(file: &FileHandle, start: u64, end: u64) -> io::Result<
         return Ok(());
     };
     sync_file_range::write_back(file, start, len.get())?;
-    // An advice: pages that stay harm nobody, and `residency` shows them.
+    // Only advice: pages that are not dropped are harmless, and visible in `residency`.
     let _ = fadvise(file, start, Some(len), Advice::DontNeed);
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! A global allocator for commands, for which memory that is refused is an error and no crash.
+//! Global allocator for commands that reports a refused allocation as an error instead of crashing.
 #![expect(unsafe_code, reason = "an allocator is unsafe to implement")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// The system's allocator. Where that refuses memory, the process prints a message on stderr and exits,
-/// without cleaning up: the standard library would abort it.
+/// The system's allocator. If it refuses memory, the process prints a message on stderr and exits without
+/// cleaning up; the standard library would abort it.
 #[derive(Debug)]
 pub struct ExitingAllocator {
     message: &'static str,
@@ -12,7 +12,7 @@ pub struct ExitingAllocator {
 }
 
 impl ExitingAllocator {
-    /// With what it prints, a line with its end, and the exit code.
+    /// Creates an allocator with its message, a line with its end, and its exit code.
     pub const fn new(message: &'static str, exit_code: i32) -> ExitingAllocator {
         ExitingAllocator { message, exit_code }
     }
@@ -27,7 +27,7 @@ impl ExitingAllocator {
 
     #[cold]
     fn exit(&self) -> ! {
-        // Neither allocates nor takes a lock. Nobody may be listening.
+        // Neither allocates nor takes a lock. A failure to print is ignored.
         let _ = rustix::io::write(rustix::stdio::stderr(), self.message.as_bytes());
         // SAFETY: it ends the process and nothing else, and may be called anywhere.
         unsafe { libc::_exit(self.exit_code) }

@@ -6,8 +6,8 @@ use std::ops::Deref;
 use crate::buffer::AlignedBuffer;
 use crate::pool::BufferPool;
 
-/// The bytes that one read asked for. Dereferences to exactly those, although the buffer under it
-/// may hold more, for alignment's sake. Dropping it returns the buffer to its pool.
+/// Bytes requested by one read. Dereferences to exactly those, although the underlying buffer may be larger
+/// because of alignment. Dropping it returns the buffer to its pool.
 pub struct Extent {
     buffer: AlignedBuffer,
     start: usize,
@@ -16,7 +16,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// `buffer[start..start + len]`, which stems from `offset` of a file. The range must lie
+    /// Creates an extent of `buffer[start..start + len]`, read at `offset` of a file. The range must be
     /// within the buffer.
     pub(crate) fn new(buffer: AlignedBuffer, start: usize, len: usize, offset: u64) -> Extent {
         assert!(start <= buffer.capacity() && len <= buffer.capacity() - start);
@@ -28,19 +28,19 @@ impl Extent {
         }
     }
 
-    /// An extent of bytes that come from memory, as if they had been read at `offset`.
+    /// Creates an extent by copying bytes in memory, as if they had been read at `offset`.
     pub fn copy_from(pool: &BufferPool, bytes: &[u8], offset: u64) -> Extent {
         let mut buffer = pool.take(bytes.len());
         buffer[..bytes.len()].copy_from_slice(bytes);
         Extent::new(buffer, 0, bytes.len(), offset)
     }
 
-    /// Where in the file the bytes start.
+    /// Offset of the bytes in the file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes of memory that the extent holds on to: at least its length.
+    /// Size of the extent's buffer, bytes: at least its length.
     pub fn buffer_bytes(&self) -> usize {
         self.buffer.capacity()
     }

@@ -1,4 +1,4 @@
-//! An open file as the backends see it.
+//! Open files as seen by the backends.
 
 use std::fmt;
 use std::fs::File;
@@ -17,11 +17,11 @@ use crate::mode::BackendKind;
 ///
 /// # Errors
 ///
-/// The system's; [`Unsupported`](IoErrorKind::Unsupported) for anything but a regular file. Such a
-/// thing is not even opened: a FIFO would wait for a writer, and a device may act on it.
+/// A failed system call; [`Unsupported`](IoErrorKind::Unsupported) for a file that is not regular, which is
+/// not opened: opening a FIFO would wait for a writer, and a device might react to it.
 pub fn open_regular(path: &Path) -> Result<File, IoError> {
     let failed = |error| IoError::system(IoOperation::Open, path, error);
-    // Not by `std::fs::metadata`, which wants statx: there are sandboxes that refuse it.
+    // Not `std::fs::metadata`, which uses statx: some sandboxes refuse it.
     let found = rustix::fs::stat(path).map_err(|errno| failed(errno.into()))?;
     let kind = FileType::from_raw_mode(found.st_mode);
     if kind != FileType::RegularFile {
@@ -41,14 +41,14 @@ fn name_of(kind: FileType) -> &'static str {
     }
 }
 
-/// An open file and the backend that its operations go to. Operations in flight share it, so the
-/// descriptor stays open until the last of them has completed.
+/// An open file and the backend for its operations. Operations in flight share it, so the descriptor stays
+/// open until the last of them has completed.
 pub struct FileHandle {
     file: File,
     path: PathBuf,
     id: u64,
     backend: Arc<dyn IoBackend>,
-    /// An operation on it was queued for a ring's thread.
+    /// Whether an operation on it was queued for a ring's thread.
     is_queued: AtomicBool,
 }
 
@@ -69,17 +69,17 @@ impl FileHandle {
         &self.file
     }
 
-    /// The path that it was opened by.
+    /// Path with which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A number that no other handle of this process has, ever.
+    /// Number that is unique among all handles of this process, past and future.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// A ring's thread will hear of it, and has to hear when it goes.
+    /// Marks the file as known to a ring's thread, which must then be notified when the file is dropped.
     pub(crate) fn set_queued(&self) {
         self.is_queued.store(true, Ordering::Relaxed);
     }
@@ -97,7 +97,7 @@ impl AsFd for FileHandle {
 
 impl Drop for FileHandle {
     fn drop(&mut self) {
-        // Of a small file that was read by who waited for it no ring knows: none is woken for it.
+        // A small file that was read only by a waiting thread is unknown to rings, so none is woken.
         if *self.is_queued.get_mut() || self.backend.kind() != BackendKind::TokioUring {
             self.backend.forget(self.id);
         }

@@ -1,33 +1,33 @@
-//! Memory that was freed and that the allocator keeps.
+//! Releasing free memory of the allocator to the system.
 #![cfg_attr(
     target_env = "gnu",
     expect(unsafe_code, reason = "no crate in use wraps this call")
 )]
 
-/// Has the allocator give what is free back to the system. glibc by itself gives back no more than
-/// the end of each of its arenas, of which each thread has its own but for [`share_arenas`]: after work with many small
-/// buffers, what comes next and asks for longer ones finds no room in what they leave.
+/// Releases the allocator's free memory to the system. By default glibc releases only the end of each of its
+/// arenas, of which each thread has one (but see [`share_arenas`]): after work with many small buffers,
+/// subsequent longer buffers do not fit into the gaps.
 ///
-/// Takes a millisecond or more: for the end of such work. Does nothing with other C libraries.
-pub fn give_back_free_memory() {
+/// Takes a millisecond or more, so it is meant for the end of such work. Does nothing with other C libraries.
+pub fn release_free_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the call takes a plain number, may be made by any thread at any time, and touches
-    // nothing that is allocated. Its answer tells only whether anything was given back.
+    // nothing that is allocated. Its result only reports whether memory was released.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// What is as long is given back to the system as soon as it is freed. glibc raises that by itself, and then
-/// buffers leave holes in its arenas.
+/// Allocations of at least this length are released to the system as soon as they are freed. By default glibc
+/// raises this threshold dynamically, and then buffers leave gaps in its arenas.
 #[cfg(target_env = "gnu")]
 const LONG_BYTES: i32 = 512 << 10;
 
-/// Has the threads that are started from now on share few arenas of glibc: what one thread frees another
-/// can use then, while otherwise each arena keeps its own. Does nothing with other C libraries, where
-/// other threads are running already, or where `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES` says otherwise.
+/// Limits the number of glibc's arenas for threads started from now on, so that memory freed by one thread
+/// can be used by another. Does nothing with other C libraries, if other threads are already running, or if
+/// `MALLOC_ARENA_MAX` or `GLIBC_TUNABLES` is set.
 ///
-/// For the beginning of programs whose threads allocate seldom, as merges do.
+/// For the start of programs whose threads rarely allocate, as in merges.
 pub fn share_arenas() {
     #[cfg(target_env = "gnu")]
     {

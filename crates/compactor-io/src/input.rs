@@ -1,4 +1,4 @@
-//! A file open for reading, at any place, by any number of readers.
+//! Files open for reading, at any position, by any number of readers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::pool::BufferPool;
 use crate::read_transfer::{ReadDone, ReadTransfer};
 use crate::reader::{ReadaheadOptions, SequentialReader};
 
-/// What is read at a time by the thread that waits for it, at most.
+/// Maximum length of a read that is performed by the waiting thread.
 const SMALL_READ_BYTES: usize = 64 << 10;
 
 /// A file open for reading. Clones share it.
 ///
-/// Its length is taken when it is opened: inputs are files that nobody changes any more. If the
-/// file has become shorter since, a read of what is missing gives
-/// [`UnexpectedEof`](IoErrorKind::UnexpectedEof); what was appended is not seen.
+/// Its length is determined when it is opened: inputs are files that no longer change. If the file has become
+/// shorter since, reading the missing bytes fails with [`UnexpectedEof`](IoErrorKind::UnexpectedEof);
+/// appended bytes are not visible.
 #[derive(Debug, Clone)]
 pub struct InputFile {
     shared: Arc<InputShared>,
@@ -38,10 +38,10 @@ pub(crate) struct InputShared {
     pub(crate) len: u64,
     /// Never `Auto`.
     pub(crate) mode: ReadMode,
-    /// With mode `direct`.
+    /// Alignment in mode `direct`.
     pub(crate) alignment: Option<Alignment>,
     pub(crate) flags: ReadWriteFlags,
-    /// With mode `dontneed`.
+    /// Evictor in mode `dontneed`.
     pub(crate) evictor: Option<ReadEvictor>,
 }
 
@@ -50,7 +50,7 @@ impl InputShared {
         self.handle.path()
     }
 
-    /// Requests start and end at multiples of this: as direct I/O must, or 1 where nothing must.
+    /// Alignment of requests: that of direct I/O, or 1 if none is required.
     pub(crate) fn step(&self) -> u64 {
         self.alignment.map_or(1, |alignment| alignment.offset)
     }
@@ -72,51 +72,51 @@ impl InputFile {
         }
     }
 
-    /// The file's length in bytes when it was opened.
+    /// Length of the file when it was opened, bytes.
     #[expect(clippy::len_without_is_empty, reason = "a file is not a collection")]
     pub fn len(&self) -> u64 {
         self.shared.len
     }
 
-    /// The path that it was opened by.
+    /// Path with which it was opened.
     pub fn path(&self) -> &Path {
         self.shared.path()
     }
 
-    /// The mode that is really used, never [`ReadMode::Auto`].
+    /// Actual mode, never [`ReadMode::Auto`].
     pub fn mode(&self) -> ReadMode {
         self.shared.mode
     }
 
-    /// The backend that its reads go to, never [`BackendKind::Auto`].
+    /// Backend of its reads, never [`BackendKind::Auto`].
     pub fn backend(&self) -> BackendKind {
         self.shared.handle.backend().kind()
     }
 
-    /// What requests are aligned to: callers that can choose save copies and repeated reads by
-    /// keeping to multiples of it. In modes without requirements it is the page size.
+    /// Preferred alignment of requests: callers that use multiples of it avoid copies and repeated reads. In
+    /// modes without requirements it is the page size.
     pub fn alignment(&self) -> u64 {
         self.shared
             .alignment
             .map_or(DEFAULT_ALIGNMENT_U64, |alignment| alignment.offset)
     }
 
-    /// Queues a read of `len` bytes at `offset` and returns at once. *Any* offset and length: the
-    /// request is widened to aligned bounds where the mode needs that. `done` is called once, on
-    /// an I/O thread, with exactly the bytes asked for; it must not block, above all not on
-    /// another read. Short reads are continued; reads complete in any order.
+    /// Queues a read of `len` bytes at `offset` and returns immediately. Offset and length are arbitrary: the
+    /// request is widened to aligned bounds if the mode requires it. `done` is called once, on an I/O thread,
+    /// with exactly the requested bytes; it must not block, in particular not on another read. Short reads
+    /// are continued; reads complete in any order.
     ///
     /// The buffer is taken from the pool when the read starts, not when it is queued.
     ///
     /// # Errors
     ///
-    /// To `done`: [`UnexpectedEof`](IoErrorKind::UnexpectedEof) where the file ends before
-    /// `offset + len`, else what the system reports.
+    /// Passed to `done`: [`UnexpectedEof`](IoErrorKind::UnexpectedEof) if the file ends before `offset +
+    /// len`, or a failed system call.
     pub fn submit_read(&self, offset: u64, len: usize, done: ReadDone) {
         ReadTransfer::submit(Arc::clone(&self.shared), offset, len, done);
     }
 
-    /// Reads `len` bytes at `offset`, *any* of both, and waits for them.
+    /// Reads `len` bytes at `offset`, both arbitrary, and waits for them.
     ///
     /// # Errors
     ///
@@ -124,18 +124,19 @@ impl InputFile {
     ///
     /// # Panics
     ///
-    /// When called from a completion, on an I/O thread.
+    /// If called from a completion, on an I/O thread.
     pub fn read_at(&self, offset: u64, len: usize) -> Result<Extent, IoError> {
         assert_may_block("read_at");
         let (sender, receiver) = bounded(1);
         let done = Box::new(move |result| {
-            // Fails only if the receiver is gone, and it waits below.
+            // Fails only if the receiver has been dropped, but it is awaited below.
             drop(sender.send(result));
         });
         let input = Arc::clone(&self.shared);
-        match len <= SMALL_READ_BYTES {
-            true => ReadTransfer::submit_awaited(input, offset, len, done),
-            false => ReadTransfer::submit(input, offset, len, done),
+        if len <= SMALL_READ_BYTES {
+            ReadTransfer::submit_awaited(input, offset, len, done)
+        } else {
+            ReadTransfer::submit(input, offset, len, done)
         }
         receiver
             .recv()
@@ -143,7 +144,7 @@ impl InputFile {
     }
 
     pub(crate) fn lost_read(&self, offset: u64, len: usize) -> IoError {
-        let reason = "the read ended without an answer".to_owned();
+        let reason = "the read ended without a result".to_owned();
         IoError::found(IoOperation::Read, IoErrorKind::Failed, self.path(), reason)
             .at(offset, len as u64)
             .in_mode(Mode::Read(self.mode()))
@@ -153,12 +154,12 @@ impl InputFile {
     ///
     /// # Errors
     ///
-    /// [`TooLarge`](IoErrorKind::TooLarge) if the file is longer than `limit_bytes`; else as
+    /// [`TooLarge`](IoErrorKind::TooLarge) if the file is longer than `limit_bytes`; otherwise as
     /// [`submit_read`](Self::submit_read).
     ///
     /// # Panics
     ///
-    /// When called from a completion, on an I/O thread.
+    /// If called from a completion, on an I/O thread.
     pub fn read_all(&self, limit_bytes: u64) -> Result<Vec<u8>, IoError> {
         let len = self.len();
         if len > limit_bytes {
@@ -169,7 +170,7 @@ impl InputFile {
         if len <= SMALL_READ_BYTES as u64 {
             return Ok(self.read_at(0, len as usize)?.to_vec());
         }
-        // As long as the file itself is, and within the caller's limit.
+        // The length of the file, which is within the caller's limit.
         let mut bytes = Vec::with_capacity(len as usize);
         let mut reader = SequentialReader::new(self.clone(), 0..len, ReadaheadOptions::default());
         while let Some(extent) = reader.next()? {
@@ -178,22 +179,21 @@ impl InputFile {
         Ok(bytes)
     }
 
-    /// Tells the kernel that the file is read from front to back, so that it reads ahead further.
-    /// Does something in [`ReadMode::Buffered`] only: the other modes do without its readahead.
+    /// Advises the kernel that the file is read sequentially, so that it reads further ahead. Has an effect
+    /// only in [`ReadMode::Buffered`]: the other modes do not use the kernel's readahead.
     pub fn advise_sequential(&self) {
         if self.mode() == ReadMode::Buffered {
-            // An advice: a file system that refuses it still reads.
+            // Only advice: a file system that refuses it can still be read.
             let _ = fadvise(&self.shared.handle, 0, None, Advice::Sequential);
         }
     }
 
-    /// Drops the pages that this file's reads left in the page cache; for
-    /// [`ReadMode::DontNeed`], where a lagging window has dropped most of them already. Other
-    /// modes leave the cache alone.
+    /// Drops the pages that this file's reads left in the page cache, in mode [`ReadMode::DontNeed`], in
+    /// which most of them have already been dropped behind the reader. Does nothing in other modes.
     ///
-    /// Call it when no read is in flight. It drops pages that other readers had made hot, too, and
-    /// writes back pages that are dirty. A failure is not reported: what is left in the cache can
-    /// be seen with [`residency`](crate::residency). Dropping the last clone evicts, too.
+    /// Must be called when no read is in flight. Pages that other readers use are dropped as well, and dirty
+    /// pages are written back. A failure is not reported: remaining pages are visible in
+    /// [`residency`](crate::residency). Dropping the last clone also evicts.
     pub fn evict(&self) {
         if let Some(evictor) = &self.shared.evictor {
             evictor.evict(&self.shared.handle);

@@ -1,4 +1,4 @@
-//! The entry point: opens and creates files in a mode, on a backend, with one buffer pool.
+//! Entry point: opens and creates files in a mode, on a backend, with one buffer pool.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,21 +26,21 @@ use crate::process_limits::THREAD_REMEDY;
 use crate::sys::RWF_DONTCACHE;
 use crate::writer::{SequentialWriter, WriterOptions};
 
-/// How an [`Io`] works. Values that make no sense are raised to the least that does.
+/// Options of an [`Io`]. Values below the minimum are raised to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoOptions {
-    /// What carries operations out.
+    /// Backend.
     pub backend: BackendKind,
-    /// Backend `uring`: I/O threads, each with a ring. A file belongs to one of them. One drives
+    /// Backend `uring`: number of I/O threads, each with a ring. A file belongs to one of them. One handles
     /// several gigabytes per second.
     pub io_threads: usize,
-    /// Backend `uring`: the most operations in flight per I/O thread; at most 1024. What is
-    /// submitted beyond it waits its turn.
+    /// Backend `uring`: maximum number of operations in flight per I/O thread, up to 1024. Further ones are
+    /// queued.
     pub queue_depth: usize,
-    /// Backend `threads`: its threads, which is also the most operations in flight. With backend
-    /// `uring` the same threads do what may block, and `dontcache`.
+    /// Backend `threads`: number of threads, which is also the maximum number of operations in flight. With
+    /// backend `uring` these threads perform blocking calls and `dontcache`.
     pub worker_threads: usize,
-    /// Bytes of unused buffers that are kept for reuse.
+    /// Maximum bytes of unused buffers kept for reuse.
     pub free_bytes_limit: usize,
 }
 
@@ -56,29 +56,29 @@ impl Default for IoOptions {
     }
 }
 
-/// The backend in use, and why not the preferred one.
+/// The backend in use, and the reason if it is not the preferred one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackendUsed {
     /// Never [`BackendKind::Auto`].
     pub kind: BackendKind,
-    /// Why `auto` did not use io_uring; `None` if it did or was not asked to choose.
+    /// Reason why `auto` did not use io_uring; `None` if it did, or if the backend was not chosen by `auto`.
     pub fallback_reason: Option<String>,
 }
 
-/// A mode that `auto` could not have. There is one per directory and direction, however many files.
+/// A fallback of mode `auto`. There is one per directory and direction, for any number of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fallback {
-    /// The directory of the files.
+    /// Directory of the files.
     pub directory: PathBuf,
-    /// What was asked for.
+    /// Preferred mode.
     pub asked: Mode,
-    /// What is used instead.
+    /// Mode used instead.
     pub used: Mode,
-    /// Why, for the first file.
+    /// Reason, for the first file.
     pub reason: String,
-    /// How many files it concerned.
+    /// Number of files.
     pub files: u64,
 }
 
@@ -96,12 +96,12 @@ impl fmt::Display for Fallback {
     }
 }
 
-/// Opens and creates files. Clones share threads and buffers; the threads end when the last clone
-/// and the last file are gone, after all operations in flight.
+/// Opens and creates files. Clones share threads and buffers; the threads end when the last clone and the
+/// last file have been dropped, after all operations in flight.
 ///
-/// Do not `fork` while reads are in flight: direct I/O into memory that a child shares
-/// copy-on-write can corrupt it. Starting a child with `posix_spawn` or `vfork`, as
-/// [`std::process::Command`] does where it can, shares nothing.
+/// Do not `fork` while reads are in flight: direct I/O into memory that a child shares copy-on-write can
+/// corrupt it. Starting a child with `posix_spawn` or `vfork`, as [`std::process::Command`] does where
+/// possible, shares no memory.
 #[derive(Debug, Clone)]
 pub struct Io {
     shared: Arc<IoShared>,
@@ -112,10 +112,10 @@ struct IoShared {
     asked_backend: BackendKind,
     used: BackendUsed,
     backend: Arc<dyn IoBackend>,
-    /// Can pass flags; the same as `backend`, if that can.
+    /// Backend that supports flags; the same as `backend` if that one does.
     threads: Arc<dyn IoBackend>,
     pool: BufferPool,
-    /// By directory and mode asked for.
+    /// Fallbacks by directory and requested mode.
     fallbacks: Mutex<BTreeMap<(PathBuf, Mode), Fallback>>,
 }
 
@@ -124,8 +124,8 @@ impl Io {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](IoErrorKind::Unsupported) if [`BackendKind::Uring`] was asked for and does
-    /// not work here; else what the system says when it cannot start a thread.
+    /// [`Unsupported`](IoErrorKind::Unsupported) if [`BackendKind::Uring`] was requested and does not work;
+    /// or the system's error if it refuses a thread.
     pub fn new(options: IoOptions) -> Result<Io, IoError> {
         let no_thread = |name: &'static str| {
             move |error| {
@@ -177,7 +177,7 @@ impl Io {
         Ok(Io::assemble(options, used, backend, threads))
     }
 
-    /// Uses a backend of the caller's for everything: for tests that inject faults.
+    /// Creates an `Io` that uses the given backend for everything: for tests that inject faults.
     pub fn with_backend(options: IoOptions, backend: Arc<dyn IoBackend>) -> Io {
         let used = BackendUsed {
             kind: backend.kind(),
@@ -204,7 +204,7 @@ impl Io {
         }
     }
 
-    /// The pool that all buffers come from, and with it the gauge.
+    /// Pool of all buffers, which also has the gauge.
     pub fn pool(&self) -> &BufferPool {
         &self.shared.pool
     }
@@ -219,7 +219,7 @@ impl Io {
         lock(&self.shared.fallbacks).values().cloned().collect()
     }
 
-    /// What `auto` could not have so far, and why, in sentences: the backend, then the modes.
+    /// Fallbacks of `auto` so far and their reasons, in sentences: the backend, then the modes.
     pub fn notes(&self) -> Vec<String> {
         let backend = (self.shared.used.fallback_reason.iter())
             .map(|reason| format!("backend auto uses {}: {reason}", self.shared.used.kind));
@@ -231,8 +231,8 @@ impl Io {
     ///
     /// # Errors
     ///
-    /// [`Unsupported`](IoErrorKind::Unsupported) if the mode is impossible for this file (only
-    /// [`ReadMode::Auto`] falls back) or with the backend that was asked for; else the system's.
+    /// [`Unsupported`](IoErrorKind::Unsupported) if the mode is not supported for this file (only
+    /// [`ReadMode::Auto`] falls back) or by the requested backend; or a failed system call.
     pub fn open(&self, path: &Path, mode: ReadMode) -> Result<InputFile, IoError> {
         let asked = Mode::Read(mode);
         let backend =
@@ -245,8 +245,8 @@ impl Io {
         }
         let own_readahead = matches!(resolved.mode, ReadMode::DontNeed | ReadMode::DontCache);
         if own_readahead {
-            // Pages that the kernel reads ahead of us would be left behind when we have dropped
-            // ours. An advice: a file system that refuses it still reads.
+            // Pages that the kernel reads ahead would remain after the read ones have been dropped. Only
+            // advice: a file system that refuses it can still be read.
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random);
         }
         Ok(InputFile::new(InputShared {
@@ -264,9 +264,9 @@ impl Io {
     ///
     /// # Errors
     ///
-    /// [`AlreadyExists`](IoErrorKind::AlreadyExists); [`Unsupported`](IoErrorKind::Unsupported) if
-    /// the mode is impossible here (only [`WriteMode::Auto`] falls back) or with the backend that
-    /// was asked for; else the system's. No new file is left then.
+    /// [`AlreadyExists`](IoErrorKind::AlreadyExists); [`Unsupported`](IoErrorKind::Unsupported) if the mode
+    /// is not supported here (only [`WriteMode::Auto`] falls back) or by the requested backend; or a failed
+    /// system call. No new file is left then.
     pub fn create(
         &self,
         path: &Path,
@@ -276,7 +276,7 @@ impl Io {
         let asked = Mode::Write(mode);
         let dontcache = mode == WriteMode::DontCache;
         let backend = self.backend_for(IoOperation::Create, path, asked, dontcache)?;
-        // Readable, too, for the question whether it accepts RWF_DONTCACHE.
+        // Also readable, to determine whether it accepts RWF_DONTCACHE.
         let file = File::options()
             .read(true)
             .write(true)
@@ -286,7 +286,7 @@ impl Io {
         let resolved = file_facts(&file, path, asked)
             .and_then(|facts| dio::resolve_write(&file, path, mode, &facts))
             .inspect_err(|_| {
-                // It is empty and ours; the error that led here matters more than this one.
+                // The file is new and empty; the error that led here matters more than this one.
                 drop(fs::remove_file(path));
             })?;
         if let Some(reason) = resolved.fallback {
@@ -345,7 +345,7 @@ impl Io {
     }
 }
 
-/// What to do where io_uring does not work.
+/// Remedy if io_uring does not work.
 const URING_REMEDY: &str = "it may be disabled (sysctl kernel.io_uring_disabled), blocked by a \
      container's seccomp profile, or short of locked memory (`ulimit -l`); choose backend threads \
      or auto";

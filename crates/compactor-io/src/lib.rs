@@ -11,7 +11,7 @@
 //! bytes.
 //!
 //! Buffers are page-aligned and come from a [`BufferPool`], whose [`MemoryGauge`] counts them.
-//! [`residency`] shows how much of a file is in the page cache; [`probe()`] tells what works in a
+//! [`residency`] shows how much of a file is in the page cache; [`probe()`] reports which features work in a
 //! directory.
 //!
 //! # Example
@@ -97,7 +97,7 @@ pub use error::{IoError, IoErrorKind, IoOperation};
 pub use exiting_allocator::ExitingAllocator;
 pub use extent::Extent;
 pub use file::{FileHandle, open_regular};
-pub use free_memory::{give_back_free_memory, share_arenas};
+pub use free_memory::{release_free_memory, share_arenas};
 pub use input::InputFile;
 pub use io::{BackendUsed, Fallback, Io, IoOptions};
 pub use mapped::MappedFile;
@@ -114,8 +114,7 @@ pub use read_transfer::ReadDone;
 pub use reader::{ReadaheadOptions, SequentialReader};
 pub use writer::{SequentialWriter, WriterOptions, WrittenFile};
 
-/// Locks a mutex whose data is consistent at any time: a panic of another holder is no reason to
-/// stop here.
+/// Locks a mutex whose data is always consistent, so that a panic of another holder can be ignored.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A file mapped into memory, to be read through the page cache as a database maps its indexes.
+//! Files mapped into memory, to be read through the page cache as a database maps its indexes.
 #![expect(unsafe_code, reason = "mmap has no safe wrapper")]
 
 use std::fmt;
@@ -11,9 +11,9 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::file::open_regular;
 
-/// The bytes of a file, which are read from the page cache, and brought there, as they are touched.
+/// A memory-mapped file, whose pages are read through the page cache when they are accessed.
 ///
-/// A failed read, and a file that was cut, is a signal (`SIGBUS`) and not an error.
+/// A failed read, or access to a truncated file, causes a signal (`SIGBUS`) and not an error.
 pub struct MappedFile {
     path: PathBuf,
     address: NonNull<u8>,
@@ -30,12 +30,12 @@ impl MappedFile {
     ///
     /// # Safety
     ///
-    /// Nobody changes or cuts the file while it is mapped: what safe code holds for constant bytes
-    /// would change under it.
+    /// The file must not be changed or truncated while it is mapped: safe code assumes that the bytes are
+    /// constant.
     ///
     /// # Errors
     ///
-    /// The system's; [`Unsupported`](IoErrorKind::Unsupported) for an empty file, and for one longer
+    /// A failed system call; [`Unsupported`](IoErrorKind::Unsupported) for an empty file, and for one longer
     /// than the address space.
     pub unsafe fn open(path: &Path) -> Result<MappedFile, IoError> {
         let failed = |error| IoError::system(IoOperation::Open, path, error);
@@ -71,7 +71,7 @@ impl MappedFile {
         }
     }
 
-    /// The path that it was opened by.
+    /// Path with which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -114,7 +114,7 @@ mod tests {
         let path = directory.path().join("file");
         let bytes: Vec<u8> = (0..10_000u32).map(|i| i as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
-        // SAFETY: nobody else knows the file.
+        // SAFETY: no other process knows the file.
         let mapped = unsafe { MappedFile::open(&path) }.unwrap();
         assert_eq!(&mapped[..], &bytes);
         assert_eq!(mapped.path(), path);

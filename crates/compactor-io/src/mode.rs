@@ -1,40 +1,40 @@
-//! How bytes go between a file and memory: one mode for reads, one for writes.
+//! I/O modes: how bytes are transferred between a file and memory, for reads and for writes.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How a file is read.
+/// I/O mode of reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum ReadMode {
-    /// [`Direct`](Self::Direct) where `statx` says that it is real, else
+    /// [`Direct`](Self::Direct) if `statx` reports that it is supported, otherwise
     /// [`DontNeed`](Self::DontNeed); each fallback is recorded once per directory.
     #[default]
     Auto,
-    /// `O_DIRECT`: past the page cache. Fails where the file system does not support it.
+    /// `O_DIRECT`: bypasses the page cache. Fails if the file system does not support it.
     Direct,
     /// Through the page cache, with the kernel's readahead.
     Buffered,
-    /// Through the page cache, dropping the pages read behind a lagging window
-    /// (`POSIX_FADV_DONTNEED`). It drops pages that other readers had made hot, too.
+    /// Through the page cache, dropping pages shortly after they are read (`POSIX_FADV_DONTNEED`), even if
+    /// other readers use them.
     DontNeed,
-    /// Through the page cache with `RWF_DONTCACHE` (Linux 6.14): pages that this read brought in
-    /// go as soon as it is done, pages that were there stay. Only on the `threads` backend.
+    /// Through the page cache with `RWF_DONTCACHE` (Linux 6.14): pages that this read loaded are dropped when
+    /// it is done, pages that were cached before are kept. Only on the `threads` backend.
     DontCache,
 }
 
-/// How a file is written.
+/// I/O mode of writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum WriteMode {
-    /// [`Direct`](Self::Direct) where `statx` says that it is real, else
+    /// [`Direct`](Self::Direct) if `statx` reports that it is supported, otherwise
     /// [`DontNeed`](Self::DontNeed); each fallback is recorded once per directory.
     #[default]
     Auto,
-    /// `O_DIRECT`: past the page cache. Fails where the file system does not support it.
+    /// `O_DIRECT`: bypasses the page cache. Fails if the file system does not support it.
     Direct,
-    /// Through the page cache; the kernel writes back when it likes, at the latest at the end.
+    /// Through the page cache; the kernel decides when to write back, at the latest at the end.
     Buffered,
-    /// Through the page cache, with write-back forced every few mebibytes (`sync_file_range`), as
-    /// Cassandra's `trickle_fsync` is meant to do. The pages stay cached.
+    /// Through the page cache, with write-back forced every few mebibytes (`sync_file_range`), as intended by
+    /// Cassandra's `trickle_fsync`. The pages stay cached.
     Trickle,
     /// As [`Trickle`](Self::Trickle), and written pages are dropped (`POSIX_FADV_DONTNEED`).
     DontNeed,
@@ -42,24 +42,22 @@ pub enum WriteMode {
     DontCache,
 }
 
-/// What carries the operations out.
+/// Kind of backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum BackendKind {
-    /// [`Uring`](Self::Uring) if it works here and the mode allows it, else
-    /// [`Threads`](Self::Threads).
+    /// [`Uring`](Self::Uring) if it works here and the mode permits it, otherwise [`Threads`](Self::Threads).
     #[default]
     Auto,
     /// `io_uring`, one ring per I/O thread.
     Uring,
-    /// `io_uring` through `tokio-uring`, one runtime per I/O thread. Never chosen by `auto`: what the
-    /// system answers to `io_uring_enter` is lost in it, so a run may take minutes to find out that it
-    /// cannot go on.
+    /// `io_uring` through `tokio-uring`, one runtime per I/O thread. Never chosen by `auto`: it discards the
+    /// errors of `io_uring_enter`, so a run may take minutes to detect that it cannot continue.
     TokioUring,
     /// A pool of threads that call `preadv2` and `pwritev2`.
     Threads,
 }
 
-/// A word that is not the name of a mode or backend.
+/// Error of a word that is not the name of a mode or backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
     what: &'static str,
@@ -84,10 +82,10 @@ impl std::error::Error for UnknownName {}
 macro_rules! names {
     ($type:ident, $what:literal, $($variant:ident => $name:literal),+ $(,)?) => {
         impl $type {
-            /// Every value, in the order of the documentation.
+            /// All values, in the order of the documentation.
             pub const ALL: &'static [$type] = &[$($type::$variant),+];
 
-            /// The name by which it is chosen and reported.
+            /// Name used in options and reports.
             pub fn name(self) -> &'static str {
                 match self { $($type::$variant => $name),+ }
             }
@@ -135,7 +133,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The mode's name without the direction.
+    /// Name of the mode without the direction.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Read(mode) => mode.name(),
@@ -150,7 +148,7 @@ impl Mode {
         )
     }
 
-    /// `read-io` or `write-io`, as the choice is called in options.
+    /// `read-io` or `write-io`, the name of the option.
     pub(crate) fn option_name(self) -> &'static str {
         match self {
             Mode::Read(_) => "read mode",

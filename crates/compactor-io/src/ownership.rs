@@ -1,4 +1,4 @@
-//! Owner, group and mode: what a program that runs as root gives to what it makes for somebody else.
+//! Owner, group and mode, which a program that runs as root sets on files that it creates for another user.
 
 use std::fs::{self, Metadata, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -13,7 +13,7 @@ pub struct Ownership {
 }
 
 impl Ownership {
-    /// Of what these metadata are of.
+    /// Returns those in the metadata.
     pub fn of(metadata: &Metadata) -> Ownership {
         Ownership {
             uid: metadata.uid(),
@@ -22,7 +22,7 @@ impl Ownership {
         }
     }
 
-    /// The same, for a directory that its owner is to write into.
+    /// Returns the same for a directory, writable by its owner.
     #[must_use]
     pub fn writable(self) -> Ownership {
         Ownership {
@@ -31,18 +31,18 @@ impl Ownership {
         }
     }
 
-    /// Gives them to a file or directory.
+    /// Sets them on a file or directory.
     ///
     /// # Errors
     ///
-    /// The system's.
-    pub fn give_to(self, path: &Path) -> std::io::Result<()> {
+    /// A failed system call.
+    pub fn apply_to(self, path: &Path) -> std::io::Result<()> {
         chown(path, Some(self.uid), Some(self.gid))?;
         fs::set_permissions(path, Permissions::from_mode(self.mode))
     }
 }
 
-/// Whether this process may give files away.
+/// Whether this process may change the owner of files.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

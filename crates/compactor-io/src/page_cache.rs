@@ -1,4 +1,4 @@
-//! Observing the page cache: how much of a file it holds.
+//! Residency of files in the page cache.
 
 use std::fmt;
 use std::fs::File;
@@ -12,15 +12,15 @@ use crate::error::{IoError, IoOperation};
 use crate::file::open_regular;
 use crate::sys::{cachestat, mincore};
 
-/// How a [`Residency`] was found.
+/// Method by which a [`Residency`] was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResidencyMethod {
     /// `cachestat(2)`, Linux 6.5.
     Cachestat,
-    /// `mincore(2)`, which knows nothing of dirty pages.
+    /// `mincore(2)`, which does not report dirty pages.
     Mincore,
-    /// Not at all: the kernel tells only the owner of a file and those who may write to it.
+    /// None: the kernel permits it only to the owner of a file and users who may write to it.
     Refused,
 }
 
@@ -34,19 +34,19 @@ impl fmt::Display for ResidencyMethod {
     }
 }
 
-/// Pages of a file in the page cache, at one instant.
+/// Number of a file's pages in the page cache, at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Residency {
-    /// Pages that the file's length makes up.
+    /// Number of pages of the file, by its length.
     pub pages_total: u64,
-    /// Pages of it in the page cache; `None` where the kernel does not tell the caller.
+    /// Number of them in the page cache; `None` if the kernel does not permit the query.
     pub pages_resident: Option<u64>,
-    /// Of these, pages that are dirty; `None` where the method cannot tell.
+    /// Number of these that are dirty; `None` if the method does not report it.
     pub dirty: Option<u64>,
-    /// Of these, pages that are being written; `None` where the method cannot tell.
+    /// Number of these that are being written back; `None` if the method does not report it.
     pub writeback: Option<u64>,
-    /// How this was found.
+    /// Method used.
     pub method: ResidencyMethod,
 }
 
@@ -65,19 +65,19 @@ impl fmt::Display for Residency {
 
 /// Counts the pages of a file that are in the page cache.
 ///
-/// The kernel tells only the owner of a file, and those who may write to it: others could watch what
-/// somebody reads. They get `None`.
+/// The kernel permits this only to the owner of a file and to users who may write to it, since others could
+/// observe which parts are read. For them the result has `None`.
 ///
 /// # Errors
 ///
-/// Where the file cannot be opened, or neither `cachestat` nor `mincore` works.
+/// The file cannot be opened, or neither `cachestat` nor `mincore` works.
 pub fn residency(path: &Path) -> Result<Residency, IoError> {
     let failed = |error| IoError::system(IoOperation::Residency, path, error);
     let file = open_regular(path)?;
     of_file(&file, path).map_err(failed)
 }
 
-/// As [`residency`], of a file that is open; `path` leads to it.
+/// As [`residency`], for an open file; `path` is its path.
 pub(crate) fn of_file(file: &File, path: &Path) -> io::Result<Residency> {
     match cachestat::cachestat(file) {
         Ok(stat) => Ok(Residency {
@@ -87,21 +87,20 @@ pub(crate) fn of_file(file: &File, path: &Path) -> io::Result<Residency> {
             writeback: Some(stat.writeback),
             method: ResidencyMethod::Cachestat,
         }),
-        // Before 6.5, under a seccomp profile that does not know it, or for a file that is none of
-        // the caller's business.
+        // Before 6.5, under a seccomp profile that does not know it, or for a file that the caller neither
+        // owns nor may write to.
         Err(_) => by_mincore(file, path),
     }
 }
 
-/// Tells of each page of a file, in order, whether it is in the page cache; `None` where the kernel
-/// does not tell the caller.
+/// Returns for each page of a file, in order, whether it is in the page cache; `None` if the kernel does not
+/// permit the query.
 ///
-/// It costs a byte and a look for each page of the file: [`residency`] is cheaper where a count will
-/// do.
+/// It takes a byte and a check per page of the file: [`residency`] is cheaper if a count is sufficient.
 ///
 /// # Errors
 ///
-/// Where the file cannot be opened, or `mincore` does not work.
+/// The file cannot be opened, or `mincore` does not work.
 pub fn resident_pages(path: &Path) -> Result<Option<Vec<bool>>, IoError> {
     let failed = |error| IoError::system(IoOperation::Residency, path, error);
     let file = open_regular(path)?;
@@ -109,13 +108,13 @@ pub fn resident_pages(path: &Path) -> Result<Option<Vec<bool>>, IoError> {
     let mut pages = Vec::new();
     mincore::for_each_page(&file, len_of(&facts), |is_resident| pages.push(is_resident))
         .map_err(failed)?;
-    let may_tell = pages.contains(&false) || mincore_tells(&facts, path);
+    let may_tell = pages.contains(&false) || mincore_is_true(&facts, path);
     Ok(may_tell.then_some(pages))
 }
 
-/// To all others the kernel says that every page is resident (since 5.2). It can be seen that it did
-/// not, but not that it did.
-fn mincore_tells(facts: &Stat, path: &Path) -> bool {
+/// Whether the result of `mincore` is true: since 5.2 the kernel reports every page as resident to users who
+/// neither own the file nor may write to it.
+fn mincore_is_true(facts: &Stat, path: &Path) -> bool {
     facts.st_uid == geteuid().as_raw() || may_write(path)
 }
 
@@ -123,10 +122,11 @@ fn by_mincore(file: &File, path: &Path) -> io::Result<Residency> {
     let facts = fstat(file)?;
     let pages_total = pages_of(&facts);
     let resident = mincore::resident_pages(file, len_of(&facts))?;
-    let is_true = resident < pages_total || mincore_tells(&facts, path);
-    let (pages_resident, method) = match is_true {
-        true => (Some(resident), ResidencyMethod::Mincore),
-        false => (None, ResidencyMethod::Refused),
+    let is_true = resident < pages_total || mincore_is_true(&facts, path);
+    let (pages_resident, method) = if is_true {
+        (Some(resident), ResidencyMethod::Mincore)
+    } else {
+        (None, ResidencyMethod::Refused)
     };
     Ok(Residency {
         pages_total,
@@ -150,16 +150,16 @@ fn len_of(facts: &Stat) -> u64 {
     u64::try_from(facts.st_size).unwrap_or(0)
 }
 
-/// Syncs a file and drops all of its pages from the page cache, whoever uses them: for tests,
-/// demonstrations and measurements.
+/// Syncs a file and drops all of its pages from the page cache, whoever uses them: for tests, demonstrations
+/// and measurements.
 ///
 /// # Errors
 ///
-/// The system's.
+/// A failed system call.
 pub fn drop_clean_pages(path: &Path) -> Result<(), IoError> {
     let failed = |error| IoError::system(IoOperation::Evict, path, error);
     let file = open_regular(path)?;
-    // Dirty pages stay in the cache: they have to be clean first.
+    // Dirty pages are not dropped: they must be clean first.
     file.sync_data().map_err(failed)?;
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
         .map_err(|errno| failed(errno.into()))
@@ -171,9 +171,9 @@ mod tests {
 
     use std::os::unix::fs::PermissionsExt;
 
-    /// Every page of somebody else's file called resident, which it is not.
+    /// Guards against reporting every page of another user's file as resident.
     #[test]
-    fn of_a_file_that_one_may_only_read_nothing_is_claimed() {
+    fn residency_of_a_read_only_file_is_unknown() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         std::fs::write(&path, vec![1; 300_000]).unwrap();
@@ -185,13 +185,13 @@ mod tests {
         }
         let as_somebody_else = std::thread::spawn(move || {
             let nobody = rustix::process::Uid::from_raw(65_534);
-            // Of this thread alone, and with it go the capabilities.
+            // For this thread only; it also drops the capabilities.
             if rustix::thread::set_thread_res_uid(nobody, nobody, nobody).is_err() {
                 eprintln!("SKIPPED: no right to become another user");
                 return;
             }
             let Ok(file) = File::open(&path) else {
-                eprintln!("SKIPPED: another user does not get at {}", path.display());
+                eprintln!("SKIPPED: another user cannot access {}", path.display());
                 return;
             };
             let theirs = by_mincore(&file, &path).unwrap();
@@ -199,7 +199,7 @@ mod tests {
             assert_eq!(resident_pages(&path).unwrap(), None);
             assert_eq!(theirs.method, ResidencyMethod::Refused);
             assert_eq!(theirs.pages_total, 74);
-            // An older kernel's cachestat tells everybody; no kernel's tells something false.
+            // An older kernel's cachestat permits it to everyone; no kernel reports a wrong count.
             let found = residency(&path).unwrap();
             let told = found.method == ResidencyMethod::Cachestat;
             assert_eq!(found.pages_resident.is_some(), told, "{found:?}");

@@ -1,8 +1,8 @@
-//! The pool that aligned buffers come from and go back to, and the gauge that counts them.
+//! Pool of aligned buffers, and the gauge that counts them.
 //!
-//! Buffers come in size classes: whole pages up to eight, then eight classes per doubling, so at
-//! most an eighth of a buffer is waste. A returned buffer stays allocated for the next taker; the
-//! bytes kept that way are bounded, and the class that was asked for least recently gives way.
+//! Buffers have size classes: whole pages up to eight, then eight classes per doubling, so that at most an
+//! eighth of a buffer is unused. A returned buffer is kept for reuse; the number of bytes kept is limited,
+//! and buffers of the least recently used class are freed first.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,15 +13,15 @@ use crate::align::DEFAULT_ALIGNMENT;
 use crate::buffer::{AlignedBuffer, AlignedMemory};
 use crate::lock;
 
-/// A recycling supply of [`AlignedBuffer`]s; clones share it.
+/// Pool of reusable [`AlignedBuffer`]s; clones share it.
 #[derive(Clone)]
 pub struct BufferPool {
     shared: Arc<PoolShared>,
 }
 
 impl BufferPool {
-    /// A pool that keeps at most `free_bytes_limit` bytes of unused buffers. It does not limit
-    /// the buffers in use: whoever takes them has the budget.
+    /// Creates a pool that keeps at most `free_bytes_limit` bytes of unused buffers. It does not limit the
+    /// buffers in use, which is up to its users.
     pub fn new(free_bytes_limit: usize) -> BufferPool {
         BufferPool {
             shared: Arc::new(PoolShared {
@@ -34,8 +34,8 @@ impl BufferPool {
         }
     }
 
-    /// Takes a buffer with a capacity of at least `min_len` bytes. Its content is unspecified
-    /// (zeroes, or what a former user left); `take(0)` allocates nothing.
+    /// Takes a buffer with a capacity of at least `min_len` bytes. Its content is unspecified (zeroes, or old
+    /// content); `take(0)` allocates nothing.
     pub fn take(&self, min_len: usize) -> AlignedBuffer {
         let capacity = class_capacity(min_len);
         let memory = match self.shared.take_free(capacity) {
@@ -59,7 +59,7 @@ impl BufferPool {
         self.shared.release(memory.collect());
     }
 
-    /// The gauge of this pool's memory.
+    /// Gauge of this pool's memory.
     pub fn gauge(&self) -> MemoryGauge {
         MemoryGauge {
             shared: Arc::clone(&self.shared),
@@ -76,30 +76,30 @@ impl fmt::Debug for BufferPool {
     }
 }
 
-/// Bytes of buffers that a [`BufferPool`] has allocated. Each figure is read on its own, so two
-/// of them may be from different instants.
+/// Memory of the buffers that a [`BufferPool`] has allocated, bytes. Each figure is read separately, so two
+/// of them may be from different times.
 #[derive(Clone)]
 pub struct MemoryGauge {
     shared: Arc<PoolShared>,
 }
 
 impl MemoryGauge {
-    /// Bytes allocated now: buffers in use and buffers kept for reuse.
+    /// Memory allocated: buffers in use and buffers kept for reuse, bytes.
     pub fn current_bytes(&self) -> u64 {
         self.shared.current_bytes.load(Ordering::Relaxed)
     }
 
-    /// The most that [`current_bytes`](Self::current_bytes) has been.
+    /// Maximum of [`current_bytes`](Self::current_bytes) so far.
     pub fn peak_bytes(&self) -> u64 {
         self.shared.peak_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the buffers that lie unused in the pool.
+    /// Memory of unused buffers in the pool, bytes.
     pub fn pooled_bytes(&self) -> u64 {
         self.shared.free_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the buffers that somebody holds.
+    /// Memory of buffers in use, bytes.
     pub fn in_use_bytes(&self) -> u64 {
         self.current_bytes().saturating_sub(self.pooled_bytes())
     }
@@ -120,16 +120,16 @@ pub(crate) struct PoolShared {
     free_bytes_limit: usize,
     current_bytes: AtomicU64,
     peak_bytes: AtomicU64,
-    /// Mirrors `FreeLists::bytes`, so that the gauge takes no lock.
+    /// Copy of `FreeLists::bytes`, so that the gauge takes no lock.
     free_bytes: AtomicU64,
 }
 
 #[derive(Default)]
 struct FreeLists {
-    /// By capacity.
+    /// Classes by capacity.
     classes: BTreeMap<usize, Class>,
     bytes: usize,
-    /// Counts takes; a class remembers the last one that asked for it.
+    /// Number of takes; a class records that of its last one.
     clock: u64,
 }
 
@@ -183,7 +183,7 @@ impl PoolShared {
             }
             self.free_bytes.store(free.bytes as u64, Ordering::Relaxed);
         }
-        // Freed outside the lock: giving a mebibyte back to the system takes longer than a take.
+        // Freed outside the lock: releasing a mebibyte to the system takes longer than taking a buffer.
         self.release(surplus);
     }
 
@@ -210,17 +210,17 @@ impl FreeLists {
     }
 }
 
-/// The capacity of the size class that serves `min_len` bytes.
+/// Capacity of the size class for `min_len` bytes.
 fn class_capacity(min_len: usize) -> usize {
     let pages = min_len.div_ceil(DEFAULT_ALIGNMENT);
     let step = match pages {
         0..=8 => 1,
-        // Eight classes between one power of two and the next.
+        // Eight classes between consecutive powers of two.
         _ => 1usize << (pages - 1).ilog2().saturating_sub(3),
     };
     match pages.div_ceil(step).checked_mul(step * DEFAULT_ALIGNMENT) {
         Some(capacity) => capacity,
-        None => panic!("a buffer of {min_len} bytes is beyond the address space"),
+        None => panic!("a buffer of {min_len} bytes exceeds the address space"),
     }
 }
 
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(pool.gauge().current_bytes(), 5 * MIB as u64);
         assert_eq!(pool.gauge().pooled_bytes(), 0);
         drop(held);
-        // Beyond the limit of free bytes, memory went back to the system.
+        // Beyond the limit of free bytes, memory was released to the system.
         assert_eq!(pool.gauge().current_bytes(), 2 * MIB as u64);
         assert_eq!(pool.gauge().pooled_bytes(), 2 * MIB as u64);
         assert_eq!(pool.gauge().in_use_bytes(), 0);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_out_of_use_gives_way_to_the_one_in_use() {
+    fn an_unused_class_is_freed_first() {
         let pool = BufferPool::new(2 * MIB);
         drop([pool.take(MIB), pool.take(MIB)]);
         drop([pool.take(MIB / 2), pool.take(MIB / 2)]);

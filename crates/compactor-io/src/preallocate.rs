@@ -1,9 +1,9 @@
-//! Reserving a file's blocks ahead of its writes, in large steps.
+//! Reservation of a file's blocks ahead of its writes, in large steps.
 //!
-//! Preallocation keeps a file in few extents while several grow beside each other, and lets direct
-//! writes go on in parallel: one that extends a file, or needs blocks, is serialised and leaves the
-//! fast path of io_uring. It is an optimisation only: where it fails (no support, or not enough
-//! space for a whole step) the writes go on without and meet a full disk themselves.
+//! Preallocation keeps a file in few extents while several grow concurrently, and allows direct writes to run
+//! in parallel: a write that extends a file, or needs blocks, is serialised and leaves the fast path of
+//! io_uring. It is only an optimisation: if it fails (no support, or not enough space for a whole step), the
+//! writes continue without it and report a full disk themselves.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,25 +15,25 @@ use rustix::process::Resource;
 use crate::align::{DEFAULT_ALIGNMENT_U64, round_down, round_up};
 use crate::sys::limit::limit_of;
 
-/// The least and the most that is reserved at once when the final length is unknown. In between, a
-/// file doubles.
+/// Minimum and maximum bytes reserved in one step if the final length is unknown. In between, the reserved
+/// length doubles.
 const STEP_BYTES_MIN: u64 = 16 << 20;
 const STEP_BYTES_MAX: u64 = 256 << 20;
 
-/// Of a length that the caller only expects, at most this much is reserved at once.
+/// Maximum bytes reserved in one step of a length that the caller only expects.
 const EXPECTED_STEP_BYTES_MAX: u64 = 4 << 30;
 
-/// How far a file's blocks are reserved.
+/// State of the reservation of a file's blocks.
 #[derive(Debug)]
 pub(crate) struct Preallocation {
     reserved: u64,
     expected_len: Option<u64>,
-    /// Whether the file's length stays as it is. For direct writes it does not: within the length
-    /// a write need not extend the file. For buffered ones it does: whoever looks at the file
-    /// meanwhile sees no more than was written.
+    /// Whether the file's length is unchanged by the reservation. For direct writes it is extended, so that
+    /// the writes need not extend the file. For buffered ones it is not: other processes see only the bytes
+    /// written.
     keep_size: bool,
-    /// `RLIMIT_FSIZE`, rounded down: to reserve beyond it would raise a signal (`SIGXFSZ`) that ends
-    /// the process, although the file itself may stay below.
+    /// `RLIMIT_FSIZE`, rounded down: reserving beyond it would raise a signal (`SIGXFSZ`) that ends the
+    /// process, although the file itself may stay below.
     limit: u64,
     disabled: bool,
 }
@@ -51,12 +51,12 @@ impl Preallocation {
         }
     }
 
-    /// Whether anything may have been reserved that has to be trimmed.
-    pub(crate) fn happened(&self) -> bool {
+    /// Whether blocks may have been reserved that must be trimmed.
+    pub(crate) fn may_have_reserved(&self) -> bool {
         self.reserved > 0
     }
 
-    /// Reserves blocks up to `end` at least, if they are not.
+    /// Reserves blocks at least up to `end`, if they are not reserved.
     pub(crate) fn reserve(&mut self, file: impl AsFd, end: u64) {
         if self.disabled || end <= self.reserved {
             return;
@@ -71,7 +71,7 @@ impl Preallocation {
         } else {
             FallocateFlags::empty()
         };
-        // Even a failed call may have reserved a part.
+        // Even a failed call may have reserved some blocks.
         self.reserved = target;
         loop {
             match fallocate(&file, flags, from, target - from) {
@@ -96,10 +96,10 @@ impl Preallocation {
     }
 }
 
-/// Sets a file's length and gives back the blocks reserved beyond it.
+/// Sets a file's length and frees the blocks reserved beyond it.
 pub(crate) fn trim(file: impl AsFd, len: u64) -> io::Result<()> {
     loop {
-        // Truncating to the length that the file has frees the blocks beyond it, too.
+        // Truncating a file to its current length also frees the blocks beyond it.
         match rustix::fs::ftruncate(&file, len) {
             Err(Errno::INTR) => {}
             result => return Ok(result?),
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(unknown.next_target(1024 * MIB), 1280 * MIB);
         let known = Preallocation::new(Some(100 * MIB - 1), true);
         assert_eq!(known.next_target(MIB), 100 * MIB);
-        // An estimate that proves too small ends the estimating.
+        // If an estimate is too small, it is no longer used.
         assert_eq!(known.next_target(101 * MIB), 202 * MIB);
     }
 }

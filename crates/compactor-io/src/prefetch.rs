@@ -1,14 +1,13 @@
-//! Asking the processor for memory ahead of its use.
+//! Prefetching memory into the processor's caches.
 
-/// Bytes of a cache line.
+/// Length of a cache line, bytes.
 const LINE: usize = 64;
-/// More than this at once would only push out what was asked for first.
+/// Maximum bytes prefetched: more would evict the first ones.
 const MAX_LEN: usize = 2 << 10;
 
-/// Asks for the cache lines of `len` bytes at `at`, as far as there are so many: two lines at least, 2 KiB
-/// at most. Worth it where the place of what comes next is known, other work is left before it, and it
-/// is too far from the last one for the processor to see that it goes on: behind a row of hundreds of
-/// bytes that another core has just decompressed.
+/// Prefetches the cache lines of `len` bytes at `at`, as far as they exist: at least two lines, at most 2
+/// KiB. Pays off if the position of the next data is known in advance and too far from the last access for
+/// the hardware prefetcher: after a row of hundreds of bytes that another core has just decompressed.
 #[inline(always)]
 pub fn prefetch(bytes: &[u8], at: usize, len: usize) {
     let Some(ahead) = bytes.get(at..) else {

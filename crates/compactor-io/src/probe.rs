@@ -1,7 +1,7 @@
-//! What works in a directory, and which modes `auto` chooses there.
+//! Probing which I/O features work in a directory, and which modes `auto` chooses there.
 //!
-//! Everything is tried on a file that has no name and vanishes with its descriptor; where the
-//! directory is not writable, on a regular file that is there, read only.
+//! Everything is tried on a file without a name that is removed with its descriptor; if the directory is not
+//! writable, on an existing regular file, read only.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,19 +23,19 @@ mod mount;
 pub use device::BlockDevice;
 pub use mount::MountPoint;
 
-/// Whether something works here.
+/// Whether a feature works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Support {
     /// It was tried and works.
     Works,
-    /// It does not, for this reason.
+    /// It was tried and fails, with the reason.
     Fails(String),
-    /// It could not be tried, for this reason.
+    /// It could not be tried, with the reason.
     Unknown(String),
 }
 
 impl Support {
-    /// Whether it works for certain.
+    /// Whether it was tried and works.
     pub fn works(&self) -> bool {
         *self == Support::Works
     }
@@ -48,16 +48,16 @@ impl Support {
     }
 }
 
-/// What `auto` chooses, and why.
+/// Choice of `auto`, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice<M> {
-    /// The choice, never `Auto`.
+    /// Chosen mode or backend, never `Auto`.
     pub chosen: M,
-    /// A sentence.
+    /// Reason, as a sentence.
     pub reason: String,
 }
 
-/// The findings of [`probe`].
+/// Results of [`probe`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Probe {
@@ -67,13 +67,13 @@ pub struct Probe {
     pub writable: Support,
     /// The kernel's release, such as `6.12.1`.
     pub kernel: String,
-    /// The mount that the directory is on; `None` where `/proc` does not tell.
+    /// Mount of the directory; `None` if `/proc` does not report it.
     pub mount: Option<MountPoint>,
-    /// The block device under it; `None` for file systems without one.
+    /// Block device of the mount; `None` for file systems without one.
     pub device: Option<BlockDevice>,
     /// Direct I/O: whether `statx` reports it and `O_DIRECT` is accepted.
     pub direct: Support,
-    /// What direct requests are aligned to, where it works.
+    /// Alignment of direct requests, if they work.
     pub alignment: Option<Alignment>,
     /// `RWF_DONTCACHE`.
     pub dontcache: Support,
@@ -81,8 +81,8 @@ pub struct Probe {
     pub io_uring: Support,
     /// `cachestat(2)`; without it `mincore(2)` is used.
     pub cachestat: Support,
-    /// Whether the kernel tells how much of a file that is there is in the page cache; of files that
-    /// the caller neither owns nor may write to it does not.
+    /// Whether the kernel reports how much of an existing file is in the page cache; it does not for files
+    /// that the caller neither owns nor may write to.
     pub page_counts: Support,
     /// `RLIMIT_MEMLOCK`.
     pub locked_memory_bytes: ProcessLimit,
@@ -90,20 +90,19 @@ pub struct Probe {
     pub open_files: ProcessLimit,
     /// Whether the multi-generational LRU decides on eviction; `None` if the kernel has none.
     pub mglru: Option<bool>,
-    /// What `auto` reads with.
+    /// Read mode that `auto` chooses.
     pub read: Choice<ReadMode>,
-    /// What `auto` writes with.
+    /// Write mode that `auto` chooses.
     pub write: Choice<WriteMode>,
-    /// What carries operations out with `auto`.
+    /// Backend that `auto` chooses.
     pub backend: Choice<BackendKind>,
 }
 
-/// Finds out what works in a directory. Leaves nothing behind.
+/// Determines what works in a directory. Leaves no files.
 ///
 /// # Errors
 ///
-/// If the directory cannot be opened. What cannot be tried is no error but
-/// [`Support::Unknown`].
+/// The directory cannot be opened. A feature that cannot be tried is not an error, but [`Support::Unknown`].
 pub fn probe(directory: &Path) -> Result<Probe, IoError> {
     let failed = |error| IoError::system(IoOperation::Open, directory, error);
     let opened = File::open(directory).map_err(failed)?;
@@ -119,12 +118,12 @@ pub fn probe(directory: &Path) -> Result<Probe, IoError> {
     let page_counts = match (&found, &created) {
         (Some((path, file)), _) => page_counts(file, path),
         (None, Ok(file)) => page_counts(file, directory),
-        (None, Err(_)) => Support::Unknown("no file is there".to_owned()),
+        (None, Err(_)) => Support::Unknown("the directory contains no files".to_owned()),
     };
     let trial = match (created, found) {
         (Ok(file), _) | (Err(_), Some((_, file))) => Ok(file),
         (Err(error), None) => Err(format!(
-            "no file can be created in the directory ({error}) and none is there"
+            "no file can be created in the directory ({error}) and it contains none"
         )),
     };
     let (direct, alignment, dontcache) = try_modes(trial.as_ref());
@@ -171,7 +170,7 @@ pub fn probe(directory: &Path) -> Result<Probe, IoError> {
     })
 }
 
-/// On a file in memory, which is ours: of other files the kernel may refuse to tell.
+/// On a file in memory owned by this process: for other files the kernel may refuse the query.
 fn try_cachestat() -> Support {
     match rustix::fs::memfd_create(c"cachestat", rustix::fs::MemfdFlags::CLOEXEC) {
         Ok(file) => Support::of(cachestat::cachestat(&file)),
@@ -183,7 +182,7 @@ fn page_counts(file: &File, path: &Path) -> Support {
     match page_cache::of_file(file, path).map(|found| found.pages_resident) {
         Ok(Some(_)) => Support::Works,
         Ok(None) => Support::Fails(format!(
-            "the kernel tells only the owner of {} and who may write to it",
+            "the kernel permits it only to the owner of {} and users who may write to it",
             path.display()
         )),
         Err(error) => Support::Fails(error.to_string()),
@@ -218,7 +217,7 @@ fn try_modes(file: Result<&File, &String>) -> (Support, Option<Alignment>, Suppo
             return (unknown.clone(), None, unknown);
         }
     };
-    // Before O_DIRECT is on, which excludes it.
+    // Before O_DIRECT is set, which excludes it.
     let dontcache = Support::of(dio::accepts_dontcache(file, facts.len));
     let accepted = facts
         .direct
@@ -231,8 +230,8 @@ fn try_modes(file: Result<&File, &String>) -> (Support, Option<Alignment>, Suppo
     (Support::of(accepted.as_ref()), accepted.ok(), dontcache)
 }
 
-/// Creates a file that has no name (`O_TMPFILE`), or, where the file system has no such files, one
-/// whose name is removed at once.
+/// Creates a file without a name (`O_TMPFILE`), or, if the file system does not support this, one whose name
+/// is removed immediately.
 fn create_unnamed(directory: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true);
@@ -264,7 +263,7 @@ fn first_regular_file(directory: &Path) -> Option<(PathBuf, File)> {
         .find_map(|entry| Some((entry.path(), File::open(entry.path()).ok()?)))
 }
 
-/// Bit 0 of the mask that the kernel shows is the main switch.
+/// Bit 0 of the kernel's mask is the main switch.
 fn mglru() -> Option<bool> {
     let text = fs::read_to_string("/sys/kernel/mm/lru_gen/enabled").ok()?;
     let mask = u32::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()?;

@@ -1,15 +1,15 @@
-//! Limits of this process that I/O runs into.
+//! Limits of this process that affect I/O.
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::sys::limit::limit_of;
 
-/// A soft limit and the hard one that it can be raised to; `None` is unlimited.
+/// A soft limit and the hard limit to which it can be raised; `None` is unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessLimit {
-    /// What counts now.
+    /// Current limit.
     pub soft: Option<u64>,
-    /// The most that the process may set by itself.
+    /// Maximum to which the process may raise the soft limit.
     pub hard: Option<u64>,
 }
 
@@ -22,21 +22,21 @@ impl From<Rlimit> for ProcessLimit {
     }
 }
 
-/// The limit of open files (`RLIMIT_NOFILE`).
+/// Limit on open files (`RLIMIT_NOFILE`).
 pub fn open_files_limit() -> ProcessLimit {
     limit_of(Resource::Nofile).into()
 }
 
-/// Raises the soft limit of open files to the hard one and returns what then holds. The
-/// tokio-uring backend has two descriptors for a file, and a merge has thousands of inputs, while 1024 is a
-/// usual soft limit.
+/// Raises the soft limit on open files to the hard limit and returns the resulting limit. The tokio-uring
+/// backend has two descriptors for a file, and a merge may have thousands of inputs, while 1024 is a common
+/// soft limit.
 ///
-/// For programs to call at their start, not for libraries: the limit belongs to the process. (It
-/// is low for the sake of programs that use `select`.)
+/// Meant to be called by programs at their start, not by libraries: the limit applies to the whole process.
+/// (It is low for the sake of programs that use `select`.)
 pub fn raise_open_files_limit() -> ProcessLimit {
     let limit = limit_of(Resource::Nofile);
     if limit.current != limit.maximum {
-        // Refused only by exotic sandboxes; then the old limit holds, and is returned.
+        // Refused only by unusual sandboxes; then the old limit is returned.
         let _ = setrlimit(
             Resource::Nofile,
             Rlimit {
@@ -48,11 +48,11 @@ pub fn raise_open_files_limit() -> ProcessLimit {
     open_files_limit()
 }
 
-/// What to do where the system refuses a thread.
+/// Remedy if the system refuses a thread.
 pub const THREAD_REMEDY: &str = "a limit on threads (`ulimit -u`, TasksMax of a systemd unit, pids.max of a \
      container) or on memory has been reached: raise it, or use fewer threads (--threads)";
 
-/// The limit of locked memory (`RLIMIT_MEMLOCK`), which older kernels charge rings of io_uring to.
+/// Limit on locked memory (`RLIMIT_MEMLOCK`), to which older kernels charge io_uring's rings.
 pub fn locked_memory_limit() -> ProcessLimit {
     limit_of(Resource::Memlock).into()
 }

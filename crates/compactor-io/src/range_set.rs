@@ -1,9 +1,9 @@
-//! Sets of byte ranges: what has been read or written, in whatever order it happened.
+//! Sets of byte ranges that have been read or written, in any order.
 
 use std::collections::BTreeMap;
 
-/// Beyond this many separate ranges the set becomes one range from the first to the last: its
-/// memory stays small, and the price is precision.
+/// Maximum number of separate ranges. Beyond it the set becomes one range from the first to the last: its
+/// memory is bounded at the cost of precision.
 const RANGES_MAX: usize = 4096;
 
 /// A union of half-open byte ranges, kept merged.
@@ -19,8 +19,8 @@ impl RangeSet {
         if start >= end {
             return;
         }
-        // From the right: every range that starts at or before our end and ends at or after our
-        // start becomes part of ours.
+        // From the right: every range that starts at or before the new end and ends at or after the new start
+        // is merged into the new one.
         while let Some((&other_start, &other_end)) = self.ranges.range(..=end).next_back() {
             if other_end < start {
                 break;
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn merges_exactly_what_overlaps_or_touches() {
-        // A naive twin of one flag per byte, over a fixed pseudo-random sequence.
+        // Compared with a flag per byte, over a fixed pseudo-random sequence.
         let mut state = 12345u32;
         let mut next = move |below: u32| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,4 +1,4 @@
-//! One read from its submission to its extent: widened to aligned bounds, continued while short.
+//! A read from its submission to its extent: widened to aligned bounds, continued while short.
 
 use std::sync::Arc;
 
@@ -10,34 +10,34 @@ use crate::input::InputShared;
 use crate::limits::{ATTEMPTS_MAX, OPERATION_BYTES_MAX};
 use crate::mode::Mode;
 
-/// Called once with the bytes, or with what went wrong, on an I/O thread.
+/// Callback of a read, called once with the bytes or an error, on an I/O thread.
 pub type ReadDone = Box<dyn FnOnce(Result<Extent, IoError>) + Send>;
 
-/// A read under way. It travels from completion to completion inside their closures.
+/// A read in flight. It is moved from completion to completion in their closures.
 pub(crate) struct ReadTransfer {
     input: Arc<InputShared>,
-    /// What was asked for.
+    /// Requested range.
     offset: u64,
     len: usize,
-    /// What is read: from this aligned offset, this many bytes, a multiple of the alignment.
+    /// Aligned range that is read: offset and length are multiples of the alignment.
     start: u64,
     span: usize,
-    /// Bytes from `start` that have arrived.
+    /// Number of bytes from `start` that have been read.
     filled: usize,
-    /// Operations in a row that brought nothing.
+    /// Number of consecutive operations without progress.
     attempts: u32,
-    /// Whoever asked waits for it.
+    /// Whether the caller waits for it.
     is_awaited: bool,
     done: ReadDone,
 }
 
 impl ReadTransfer {
-    /// Submits the read. Any offset and length.
+    /// Submits a read with arbitrary offset and length.
     pub(crate) fn submit(input: Arc<InputShared>, offset: u64, len: usize, done: ReadDone) {
         ReadTransfer::start(input, offset, len, false, done);
     }
 
-    /// As [`submit`](Self::submit), by a thread that will wait for the bytes.
+    /// As [`submit`](Self::submit), for a caller that will wait for the bytes.
     pub(crate) fn submit_awaited(input: Arc<InputShared>, offset: u64, len: usize, done: ReadDone) {
         ReadTransfer::start(input, offset, len, true, done);
     }
@@ -46,8 +46,8 @@ impl ReadTransfer {
         let end = offset.checked_add(len as u64);
         let beyond = end.is_none_or(|end| end > input.len);
         if len == 0 || beyond {
-            // Answered without reading (and without an allocation of a length that nobody has
-            // checked), but on an I/O thread like every answer.
+            // Answered without reading (and without allocating an unchecked length), but on an I/O thread
+            // like every result.
             let answer = if beyond {
                 Err(
                     IoError::unexpected_eof(input.path(), offset, len as u64, input.len)
@@ -65,7 +65,7 @@ impl ReadTransfer {
         }
         let step = input.step();
         let start = round_down(offset, step);
-        // Within the length of the file, rounded up: no overflow, and a usize holds it.
+        // Within the length of the file, rounded up: it does not overflow and fits a usize.
         let span = (round_up(offset + len as u64, step) - start) as usize;
         let target = ReadTarget::Fresh {
             pool: input.pool.clone(),
@@ -85,7 +85,7 @@ impl ReadTransfer {
         if span <= OPERATION_BYTES_MAX {
             transfer.submit_into(target, 0);
         } else {
-            // Larger than one operation may be: the whole buffer is needed from the start.
+            // Exceeds the maximum length of one operation: the whole buffer is needed from the start.
             let buffer = transfer.input.pool.take(span);
             let target = ReadTarget::Rest {
                 buffer,
@@ -112,13 +112,14 @@ impl ReadTransfer {
             },
             completion: Completion::new(move |outcome| self.complete(outcome, position)),
         };
-        match is_awaited {
-            true => backend.backend().submit_awaited(operation),
-            false => backend.backend().submit(operation),
+        if is_awaited {
+            backend.backend().submit_awaited(operation)
+        } else {
+            backend.backend().submit(operation)
         }
     }
 
-    /// Goes on after one operation that began at `position`.
+    /// Continues after one operation that began at `position`.
     fn complete(mut self, outcome: Outcome, position: usize) {
         let (count, buffer) = match (outcome.result, outcome.buffer) {
             (Ok(count), Some(buffer)) => (count, buffer),
@@ -153,8 +154,8 @@ impl ReadTransfer {
             self.finish(Ok(extent));
             return;
         }
-        // A direct read continues at an aligned offset, so it repeats the bytes after it: no
-        // progress means that the file ends there.
+        // A direct read continues at an aligned offset, so it repeats the following bytes: no progress means
+        // that the file ends there.
         if count == 0 || reached <= self.filled {
             let file_len = self.start + self.filled.max(reached) as u64;
             drop(buffer);
@@ -190,9 +191,9 @@ impl ReadTransfer {
     fn finish(self, result: Result<Extent, IoError>) {
         if let Some(evictor) = &self.input.evictor {
             let end = self.start + self.filled as u64;
-            evictor.note_read(&self.input.handle, self.start, end);
+            evictor.record_read(&self.input.handle, self.start, end);
         }
-        // Ours goes first, so that a caller who has heard of all its reads holds the last share.
+        // Dropped first, so that a caller whose reads have all completed holds the last share.
         drop(self.input);
         (self.done)(result);
     }

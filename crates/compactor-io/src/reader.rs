@@ -1,4 +1,4 @@
-//! Reading from front to back, ahead of the caller.
+//! Sequential reading with readahead.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -12,18 +12,18 @@ use crate::error::IoError;
 use crate::extent::Extent;
 use crate::input::InputFile;
 
-/// How far and in which requests a [`SequentialReader`] reads ahead.
+/// Readahead options of a [`SequentialReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadaheadOptions {
-    /// Length of a request in bytes; rounded up to the file's alignment.
+    /// Length of a request, bytes; rounded up to the file's alignment.
     pub request_bytes: usize,
-    /// Requests in flight or waiting to be taken; at least 1. The reader holds up to this many
-    /// buffers, besides the extents that the caller keeps.
+    /// Number of requests in flight or waiting to be taken; at least 1. The reader holds up to this number of
+    /// buffers, in addition to the extents that the caller keeps.
     pub depth: usize,
 }
 
 impl Default for ReadaheadOptions {
-    /// 1 MiB × 8: a device that takes 4 ms for a request still delivers 2 GB/s.
+    /// 1 MiB × 8: a device that takes 4 ms for a request still reaches 2 GB/s.
     fn default() -> Self {
         ReadaheadOptions {
             request_bytes: 1 << 20,
@@ -32,27 +32,27 @@ impl Default for ReadaheadOptions {
     }
 }
 
-/// Reads a range of a file from front to back and keeps requests in flight ahead of the caller.
+/// Sequential reader of a range of a file, with requests in flight ahead of the caller.
 ///
-/// - Extents come in order and without gaps; all but the first and the last start and end at
+/// - Extents are returned in order and without gaps; all but the first and the last start and end at
 ///   multiples of the request length.
-/// - After an error every further call gives an error.
+/// - After an error every further call returns an error.
 #[derive(Debug)]
 pub struct SequentialReader {
     input: InputFile,
     request_bytes: u64,
     depth: usize,
-    /// Where the next request starts, and where the last one ends.
+    /// Start of the next request, and end of the last one.
     next_offset: u64,
     end: u64,
-    /// Submitted requests, oldest first; `None` while under way.
+    /// Submitted requests, oldest first; `None` while in flight.
     ahead: VecDeque<Slot>,
     /// Number of the oldest entry of `ahead`.
     oldest: u64,
     sender: Sender<(u64, Result<Extent, IoError>)>,
     receiver: Receiver<(u64, Result<Extent, IoError>)>,
     failed: Option<IoError>,
-    /// For `io::Read`: the extent that is being copied out, and how far.
+    /// For `io::Read`: the extent being copied out, and the position in it.
     current: Option<(Extent, usize)>,
 }
 
@@ -64,8 +64,8 @@ struct Slot {
 }
 
 impl SequentialReader {
-    /// Starts to read `range` of `input`, which is cut at the end of the file. *Any* bounds: the
-    /// first request is shorter, if that makes the others aligned.
+    /// Starts reading `range` of `input`, truncated to the end of the file. Bounds are arbitrary: the first
+    /// request is shorter if that aligns the others.
     pub fn new(input: InputFile, range: Range<u64>, options: ReadaheadOptions) -> SequentialReader {
         input.advise_sequential();
         let (sender, receiver) = unbounded();
@@ -90,7 +90,7 @@ impl SequentialReader {
         reader
     }
 
-    /// Reads a whole file.
+    /// Starts reading a whole file.
     pub fn whole(input: InputFile, options: ReadaheadOptions) -> SequentialReader {
         let len = input.len();
         SequentialReader::new(input, 0..len, options)
@@ -106,7 +106,7 @@ impl SequentialReader {
             let offset = self.next_offset;
             let boundary = round_down_any(offset, self.request_bytes) + self.request_bytes;
             let end = boundary.min(self.end);
-            // At most a request's length, which was a usize.
+            // At most the length of a request, which was a usize.
             let len = (end - offset) as usize;
             let number = self.oldest + self.ahead.len() as u64;
             self.ahead.push_back(Slot {
@@ -118,7 +118,7 @@ impl SequentialReader {
             self.input.submit_read(
                 offset,
                 len,
-                // Fails if the reader is gone; the extent then returns to its pool.
+                // Fails if the reader has been dropped; the extent then returns to its pool.
                 Box::new(move |result| drop(sender.send((number, result)))),
             );
             self.next_offset = end;
@@ -133,7 +133,7 @@ impl SequentialReader {
     ///
     /// # Panics
     ///
-    /// When called from a completion, on an I/O thread.
+    /// If called from a completion, on an I/O thread.
     #[expect(
         clippy::should_implement_trait,
         reason = "a failing step: Result<Option<_>>"
@@ -158,7 +158,7 @@ impl SequentialReader {
             }
             Err(error) => {
                 self.failed = Some(error.clone());
-                // Whatever else is in flight ends by itself.
+                // Other requests in flight complete without being used.
                 self.next_offset = self.end;
                 Err(error)
             }
@@ -168,8 +168,8 @@ impl SequentialReader {
     fn wait_for_oldest(&mut self) -> Result<Extent, IoError> {
         assert_may_block("SequentialReader::next");
         loop {
-            // The channel cannot close: `self` has a sender. Every read answers, even when its
-            // I/O thread is lost.
+            // The channel cannot close: `self` has a sender. Every read returns a result, even if its I/O
+            // thread has ended.
             let Ok((number, result)) = self.receiver.recv() else {
                 let (offset, len) = self
                     .ahead
@@ -188,7 +188,7 @@ impl SequentialReader {
     }
 }
 
-/// Rounds down to a multiple, of a length that need not be a power of two.
+/// Rounds down to a multiple of a number that need not be a power of two.
 fn round_down_any(value: u64, multiple: u64) -> u64 {
     if multiple.is_power_of_two() {
         round_down(value, multiple)
@@ -212,7 +212,7 @@ impl Read for SequentialReader {
                     return Ok(count);
                 }
             }
-            // The used extent's buffer returns to the pool before another is waited for.
+            // The buffer of the used extent returns to the pool before another is waited for.
             self.current = None;
             match self.next()? {
                 Some(extent) => self.current = Some((extent, 0)),

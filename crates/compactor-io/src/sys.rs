@@ -1,4 +1,4 @@
-//! System calls that `rustix` does not have, and flags that it does not name.
+//! System calls and flags that `rustix` does not provide.
 
 pub(crate) mod cachestat;
 pub(crate) mod limit;

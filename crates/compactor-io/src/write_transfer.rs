@@ -1,4 +1,4 @@
-//! One write from its submission to its end: continued while short.
+//! A write from its submission to its end: continued while short.
 
 use std::io;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use crate::limits::ATTEMPTS_MAX;
 use crate::mode::Mode;
 use crate::writer::WriterShared;
 
-/// A write under way. It travels from completion to completion inside their closures.
+/// A write in flight. It is moved from completion to completion in their closures.
 pub(crate) struct WriteTransfer {
     writer: Arc<WriterShared>,
-    /// `buffer[..len]` goes to `offset` of the file.
+    /// Length of the data: `buffer[..len]` is written at `offset` of the file.
     len: usize,
     offset: u64,
-    /// Bytes that have been written for sure.
+    /// Number of bytes known to be written.
     written: usize,
-    /// Operations in a row that wrote nothing.
+    /// Number of consecutive operations without progress.
     attempts: u32,
 }
 
 impl WriteTransfer {
-    /// Submits the write of `buffer[..len]` at `offset`, aligned as the file's mode needs.
+    /// Submits the write of `buffer[..len]` at `offset`, aligned as required by the file's mode.
     pub(crate) fn submit(
         writer: Arc<WriterShared>,
         buffer: AlignedBuffer,
@@ -44,7 +44,7 @@ impl WriteTransfer {
     fn submit_rest(self, buffer: AlignedBuffer) {
         let file = Arc::clone(&self.writer.handle);
         let backend = Arc::clone(&file);
-        // A direct write that ended inside a block is repeated from the block's start.
+        // A direct write that ended within a block is repeated from the block's start.
         let step = self
             .writer
             .alignment

@@ -1,10 +1,9 @@
-//! Forced write-back behind a buffered writer: the `trickle` and `dontneed` write modes.
+//! Forced write-back after a buffered writer: the `trickle` and `dontneed` write modes.
 //!
-//! In steps of a window: write-back of the newest complete window is started, that of the one
-//! before is awaited, and in `dontneed` mode its pages are dropped, which works only for pages that
-//! are clean. One step runs at a time; a writer that gets ahead of it by two windows waits, so that
-//! the dirty pages of one file stay bounded: by what is ahead, what is being written and what is
-//! awaited, each at most two windows and the writes in flight.
+//! Works in steps of a window: a step starts write-back of the newest complete window, waits for that of the
+//! previous one and, in `dontneed` mode, drops its pages, which works only for clean pages. One step runs at
+//! a time. A writer that gets two windows ahead of it waits, so that the dirty pages of one file are bounded:
+//! those ahead, those being written and those awaited are each at most two windows and the writes in flight.
 
 use std::io;
 
@@ -15,21 +14,21 @@ use crate::evict::drop_pages;
 use crate::file::FileHandle;
 use crate::sys::sync_file_range;
 
-/// A writer this many windows ahead of write-back waits for it.
+/// Number of windows that a writer may be ahead of write-back before it waits.
 const WINDOWS_AHEAD_MAX: u64 = 2;
 
-/// Where forced write-back stands.
+/// State of forced write-back.
 #[derive(Debug)]
 pub(crate) struct Writeback {
     window_bytes: u64,
     drop_pages: bool,
-    /// Before this, write-back has been awaited.
+    /// Offset up to which write-back has been awaited.
     awaited: u64,
-    /// Before this, write-back has been started.
+    /// Offset up to which write-back has been started.
     started: u64,
 }
 
-/// One step, for a thread that may block.
+/// A step of write-back, to be run on a thread that may block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     awaited: u64,
@@ -49,7 +48,7 @@ impl Writeback {
         }
     }
 
-    /// The next step, if the bytes before `written` make up a window.
+    /// Returns the next step, if the bytes before `written` complete a window.
     pub(crate) fn next_step(&mut self, written: u64) -> Option<Step> {
         let end = round_down(written, DEFAULT_ALIGNMENT_U64);
         if end.saturating_sub(self.started) < self.window_bytes {
@@ -66,7 +65,7 @@ impl Writeback {
         Some(step)
     }
 
-    /// Whether a writer that has got so far, writes in flight left out, should wait.
+    /// Whether a writer at this offset, not counting writes in flight, must wait.
     pub(crate) fn is_behind(&self, written: u64) -> bool {
         let ahead = written.saturating_sub(self.started);
         ahead > self.window_bytes.saturating_mul(WINDOWS_AHEAD_MAX)
@@ -85,8 +84,8 @@ impl Step {
     pub(crate) fn run(self, file: &FileHandle) -> io::Result<()> {
         sync_file_range::start_writeback(file, self.started, self.end - self.started)?;
         if self.drop_pages {
-            // A folio may reach into the next window and then survives; the last step and `finish`
-            // drop from the front of the file.
+            // A folio that extends into the next window is not dropped yet; the last step and `finish` drop
+            // from the start of the file.
             drop_pages(file, self.awaited, self.started)
         } else if self.started > self.awaited {
             sync_file_range::write_back(file, self.awaited, self.started - self.awaited)
@@ -96,8 +95,8 @@ impl Step {
     }
 }
 
-/// Drops all pages of a file that has been synced. Where that is refused they stay, which makes the
-/// file no worse: `residency` shows them.
+/// Drops all pages of a file that has been synced. Pages that cannot be dropped are harmless, and visible in
+/// `residency`.
 pub(crate) fn drop_all_pages(file: &FileHandle) {
     let _ = fadvise(file, 0, None, Advice::DontNeed);
 }

@@ -1,4 +1,4 @@
-//! Writing a new file from front to back, behind the caller.
+//! Sequential writing of a new file, asynchronously to the caller.
 
 use std::fs::File;
 use std::io;
@@ -20,23 +20,23 @@ use crate::range_set::RangeSet;
 use crate::write_transfer::WriteTransfer;
 use crate::writeback::{Step, Writeback, drop_all_pages};
 
-/// How a [`SequentialWriter`] buffers.
+/// Buffering options of a [`SequentialWriter`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriterOptions {
-    /// Length of a write in bytes; rounded up to the file's alignment.
+    /// Length of a write, bytes; rounded up to the file's alignment.
     pub buffer_bytes: usize,
-    /// Writes in flight before the caller waits; at least 2. The writer holds one buffer more.
+    /// Maximum number of writes in flight before the caller waits; at least 2. The writer holds one more
+    /// buffer.
     pub in_flight: usize,
-    /// The length that the file will about have, in bytes: blocks are reserved for it. Without it
-    /// they are reserved in growing steps. Nothing depends on it being right.
+    /// Approximate final length of the file, bytes, for which blocks are reserved. Without it they are
+    /// reserved in growing steps. It need not be accurate.
     pub expected_len: Option<u64>,
-    /// Modes `trickle` and `dontneed`: write-back is forced every so many bytes.
+    /// Modes `trickle` and `dontneed`: number of bytes between forced write-backs.
     pub trickle_bytes: u64,
 }
 
 impl Default for WriterOptions {
-    /// Four writes of 1 MiB in flight; write-back every 10 MiB, as `trickle_fsync_interval` of
-    /// Cassandra.
+    /// Four writes of 1 MiB in flight; write-back every 10 MiB, as Cassandra's `trickle_fsync_interval`.
     fn default() -> Self {
         WriterOptions {
             buffer_bytes: 1 << 20,
@@ -47,39 +47,38 @@ impl Default for WriterOptions {
     }
 }
 
-/// A file that is complete, of its final length, and durable (`fdatasync`). Its directory entry is
-/// not: see [`sync_directory`](crate::sync_directory).
+/// A complete file, of its final length, and durable (`fdatasync`). Its directory entry is not: see
+/// [`sync_directory`](crate::sync_directory).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenFile {
-    /// The path that it was created with.
+    /// Path with which it was created.
     pub path: PathBuf,
-    /// Its length in bytes.
+    /// Length, bytes.
     pub len: u64,
-    /// The mode that was really used, never [`WriteMode::Auto`].
+    /// Actual mode, never [`WriteMode::Auto`].
     pub mode: WriteMode,
-    /// The backend that was used, never [`BackendKind::Auto`].
+    /// Backend used, never [`BackendKind::Auto`].
     pub backend: BackendKind,
 }
 
-/// Writes a new file from front to back, several buffers behind the caller.
+/// Sequential writer of a new file, with several buffers in flight.
 ///
-/// - Every write but the last starts at a multiple of the buffer length and is one buffer long. In
-///   direct mode the last is padded with zeroes to the alignment, and [`finish`](Self::finish)
-///   cuts the file to its true length.
-/// - The first failure stays: every later call reports it again, and nothing more is written. The
-///   file is then of no use; whoever created it deletes it.
-/// - A failed sync is never repeated, since the kernel may have dropped the pages that it could not
-///   write.
-/// - Dropping the writer without [`finish`](Self::finish) waits for the writes in flight and leaves
-///   the file, incomplete and perhaps longer than what was written, for the caller to delete.
+/// - Every write but the last starts at a multiple of the buffer length and is one buffer long. In direct
+///   mode the last is padded with zeroes to the alignment, and [`finish`](Self::finish) truncates the file to
+///   its actual length.
+/// - The first failure is permanent: every later call returns it again, and nothing more is written. The file
+///   is then useless, and must be deleted by its creator.
+/// - A failed sync is never repeated, since the kernel may have dropped the pages that it could not write.
+/// - Dropping the writer without [`finish`](Self::finish) waits for the writes in flight and leaves the file,
+///   incomplete and possibly longer than the data written, to be deleted by the caller.
 #[derive(Debug)]
 pub struct SequentialWriter {
     shared: Arc<WriterShared>,
     pool: BufferPool,
     buffer: Option<AlignedBuffer>,
     filled: usize,
-    /// Where `buffer` goes in the file: a multiple of the buffer length.
+    /// Offset of `buffer` in the file: a multiple of the buffer length.
     buffer_offset: u64,
     buffer_bytes: usize,
     in_flight_max: usize,
@@ -87,12 +86,12 @@ pub struct SequentialWriter {
     writeback: Option<Writeback>,
 }
 
-/// What the writer shares with its writes in flight.
+/// State that the writer shares with its writes in flight.
 #[derive(Debug)]
 pub(crate) struct WriterShared {
     pub(crate) handle: Arc<FileHandle>,
     pub(crate) mode: WriteMode,
-    /// With mode `direct`.
+    /// Alignment in mode `direct`.
     pub(crate) alignment: Option<Alignment>,
     pub(crate) flags: ReadWriteFlags,
     state: Mutex<WriteState>,
@@ -102,9 +101,9 @@ pub(crate) struct WriterShared {
 #[derive(Debug, Default)]
 struct WriteState {
     writes_in_flight: usize,
-    /// Whether a step of forced write-back is under way.
+    /// Whether a step of forced write-back is in progress.
     writeback_in_flight: bool,
-    /// The failure that became known first.
+    /// The first failure reported.
     error: Option<IoError>,
     written: RangeSet,
 }
@@ -114,7 +113,7 @@ impl WriterShared {
         self.handle.path()
     }
 
-    /// Ends one write of `start..end`. Its buffer has returned to the pool before.
+    /// Ends a write of `start..end`, whose buffer has been returned to the pool.
     pub(crate) fn end_write(&self, start: u64, end: u64, result: Result<(), IoError>) {
         let mut state = lock(&self.state);
         state.writes_in_flight -= 1;
@@ -134,7 +133,7 @@ impl WriterShared {
 }
 
 impl WriteState {
-    /// Keeps the failure that became known first: what has been reported once does not change.
+    /// Keeps the first failure reported, so that it does not change.
     fn keep_error(&mut self, error: IoError) {
         self.error.get_or_insert(error);
     }
@@ -177,7 +176,7 @@ impl SequentialWriter {
             buffer: None,
             filled: 0,
             buffer_offset: 0,
-            // At most the limit of one operation, which is a usize.
+            // At most the maximum length of an operation, which is a usize.
             buffer_bytes: buffer_bytes as usize,
             in_flight_max: options.in_flight.max(2),
             preallocation: Preallocation::new(options.expected_len, mode != WriteMode::Direct),
@@ -185,36 +184,36 @@ impl SequentialWriter {
         }
     }
 
-    /// Bytes that have been handed to the writer.
+    /// Number of bytes passed to the writer.
     pub fn position(&self) -> u64 {
         self.buffer_offset + self.filled as u64
     }
 
-    /// The path that the file was created with.
+    /// Path with which the file was created.
     pub fn path(&self) -> &Path {
         self.shared.path()
     }
 
-    /// The mode that is really used, never [`WriteMode::Auto`].
+    /// Actual mode, never [`WriteMode::Auto`].
     pub fn mode(&self) -> WriteMode {
         self.shared.mode
     }
 
-    /// The backend that its writes go to, never [`BackendKind::Auto`].
+    /// Backend of its writes, never [`BackendKind::Auto`].
     pub fn backend(&self) -> BackendKind {
         self.shared.handle.backend().kind()
     }
 
-    /// Appends bytes. Copies them and returns, unless all buffers are in flight: then it waits for
-    /// one of them.
+    /// Appends bytes. Copies them and returns, unless all buffers are in flight: then it waits for one of
+    /// them.
     ///
     /// # Errors
     ///
-    /// The first failure of any write so far, with the offset where it happened.
+    /// The first failure of any write so far, with its offset.
     ///
     /// # Panics
     ///
-    /// When it would wait and was called from a completion, on an I/O thread.
+    /// If it would have to wait but was called from a completion, on an I/O thread.
     pub fn write_all(&mut self, mut bytes: &[u8]) -> Result<(), IoError> {
         while !bytes.is_empty() {
             let buffer = match &mut self.buffer {
@@ -233,7 +232,7 @@ impl SequentialWriter {
         Ok(())
     }
 
-    /// Submits what the buffer holds, padded if it must be, once there is room in flight.
+    /// Submits the content of the buffer, padded if necessary, once another write may be in flight.
     fn submit_buffer(&mut self, more_to_come: bool) -> Result<(), IoError> {
         let Some(mut buffer) = self.buffer.take() else {
             return Ok(());
@@ -243,14 +242,14 @@ impl SequentialWriter {
             Some(alignment) => round_up(logical as u64, alignment.offset) as usize,
             None => logical,
         };
-        // Recycled memory holds old bytes, which have no business in the file.
+        // Recycled memory contains old bytes, which must not be written to the file.
         buffer[logical..len].fill(0);
         let offset = self.buffer_offset;
         self.buffer_offset += logical as u64;
         self.filled = 0;
         self.wait_for_room()?;
-        // A file of one buffer needs no blocks ahead of its only write.
-        if more_to_come || self.preallocation.happened() {
+        // A file of a single buffer needs no reservation.
+        if more_to_come || self.preallocation.may_have_reserved() {
             self.preallocation
                 .reserve(&self.shared.handle, offset + len as u64);
         }
@@ -268,9 +267,9 @@ impl SequentialWriter {
         state.check()
     }
 
-    /// Takes the next step of forced write-back, if there is one and none is under way. Waits while
-    /// write-back is behind: for the step under way, or, as one slow write holds up the steps while
-    /// those after it go on, for the writes.
+    /// Starts the next step of forced write-back, if there is one and none is in progress. Waits while
+    /// write-back lags: for the step in progress, or for the writes, since one slow write delays the steps
+    /// while later ones continue.
     fn force_writeback(&mut self) -> Result<(), IoError> {
         let Some(writeback) = &mut self.writeback else {
             return Ok(());
@@ -311,18 +310,18 @@ impl SequentialWriter {
     ///
     /// 1. the rest of the buffer is written (in direct mode padded to the alignment);
     /// 2. all writes are awaited;
-    /// 3. the file is cut to its logical length, which also frees blocks reserved in vain;
+    /// 3. the file is truncated to its logical length, which also frees unused reserved blocks;
     /// 4. `fdatasync`;
-    /// 5. in the modes that leave nothing in the page cache, what is left is dropped. In direct
-    ///    mode that is the last page, which the file system zeroes through the cache in step 3.
+    /// 5. in the modes that leave nothing in the page cache, the remaining pages are dropped. In direct mode
+    ///    that is the last page, which the file system zeroes through the cache in step 3.
     ///
     /// # Errors
     ///
-    /// The first failure of any write or step. The file is then of no use.
+    /// The first failure of any write or step. The file is then useless.
     ///
     /// # Panics
     ///
-    /// When called from a completion, on an I/O thread.
+    /// If called from a completion, on an I/O thread.
     pub fn finish(mut self) -> Result<WrittenFile, IoError> {
         assert_may_block("SequentialWriter::finish");
         let len = self.position();
@@ -330,7 +329,7 @@ impl SequentialWriter {
         self.submit_buffer(false)?;
         self.wait_until_idle()?;
         let file = &self.shared.handle;
-        if padded || self.preallocation.happened() {
+        if padded || self.preallocation.may_have_reserved() {
             trim(file, len).map_err(|error| self.error(IoOperation::Truncate, error))?;
         }
         self.sync_data()?;
@@ -345,14 +344,14 @@ impl SequentialWriter {
         })
     }
 
-    /// Syncs through the backend, once: a failed sync is not repeated.
+    /// Syncs through the backend. A failed sync is not repeated.
     fn sync_data(&self) -> Result<(), IoError> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
         self.shared.handle.backend().submit(Operation {
             file: Arc::clone(&self.shared.handle),
             request: Request::SyncData,
             completion: Completion::new(move |outcome: Outcome| {
-                // Fails only if the receiver is gone, and it waits below.
+                // Fails only if the receiver has been dropped, but it is awaited below.
                 drop(sender.send(outcome.result));
             }),
         });
@@ -360,7 +359,7 @@ impl SequentialWriter {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(self.error(IoOperation::SyncData, error)),
             Err(_) => {
-                let reason = "the sync ended without an answer".to_owned();
+                let reason = "the sync ended without a result".to_owned();
                 let kind = IoErrorKind::Failed;
                 Err(IoError::found(
                     IoOperation::SyncData,
@@ -376,13 +375,13 @@ impl SequentialWriter {
         IoError::system(operation, self.path(), error).in_mode(Mode::Write(self.mode()))
     }
 
-    /// The file, for those who set attributes on it.
+    /// The file, to set attributes on it.
     pub fn file(&self) -> &File {
         self.shared.handle.file()
     }
 }
 
-/// Has the backend take a step of forced write-back, which blocks, and tell the writer.
+/// Submits a step of forced write-back, which blocks, to the backend, and notifies the writer at its end.
 fn submit_step(shared: &Arc<WriterShared>, step: Step) {
     let told = Arc::clone(shared);
     shared.handle.backend().submit(Operation {
@@ -406,7 +405,7 @@ fn submit_step(shared: &Arc<WriterShared>, step: Step) {
 
 impl Drop for SequentialWriter {
     fn drop(&mut self) {
-        // After `finish` nothing is in flight and this is free.
+        // After `finish` nothing is in flight, and this returns immediately.
         let mut state = lock(&self.shared.state);
         while (state.writes_in_flight > 0 || state.writeback_in_flight)
             && !crate::backend::on_io_thread()
@@ -422,8 +421,8 @@ impl io::Write for SequentialWriter {
         Ok(bytes.len())
     }
 
-    /// Does nothing: a partly filled buffer cannot be written in direct mode, and the file is not
-    /// complete before [`finish`](SequentialWriter::finish).
+    /// Does nothing: a partly filled buffer cannot be written in direct mode, and the file is complete only
+    /// after [`finish`](SequentialWriter::finish).
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -152,7 +152,7 @@ impl BloomFilter {
 
     /// Byte index and mask of each of a key's bits.
     #[inline]
-    fn places(&self, h1: u64, h2: u64) -> impl Iterator<Item = (usize, u8)> + use<> {
+    fn bit_positions(&self, h1: u64, h2: u64) -> impl Iterator<Item = (usize, u8)> + use<> {
         self.bits_of(h1, h2)
             .map(|bit| ((bit >> 3) as usize, 1u8 << (bit & 7)))
     }
@@ -160,7 +160,7 @@ impl BloomFilter {
     /// Adds a key by the halves of its hash.
     #[inline]
     pub fn add(&mut self, h1: u64, h2: u64) {
-        for (index, mask) in self.places(h1, h2) {
+        for (index, mask) in self.bit_positions(h1, h2) {
             self.bits[index] |= mask;
         }
     }
@@ -174,7 +174,7 @@ impl BloomFilter {
     /// False if the key was certainly not added.
     #[inline]
     pub fn may_contain(&self, h1: u64, h2: u64) -> bool {
-        self.places(h1, h2)
+        self.bit_positions(h1, h2)
             .all(|(index, mask)| self.bits[index] & mask != 0)
     }
 

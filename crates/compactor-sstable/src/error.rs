@@ -137,9 +137,10 @@ impl fmt::Display for Corruption {
             (None, Some(component)) => write!(f, "{component}: ")?,
             (None, None) => {}
         }
-        let place = match self.is_in_content() {
-            true => "position",
-            false => "offset",
+        let place = if self.is_in_content() {
+            "position"
+        } else {
+            "offset"
         };
         write!(f, "corrupt {} at {place} {}", self.structure, self.offset)?;
         if let Some(partition) = &self.partition {

@@ -190,9 +190,10 @@ impl TransactionLog {
     /// Returns the SSTables that must be deleted if the log was abandoned, as in
     /// `LogFile.removeUnfinishedLeftovers`.
     pub fn leftovers(&self) -> impl Iterator<Item = &Record> {
-        let kind = match self.is_committed() {
-            true => RecordKind::Remove,
-            false => RecordKind::Add,
+        let kind = if self.is_committed() {
+            RecordKind::Remove
+        } else {
+            RecordKind::Add
         };
         self.records
             .iter()

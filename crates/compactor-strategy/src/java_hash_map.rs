@@ -1,18 +1,18 @@
-//! The order in which a Java `HashMap<Long, V>` is walked. Where several buckets of size-tiered
-//! compaction would take an SSTable, the first of this order gets it.
+//! Iteration order of a Java `HashMap<Long, V>`. If an SSTable fits several buckets of size-tiered
+//! compaction, the first in this order gets it.
 //!
-//! Source: `java.util.HashMap`, of which only what decides the order is here. A list of more than eight
-//! entries becomes a tree there once the table is large; its order is not followed. It takes nine
-//! averages of SSTable sizes that agree in the lower bits of their hashes to make one.
+//! Source: `java.util.HashMap`, reduced to what determines the order. In Java a list of more than eight
+//! entries becomes a tree once the table is large; the order of trees is not reproduced. It would take nine
+//! averages of SSTable sizes with equal lower hash bits.
 
-/// Slots of a new map.
+/// Number of slots of a new map.
 const INITIAL_CAPACITY: usize = 16;
-/// Entries in one slot from which on the map turns the list into a tree, or grows while it is small.
+/// Number of entries in a slot from which the map converts the list to a tree, or grows while it is small.
 const TREEIFY_THRESHOLD: usize = 8;
-/// Slots below which it grows instead.
+/// Number of slots below which it grows instead.
 const MIN_TREEIFY_CAPACITY: usize = 64;
 
-/// A map from `long` that is walked as Java walks it.
+/// A map from `long` with Java's iteration order.
 #[derive(Clone, Debug)]
 pub struct JavaHashMap<V> {
     slots: Vec<Vec<(i64, V)>>,
@@ -26,7 +26,7 @@ impl<V> Default for JavaHashMap<V> {
 }
 
 impl<V> JavaHashMap<V> {
-    /// An empty map, as `new HashMap<>()` is.
+    /// Creates an empty map, as `new HashMap<>()` does.
     pub fn new() -> JavaHashMap<V> {
         JavaHashMap {
             slots: (0..INITIAL_CAPACITY).map(|_| Vec::new()).collect(),
@@ -34,7 +34,7 @@ impl<V> JavaHashMap<V> {
         }
     }
 
-    /// Puts a value; one that was there under this key is replaced, in its place.
+    /// Inserts a value. An existing value under this key is replaced in its position.
     pub fn put(&mut self, key: i64, value: V) {
         let slot = self.slot(key);
         let entries = &mut self.slots[slot];
@@ -53,7 +53,7 @@ impl<V> JavaHashMap<V> {
         }
     }
 
-    /// Takes a value out.
+    /// Removes a value.
     pub fn remove(&mut self, key: i64) -> Option<V> {
         let slot = self.slot(key);
         let entries = &mut self.slots[slot];
@@ -82,7 +82,7 @@ impl<V> JavaHashMap<V> {
         spread as usize & (self.slots.len() - 1)
     }
 
-    /// Twice the slots. Entries of one slot keep their order.
+    /// Doubles the slots. Entries of one slot keep their order.
     fn grow(&mut self) {
         let capacity = self.slots.len() * 2;
         let old = std::mem::take(&mut self.slots);
@@ -102,9 +102,9 @@ mod tests {
         map.iter().map(|(key, _)| key).collect()
     }
 
-    /// The keys came out of `java.util.HashMap` in this order.
+    /// `java.util.HashMap` returned the keys in this order.
     #[test]
-    fn walks_as_java_does() {
+    fn iterates_as_java_does() {
         let mut map = JavaHashMap::new();
         for key in [420, 280, 137, 16, 0, 32, 1 << 40, -1] {
             map.put(key, "");
@@ -119,7 +119,7 @@ mod tests {
         for n in 0..12 {
             map.put(n * 16, "");
         }
-        // The ninth in one slot made it 32 slots.
+        // The ninth entry in one slot made it grow to 32 slots.
         let mut expected: Vec<i64> = (0..12).map(|n| n * 16).collect();
         expected.sort_by_key(|key| key & 31);
         assert_eq!(keys(&map), expected);

@@ -1,5 +1,5 @@
-//! Which SSTables to compact next, by Cassandra's rules: the state of a table in, jobs out. Nothing is
-//! read or written here, and no clock is asked.
+//! Selection of the SSTables to compact next, by Cassandra's rules, from the state of a table. Nothing is
+//! read or written here, and no clock is used.
 //!
 //! Source: package `org.apache.cassandra.db.compaction` of Cassandra 6.0-alpha2.
 

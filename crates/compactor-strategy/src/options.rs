@@ -1,8 +1,8 @@
-//! What a table's `compaction = {...}` says, read as Cassandra reads it and refused in its words.
+//! Options of a table's `compaction = {...}`, parsed as in Cassandra and refused with its messages.
 
 use std::collections::BTreeMap;
 
-/// An option that Cassandra refuses, in its words (`ConfigurationException`).
+/// Error of an option that Cassandra refuses, with its message (`ConfigurationException`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OptionError(pub String);
@@ -15,9 +15,9 @@ pub type Options = BTreeMap<String, String>;
 /// Source: `CompactionParams`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
-    /// SSTables that a compaction needs at least.
+    /// Minimum number of SSTables per compaction.
     pub min: usize,
-    /// SSTables that a compaction takes at most.
+    /// Maximum number of SSTables per compaction.
     pub max: usize,
 }
 
@@ -28,10 +28,10 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// Reads them.
+    /// Parses the options.
     ///
     /// # Errors
-    /// No whole numbers, a minimum below two, or a maximum below the minimum.
+    /// A value that is not a whole number, a minimum below two, or a maximum below the minimum.
     pub fn from_options(options: &Options) -> Result<Thresholds, OptionError> {
         let defaults = Thresholds::default();
         let read = |name: &str, default: usize| match options.get(name) {
@@ -66,7 +66,7 @@ impl Thresholds {
     }
 }
 
-/// Options that every strategy has (`AbstractCompactionStrategy.validateOptions`).
+/// Options of every strategy (`AbstractCompactionStrategy.validateOptions`).
 const COMMON: [&str; 7] = [
     "tombstone_threshold",
     "tombstone_compaction_interval",
@@ -77,7 +77,7 @@ const COMMON: [&str; 7] = [
     "provide_overlapping_tombstones",
 ];
 
-/// Refuses options that neither this strategy nor every one has (`CompactionParams.validate`).
+/// Refuses options that are neither this strategy's nor common to all (`CompactionParams.validate`).
 pub(crate) fn refuse_unknown(
     options: &Options,
     class: &str,
@@ -108,19 +108,19 @@ pub(crate) fn refuse_bad_overlapping_tombstones(options: &Options) -> Result<(),
     }
 }
 
-/// A Java `int` of digits alone.
+/// A Java `int` consisting only of digits.
 fn whole_number(text: &str) -> Option<usize> {
     let is_digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let number = text.parse::<i32>().ok().filter(|_| is_digits)?;
     usize::try_from(number).ok()
 }
 
-/// `Long.parseLong`: digits with a sign.
+/// `Long.parseLong`: digits with an optional sign.
 pub(crate) fn long(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
-/// `Double.parseDouble`, but for hexadecimal numbers.
+/// `Double.parseDouble`, except for hexadecimal numbers.
 pub(crate) fn double(text: &str) -> Option<f64> {
     let text = text.trim_matches(|c: char| c <= ' ');
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! SSTables of like size are compacted with one another.
+//! Size-tiered compaction: SSTables of similar size are compacted together.
 //!
 //! Source: `SizeTieredCompactionStrategy`, `SizeTieredCompactionStrategyOptions`.
 
@@ -9,7 +9,7 @@ use crate::options::{
 };
 use crate::tombstones::TombstoneOptions;
 
-/// Options of its own and the thresholds, which not every strategy has.
+/// Options of this strategy, including the thresholds, which not every strategy has.
 const OPTIONS: [&str; 5] = [
     "min_threshold",
     "max_threshold",
@@ -18,25 +18,25 @@ const OPTIONS: [&str; 5] = [
     "bucket_high",
 ];
 
-/// The strategy of a table.
+/// Size-tiered strategy of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SizeTiered {
-    /// How many SSTables a compaction takes.
+    /// Number of SSTables per compaction.
     pub thresholds: Thresholds,
-    /// What makes a bucket.
+    /// Bucket options.
     pub buckets: BucketOptions,
-    /// When an SSTable is compacted alone.
+    /// Options of single-SSTable tombstone compactions.
     pub tombstones: TombstoneOptions,
 }
 
-/// What is of like size.
+/// Size bounds of buckets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BucketOptions {
-    /// An SSTable must be larger than this part of a bucket's average (`bucket_low`).
+    /// Lower size bound of a bucket, exclusive, as a fraction of its average (`bucket_low`).
     pub low: f64,
-    /// An SSTable must be smaller than this multiple of a bucket's average (`bucket_high`).
+    /// Upper size bound of a bucket, exclusive, as a multiple of its average (`bucket_high`).
     pub high: f64,
-    /// SSTables of fewer bytes are all alike (`min_sstable_size`).
+    /// Size below which all SSTables are in one bucket, bytes (`min_sstable_size`).
     pub min_sstable_size: i64,
 }
 
@@ -50,22 +50,22 @@ impl Default for BucketOptions {
     }
 }
 
-/// One SSTable that is not being compacted.
+/// An SSTable that is not being compacted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SstableState {
-    /// Bytes of `Data.db` as stored (`onDiskLength`), by which it is put in a bucket.
+    /// Stored length of `Data.db`, bytes (`onDiskLength`), which determines its bucket.
     pub data_bytes: u64,
-    /// Bytes of all its components (`bytesOnDisk`), by which the larger of two buckets is found.
+    /// Length of all its components, bytes (`bytesOnDisk`), by which buckets of equal hotness are compared.
     pub bytes_on_disk: u64,
-    /// Reads per second and key; zero where nothing is read, as outside of a node.
+    /// Reads per second and key; zero if there are no reads, as outside of a node.
     pub hotness: f64,
 }
 
 impl BucketOptions {
-    /// Reads them.
+    /// Parses the options.
     ///
     /// # Errors
-    /// No numbers, a negative size, or bounds the wrong way round.
+    /// Values that are not numbers, a negative size, or bounds in the wrong order.
     pub fn from_options(options: &Options) -> Result<BucketOptions, OptionError> {
         let mut read = BucketOptions::default();
         if let Some(text) = options.get("min_sstable_size") {
@@ -101,16 +101,16 @@ impl BucketOptions {
         Ok(read)
     }
 
-    /// Whether an SSTable of `size` bytes belongs to a bucket of this average.
-    fn is_alike(&self, size: i64, average: i64) -> bool {
+    /// Whether an SSTable of `size` bytes belongs to a bucket with this average.
+    fn is_similar(&self, size: i64, average: i64) -> bool {
         let (bytes, mean) = (size as f64, average as f64);
         (bytes > mean * self.low && bytes < mean * self.high)
             || (size < self.min_sstable_size && average < self.min_sstable_size)
     }
 
-    /// Groups SSTables of like size: places in `sizes`, which are bytes, in the order that Cassandra's
-    /// list has. A bucket whose average becomes that of another takes its place, and the SSTables of the
-    /// other are left for later, as in Cassandra.
+    /// Groups SSTables of similar size. Returns indexes in `sizes` (bytes), in the order of Cassandra's list.
+    /// A bucket whose average becomes equal to that of another replaces it, and the SSTables of the other are
+    /// left for later, as in Cassandra.
     pub fn buckets(&self, sizes: &[i64]) -> Vec<Vec<usize>> {
         let mut ascending: Vec<usize> = (0..sizes.len()).collect();
         ascending.sort_by_key(|&place| sizes[place]);
@@ -120,7 +120,7 @@ impl BucketOptions {
             let alike = buckets
                 .iter()
                 .map(|(average, _)| average)
-                .find(|average| self.is_alike(size, *average));
+                .find(|average| self.is_similar(size, *average));
             let Some((average, mut bucket)) =
                 alike.and_then(|average| Some((average, buckets.remove(average)?)))
             else {
@@ -137,10 +137,10 @@ impl BucketOptions {
 }
 
 impl SizeTiered {
-    /// Reads all options of a table.
+    /// Parses all options of a table.
     ///
     /// # Errors
-    /// What Cassandra refuses, in its words.
+    /// Options that Cassandra refuses, with its messages.
     pub fn from_options(options: &Options) -> Result<SizeTiered, OptionError> {
         refuse_bad_overlapping_tombstones(options)?;
         let tombstones = TombstoneOptions::from_options(options)?;
@@ -153,7 +153,7 @@ impl SizeTiered {
         })
     }
 
-    /// The SSTables to compact next, as places in `sstables`; none if no bucket is full enough
+    /// Returns the SSTables to compact next, as indexes in `sstables`; none if no bucket is full enough
     /// (`getNextBackgroundSSTables` without its fallback).
     pub fn next(&self, sstables: &[SstableState]) -> Vec<usize> {
         let sizes = sstables.iter().map(|sstable| sstable.data_bytes as i64);
@@ -161,8 +161,8 @@ impl SizeTiered {
         self.most_interesting(self.buckets.buckets(&sizes), sstables)
     }
 
-    /// The hottest bucket with enough SSTables, the coldest of which are left out beyond the greatest
-    /// number. Of several equally hot ones the one of the largest SSTables, and of these the first
+    /// Returns the hottest bucket with enough SSTables, without the coldest of them beyond the maximum
+    /// number. Of several equally hot buckets it is the one with the largest SSTables, and of these the first
     /// (`mostInterestingBucket`).
     pub fn most_interesting(
         &self,
@@ -194,9 +194,9 @@ impl SizeTiered {
         best.map(|(_, _, bucket)| bucket).unwrap_or_default()
     }
 
-    /// Compactions that can run at once: what is left is asked for again and again, as a node does that
-    /// has a free compactor (`getNextBackgroundTasks`).
-    pub fn at_once(&self, sstables: &[SstableState]) -> Vec<Vec<usize>> {
+    /// Returns compactions that can run concurrently: the next one is selected repeatedly from the remaining
+    /// SSTables, as by a node with a free compactor (`getNextBackgroundTasks`).
+    pub fn next_concurrent(&self, sstables: &[SstableState]) -> Vec<Vec<usize>> {
         let mut left: Vec<usize> = (0..sstables.len()).collect();
         let mut jobs = Vec::new();
         loop {
@@ -215,15 +215,15 @@ impl SizeTiered {
         }
     }
 
-    /// Compactions that these buckets will need (`getEstimatedCompactionsByTasks`).
+    /// Estimated number of compactions for these buckets (`getEstimatedCompactionsByTasks`).
     pub fn estimated_tasks(&self, buckets: &[Vec<usize>]) -> usize {
         let full = |bucket: &&Vec<usize>| bucket.len() >= self.thresholds.min;
         let tasks = |bucket: &Vec<usize>| bucket.len().div_ceil(self.thresholds.max);
         buckets.iter().filter(full).map(tasks).sum()
     }
 
-    /// The SSTable to compact alone where [`SizeTiered::next`] finds nothing: the largest of those that
-    /// are worth it, and of these the first (`getNextBackgroundSSTables`).
+    /// Returns the SSTable to compact alone if [`SizeTiered::next`] returns none: the largest that meets the
+    /// conditions, and of these the first (`getNextBackgroundSSTables`).
     pub fn next_for_tombstones(
         &self,
         sstables: &[SstableState],

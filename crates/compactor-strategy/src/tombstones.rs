@@ -1,17 +1,18 @@
-//! Whether an SSTable is to be compacted alone, for the tombstones in it.
+//! Single-SSTable compactions that drop tombstones.
 //!
 //! Source: `AbstractCompactionStrategy.worthDroppingTombstones`.
 
 use crate::options::{OptionError, Options, boolean, double, long};
 
-/// When an SSTable is worth it.
+/// Conditions of a single-SSTable tombstone compaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TombstoneOptions {
-    /// Greatest ratio of droppable tombstones to cells that is left alone (`tombstone_threshold`).
+    /// Maximum ratio of droppable tombstones to cells at which an SSTable is not compacted
+    /// (`tombstone_threshold`).
     pub threshold: f32,
-    /// Seconds that an SSTable is left alone after it was made (`tombstone_compaction_interval`).
+    /// Minimum age of an SSTable, seconds (`tombstone_compaction_interval`).
     pub interval_s: i64,
-    /// Whether SSTables that overlap it are of no account (`unchecked_tombstone_compaction`).
+    /// Whether overlapping SSTables are ignored (`unchecked_tombstone_compaction`).
     pub unchecked: bool,
 }
 
@@ -25,30 +26,30 @@ impl Default for TombstoneOptions {
     }
 }
 
-/// What is known of one SSTable's tombstones.
+/// Tombstone statistics of an SSTable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TombstoneState {
-    /// When its `Data.db` was last written, milliseconds since 1970.
+    /// Time when its `Data.db` was last written, milliseconds since 1970.
     pub created_ms: i64,
-    /// Droppable tombstones by number of cells, as its statistics estimate
+    /// Estimated ratio of droppable tombstones to cells, from its statistics
     /// (`StatsMetadata.getEstimatedDroppableTombstoneRatio`).
     pub droppable_ratio: f64,
 }
 
-/// What the table's other SSTables leave of the hope to drop an SSTable's tombstones.
+/// Overlap of an SSTable with the table's other SSTables, which may prevent dropping its tombstones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Overlap {
-    /// None has a key in its range.
+    /// No other SSTable has a key in its range.
     None,
-    /// It holds nothing but what may be dropped as a whole.
+    /// It is fully expired: it can be dropped as a whole.
     FullyExpired,
-    /// Some overlap; this part of its cells lies outside of them. `None` where its index is too short
-    /// to tell (`isEstimationInformative`).
+    /// Some SSTables overlap; this fraction of its cells is outside of them. `None` if its index is too short
+    /// for an estimate (`isEstimationInformative`).
     Partial(Option<f64>),
 }
 
 impl TombstoneOptions {
-    /// Reads them.
+    /// Parses the options.
     ///
     /// # Errors
     /// As `AbstractCompactionStrategy.validateOptions`.
@@ -98,7 +99,7 @@ impl TombstoneOptions {
         Ok(read)
     }
 
-    /// Whether to compact this SSTable alone. What overlaps it is asked for only if it matters.
+    /// Whether to compact this SSTable alone. `overlap` is called only if it matters.
     pub fn is_worth_it(
         &self,
         sstable: &TombstoneState,

@@ -211,7 +211,7 @@ fn a_transaction_that_began_meanwhile_is_refused() {
     let (temp, out) = changed_meanwhile(&["merge"], begin);
     assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
     assert!(
-        stderr(&out).contains("a transaction is under way"),
+        stderr(&out).contains("a transaction is in progress"),
         "{}",
         stderr(&out)
     );

@@ -1,13 +1,13 @@
-//! A merge of tables that a fuzzer chooses, against the naive model of the engine's tests.
+//! Fuzz harness: merges of tables chosen by the fuzzer, compared with the naive model of the engine's tests.
 //!
-//! The bytes are not an SSTable: each choice that the generator of random tables makes (schema,
-//! versions, rows, deletions, times, what may be purged) takes some of them. So everything that the
-//! fuzzer tries is a valid case, and coverage leads it through the merge instead of the parsers.
+//! The bytes are not an SSTable: each choice of the generator of random tables (schema, versions, rows,
+//! deletions, times, purge limits) consumes some of them. So every input is a valid case, and coverage guides
+//! the fuzzer through the merge instead of the parsers.
 #![expect(
     clippy::unwrap_used,
     dead_code,
     unused_imports,
-    reason = "these modules are those of the tests, which use more of them"
+    reason = "these modules are shared with the tests, which use more of them"
 )]
 
 #[path = "../../tests/it/against_the_model.rs"]
@@ -42,10 +42,10 @@ mod table;
 /// Merges the case that these bytes choose.
 ///
 /// # Panics
-/// If the engine writes anything else than the model comes to.
+/// If the engine's output differs from the model's.
 pub fn merge(data: &[u8]) {
     let case = case::case(&mut choices::Choices::from_bytes(data), 6);
-    if let Err(message) = against_the_model::merge_is_what_the_model_says(&case) {
+    if let Err(message) = against_the_model::merge_equals_the_model(&case) {
         panic!("{case:?}\n{message}");
     }
 }

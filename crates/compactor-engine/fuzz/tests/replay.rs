@@ -1,7 +1,7 @@
-//! The harness over bytes of many lengths: what keeps it alive between runs of the fuzzer, on a stable
-//! toolchain.
+//! The harness over bytes of many lengths, on a stable toolchain, so that it keeps working between runs of
+//! the fuzzer.
 
-/// Enough choices for the largest tables; behind the bytes every choice is the simplest.
+/// Up to enough choices for the largest tables; after the bytes every choice is the simplest.
 const LENGTHS: [usize; 6] = [0, 1, 64, 512, 4096, 16384];
 
 #[test]

@@ -142,7 +142,7 @@ impl ComponentList {
         toc: Option<&Toc>,
         fp_chance: Option<f64>,
     ) -> Vec<(Component, &'static str)> {
-        const REBUILT: &str = "Cassandra builds it anew when it opens the table";
+        const REBUILT: &str = "Cassandra rebuilds it when it opens the table";
         let mut found = Vec::new();
         if descriptor.format() == Format::Big {
             found.push((Component::Summary, REBUILT));
@@ -204,9 +204,10 @@ impl ComponentList {
         let is_listed = |component| toc.is_some_and(|toc| toc.contains(component));
         for (component, without) in self.dispensable(descriptor, toc, fp_chance) {
             if !self.has(component) {
-                let expected = match is_listed(component) {
-                    true => format!("a file {component}, which TOC.txt lists"),
-                    false => format!("a file {component}"),
+                let expected = if is_listed(component) {
+                    format!("a file {component}, which TOC.txt lists")
+                } else {
+                    format!("a file {component}")
                 };
                 let found = format!("no such file; {without}");
                 add(false, component, "sstable", expected, &found);

@@ -116,16 +116,15 @@ pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
             Some(keyspace) => format!("{keyspace}.{}", table.name),
             None => table.name.clone(),
         };
-        let dropped = match disagreement.is_unknown_column() {
-            true => {
-                ". If it was dropped, take the schema from `DESCRIBE TABLE ... WITH INTERNALS` or from the \
-                 schema.cql of a snapshot: DESCRIBE TABLE alone leaves dropped columns out"
-            }
-            false => "",
+        let dropped = if disagreement.is_unknown_column() {
+            ". If it was dropped, take the schema from `DESCRIBE TABLE ... WITH INTERNALS` or from the \
+             schema.cql of a snapshot: DESCRIBE TABLE without it omits dropped columns"
+        } else {
+            ""
         };
         Error::InvalidInput(format!(
-            "{} is not of table {name} as the schema has it: {disagreement}. Give the schema.cql of \
-             this table, and of now{dropped}",
+            "{} is not of table {name} as the schema has it: {disagreement}. Pass the current \
+             schema.cql of this table{dropped}",
             source.path.display()
         ))
     })
@@ -255,8 +254,8 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
             {
                 return differ(
                     &format!("column {:?}", String::from_utf8_lossy(&column.name)),
-                    "static in one".to_owned(),
-                    "regular in the other, that is".to_owned(),
+                    "static".to_owned(),
+                    "regular".to_owned(),
                 );
             }
         }

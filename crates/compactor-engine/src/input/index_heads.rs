@@ -56,9 +56,10 @@ impl<'a> IndexHeads<'a> {
     pub(crate) fn next_head(&mut self) -> Result<Option<IndexHead<'_>>> {
         let offset = self.offset;
         if !self.fill(KEY_LEN_BYTES)? {
-            return match self.rest().is_empty() {
-                true => Ok(None),
-                false => Err(self.cut_off(offset)),
+            return if self.rest().is_empty() {
+                Ok(None)
+            } else {
+                Err(self.cut_off(offset))
             };
         }
         let key_len = match self.rest() {

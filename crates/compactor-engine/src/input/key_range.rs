@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_key_is_enough_to_meet() {
+    fn a_common_key_is_an_overlap() {
         let range = |first: &[u8], last: &[u8]| {
             let place = |key: &[u8]| (Partitioner::ByteOrdered.position(key), key.to_vec());
             KeyRange {

@@ -148,7 +148,10 @@ impl RangeInput {
             Err(Error::Format(error.with_file(&self.path, Component::Data)))
         };
         if self.expected.count != partitions {
-            let expected = format!("{} of them, as Statistics.db says", self.expected.count);
+            let expected = format!(
+                "{} of them, according to Statistics.db",
+                self.expected.count
+            );
             return corrupt("partitions", expected, partitions.to_string());
         }
         let keys = [
@@ -157,7 +160,7 @@ impl RangeInput {
         ];
         for (which, expected, found) in keys {
             if let Some(expected) = expected.as_ref().filter(|expected| **expected != found) {
-                let expected = format!("{which} key {}, as Statistics.db says", hex(expected));
+                let expected = format!("{which} key {}, according to Statistics.db", hex(expected));
                 return corrupt("partition.key", expected, hex(found));
             }
         }

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_say_what_they_are() {
+    fn groups_are_displayed() {
         let repaired = RepairGroup {
             is_repaired: true,
             ..RepairGroup::default()

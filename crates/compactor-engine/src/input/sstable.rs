@@ -299,9 +299,10 @@ impl InputSstable {
         let version = self.descriptor.version;
         let base = self.layout.min_timestamp;
         // Timestamp extremes written before 4.0 are not known well enough.
-        let timestamp_deltas = match version.has_metadata_checksum() {
-            true => TimestampDeltas::between(base, stats.min_timestamp, stats.max_timestamp),
-            false => TimestampDeltas::ANY,
+        let timestamp_deltas = if version.has_metadata_checksum() {
+            TimestampDeltas::between(base, stats.min_timestamp, stats.max_timestamp)
+        } else {
+            TimestampDeltas::ANY
         };
         Arc::new(Layout {
             timestamp_deltas,
@@ -358,7 +359,7 @@ pub fn parse_data_name(path: &Path) -> Result<Descriptor> {
     let file = Descriptor::parse(path).map_err(|e| Error::Format(e.into()))?;
     if file.component != Some(Component::Data) {
         return Err(Error::InvalidInput(format!(
-            "{}: name an SSTable by its Data.db, not by its {}",
+            "{}: specify an SSTable by its Data.db, not by its {}",
             path.display(),
             file.suffix
         )));
@@ -409,14 +410,15 @@ pub fn refuse_link_without_sidecars(descriptor: &Descriptor, component: Componen
         return Ok(());
     };
     let there = Descriptor::parse(&target).map(|file| file.descriptor);
-    match there.is_ok_and(|there| there.path(component).exists()) {
-        false => Ok(()),
-        true => Err(Error::InvalidInput(format!(
+    if there.is_ok_and(|there| there.path(component).exists()) {
+        Err(Error::InvalidInput(format!(
             "{} is a symbolic link to {}, and the other components of the SSTable are alongside that, not \
              alongside the link: name that file",
             data.display(),
             target.display()
-        ))),
+        )))
+    } else {
+        Ok(())
     }
 }
 

@@ -169,7 +169,7 @@ impl ReservedMemory {
     }
 }
 
-/// How memory and descriptors are divided.
+/// Division of memory and descriptors.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     /// Readahead of each input in each range.
@@ -279,8 +279,8 @@ impl Budget {
         let affordable = per_input / (block_len + headroom);
         let decoded = (affordable / (1 + stored)).clamp(1, DECODED_AHEAD);
         // The window takes the next block before it recycles the current one: both are in use.
-        let behind = per_input.saturating_sub((decoded + 2) * (block_len + headroom));
-        let depth = ((behind / stored).min(wanted) / block_len).max(1);
+        let for_stored = per_input.saturating_sub((decoded + 2) * (block_len + headroom));
+        let depth = ((for_stored / stored).min(wanted) / block_len).max(1);
         // The buffer of a request is released when its last block has been decoded. With a depth of whole requests
         // no more than `depth` blocks are held.
         let per_request = (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
@@ -335,9 +335,10 @@ impl Budget {
         let by_files = usize::try_from(demands.files / FILES_PER_INPUT).unwrap_or(usize::MAX);
         let (room, sources) = (by_memory.min(by_files), demands.sources);
         if sources > MIN_CONCURRENT_INPUTS && sources + MIN_CONCURRENT_INPUTS > room {
-            let (what, remedy) = match by_memory <= by_files {
-                true => ("memory", "give it more memory"),
-                false => ("the number of files that may be open", "raise that limit"),
+            let (what, remedy) = if by_memory <= by_files {
+                ("memory", "increase it")
+            } else {
+                ("the number of files that may be open", "raise that limit")
             };
             return Err(Error::InvalidInput(format!(
                 "{sources} overlapping SSTables are to be read at a time for the tombstones they provide, and \
@@ -419,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_more_ranges_than_memory() {
+    fn ranges_are_limited_by_memory() {
         let concurrent = |memory, inputs, threads| {
             Budget::divide(&demands(memory, inputs, threads, 16 << 10)).concurrent_ranges
         };
@@ -441,7 +442,7 @@ mod tests {
 
     /// Passes of two inputs each take longer and hold more than passes of a few more.
     #[test]
-    fn little_memory_plans_as_a_mebibyte_does() {
+    fn little_memory_is_planned_like_a_mebibyte() {
         let chunk = 16 << 10;
         let concurrent = |memory, chunk| {
             let demands = Demands {
@@ -482,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_leaves_a_quarter() {
+    fn reserved_memory_leaves_a_quarter() {
         let leaves = |known, checked, output, memory| {
             let taken = ReservedMemory {
                 known,
@@ -498,7 +499,7 @@ mod tests {
 
     /// Samples and promoted indexes read ahead stay within their shares for any size and number of inputs.
     #[test]
-    fn what_a_plan_takes_does_not_grow() {
+    fn planning_memory_is_bounded() {
         let of = |data_len, indexed| {
             let demands = Demands {
                 data_len,
@@ -521,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_holds_a_chunk_at_least() {
+    fn a_block_holds_at_least_a_chunk() {
         let budget = Budget::divide(&demands(1 << 20, 1000, 2, 1 << 20));
         assert_eq!(budget.decode.block_len, 1 << 20);
         assert_eq!(budget.decode.depth, 1);

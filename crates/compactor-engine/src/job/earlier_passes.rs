@@ -43,12 +43,12 @@ pub(crate) struct Intermediate {
 pub(crate) struct Progress {
     pub(crate) read: u64,
     pub(crate) planned: u64,
-    pub(crate) whole: u64,
+    pub(crate) total: u64,
 }
 
 impl Progress {
     fn shown(&self, read: u64) -> u64 {
-        let read = u128::from(self.read + read) * u128::from(self.whole);
+        let read = u128::from(self.read + read) * u128::from(self.total);
         (read / u128::from(self.planned.max(1))) as u64
     }
 }

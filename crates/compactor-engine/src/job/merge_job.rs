@@ -66,7 +66,8 @@ impl MergeJob {
         MergeJob::open_checked(io, options, refuse_mixed_repair)
     }
 
-    /// As [`MergeJob::open`], of inputs of any repair states: to be read, since one output cannot have several.
+    /// As [`MergeJob::open`], for inputs of any repair states. Such a job can only be read, since an output cannot
+    /// have several repair states.
     ///
     /// # Errors
     /// As [`MergeJob::open`].
@@ -218,13 +219,14 @@ impl MergeJob {
         };
         // Columns and statistics of inputs that are dropped are not inherited. They still determine the
         // table's settings, since the newest input may be one of them.
-        let settings = match expired.is_empty() || inputs.is_empty() {
-            true => settings,
-            false => SstableSettings {
+        let settings = if expired.is_empty() || inputs.is_empty() {
+            settings
+        } else {
+            SstableSettings {
                 header: output_header(&options, &inputs)?,
                 expected_keys: estimate_keys(&inputs),
                 ..settings
-            },
+            }
         };
         let drops = match &options.table {
             None => DropTimes::default(),

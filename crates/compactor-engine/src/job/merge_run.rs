@@ -25,14 +25,14 @@ impl MergeJob {
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
     pub fn stage(mut self, observer: &mut dyn Observer) -> Result<StagedMerge> {
         self.claim()?;
-        let whole = self.whole();
+        let totals = self.input_totals();
         let at_open = self.at_open.take();
         let earlier = self.earlier_passes(observer)?;
         let mut observer = earlier.observer(observer);
         let pass = Pass {
             earlier: &earlier,
             is_last: true,
-            whole,
+            totals,
         };
         let (staged, _) = self.run_pass(&mut observer, &pass)?;
         Ok(StagedMerge { at_open, ..staged })

@@ -1,7 +1,7 @@
-//! A merge that is read row by row instead of written.
+//! Merge whose result is read row by row instead of written.
 //!
-//! The same ranges and threads as for outputs. Their bytes go through a bounded channel to the consumer,
-//! which parses them with a [`Cursor`], in order and with the header that an output would have.
+//! Uses the same ranges and threads as a merge into outputs. Their bytes are sent over a bounded channel to
+//! the consumer, which parses them with a [`Cursor`], in order and with the header that an output would have.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::read::window::{Block, BlockSource, HEADROOM};
 use crate::read::workers::WorkerQueue;
 use crate::write::output_blocks::OutputBlocks;
 
-/// Blocks that wait for the consumer.
+/// Maximum number of blocks waiting for the consumer.
 const BLOCKS_AHEAD: usize = 2;
 
-/// Rows of a merge, in the order of an SSTable.
+/// Cursor over the rows of a merge, in the order of an SSTable.
 #[derive(Debug)]
 pub struct MergedRows {
     // Fields are dropped in order: without a receiver the threads end, which the handle waits for.
@@ -37,7 +37,7 @@ pub struct MergedRows {
     _merge: RunningMerge,
 }
 
-/// Blocks of a merge under way.
+/// Blocks of a merge in progress.
 #[derive(Debug)]
 pub struct RowBlocks {
     blocks: Receiver<Result<Vec<u8>>>,
@@ -60,7 +60,7 @@ impl RowSender {
     /// Sends the next block, once there is room.
     ///
     /// # Errors
-    /// There is no consumer any more.
+    /// The consumer has been dropped.
     pub(crate) fn send(&self, block: Vec<u8>) -> Result<()> {
         match block.is_empty() {
             true => Ok(()),
@@ -70,7 +70,7 @@ impl RowSender {
 }
 
 impl MergeJob {
-    /// Starts to merge. Outputs, and settings of theirs, are not used.
+    /// Starts merging. Output settings are ignored.
     ///
     /// # Errors
     /// More inputs than memory or descriptors allow in one pass, a failed read, or the system refuses a
@@ -103,7 +103,7 @@ impl MergeJob {
         let run = move || {
             let last = sender.clone();
             let ended = self.send_rows(sender, layout, &cancelled);
-            // A block of no bytes is the end. A consumer that is gone does not need it.
+            // An empty block marks the end. Sending fails only if the consumer has been dropped.
             let _ = last.send(ended.map(|()| Vec::new()));
         };
         let started = std::thread::Builder::new()
@@ -183,7 +183,7 @@ impl BlockSource for RowBlocks {
     }
 
     fn total_len(&self) -> u64 {
-        // Not known before the end.
+        // Unknown before the end.
         u64::MAX
     }
 }
@@ -192,7 +192,7 @@ impl Drop for RunningMerge {
     fn drop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A panic is an error of the cursor.
+            // A panic is returned as an error of the cursor.
             let _ = thread.join();
         }
     }

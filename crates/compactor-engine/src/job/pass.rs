@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub(crate) struct Pass<'a> {
     pub(crate) earlier: &'a EarlierPasses,
     pub(crate) is_last: bool,
-    pub(crate) whole: InputTotals,
+    pub(crate) totals: InputTotals,
 }
 
 /// Totals over all inputs, known before they are read.
@@ -47,7 +47,7 @@ pub(crate) struct InputTotals {
     output: OutputSettings,
 }
 
-/// What becomes of the ranges of a merge, and what its threads share for it.
+/// Destination of the ranges of a merge, and the state that its threads share for it.
 pub(crate) struct RangeDestination {
     pub(crate) destination: Destination,
     pub(crate) layout: Arc<Layout>,
@@ -58,7 +58,7 @@ pub(crate) struct RangeDestination {
 
 impl MergeJob {
     /// Returns the totals, which change when passes replace inputs.
-    pub(crate) fn whole(&self) -> InputTotals {
+    pub(crate) fn input_totals(&self) -> InputTotals {
         let stored_bytes = self.inputs.iter().map(|i| i.data.len()).sum();
         InputTotals {
             started: Instant::now(),
@@ -102,8 +102,8 @@ impl MergeJob {
             outcome: MergeOutcome {
                 outputs: Vec::new(),
                 counts,
-                stored_bytes_read: pass.whole.stored_bytes,
-                uncompressed_bytes_read: pass.whole.uncompressed_bytes,
+                stored_bytes_read: pass.totals.stored_bytes,
+                uncompressed_bytes_read: pass.totals.uncompressed_bytes,
                 ranges,
                 unsplit_reason,
                 outputs_asked: self.options.outputs.get(),
@@ -114,13 +114,13 @@ impl MergeJob {
                 }
                 .added_to(pass.earlier.serial),
                 passes: pass.earlier.passes,
-                elapsed: pass.whole.started.elapsed(),
+                elapsed: pass.totals.started.elapsed(),
             },
         };
         Ok((staged, reads))
     }
 
-    /// Works off the ranges with the job's threads, and then completes what they were appended to.
+    /// Merges the ranges with the job's threads, and then completes their destination.
     ///
     /// # Errors
     /// Those of the merge and of `complete`, or the system refuses a thread.
@@ -167,7 +167,7 @@ impl MergeJob {
     ) -> Result<Arc<RangeMerge>> {
         let queue = WorkerQueue::default();
         let cancelled = Arc::new(AtomicBool::new(false));
-        let mut output = pass.whole.output.clone();
+        let mut output = pass.totals.output.clone();
         output.share_among(plan.outputs());
         let blocks = Arc::clone(&output.write.blocks);
         let current = Outputs::begin(
@@ -194,7 +194,7 @@ impl MergeJob {
         self.share(observer, plan, output, scanner_order, &is_intermediate)
     }
 
-    /// Creates the state that all threads of a merge share, whatever becomes of the ranges.
+    /// Creates the state that all threads of a merge share, for any destination.
     pub(crate) fn share(
         &mut self,
         observer: &mut dyn Observer,
@@ -263,10 +263,10 @@ impl MergeJob {
         observer: &mut dyn Observer,
         pass: &Pass<'_>,
     ) -> Result<(Vec<StagedSstable>, MergeCounts, Vec<InputRead>, Duration)> {
-        merge.tell_progress(observer);
-        let mut reads = splicer.whole.reads(&merge.inputs)?;
+        merge.report_progress(observer);
+        let mut reads = splicer.totals.reads(&merge.inputs)?;
         merge.end_traces();
-        let mut counts = std::mem::take(&mut splicer.whole.counts);
+        let mut counts = std::mem::take(&mut splicer.totals.counts);
         if pass.is_last {
             pass.earlier.complete_reads(&mut reads);
             pass.earlier.complete_counts(&mut counts);
@@ -342,7 +342,7 @@ fn await_end(merge: &RangeMerge, observer: &mut dyn Observer) -> Result<Destinat
             merge.fail(Error::Cancelled);
             return Err(Error::Cancelled);
         }
-        merge.tell_progress(observer);
+        merge.report_progress(observer);
         std::thread::park_timeout(PATIENCE);
     }
 }

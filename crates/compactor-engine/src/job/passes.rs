@@ -23,7 +23,7 @@ use std::collections::BinaryHeap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use compactor_io::give_back_free_memory;
+use compactor_io::release_free_memory;
 use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
@@ -51,12 +51,12 @@ impl MergeJob {
         earlier: &EarlierPasses,
         observer: &mut dyn Observer,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
-        let whole = self.whole();
+        let totals = self.input_totals();
         let mut observer = earlier.observer(observer);
         let pass = Pass {
             earlier,
             is_last: false,
-            whole,
+            totals,
         };
         let (staged, mut reads) = self.run_pass(&mut observer, &pass)?;
         earlier.retain_inputs(&mut reads);
@@ -80,7 +80,7 @@ impl MergeJob {
             progress: Progress {
                 read: 0,
                 planned: planned_bytes(&lens, max_concurrent),
-                whole: lens.iter().sum(),
+                total: lens.iter().sum(),
             },
             ..EarlierPasses::default()
         };
@@ -91,13 +91,13 @@ impl MergeJob {
                 input.statistics.compaction = None;
             }
             // Memory that was needed only to open them.
-            give_back_free_memory();
+            release_free_memory();
         }
         while self.inputs.len() > max_concurrent {
             let count = number_to_merge(self.inputs.len(), max_concurrent);
             let (place, some) = self.take_smallest(count);
             let intermediate = self.merge_some(some, &mut earlier, observer)?;
-            give_back_free_memory();
+            release_free_memory();
             if let Some(intermediate) = intermediate {
                 let place = place.min(self.inputs.len());
                 self.inputs.insert(place, intermediate);
@@ -175,9 +175,10 @@ impl MergeJob {
     fn intermediate_version(&self, inputs: &[InputSstable]) -> Version {
         let is_later = |version: Version| version.has_uint_deletion_time();
         let any_later = inputs.iter().any(|i| is_later(i.descriptor.version));
-        match is_later(self.settings.descriptor.version) && any_later {
-            true => Version::Pa,
-            false => Version::Nb,
+        if is_later(self.settings.descriptor.version) && any_later {
+            Version::Pa
+        } else {
+            Version::Nb
         }
     }
 
@@ -233,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_is_merged_beforehand_than_has_to_be() {
+    fn earlier_passes_merge_as_little_as_possible() {
         // Two of six become one, and five can be merged.
         assert_eq!(number_to_merge(6, 5), 2);
         assert_eq!(planned_bytes(&[9, 9, 1, 9, 2, 9], 5), 39 + 3);

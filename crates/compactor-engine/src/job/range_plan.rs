@@ -167,10 +167,10 @@ fn refusal(job: &MergeJob) -> Option<&'static str> {
             "its types have values that compare equal but differ in their bytes, and the choice depends on the order of all partitions",
         );
     }
-    let beside = job.shadow.iter().flat_map(|shadow| shadow.sstables());
+    let overlapping = job.shadow.iter().flat_map(|shadow| shadow.sstables());
     job.inputs
         .iter()
-        .chain(beside)
+        .chain(overlapping)
         .find_map(SplitIndex::refusal)
 }
 

@@ -90,7 +90,7 @@ struct BegunRange<B, I> {
     before: u64,
 }
 
-/// What becomes of merged ranges.
+/// Destination of merged ranges.
 #[derive(Debug)]
 pub(crate) enum Destination {
     /// SSTables.
@@ -156,7 +156,7 @@ impl RangeMerge {
         }
     }
 
-    pub(crate) fn tell_progress(&self, observer: &mut dyn Observer) {
+    pub(crate) fn report_progress(&self, observer: &mut dyn Observer) {
         let now = |total: &AtomicU64| total.load(Ordering::Relaxed);
         let MergeProgress {
             read_bytes,
@@ -170,13 +170,16 @@ impl RangeMerge {
     /// Works until nothing is left to do.
     pub(crate) fn work(self: &Arc<Self>) {
         loop {
-            let next = self.queue().wait_for(|| match self.queue().has_tasks() {
-                // Blocks whose position is known come first.
-                true => None,
-                false => self.sequencer.next(),
+            let next = self.queue().wait_for(|| {
+                if self.queue().has_tasks() {
+                    // Blocks whose position is known come first.
+                    None
+                } else {
+                    self.sequencer.next()
+                }
             });
             match next {
-                Next::Nothing => return,
+                Next::Stop => return,
                 Next::Merge(range) => {
                     let mut guard = CompletionGuard {
                         merge: self,
@@ -217,7 +220,7 @@ impl RangeMerge {
                     if let Some(traced) = self.inputs.get(input)
                         && let Some(trace) = &mut *lock(&traced.trace)
                     {
-                        splicer.tell(input, &batch, &mut **trace);
+                        splicer.forward_trace(input, &batch, &mut **trace);
                     }
                 }
                 Piece::End(end) => {
@@ -394,7 +397,7 @@ impl RangeMerge {
             counts,
         } = merger.end();
         for input in &mut inputs {
-            input.cursor.give_back();
+            input.cursor.release();
         }
         let rows = writer.rows();
         let reads = numbers.into_iter().zip(&inputs).map(|(number, input)| {
@@ -422,9 +425,10 @@ impl RangeMerge {
 impl PieceSink for RangeMerge {
     fn take_buffer(&self, len: usize) -> Result<Vec<u8>> {
         self.blocks.wait(self.queue());
-        match self.reading.cancelled.load(Ordering::Relaxed) {
-            true => Err(Error::Cancelled),
-            false => Ok(self.blocks.take(len)),
+        if self.reading.cancelled.load(Ordering::Relaxed) {
+            Err(Error::Cancelled)
+        } else {
+            Ok(self.blocks.take(len))
         }
     }
 

@@ -66,7 +66,7 @@ struct Waiting {
 pub(crate) enum Next {
     /// Merge this range.
     Merge(usize),
-    Nothing,
+    Stop,
 }
 
 /// Result of pushing a piece.
@@ -114,7 +114,7 @@ impl RangeSequencer {
         let limits = &self.limits;
         let mut state = self.lock();
         if state.is_over {
-            return Some(Next::Nothing);
+            return Some(Next::Stop);
         }
         let may_begin = state.next < limits.ranges
             && state.merging < limits.concurrent

@@ -31,7 +31,7 @@ pub(crate) fn refuse_mixed_repair(inputs: &[InputSstable]) -> Result<()> {
         None => Ok(()),
         Some(other) => Err(Error::Refused(format!(
             "{} is {first} but {} is {}: merged into one SSTable they would lose their repair \
-             state. Merge each kind on its own",
+             state. Merge each repair state separately",
             inputs[0].data_path().display(),
             other.data_path().display(),
             group(other)

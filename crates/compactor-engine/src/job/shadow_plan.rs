@@ -174,9 +174,10 @@ impl ShadowPlan {
         let sstable = &shared.sstable;
         let opened = Arc::new(Opened {
             input: RangeInput::open(io, sstable)?,
-            places: match is_cut {
-                true => Some(SplitIndex::open(io, sstable, mode, PLACES_LEN)?),
-                false => None,
+            places: if is_cut {
+                Some(SplitIndex::open(io, sstable, mode, PLACES_LEN)?)
+            } else {
+                None
             },
         });
         *known = Arc::downgrade(&opened);

@@ -44,7 +44,7 @@ pub(crate) struct Splicer {
     output: Option<(Outputs, OutputParts)>,
     /// Whether the trace of each input listens to the rows of the current partition.
     wants_rows: Vec<bool>,
-    pub(crate) whole: MergeTotals,
+    pub(crate) totals: MergeTotals,
     /// Position of the range's start in the output, wrapping if it is in the previous output.
     base: u64,
     /// Maximum length of an output on disk, bytes.
@@ -77,7 +77,7 @@ impl Splicer {
             layout,
             output: Some((outputs, parts)),
             wants_rows: vec![false; inputs],
-            whole: MergeTotals::of(inputs),
+            totals: MergeTotals::of(inputs),
             base: 0,
             limit,
             range: CurrentRange::default(),
@@ -218,9 +218,14 @@ impl Splicer {
     }
 
     /// Passes a batch of events to the trace of an input.
-    pub(crate) fn tell(&mut self, input: usize, batch: &TraceBatch, trace: &mut dyn DataTrace) {
+    pub(crate) fn forward_trace(
+        &mut self,
+        input: usize,
+        batch: &TraceBatch,
+        trace: &mut dyn DataTrace,
+    ) {
         if let Some(wants) = self.wants_rows.get_mut(input) {
-            batch.tell(trace, wants);
+            batch.replay(trace, wants);
         }
     }
 
@@ -229,7 +234,7 @@ impl Splicer {
     /// # Errors
     /// A failed write.
     pub(crate) fn end_range(&mut self, end: RangeSummary, begins_output: bool) -> Result<()> {
-        let mut collected = self.whole.add(end);
+        let mut collected = self.totals.add(end);
         if let Some(mut again) = self.range.again.take() {
             let before = self.range.before.take();
             again.begin(*before.ok_or_else(no_output)?)?;

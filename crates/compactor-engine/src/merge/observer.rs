@@ -13,7 +13,7 @@ pub trait Observer {
     fn is_cancelled(&self) -> bool;
     /// Progress so far: uncompressed bytes read from all inputs, and rows and partitions written.
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64);
-    /// Called with a line for the person who runs it, such as damage that was found.
+    /// Called with a message for the user, such as damage that was found.
     fn message(&mut self, text: &str) {
         let _ = text;
     }

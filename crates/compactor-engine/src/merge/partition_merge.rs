@@ -223,9 +223,10 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             }
             // The lookup may involve thousands of SSTables.
             let may_purge = |i: &u32| !self.inputs[*i as usize].nothing_to_purge;
-            self.purger.limit = match group.iter().any(may_purge) {
-                true => limits.limit(first.key(), first.key_hash()),
-                false => PurgeLimit::KeepAll,
+            self.purger.limit = if group.iter().any(may_purge) {
+                limits.limit(first.key(), first.key_hash())
+            } else {
+                PurgeLimit::KeepAll
             };
             self.merge_partition(&group, observer)?;
             for &member in &group {
@@ -302,7 +303,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             input.open = DeletionTime::LIVE;
         }
         let left = match &self.shadow {
-            Some(shadow) => shadow.over_partition(deletion),
+            Some(shadow) => shadow.shadow_partition_deletion(deletion),
             None => deletion,
         };
         self.counts.purged.shadowed += u64::from(left != deletion);
@@ -443,9 +444,9 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 self.inputs[member as usize].cursor.next_unfiltered()?;
             }
             // A bound that opens where another has just closed follows, and makes one marker with it.
-            let goes_on = |member: &u32| self.inputs[*member as usize].cursor.is_second_half();
+            let continues = |member: &u32| self.inputs[*member as usize].cursor.is_second_half();
             if pending.is_some()
-                && !step.iter().any(goes_on)
+                && !step.iter().any(continues)
                 && let Some((before, side)) = pending.take()
             {
                 self.add_change(side, before, open)?;

@@ -189,10 +189,11 @@ impl<S: BlockSource> ShadowSources<S> {
     }
 
     /// Returns the partition deletion, or a live one if it is shadowed.
-    pub fn over_partition(&self, deletion: DeletionTime) -> DeletionTime {
-        match deletion.supersedes(&self.partition_deletion) {
-            true => deletion,
-            false => DeletionTime::LIVE,
+    pub fn shadow_partition_deletion(&self, deletion: DeletionTime) -> DeletionTime {
+        if deletion.supersedes(&self.partition_deletion) {
+            deletion
+        } else {
+            DeletionTime::LIVE
         }
     }
 
@@ -200,7 +201,10 @@ impl<S: BlockSource> ShadowSources<S> {
     ///
     /// # Errors
     /// Damage in a source.
-    pub fn over_static_row<R>(&mut self, merge: impl FnOnce(RowShadow<'_>) -> R) -> Result<R> {
+    pub fn with_static_row_shadow<R>(
+        &mut self,
+        merge: impl FnOnce(RowShadow<'_>) -> R,
+    ) -> Result<R> {
         if !self.layout.by_cell {
             let removed = self.layout.removed.of_kind(true);
             return Ok(merge(RowShadow::Deletion(self.active, removed)));
@@ -210,7 +214,7 @@ impl<S: BlockSource> ShadowSources<S> {
         let places = (0u32..).zip(&self.group);
         let with = places.filter(|(_, index)| with_static(index));
         self.step.extend(with.map(|(place, _)| place));
-        let result = self.over_versions(true, merge);
+        let result = self.with_merged_versions(true, merge);
         self.step.clear();
         result
     }
@@ -294,26 +298,27 @@ impl<S: BlockSource> ShadowSources<S> {
 
     /// Returns the remaining deletions that a marker of the merge closes and opens, at the position it was
     /// advanced to. `after` is the deletion open after the marker.
-    pub fn over_marker(&mut self, after: DeletionTime) -> (DeletionTime, DeletionTime) {
+    pub fn shadow_marker(&mut self, after: DeletionTime) -> (DeletionTime, DeletionTime) {
         self.has_marker_here = false;
         self.data_open = after;
         let close = self.issued;
-        self.issued = match after.supersedes(&self.active) {
-            true => after,
-            false => DeletionTime::LIVE,
+        self.issued = if after.supersedes(&self.active) {
+            after
+        } else {
+            DeletionTime::LIVE
         };
         (close, self.issued)
     }
 
     /// Called if the merge writes no marker after all. Returns the range tombstone that is no longer hidden
     /// from here on, if there is one.
-    pub fn over_no_marker(&mut self) -> Option<DeletionTime> {
+    pub fn reopen_without_marker(&mut self) -> Option<DeletionTime> {
         let has_marker = std::mem::take(&mut self.has_marker_here);
         has_marker.then(|| self.reopened()).flatten()
     }
 
     /// Whether nothing shadows the row of the merge at the position it was advanced to.
-    pub fn is_clear(&self) -> bool {
+    pub fn shadows_nothing(&self) -> bool {
         !self.is_here()
             || self.active.is_live()
                 && !self.has_row_here()
@@ -324,7 +329,7 @@ impl<S: BlockSource> ShadowSources<S> {
     ///
     /// # Errors
     /// Damage in a source.
-    pub fn over_row<R>(
+    pub fn with_row_shadow<R>(
         &mut self,
         at: Prefix<'_>,
         merge: impl FnOnce(RowShadow<'_>) -> R,
@@ -337,7 +342,7 @@ impl<S: BlockSource> ShadowSources<S> {
             return Ok(merge(RowShadow::Deletion(self.active, removed)));
         }
         if self.layout.by_cell {
-            return self.over_versions(false, merge);
+            return self.with_merged_versions(false, merge);
         }
         let mut deletion = self.active;
         for &place in &self.step {
@@ -353,7 +358,7 @@ impl<S: BlockSource> ShadowSources<S> {
     }
 
     /// Calls `merge` with the merged rows of `step`.
-    fn over_versions<R>(
+    fn with_merged_versions<R>(
         &mut self,
         is_static: bool,
         merge: impl FnOnce(RowShadow<'_>) -> R,
@@ -365,9 +370,10 @@ impl<S: BlockSource> ShadowSources<S> {
         let source = |place: u32| &self.sources[self.group[place as usize]];
         let version = |place: &u32| {
             let source = source(*place);
-            let row = match is_static {
-                true => source.cursor.static_row(),
-                false => source.cursor.row(),
+            let row = if is_static {
+                source.cursor.static_row()
+            } else {
+                source.cursor.row()
             };
             let map = self.ranges[source.number].map.of_kind(is_static);
             Some(Version { row: row?, map })
@@ -381,9 +387,10 @@ impl<S: BlockSource> ShadowSources<S> {
                 1 => DeletionTime::LIVE,
                 _ => deletion,
             },
-            inputs: match is_static {
-                true => self.group.len(),
-                false => self.step.len(),
+            inputs: if is_static {
+                self.group.len()
+            } else {
+                self.step.len()
             },
             visits: None,
             purger: &KEEP,
@@ -454,11 +461,11 @@ impl<S: BlockSource> ShadowSources<S> {
             self.active = effective(open, self.partition_deletion).max(self.partition_deletion);
             self.pass()?;
             // A bound that opens where another has just closed makes one boundary with it.
-            let goes_on = |place: &u32| {
+            let continues = |place: &u32| {
                 let source = &self.sources[self.group[*place as usize]];
                 !source.is_at_end && source.cursor.is_second_half()
             };
-            if !self.step.iter().any(goes_on) {
+            if !self.step.iter().any(continues) {
                 return Ok(());
             }
         }

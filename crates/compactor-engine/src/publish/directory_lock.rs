@@ -38,11 +38,11 @@ pub fn lock_directory(directory: &Path) -> Result<Option<File>> {
             Err(TryLockError::Error(e)) => return Err(Error::file("lock directory", directory)(e)),
         }
     }
-    Ok(is_still(directory, &file)?.then_some(file))
+    Ok(is_same_directory(directory, &file)?.then_some(file))
 }
 
 /// Whether the directory of this name is still the opened one.
-pub(crate) fn is_still(directory: &Path, opened: &File) -> Result<bool> {
+pub(crate) fn is_same_directory(directory: &Path, opened: &File) -> Result<bool> {
     let own = opened
         .metadata()
         .map_err(Error::file("look up", directory))?;

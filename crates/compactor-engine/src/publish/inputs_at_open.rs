@@ -144,7 +144,7 @@ impl InputsAtOpen {
             let path = input.data_path.display();
             match FileIdentity::of(&input.data_path) {
                 Ok(now) if now.is_same_file(&input.data) => {}
-                Ok(_) => return Err(replaced(format!("{path} is another file now"))),
+                Ok(_) => return Err(replaced(format!("{path} has been replaced"))),
                 Err(e) if e.kind() == ErrorKind::NotFound => {
                     return Err(replaced(format!("{path} is gone")));
                 }
@@ -161,7 +161,7 @@ impl InputsAtOpen {
                     && !is_harmless_log(&entry.path())?
                 {
                     return Err(replaced(format!(
-                        "{}: a transaction is under way in the inputs' directory",
+                        "{}: a transaction is in progress in the inputs' directory",
                         entry.path().display()
                     )));
                 }
@@ -231,18 +231,18 @@ mod tests {
     }
 
     #[test]
-    fn inputs_that_are_gone_or_replaced_are_refused() {
+    fn missing_or_replaced_inputs_are_refused() {
         let (_temp, inputs) = directory();
         let seen = InputsAtOpen::look(&inputs, false).unwrap();
         seen.recheck().unwrap();
         fs::write(&inputs[0], "longer").unwrap();
-        assert_refused(&seen, "is another file now");
+        assert_refused(&seen, "has been replaced");
 
         let seen = InputsAtOpen::look(&inputs, false).unwrap();
         let other = inputs[0].with_file_name("other");
         fs::write(&other, "longer").unwrap();
         fs::rename(&other, &inputs[0]).unwrap();
-        assert_refused(&seen, "is another file now");
+        assert_refused(&seen, "has been replaced");
         fs::remove_file(&inputs[0]).unwrap();
         assert_refused(&seen, "is gone");
     }
@@ -272,7 +272,7 @@ mod tests {
         ));
         let add = transaction_log::Record::add("/d/oa-3-big-", 8).line();
         fs::write(&log, &add).unwrap();
-        assert_refused(&seen, "a transaction is under way");
+        assert_refused(&seen, "a transaction is in progress");
         let commit = transaction_log::Record::commit().line();
         fs::write(&log, add + &commit).unwrap();
         seen.recheck().unwrap();

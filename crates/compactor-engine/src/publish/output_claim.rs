@@ -15,7 +15,7 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::{Descriptor, NameError};
 
 use crate::error::{Error, Result};
-use crate::publish::directory_lock::{is_still, lock_directory};
+use crate::publish::directory_lock::{is_same_directory, lock_directory};
 use crate::publish::node_directory::refuse_directory_of_node;
 use crate::publish::publication::refuse_unfinished;
 use crate::publish::replaceable::Replaceable;
@@ -50,7 +50,7 @@ pub struct OutputClaim {
     /// Directories that were created, the innermost first; removed on drop if they are empty.
     made: Vec<PathBuf>,
     /// Whether something could not be undone: the run's directory records it and is kept.
-    stays: AtomicBool,
+    is_kept: AtomicBool,
     /// Owner and mode of the files, if they are to be changed.
     ownership: Option<Ownership>,
     /// Message for the user.
@@ -106,7 +106,7 @@ impl OutputClaim {
             run: Some(run),
             replacement,
             made,
-            stays: AtomicBool::new(false),
+            is_kept: AtomicBool::new(false),
             ownership: owners.as_ref().map(|owners| owners.of_files),
             note: Mutex::new(None),
         };
@@ -127,7 +127,7 @@ impl OutputClaim {
             run: None,
             replacement: None,
             made: Vec::new(),
-            stays: AtomicBool::new(false),
+            is_kept: AtomicBool::new(false),
             ownership: None,
             note: Mutex::new(None),
         })
@@ -151,9 +151,10 @@ impl OutputClaim {
         replaceable: Replaceable<'_>,
     ) -> Result<()> {
         refuse_directory_of_node(directory, existing == ExistingOutput::Keep)?;
-        match directory.is_dir() {
-            false => Ok(()),
-            true => refuse_existing(directory, existing, replaceable),
+        if directory.is_dir() {
+            refuse_existing(directory, existing, replaceable)
+        } else {
+            Ok(())
         }
     }
 
@@ -203,7 +204,7 @@ impl OutputClaim {
     ///
     /// # Errors
     /// A failed sync.
-    pub(crate) fn give_file(&self, path: &Path) -> Result<()> {
+    pub(crate) fn set_owner(&self, path: &Path) -> Result<()> {
         if let Some(ownership) = self.ownership
             && self.give(path, ownership)
         {
@@ -215,13 +216,13 @@ impl OutputClaim {
     }
 
     fn give(&self, path: &Path, ownership: Ownership) -> bool {
-        let given = ownership.give_to(path);
+        let given = ownership.apply_to(path);
         if let Err(error) = &given
             && let Ok(mut note) = self.note.lock()
         {
             let target = self.target.display();
             note.get_or_insert_with(|| {
-                format!("outputs in {target} could not be given the owner of the inputs: {error}")
+                format!("the owner of the outputs in {target} could not be set to that of the inputs: {error}")
             });
         }
         given.is_ok()
@@ -229,7 +230,7 @@ impl OutputClaim {
 
     /// Keeps the run's directory, which records what must be undone.
     pub(crate) fn leave(&self) {
-        self.stays.store(true, Ordering::Relaxed);
+        self.is_kept.store(true, Ordering::Relaxed);
     }
 
     /// Syncs the parents of directories that were created.
@@ -245,7 +246,7 @@ impl OutputClaim {
 impl Drop for OutputClaim {
     fn drop(&mut self) {
         if let Some(mut run) = self.run.take()
-            && *self.stays.get_mut()
+            && *self.is_kept.get_mut()
         {
             run.leave();
         }
@@ -318,7 +319,7 @@ fn claim_existing(
     let run = RunDirectory::create(directory)?;
     // Removing an empty directory does not take its lock, so another run may have created and locked another
     // directory of the same name. A directory that is not empty is no longer removed.
-    if !is_still(directory, &guard)? {
+    if !is_same_directory(directory, &guard)? {
         return Ok(None);
     }
     let replacement = match existing {
@@ -464,7 +465,7 @@ mod tests {
 
     /// Directories of a run that was killed while it created or removed its directory, and similar ones.
     #[test]
-    fn only_what_a_run_left_is_removed() {
+    fn only_files_of_a_killed_run_are_removed() {
         let temp = tempfile::tempdir().unwrap();
         let target = temp.path();
         make(&target.join(".starting-compactor-1-1-0"), &[]);
@@ -512,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn sstables_that_are_there_are_refused_or_replaced() {
+    fn existing_sstables_are_refused_or_replaced() {
         let temp = tempfile::tempdir().unwrap();
         for name in ["oa-1-big-Data.db", "la-1-big-Data.db", "ks-t-jb-1-Data.db"] {
             let target = temp.path().join(name).join("out");
@@ -558,7 +559,7 @@ mod tests {
 
     /// Needs root, which tests in a container have.
     #[test]
-    fn what_root_makes_is_the_inputs_owners() {
+    fn files_created_by_root_get_the_inputs_owner() {
         if !is_root() {
             eprintln!("SKIPPED: only root can change the owner of files");
             return;
@@ -607,7 +608,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_that_are_a_nodes() {
+    fn directories_of_a_node_are_refused() {
         let temp = tempfile::tempdir().unwrap();
         let id = "0123456789abcdef0123456789abcdef";
         let live = temp.path().join(format!("ks/t-{id}"));

@@ -38,8 +38,8 @@ pub fn next_id(
     let mut directories: BTreeSet<PathBuf> = BTreeSet::new();
     for data in inputs {
         let data = data.canonicalize().map_err(Error::file("open", data))?;
-        let beside = data.ancestors().skip(1).take(3);
-        for directory in beside {
+        let parents = data.ancestors().skip(1).take(3);
+        for directory in parents {
             if !directories.contains(directory) {
                 directories.insert(directory.to_owned());
             }

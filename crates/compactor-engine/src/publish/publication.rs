@@ -209,7 +209,7 @@ pub fn refuse_unfinished(target: &Path) -> Result<()> {
             && !is_harmless_log(&entry.path())?
         {
             return Err(Error::Refused(format!(
-                "{}: a transaction is under way here, or was cut off, and a node that starts here may \
+                "{}: a transaction is in progress here, or was interrupted, and a node that starts here may \
                  delete what is written now. Choose another directory, or start and stop the node so that \
                  it cleans up",
                 entry.path().display()
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_moved_goes_unless_it_was_committed() {
+    fn moved_files_are_removed_unless_committed() {
         let temp = tempfile::tempdir().unwrap();
         let (staging, publication) = begun(temp.path());
         let log = publication.log.path().to_owned();
@@ -280,7 +280,7 @@ mod tests {
 
     /// Another program has put other files under these names.
     #[test]
-    fn what_is_not_ours_stays() {
+    fn files_of_other_programs_are_kept() {
         let temp = tempfile::tempdir().unwrap();
         let (staging, _publication) = begun(temp.path());
         // The new inode is allocated before the old one can be reused.
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_that_say_nothing_are_passed_over() {
+    fn incomplete_notes_are_ignored() {
         let temp = tempfile::tempdir().unwrap();
         let staging = temp.path().join("staging");
         fs::create_dir_all(staging.join(NOTE)).unwrap();

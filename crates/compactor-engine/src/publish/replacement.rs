@@ -88,7 +88,7 @@ impl Replacement {
         fs::remove_dir(&other).map_err(Error::file("remove", &other))?;
         let metadata = fs::metadata(&target).map_err(Error::file("look up", &target))?;
         if is_root() {
-            let given = Ownership::of(&metadata).give_to(&new);
+            let given = Ownership::of(&metadata).apply_to(&new);
             given.map_err(Error::file("set the owner of", &new))?;
         }
         fs::set_permissions(&new, metadata.permissions())
@@ -130,7 +130,7 @@ impl Replacement {
         let synced = sync_directory(self.work()).and_then(|()| sync_directory(parent));
         Ok(synced.err().map(|error| {
             format!(
-                "the new output is in {}, but a crash of the machine may bring the old one back: {error}",
+                "the new output is in {}, but a crash of the machine may restore the old one: {error}",
                 self.target.display()
             )
         }))

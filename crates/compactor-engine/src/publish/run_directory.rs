@@ -196,9 +196,12 @@ fn remove_all(directory: &Path) -> std::io::Result<()> {
         if entry.file_name() == LOCK {
             continue;
         }
-        let removed = entry.file_type().and_then(|kind| match kind.is_dir() {
-            true => compactor_io::remove_dir_all(entry.path()),
-            false => fs::remove_file(entry.path()),
+        let removed = entry.file_type().and_then(|kind| {
+            if kind.is_dir() {
+                compactor_io::remove_dir_all(entry.path())
+            } else {
+                fs::remove_file(entry.path())
+            }
         });
         if_still_there(removed)?;
     }
@@ -292,7 +295,7 @@ mod tests {
 
     /// Without its lock file a directory that could not be removed would be kept forever.
     #[test]
-    fn what_cannot_be_listed_keeps_its_lock_unless_it_goes() {
+    fn unlistable_directories_keep_their_lock_unless_removed() {
         let temp = tempfile::tempdir().unwrap();
         let directory = temp.path().join(".compactor-1-2-3");
         let lock = directory.join(LOCK);
@@ -310,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_what_has_a_lock_file() {
+    fn only_directories_with_a_lock_file_are_found() {
         let temp = tempfile::tempdir().unwrap();
         let place = |name: &str| temp.path().join(name);
         let make = |name: &str, files: &[&str]| {
@@ -338,7 +341,10 @@ mod tests {
         };
         left.remove().unwrap();
         assert!(!place(".compactor-1-2-3").exists());
-        assert!(!place(".compactor-1-2-5").exists(), "an empty one goes");
+        assert!(
+            !place(".compactor-1-2-5").exists(),
+            "an empty one is removed"
+        );
         for stays in [4, 6, 7] {
             assert!(
                 place(&format!(".compactor-1-2-{stays}")).exists(),

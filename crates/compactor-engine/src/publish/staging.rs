@@ -50,7 +50,7 @@ pub struct Staging {
     /// Files that were moved; removed on drop with the contents of the staging directory.
     moved: Mutex<Vec<PathBuf>>,
     /// Whether something could not be undone: the staging directory records it and is kept.
-    stays: AtomicBool,
+    is_kept: AtomicBool,
     /// `None` for a directory inside that of another `Staging`.
     claim: Option<Arc<OutputClaim>>,
 }
@@ -89,7 +89,7 @@ impl Staging {
             target,
             files: Mutex::default(),
             moved: Mutex::default(),
-            stays: AtomicBool::new(false),
+            is_kept: AtomicBool::new(false),
             claim,
         })
     }
@@ -119,12 +119,12 @@ impl Staging {
     }
 
     /// Sets the owner of complete components.
-    fn give(&self, descriptor: &Descriptor, components: &[Component]) -> Result<()> {
+    fn set_owner(&self, descriptor: &Descriptor, components: &[Component]) -> Result<()> {
         let Some(claim) = &self.claim else {
             return Ok(());
         };
         for component in components {
-            claim.give_file(&self.directory.join(descriptor.file_name(*component)))?;
+            claim.set_owner(&self.directory.join(descriptor.file_name(*component)))?;
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ impl Staging {
 /// A failed sync or rename, or a file that already exists. Nothing of any output stays.
 pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Result<()> {
     for (staging, descriptor, components) in outputs {
-        staging.give(descriptor, components)?;
+        staging.set_owner(descriptor, components)?;
     }
     let mut synced: Option<&Arc<Staging>> = None;
     for (staging, ..) in outputs {
@@ -208,7 +208,7 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
             staging.keep_moved();
         }
         // The next run finds the note and the log, and acts according to the log.
-        first.stays.store(true, Ordering::Relaxed);
+        first.is_kept.store(true, Ordering::Relaxed);
         return moved.map(drop);
     }
     if moved.is_err() {
@@ -221,13 +221,13 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
                 publication.abandon();
             }
             // The next run finds the note and the log, and tries again.
-            Some(_) => first.stays.store(true, Ordering::Relaxed),
+            Some(_) => first.is_kept.store(true, Ordering::Relaxed),
             None => {}
         }
         return moved.map(drop);
     }
     if let Ok(false) = moved {
-        first.stays.store(true, Ordering::Relaxed);
+        first.is_kept.store(true, Ordering::Relaxed);
     }
     for (staging, ..) in outputs {
         staging.keep_moved();
@@ -251,7 +251,7 @@ fn move_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])], target: &Path
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // `Data.db` in the staging directory tells the next run to which output the components belong that
+        // `Data.db` in the staging directory identifies the output of the components that
         // could not be removed.
         let is_left = !self.remove_moved();
         if let Ok(files) = self.files.get_mut()
@@ -261,7 +261,7 @@ impl Drop for Staging {
                 let _ = fs::remove_file(path);
             }
         }
-        if is_left || *self.stays.get_mut() {
+        if is_left || *self.is_kept.get_mut() {
             if let Some(claim) = &self.claim {
                 claim.leave();
             }

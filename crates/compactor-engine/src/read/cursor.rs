@@ -256,9 +256,10 @@ impl<S: BlockSource> Cursor<S> {
             // A static row that cannot be parsed is reported when it is read.
             let is_empty = |row: RowRef<'_>| row.start().is_ok_and(|start| start.is_empty());
             self.static_is_empty = self.static_row().is_some_and(is_empty);
-            match self.static_is_empty {
-                true => self.rows.empty_static_rows += 1,
-                false => self.rows.rows += 1,
+            if self.static_is_empty {
+                self.rows.empty_static_rows += 1
+            } else {
+                self.rows.rows += 1
             }
         }
         Ok(true)
@@ -350,12 +351,15 @@ impl<S: BlockSource> Cursor<S> {
         })?;
         match head {
             // It is entirely in the window now.
-            UnfilteredHead::Row(_) => match self.move_to_found_row()? {
-                true => Ok(()),
-                false => Err(Error::Internal(
-                    "a row that was found is not in the window".to_owned(),
-                )),
-            },
+            UnfilteredHead::Row(_) => {
+                if self.move_to_found_row()? {
+                    Ok(())
+                } else {
+                    Err(Error::Internal(
+                        "a row that was found is not in the window".to_owned(),
+                    ))
+                }
+            }
             UnfilteredHead::Marker(head) => {
                 self.state = CursorState::Marker(head);
                 self.order_prefix = self.prefix_of_marker(head.kind);
@@ -420,9 +424,9 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     /// Returns the memory of the window to its source, after the last partition.
-    pub(crate) fn give_back(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.found = FoundRows::default();
-        self.window.give_back();
+        self.window.release();
     }
 
     /// Source of the window, for its counters.

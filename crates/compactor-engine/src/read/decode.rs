@@ -201,9 +201,10 @@ impl DecodedBlocks {
         let end = range.end.min(encoding.data_len());
         let range = range.start.min(end)..end;
         let first_unit = range.start / unit;
-        let units = match range.is_empty() {
-            true => 0,
-            false => end.div_ceil(unit) - first_unit,
+        let units = if range.is_empty() {
+            0
+        } else {
+            end.div_ceil(unit) - first_unit
         };
         let block_count = units.div_ceil(units_per_block);
         let mut blocks = DecodedBlocks {

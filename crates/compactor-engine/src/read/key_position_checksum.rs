@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_come_to_the_whole() {
+    fn ranges_combine_to_the_whole() {
         let places: Vec<(u32, u64)> = (0..100).map(|n| (n * 7, u64::from(n) * 31)).collect();
         let whole = hash_of(&places);
         for first in 0..=100 {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_and_the_order_count() {
+    fn every_position_and_the_order_matter() {
         let places: Vec<(u32, u64)> = (0..100).map(|n| (n, u64::from(n) * 100)).collect();
         let whole = hash_of(&places);
         for at in 0..100 {

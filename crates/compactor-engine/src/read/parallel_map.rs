@@ -52,7 +52,7 @@ mod tests {
     use std::sync::Barrier;
 
     #[test]
-    fn results_are_in_the_order_of_what_they_are_of() {
+    fn results_are_in_item_order() {
         for count in [0, 1, PER_THREAD, 100 * PER_THREAD + 1] {
             let numbers: Vec<usize> = (0..count).collect();
             let doubled = parallel_map(&numbers, 7, |n| 2 * n);
@@ -62,7 +62,7 @@ mod tests {
 
     /// The barrier deadlocks unless two items are processed concurrently.
     #[test]
-    fn many_are_done_at_the_same_time() {
+    fn many_items_are_processed_concurrently() {
         let barrier = Barrier::new(2);
         let numbers: Vec<usize> = (0..2 * PER_THREAD).collect();
         let done = parallel_map(&numbers, 2, |n| {

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_cancelled_does_not_wait() {
+    fn cancellation_ends_the_wait() {
         let rate = NonZeroU64::new(1).unwrap();
         let (set, clear) = (AtomicBool::new(true), AtomicBool::new(false));
         let stopped = RateLimiter::new(rate).stopped_by(Arc::new(AtomicBool::new(true)));

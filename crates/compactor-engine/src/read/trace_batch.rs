@@ -118,7 +118,7 @@ impl TraceBatch {
 
     /// Passes the events to `trace`. `is_traced` is whether it asked for the current partition's rows; it carries
     /// over from batch to batch.
-    pub(crate) fn tell(&self, trace: &mut dyn DataTrace, is_traced: &mut bool) {
+    pub(crate) fn replay(&self, trace: &mut dyn DataTrace, is_traced: &mut bool) {
         for event in self.events() {
             match event {
                 TraceEvent::Partition {

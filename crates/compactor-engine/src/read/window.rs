@@ -140,7 +140,7 @@ impl<S: BlockSource> Window<S> {
     }
 
     /// Returns the window's memory to the source.
-    pub(crate) fn give_back(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.start = 0;
         let bytes = std::mem::take(&mut self.bytes);
         if bytes.capacity() > 0 {

@@ -159,9 +159,10 @@ impl WorkerQueue {
     /// Wakes the thread that went to sleep last, whose data is most likely in the CPU caches. If as many
     /// threads as processors are awake, none is woken: one of those takes the work next.
     fn wake_one(&self, mut state: MutexGuard<'_, State>) {
-        let sleeper = match state.sleeping.len() > state.surplus {
-            true => state.sleeping.pop(),
-            false => None,
+        let sleeper = if state.sleeping.len() > state.surplus {
+            state.sleeping.pop()
+        } else {
+            None
         };
         drop(state);
         if let Some(thread) = sleeper {
@@ -239,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_does_what_is_queued() {
+    fn waiting_threads_run_queued_tasks() {
         let queue = WorkerQueue::default();
         let done = Arc::new(AtomicUsize::new(0));
         for number in 0..100 {
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sleeps_beside_work() {
+    fn no_thread_sleeps_while_work_is_queued() {
         let workers = Workers::start(4).unwrap();
         let done = Arc::new(AtomicUsize::new(0));
         for round in 1..=2000 {

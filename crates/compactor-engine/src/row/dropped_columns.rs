@@ -119,9 +119,10 @@ impl RemovedColumns {
                 dropped.contains(&*name) && !known.contains(&*name)
             };
             let removed: Vec<bool> = columns.iter().map(is_removed).collect();
-            match removed.contains(&true) {
-                true => removed,
-                false => Vec::new(),
+            if removed.contains(&true) {
+                removed
+            } else {
+                Vec::new()
             }
         };
         RemovedColumns {

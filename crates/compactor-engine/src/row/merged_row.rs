@@ -137,9 +137,10 @@ impl MergedRow {
     /// Cell of a simple column.
     #[inline(always)]
     pub fn simple(&self, index: u32) -> Option<&Cell> {
-        match self.present.contains(index as usize) {
-            true => self.slots.get(index as usize),
-            false => None,
+        if self.present.contains(index as usize) {
+            self.slots.get(index as usize)
+        } else {
+            None
         }
     }
 
@@ -250,9 +251,10 @@ impl MergedRow {
                     true
                 }
                 Purged::Dropped => {
-                    match cell.is_expiring() {
-                        true => expired += 1,
-                        false => cell_tombstones += 1,
+                    if cell.is_expiring() {
+                        expired += 1
+                    } else {
+                        cell_tombstones += 1
                     }
                     false
                 }

@@ -72,9 +72,10 @@ impl Purger {
     /// Returns the deletion, or a live one if it may be purged.
     #[inline]
     pub fn purge_deletion(&self, deletion: DeletionTime) -> DeletionTime {
-        match self.drops_deletion(&deletion) {
-            true => DeletionTime::LIVE,
-            false => deletion,
+        if self.drops_deletion(&deletion) {
+            DeletionTime::LIVE
+        } else {
+            deletion
         }
     }
 

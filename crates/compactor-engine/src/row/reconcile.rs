@@ -46,13 +46,14 @@ fn at_one_timestamp(
 ) -> Ordering {
     let can_die = |cell: &Cell| cell.local_deletion_time != NO_DELETION_TIME;
     let order = can_die(left).cmp(&can_die(right));
-    let order = match can_die(left) && can_die(right) {
+    let order = if can_die(left) && can_die(right) {
         // A tombstone wins over an expiring cell, expired or not. Of two cells with the same expiration time,
         // the one with the lower TTL was written later.
-        true => (right.is_expiring().cmp(&left.is_expiring()))
+        (right.is_expiring().cmp(&left.is_expiring()))
             .then(left.local_deletion_time.cmp(&right.local_deletion_time))
-            .then(right.ttl.cmp(&left.ttl)),
-        false => order,
+            .then(right.ttl.cmp(&left.ttl))
+    } else {
+        order
     };
     order.then_with(|| left.value.of(left_row).cmp(right.value.of(right_row)))
 }

@@ -152,9 +152,10 @@ impl RowMerger {
             parts,
         } = self;
         let columns = output.columns(context.is_static);
-        let kind = match context.is_static {
-            true => &*static_columns,
-            false => &*regular_columns,
+        let kind = if context.is_static {
+            &*static_columns
+        } else {
+            &*regular_columns
         };
         row.reset(columns.len());
         parts.clear();
@@ -309,7 +310,7 @@ struct VersionSink<'m, const IS_SINGLE: bool> {
     /// Drop time of the complex column being read.
     dropped: ColumnDrop,
     has_visits: bool,
-    /// Whether the table has dropped columns, counters or other properties that most tables do not have.
+    /// Whether there are dropped columns or counters, or the order of visits matters, which is so for few tables.
     needs_care: bool,
     counts: &'m mut PurgeCounts,
 }
@@ -346,9 +347,10 @@ impl<'m, const IS_SINGLE: bool> VersionSink<'m, IS_SINGLE> {
 
     #[inline(always)]
     fn has_cell(&self, index: u32) -> bool {
-        match index < 64 {
-            true => self.present & (1 << index) != 0,
-            false => self.further.contains(index as usize),
+        if index < 64 {
+            self.present & (1 << index) != 0
+        } else {
+            self.further.contains(index as usize)
         }
     }
 }
@@ -388,9 +390,10 @@ impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
             }
         }
         *slot = cell;
-        match index < 64 {
-            true => self.present |= 1 << index,
-            false => self.further.insert(index as usize),
+        if index < 64 {
+            self.present |= 1 << index
+        } else {
+            self.further.insert(index as usize)
         }
     }
 
@@ -400,12 +403,11 @@ impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
             return;
         };
         self.dropped = self.kind.drop_of(index);
-        let deletion = match self.dropped.covers(deletion.marked_for_delete_at) {
-            true => {
-                self.counts.of_dropped_columns += u64::from(!deletion.is_live());
-                DeletionTime::LIVE
-            }
-            false => deletion,
+        let deletion = if self.dropped.covers(deletion.marked_for_delete_at) {
+            self.counts.of_dropped_columns += u64::from(!deletion.is_live());
+            DeletionTime::LIVE
+        } else {
+            deletion
         };
         self.parts.begin(index, self.version, deletion);
     }

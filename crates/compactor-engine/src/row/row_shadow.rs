@@ -79,7 +79,7 @@ pub struct ComplexShadow<'c> {
 impl<'c> RowShadow<'c> {
     /// Returns the remaining liveness and deletion of a row, and the data that may shadow its cells: `None`
     /// if nothing does.
-    pub fn over(
+    pub fn apply(
         self,
         mut liveness: Liveness,
         mut deletion: DeletionTime,
@@ -125,18 +125,18 @@ impl<'c> RowShadow<'c> {
 
 impl<'c> CellShadow<'c> {
     /// Index in the shadowing row of a column of the merged row.
-    fn index_above(&self, index: u32) -> Option<(ShadowingRow<'c>, u32)> {
+    fn shadowing_index(&self, index: u32) -> Option<(ShadowingRow<'c>, u32)> {
         let (above, columns) = self.row?;
         Some((above, *columns.get(index as usize)?))
     }
 
-    fn simple_above(&self, index: u32) -> Option<CellInRow<'c>> {
-        let (above, index) = self.index_above(index)?;
+    fn shadowing_simple(&self, index: u32) -> Option<CellInRow<'c>> {
+        let (above, index) = self.shadowing_index(index)?;
         Some(above.in_row(above.row.simple(index)?))
     }
 
-    fn complex_above(&self, index: u32) -> Option<(ShadowingRow<'c>, &'c ComplexColumn)> {
-        let (above, index) = self.index_above(index)?;
+    fn shadowing_complex(&self, index: u32) -> Option<(ShadowingRow<'c>, &'c ComplexColumn)> {
+        let (above, index) = self.shadowing_index(index)?;
         Some((above, above.row.complex_of(index)?))
     }
 
@@ -147,11 +147,11 @@ impl<'c> CellShadow<'c> {
     }
 
     /// Whether a cell of a simple column remains.
-    fn leaves(&self, index: u32, cell: CellInRow<'_>) -> bool {
+    fn keeps(&self, index: u32, cell: CellInRow<'_>) -> bool {
         if self.is_removed(index) || self.deletion.deletes(cell.0.timestamp) {
             return false;
         }
-        let over = self.simple_above(index);
+        let over = self.shadowing_simple(index);
         over.is_none_or(|over| is_newer(cell, over))
     }
 
@@ -159,7 +159,7 @@ impl<'c> CellShadow<'c> {
     ///
     /// # Errors
     /// Corruption if a value is not a context.
-    fn leaves_counter(
+    fn keeps_counter(
         &self,
         index: u32,
         cell: CellInRow<'_>,
@@ -168,7 +168,7 @@ impl<'c> CellShadow<'c> {
         if self.is_removed(index) || self.deletion.deletes(cell.0.timestamp) {
             return Ok(false);
         }
-        let Some((over, over_row)) = self.simple_above(index) else {
+        let Some((over, over_row)) = self.shadowing_simple(index) else {
             return Ok(true);
         };
         // A merged value is in the contexts of the shadowing row.
@@ -181,7 +181,7 @@ impl<'c> CellShadow<'c> {
     }
 
     /// Returns the remaining deletion of a complex column, and the data that may shadow its cells.
-    fn over_complex(
+    fn complex_shadow(
         &self,
         index: u32,
         deletion: DeletionTime,
@@ -195,13 +195,14 @@ impl<'c> CellShadow<'c> {
             return (DeletionTime::LIVE, shadow);
         }
         if !self.is_by_cell {
-            let left = match self.deletion.supersedes(&deletion) {
-                true => DeletionTime::LIVE,
-                false => deletion,
+            let left = if self.deletion.supersedes(&deletion) {
+                DeletionTime::LIVE
+            } else {
+                deletion
             };
             return (left, shadow);
         }
-        if let Some((above, column)) = self.complex_above(index) {
+        if let Some((above, column)) = self.shadowing_complex(index) {
             shadow.deletion = shadow.deletion.max(column.deletion);
             shadow.above = Some((above, above.row.cells_of(column)));
         }
@@ -216,7 +217,7 @@ impl<'c> CellShadow<'c> {
 
 impl ComplexShadow<'_> {
     /// Whether a cell of the column remains.
-    fn leaves(&self, column: &ColumnLayout, (cell, row): CellInRow<'_>) -> bool {
+    fn keeps(&self, column: &ColumnLayout, (cell, row): CellInRow<'_>) -> bool {
         if self.deletion.deletes(cell.timestamp) {
             return false;
         }
@@ -251,7 +252,7 @@ impl MergedRow {
         columns: &[ColumnLayout],
         versions: &[Version<'_>],
     ) -> Result<u64> {
-        let (liveness, deletion, shadow) = over.over(self.liveness, self.deletion);
+        let (liveness, deletion, shadow) = over.apply(self.liveness, self.deletion);
         let shadowed = std::cell::Cell::new(0);
         let count = |is_shadowed: bool| shadowed.set(shadowed.get() + u64::from(is_shadowed));
         count(liveness != self.liveness);
@@ -265,24 +266,24 @@ impl MergedRow {
         let mut result = Ok(());
         self.filter(
             |index, deletion| {
-                let (left, over) = shadow.over_complex(index, *deletion);
+                let (left, over) = shadow.complex_shadow(index, *deletion);
                 count(left != *deletion);
                 *deletion = left;
                 over
             },
-            |index, over_complex, cell| {
+            |index, complex_shadow, cell| {
                 let column = columns.get(index as usize);
                 let row = row_bytes(versions, cell.version);
-                let is_left = match (over_complex, column) {
-                    (Some(over), Some(column)) => over.leaves(column, (cell, row)),
+                let is_left = match (complex_shadow, column) {
+                    (Some(over), Some(column)) => over.keeps(column, (cell, row)),
                     (_, Some(column)) if column.is_counter => {
-                        let is_left = shadow.leaves_counter(index, (cell, row), &mut contexts);
+                        let is_left = shadow.keeps_counter(index, (cell, row), &mut contexts);
                         is_left.unwrap_or_else(|error| {
                             result = Err(error);
                             true
                         })
                     }
-                    _ => shadow.leaves(index, (cell, row)),
+                    _ => shadow.keeps(index, (cell, row)),
                 };
                 count(!is_left);
                 is_left

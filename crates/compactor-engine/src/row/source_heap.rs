@@ -225,7 +225,7 @@ mod tests {
 
     /// Of two inputs, the one that last had a position of its own is visited first.
     #[test]
-    fn order_of_two_is_that_of_who_was_alone_last() {
+    fn of_two_the_last_single_source_comes_first() {
         let visited = |inputs: &[Vec<u32>]| {
             let merged = merge(inputs);
             merged

@@ -67,7 +67,7 @@ struct Shared {
     compressors: Mutex<Vec<(ChunkCompressor, Vec<u8>)>>,
     ordered: Mutex<Ordered>,
     blocks: Arc<OutputBlocks>,
-    /// Tasks of this file alone.
+    /// Tasks of this file.
     own: Pending,
     /// Tasks of this file.
     has_failed: AtomicBool,
@@ -546,7 +546,7 @@ mod tests {
 
     /// A merge that learned of the failure only at its end would fill the disk in vain.
     #[test]
-    fn who_takes_a_block_hears_of_one_that_failed() {
+    fn taking_a_buffer_reports_an_earlier_failure() {
         let temp = tempfile::tempdir().unwrap();
         let io = Io::new(IoOptions::default()).unwrap();
         let path = temp.path().join("nb-1-big-Data.db");
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_in_a_write_is_an_error_to_the_merge() {
+    fn a_panic_in_a_write_fails_the_merge() {
         let temp = tempfile::tempdir().unwrap();
         let io = Io::new(IoOptions::default()).unwrap();
         let path = temp.path().join("nb-1-big-Data.db");

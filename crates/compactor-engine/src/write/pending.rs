@@ -87,7 +87,7 @@ mod tests {
         for (limit, thread) in [3, 2, 1].into_iter().zip(threads) {
             assert_eq!(passed.load(Ordering::SeqCst) & (1 << limit), 0);
             pending.end();
-            // Woken, not found by a nap that ended.
+            // Woken, instead of noticing it after the maximum sleep.
             assert!(pending.lock().waiters.iter().all(|(own, _)| *own < limit));
             thread.join().unwrap();
         }

@@ -10,9 +10,9 @@ use crate::promoted::promoted_index;
 use crate::stored::stored;
 use crate::table::{Partition, Table, hex};
 
-/// Inputs as they are read, which is what the model starts from.
+/// Reading an input returns the table that was written, from which the model starts.
 #[test]
-fn inputs_are_read_as_they_were_meant() {
+fn inputs_are_read_as_they_were_written() {
     let verify = |case: &Case| {
         for source in &case.sources {
             let input = source.input(&case.schema);
@@ -30,30 +30,30 @@ fn inputs_are_read_as_they_were_meant() {
     );
 }
 
-/// The main property.
+/// The main property: the engine's output equals the model's.
 #[test]
-fn merges_are_what_the_model_says() {
+fn merges_equal_the_model() {
     check(
         "merges",
         600,
         |choices| case(choices, 6),
-        merge_is_what_the_model_says,
+        merge_equals_the_model,
         Case::simpler,
     );
 }
 
-/// As a fuzzer chooses them.
+/// Cases chosen by bytes, as by a fuzzer.
 #[test]
-fn merges_that_bytes_choose() {
+fn merges_chosen_by_bytes() {
     for length in [0, 1, 50, 500, 5000] {
         let bytes: Vec<u8> = (0..length).map(|n: u32| (n * n / 3) as u8).collect();
         let case = case(&mut Choices::from_bytes(&bytes), 6);
-        merge_is_what_the_model_says(&case).unwrap();
+        merge_equals_the_model(&case).unwrap();
     }
 }
 
-/// What the engine writes is what the model comes to, to the byte.
-pub fn merge_is_what_the_model_says(case: &Case) -> Result<(), String> {
+/// Compares the engine's output with the model's, to the byte.
+pub fn merge_equals_the_model(case: &Case) -> Result<(), String> {
     let output = case.run()?;
     let expected = case.expected();
     let header = &case.settings.output;
@@ -71,7 +71,8 @@ pub fn merge_is_what_the_model_says(case: &Case) -> Result<(), String> {
     check_counts(case, &output)
 }
 
-/// Compares what was meant with what a cursor shows, which leaves out what Cassandra's reader drops.
+/// Compares the written table with the one that a cursor reads, which lacks data that Cassandra's reader
+/// drops.
 fn same_partitions(case: &Case, expected: &Table, found: &Table) -> Result<(), String> {
     let keys = |table: &Table| table.keys().cloned().collect::<Vec<_>>();
     if keys(expected) != keys(found) {

@@ -1,4 +1,4 @@
-//! A merge in memory: what goes in, how it runs, and simpler variants of it.
+//! A merge in memory: its inputs, its execution, and simpler variants.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::model::{self, Purge};
 use crate::stored::stored;
 use crate::table::{Column, Header, Partition, Row, Schema, Table, Unfiltered, hex};
 
-/// Everything that a merge starts from.
+/// Inputs and settings of a merge.
 #[derive(Clone)]
 pub struct Case {
     pub schema: Schema,
@@ -31,19 +31,19 @@ pub struct Case {
 #[derive(Clone)]
 pub struct Source {
     pub header: Header,
-    /// What is written.
+    /// Table that is written.
     pub table: Table,
     /// Seed of deviations from the canonical encoding.
     pub liberties: Option<u64>,
     pub block_len: usize,
 }
 
-/// How far to purge, by partition.
+/// Purge limits of partitions.
 #[derive(Clone, Copy, Debug)]
 pub enum PurgePlan {
     Nothing,
     All,
-    /// In partitions with an even key, deletions before this timestamp; all in others.
+    /// In partitions with an even key, deletions before this timestamp; in others, all.
     EvenBefore(i64),
 }
 
@@ -71,20 +71,20 @@ impl Source {
         }
     }
 
-    /// What readers find.
+    /// The table that readers find.
     pub fn stored(&self) -> Table {
         stored(&self.table, &self.header)
     }
 }
 
-/// A random merge of up to `max_inputs` inputs.
+/// Generates a random merge of up to `max_inputs` inputs.
 pub fn case(choices: &mut Choices, max_inputs: usize) -> Case {
     let limits = limits(choices);
     case_within(choices, max_inputs, limits)
 }
 
-/// Like [`case`], without times that some versions or headers cannot hold, and without values that are
-/// equal although their bytes differ: of those a merge forgets what it drops.
+/// As [`case`], without times that some versions or headers cannot represent, and without values that compare
+/// equal but differ in their bytes: a merge in steps may keep the bytes of another one.
 pub fn moderate_case(choices: &mut Choices, max_inputs: usize) -> Case {
     let mut limits = limits(choices);
     limits.extremes = false;
@@ -129,13 +129,13 @@ fn case_within(choices: &mut Choices, max_inputs: usize, limits: Limits) -> Case
         settings,
         purge,
     };
-    case.settle_output();
+    case.choose_output_header();
     case
 }
 
 impl Case {
-    /// Makes the output's header one that can hold the inputs.
-    pub fn settle_output(&mut self) {
+    /// Sets a header for the output that can represent the inputs.
+    pub fn choose_output_header(&mut self) {
         self.settings.output.columns = (0..self.schema.columns.len())
             .filter(|index| {
                 self.sources
@@ -143,8 +143,8 @@ impl Case {
                     .any(|s| s.header.columns.contains(index))
             })
             .collect();
-        // Deletions of partitions before 1970 cannot be written since `oa`, nor can range tombstones
-        // of that time in wide partitions.
+        // Since `oa`, partition deletions before 1970 cannot be written, nor can range tombstones before 1970
+        // in wide partitions.
         let is_early = |d: &DeletionTime| !d.is_live() && d.marked_for_delete_at < 0;
         let has_early = |partition: &Partition| {
             is_early(&partition.deletion)
@@ -191,7 +191,7 @@ impl Case {
         })
     }
 
-    /// What a cursor finds in `bytes`.
+    /// Reads `bytes` with a cursor.
     pub fn read(&self, header: &Header, bytes: &[u8], block_len: usize) -> Result<Table, String> {
         let layout = layout_of(&serialization_header(&self.schema, header), header.version)
             .map_err(|e| format!("a layout: {e}"))?;
@@ -204,12 +204,12 @@ impl Case {
         decode(&self.schema, &mut cursor(&input, layout)).map_err(|e| format!("reading fails: {e}"))
     }
 
-    /// Hands simpler variants to `try_it` until it returns true.
+    /// Passes simpler variants to `try_it` until it returns true.
     pub fn simpler(&self, try_it: &mut dyn FnMut(Case) -> bool) -> bool {
         let mut variant = |change: &dyn Fn(&mut Case)| {
             let mut case = self.clone();
             change(&mut case);
-            case.settle_output();
+            case.choose_output_header();
             try_it(case)
         };
         for index in 0..self.sources.len() {
@@ -231,9 +231,10 @@ impl Case {
                 for simpler in simpler_partitions(partition) {
                     let replace = |case: &mut Case| {
                         let table = &mut case.sources[index].table;
-                        match simpler.is_empty() {
-                            true => drop(table.remove(key)),
-                            false => drop(table.insert(key.clone(), simpler.clone())),
+                        if simpler.is_empty() {
+                            drop(table.remove(key))
+                        } else {
+                            drop(table.insert(key.clone(), simpler.clone()))
                         }
                     };
                     if variant(&replace) {

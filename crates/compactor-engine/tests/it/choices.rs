@@ -1,7 +1,7 @@
-//! Random cases from seeds, and how a case that fails is made simpler before it is reported.
+//! Random cases from seeds, and simplification of a failing case before it is reported.
 //!
-//! `COMPACTOR_TEST_CASES` multiplies the number of cases, `COMPACTOR_TEST_SEED` is the seed of the
-//! first: a failure names the seed that repeats it.
+//! `COMPACTOR_TEST_CASES` multiplies the number of cases, `COMPACTOR_TEST_SEED` is the first seed: a failure
+//! reports the seed that reproduces it.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ pub struct Choices(Source);
 #[derive(Clone, Debug)]
 enum Source {
     Seed(u64),
-    /// What is left, from behind. At the end everything is zero, the simplest.
+    /// Remaining bytes, taken from the end. After the last one everything is zero, the simplest choice.
     Bytes(Vec<u8>),
 }
 
@@ -23,15 +23,15 @@ impl Choices {
         Choices(Source::Seed(seed))
     }
 
-    /// Choices that a fuzzer makes.
+    /// Choices made by a fuzzer.
     pub fn from_bytes(bytes: &[u8]) -> Choices {
         Choices(Source::Bytes(bytes.iter().rev().copied().collect()))
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         match &mut self.0 {
-            // One byte a choice, where that will do, so that what a byte means stays local.
+            // One byte per choice if that is sufficient, so that the effect of a byte stays local.
             Source::Bytes(bytes) if end <= 256 => {
                 usize::from(bytes.pop().unwrap_or(0)) % end.max(1)
             }
@@ -39,17 +39,17 @@ impl Choices {
         }
     }
 
-    /// True in `percent` of 100 cases.
+    /// Returns true with a probability of `percent`.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of these.
+    /// Returns one of the options.
     pub fn pick<T: Copy>(&mut self, options: &[T]) -> T {
         options[self.below(options.len())]
     }
 
-    /// Any number.
+    /// Returns any number.
     pub fn number(&mut self) -> u64 {
         match &mut self.0 {
             Source::Seed(state) => split_mix_64(state),
@@ -68,7 +68,7 @@ fn split_mix_64(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The number of cases to run where `cases` are the default.
+/// Number of cases to run, where `cases` is the default.
 pub fn scaled(cases: usize) -> usize {
     match std::env::var("COMPACTOR_TEST_CASES")
         .ok()
@@ -85,8 +85,8 @@ pub fn first_seed() -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// Verifies random cases. `Err` or a panic is a failure; then `simpler` gives variants of a case to
-/// try in its place, as long as one of them fails as well.
+/// Checks random cases. `Err` or a panic is a failure; then `simpler` generates variants of the case to be
+/// tried in its place, as long as one of them fails as well.
 pub fn check<C: Debug>(
     name: &str,
     cases: usize,

@@ -1,4 +1,4 @@
-//! Counter contexts, naively: lists of shards.
+//! Naive counter contexts: lists of shards.
 //!
 //! Source: `CounterContext`, `Cells.resolveCounter`.
 
@@ -15,7 +15,7 @@ enum Kind {
 
 type Shards = BTreeMap<[u8; 16], (Kind, i64, i64)>;
 
-/// Number of header entries as found, negative if local shards are to be cleared, and the shards.
+/// Stored number of header entries, negative if local shards are to be cleared, and the shards.
 fn parse(context: &[u8]) -> (i16, Shards) {
     let number = |at: usize| i16::from_be_bytes(context[at..at + 2].try_into().unwrap());
     let count = number(0);
@@ -59,7 +59,7 @@ fn serialize(shards: &Shards, negative: bool) -> Vec<u8> {
     [count.to_be_bytes().to_vec(), header, body].concat()
 }
 
-/// What a reader makes of a context: local shards that are marked for it become remote ones.
+/// Returns a context as it is read: local shards that are marked become remote ones.
 pub fn as_read(context: &[u8]) -> Vec<u8> {
     if context.is_empty() {
         return Vec::new();
@@ -76,7 +76,7 @@ pub fn as_read(context: &[u8]) -> Vec<u8> {
     serialize(&shards, false)
 }
 
-/// Both contexts added up; the very bytes of one that has all of the other.
+/// Adds up two contexts; returns the unchanged bytes of one that includes the other.
 pub fn merge(left: &[u8], right: &[u8]) -> Vec<u8> {
     let (a, b) = (parse(left).1, parse(right).1);
     let mut merged = a.clone();
@@ -86,7 +86,7 @@ pub fn merge(left: &[u8], right: &[u8]) -> Vec<u8> {
             .and_modify(|own| *own = merge_shards(*own, *shard))
             .or_insert(*shard);
     }
-    // Two local shards are summed, and the sum is a new one even if it is the same.
+    // Two local shards are summed, and the result is new even if it is equal.
     let is_local = |shards: &Shards, id| matches!(shards.get(id), Some((Kind::Local, ..)));
     let has_sum = a.keys().any(|id| is_local(&a, id) && is_local(&b, id));
     if merged == a && !has_sum {
@@ -101,13 +101,13 @@ pub fn merge(left: &[u8], right: &[u8]) -> Vec<u8> {
 fn merge_shards(a: (Kind, i64, i64), b: (Kind, i64, i64)) -> (Kind, i64, i64) {
     match (a.0, b.0) {
         (Kind::Local, Kind::Local) => (Kind::Local, a.1.wrapping_add(b.1), a.2.wrapping_add(b.2)),
-        // The greater kind is kept; of the same the greater clock, then the greater count. Negative
-        // clocks, which are a story of their own, are not generated.
+        // The greater kind wins; of equal ones the greater clock, then the greater count. Negative clocks,
+        // which have rules of their own, are not generated.
         _ => a.max(b),
     }
 }
 
-/// Has shards that are not global.
+/// Whether some shard is not global.
 pub fn has_legacy_shards(context: &[u8]) -> bool {
     !context.is_empty()
         && parse(context)
@@ -116,15 +116,16 @@ pub fn has_legacy_shards(context: &[u8]) -> bool {
             .any(|(kind, ..)| *kind != Kind::Global)
 }
 
-/// A context of up to three shards.
+/// Generates a context of up to three shards.
 pub fn random_context(choices: &mut Choices) -> Vec<u8> {
     let mut shards = Shards::new();
     let only_global = choices.chance(50);
     for number in 0..3 {
         if choices.chance(50) {
-            let kind = match only_global {
-                true => Kind::Global,
-                false => choices.pick(&[Kind::Global, Kind::Local, Kind::Remote]),
+            let kind = if only_global {
+                Kind::Global
+            } else {
+                choices.pick(&[Kind::Global, Kind::Local, Kind::Remote])
             };
             let clock = choices.below(3) as i64 + 1;
             let count = choices.pick(&[1, 0, -1, i64::MAX]);

@@ -1,4 +1,4 @@
-//! A table in memory from what a cursor reads.
+//! Conversion of a cursor's content to a table in memory.
 
 use std::collections::BTreeMap;
 

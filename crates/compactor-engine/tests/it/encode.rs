@@ -1,8 +1,8 @@
-//! Data.db from a table in memory, written straight from section 3 of the format sheet.
+//! Naive encoder of a table in memory as Data.db, following section 3 of the format sheet.
 //!
-//! In its canonical form it is what a merge must write to the byte. Given choices it takes liberties
-//! that readers must bear: redundant times, bitmaps and deletions, vints longer than need be, and
-//! sizes of previous unfiltereds that are not true.
+//! Its canonical form is what a merge must write to the byte. With choices it deviates in ways that readers
+//! must accept: redundant times, bitmaps and deletions, vints longer than necessary, and wrong sizes of
+//! previous unfiltereds.
 
 use compactor_sstable::Version;
 use compactor_sstable::data::clustering::Kind;
@@ -13,7 +13,7 @@ use crate::table::{
     Base, Cell, ColumnType, Header, Partition, Row, Schema, Table, Unfiltered, Values,
 };
 
-/// A file, and where things are in it.
+/// A file, and the positions in it.
 #[derive(Debug, Default)]
 pub struct Encoded {
     pub bytes: Vec<u8>,
@@ -23,15 +23,15 @@ pub struct Encoded {
 #[derive(Debug)]
 pub struct EncodedPartition {
     pub start: usize,
-    /// Behind key, deletion and static row.
+    /// Position after key, deletion and static row.
     pub header_end: usize,
-    /// Begin and end of each unfiltered.
+    /// Start and end of each unfiltered.
     pub unfiltereds: Vec<(usize, usize)>,
-    /// Behind the end byte.
+    /// Position after the end byte.
     pub end: usize,
 }
 
-/// Encodes `table`; `liberties` makes it deviate from the canonical form.
+/// Encodes `table`; `liberties` are choices of deviations from the canonical form.
 pub fn encode(
     schema: &Schema,
     header: &Header,
@@ -50,7 +50,7 @@ pub fn encode(
     encoded
 }
 
-/// Clustering values as a row has them: the state of up to 32 in one vint, then those present.
+/// Clustering values of a row: the state of up to 32 in one vint, then the present ones.
 pub fn serialized_clustering(schema: &Schema, values: &Values) -> Vec<u8> {
     let mut out = Vec::new();
     for (block_index, block) in values.chunks(32).enumerate() {
@@ -77,7 +77,7 @@ pub fn serialized_clustering(schema: &Schema, values: &Values) -> Vec<u8> {
     out
 }
 
-/// A vint of the least length.
+/// Appends a vint of minimum length.
 pub fn put_uvint(out: &mut Vec<u8>, value: u64) {
     put_uvint_of(out, value, uvint_len(value) - 1);
 }
@@ -86,7 +86,7 @@ pub fn uvint_len(value: u64) -> usize {
     (1..9).find(|len| value < 1 << (7 * len)).unwrap_or(9)
 }
 
-/// A vint with so many bytes behind the first.
+/// Appends a vint with `extra` bytes after the first.
 fn put_uvint_of(out: &mut Vec<u8>, value: u64, extra: usize) {
     let ones = if extra == 0 { 0 } else { 0xffu8 << (8 - extra) };
     let bytes = value.to_be_bytes();
@@ -112,7 +112,7 @@ struct Encoder<'a, 'c> {
 }
 
 impl Encoder<'_, '_> {
-    /// True now and then, but never in the canonical form.
+    /// Sometimes true, but never in the canonical form.
     fn takes_liberty(&mut self) -> bool {
         self.liberties
             .as_mut()
@@ -225,7 +225,7 @@ impl Encoder<'_, '_> {
         };
         let mut body = Vec::new();
         self.put_vint(&mut body, previous_size);
-        // The size that Cassandra predicts takes seconds far ahead for longer than they are.
+        // Cassandra predicts a greater length than it writes for seconds far in the future.
         let mut size = body.len();
         for deletion in deletions {
             let DeletionTime {
@@ -242,7 +242,7 @@ impl Encoder<'_, '_> {
         out
     }
 
-    /// A row, static without a clustering.
+    /// A row; static if it has no clustering.
     fn row(&mut self, row: &Row, clustering: Option<&Values>, previous_size: u64) -> Vec<u8> {
         let header_columns = self.header.of_kind(self.schema, clustering.is_none());
         let has_all = row.columns.len() == header_columns.len();
@@ -342,7 +342,7 @@ impl Encoder<'_, '_> {
         }
     }
 
-    /// A cell; `base` is that of a simple column, whose values may have a fixed length.
+    /// A cell; `base` is the type of a simple column, whose values may have a fixed length.
     fn put_cell(&mut self, out: &mut Vec<u8>, row: &Row, cell: &Cell, base: Option<Base>) {
         let is_tombstone = cell.local_deletion_time != NO_DELETION_TIME && cell.ttl == 0;
         let has_row_timestamp = !row.liveness.is_empty()

@@ -23,7 +23,7 @@ use compactor_sstable::types::{CqlType, UserType};
 use crate::choices::Choices;
 use crate::table::{Base, ColumnType, Header, Schema};
 
-/// Bytes of an input, its header, and what its statistics say.
+/// Bytes of an input, its header, and its statistics.
 #[derive(Clone, Debug)]
 pub struct Input {
     pub header: Header,
@@ -50,7 +50,7 @@ pub struct IndexEntry {
     pub promoted: Vec<u8>,
 }
 
-/// How far purging may go in each partition, by its key.
+/// Purge limits of partitions, by key.
 pub struct Limits<F>(pub F);
 
 impl<F: Fn(&[u8]) -> PurgeLimit> PurgeLimits for Limits<F> {
@@ -59,7 +59,7 @@ impl<F: Fn(&[u8]) -> PurgeLimit> PurgeLimits for Limits<F> {
     }
 }
 
-/// Settings of a merge that are not its inputs.
+/// Settings of a merge other than its inputs.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub output: Header,
@@ -69,7 +69,7 @@ pub struct Settings {
     pub column_index_size: u64,
 }
 
-/// Merges; `inputs` come newest first. The output's columns are the union of theirs.
+/// Merges `inputs`, ordered newest first. The output's columns are the union of theirs.
 pub fn merge(
     schema: &Schema,
     inputs: &[Input],
@@ -111,7 +111,7 @@ pub fn merge(
     })
 }
 
-/// The union of the inputs' headers, which is to be this one.
+/// Computes the union of the inputs' headers and compares it with the expected one.
 fn output_header(
     schema: &Schema,
     inputs: &[Input],
@@ -138,7 +138,7 @@ fn output_header(
     Ok(header)
 }
 
-/// Merges into a writer of the output, of whatever kind.
+/// Merges into any kind of writer.
 pub fn merge_into<B: BlockOutput, I: SstableIndex>(
     schema: &Schema,
     inputs: &[Input],
@@ -171,7 +171,7 @@ pub fn merge_into<B: BlockOutput, I: SstableIndex>(
     .run(&Limits(limits), &mut Unobserved)
 }
 
-/// Bytes of an input and all that is needed to read them, from anywhere.
+/// Bytes of an input and all that is needed to read them.
 #[derive(Clone)]
 pub struct RawInput {
     pub header: SerializationHeader,
@@ -202,7 +202,7 @@ pub fn merge_raw(
     )
 }
 
-/// As [`merge_raw`], and tells `observer` how far it has come.
+/// As [`merge_raw`], with an observer.
 pub fn merge_raw_observed(
     inputs: &[RawInput],
     header: &SerializationHeader,
@@ -252,7 +252,7 @@ fn cursor_over(bytes: &[u8], block_len: usize, layout: Layout) -> Cursor<TinyBlo
     Cursor::new(source, Arc::new(layout), Partitioner::Murmur3, path)
 }
 
-/// Blocks of any length up to a given one, so that structures are cut anywhere.
+/// Source of blocks with random lengths up to a limit, so that structures are split at any byte.
 #[derive(Debug)]
 pub struct TinyBlocks {
     bytes: Vec<u8>,
@@ -271,7 +271,7 @@ impl BlockSource for TinyBlocks {
         }
         let mut block = self.spare.pop().unwrap_or_default();
         block.clear(HEADROOM);
-        // The headroom's bytes are whatever they are: nobody may rely on them.
+        // The content of the headroom is undefined and must not matter.
         block.bytes.fill(0xee);
         block.bytes.extend_from_slice(&self.bytes[self.at..end]);
         self.at = end;
@@ -287,7 +287,7 @@ impl BlockSource for TinyBlocks {
     }
 }
 
-/// Watches nothing.
+/// Observer that does nothing.
 pub struct Unobserved;
 
 impl Observer for Unobserved {
@@ -326,7 +326,7 @@ impl BlockOutput for MemoryBlocks {
     }
 
     fn put_block(&mut self, block: Vec<u8>) {
-        // Whole blocks, but for the last.
+        // Whole blocks, except for the last.
         assert_eq!(self.bytes.len() % self.block_len, 0);
         assert!(block.len() <= self.block_len, "{} bytes", block.len());
         self.bytes.extend_from_slice(&block);
@@ -405,9 +405,10 @@ pub fn serialization_header(schema: &Schema, header: &Header) -> SerializationHe
             .iter()
             .map(|column| {
                 let base = base_type(column.base);
-                HeaderType::new(match column.is_reversed {
-                    true => CqlType::Reversed(Arc::new(base)),
-                    false => base,
+                HeaderType::new(if column.is_reversed {
+                    CqlType::Reversed(Arc::new(base))
+                } else {
+                    base
                 })
             })
             .collect(),

@@ -27,7 +27,7 @@ fn schema() -> Schema {
     }
 }
 
-/// An SSTable of one row, whose clustering is 5 in this form.
+/// Writes an SSTable of one row, whose clustering is 5 in this form.
 fn write(directory: &Path, id: u32, form: usize) -> PathBuf {
     let mut source = key_value_source(u64::from(id), 1..2, 4);
     for partition in source.table.values_mut() {
@@ -40,7 +40,7 @@ fn write(directory: &Path, id: u32, form: usize) -> PathBuf {
     write_sstable(directory, id, &schema(), &source, None).unwrap()
 }
 
-/// The clustering that a merge keeps.
+/// Returns the clustering that a merge keeps, and the number of passes.
 fn merged(inputs: &[PathBuf], output: &Path, open_files: Option<u64>) -> (Vec<u8>, usize) {
     let mut options = options(inputs, output);
     options.open_files = open_files;
@@ -58,8 +58,8 @@ fn merged(inputs: &[PathBuf], output: &Path, open_files: Option<u64>) -> (Vec<u8
     (kept[0].clone(), outcome.passes)
 }
 
-/// Of two inputs that one is visited last whose hash leads to the later of sixteen buckets. Ids that follow one
-/// another lead to sixteen pairs of them, in either order.
+/// Of two inputs, the one whose hash selects the later of sixteen buckets is visited last. Consecutive ids
+/// select sixteen pairs of buckets, in either order.
 #[test]
 fn ids_decide_in_one_pass() {
     let directory = disk_directory();
@@ -70,7 +70,7 @@ fn ids_decide_in_one_pass() {
         let paths = [write(&inputs, id, 1), write(&inputs, id + 1, 0)];
         let (kept, passes) = merged(&paths, &place.join("output"), None);
         assert_eq!(passes, 1);
-        // Paths in another order, and another directory of the same table, make no difference.
+        // The order of paths, and another directory of the same table, do not matter.
         let copy = place.join("other/ks/t-0123456789abcdef0123456789abcdef");
         let copies = [write(&copy, id + 1, 0), write(&copy, id, 1)];
         assert_eq!(merged(&copies, &place.join("again"), None).0, kept);

@@ -23,9 +23,9 @@ pub struct ExpectedStatistics {
     pub total_columns_set: i64,
     pub has_partition_level_deletions: bool,
     pub has_legacy_counter_shards: bool,
-    /// Cells of each partition.
+    /// Number of cells of each partition.
     cells: Vec<i64>,
-    /// How often each local deletion time that is one.
+    /// Local deletion times, each as often as it occurs.
     drop_times: Vec<i64>,
 }
 
@@ -128,7 +128,7 @@ impl ExpectedStatistics {
         }
     }
 
-    /// Compares with what the output's collector came to.
+    /// Compares with the statistics of the output's collector.
     pub fn compare(&self, encoded: &Encoded, output: &Output) -> Result<(), String> {
         let stats = &output.statistics.stats;
         let bins = stats.tombstone_drop_times.bins();

@@ -1,5 +1,4 @@
-//! Operations that fail or come short, one after the other, in the middle of a merge; cancellation;
-//! full disks.
+//! Failing and short operations, one after the other, during a merge; cancellation; full disks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,8 +25,8 @@ const ENOSPC: i32 = 28;
 
 type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
-/// Merges with the n-th operation going wrong. Returns the result, how many operations there were, and
-/// of which kind the n-th was.
+/// Merges while the n-th operation fails. Returns the result, the number of operations, and the kind of the
+/// n-th.
 fn merge_with_fault(
     options: &MergeOptions,
     number: usize,
@@ -54,8 +53,8 @@ fn merge_with_fault(
     (result.map(|_| ()), count.load(Ordering::Relaxed), kind)
 }
 
-/// Nothing is left of a merge that failed, and its inputs are as they were.
-fn assert_nothing_happened(directory: &Path, inputs: &Files, what: &str) {
+/// Asserts that nothing is left of a failed merge, and that its inputs are unchanged.
+fn assert_unchanged(directory: &Path, inputs: &Files, what: &str) {
     let left = contents(&directory.join("output"));
     assert!(left.is_empty(), "{what} leaves {:?}", left.keys());
     assert!(
@@ -68,9 +67,9 @@ fn assert_nothing_happened(directory: &Path, inputs: &Files, what: &str) {
     );
 }
 
-/// Memory for readahead of two inputs at once.
+/// Memory for readahead of two inputs concurrently.
 const IN_ONE_PASS: usize = 4 << 20;
-/// Less than two inputs want.
+/// Less memory than two inputs need.
 const IN_PASSES: usize = 128 << 10;
 
 #[test]
@@ -131,7 +130,7 @@ fn any_operation_may_fail() {
                 let what = format!("{mode:?}: {fault:?} at {number} of {total}, a {kind:?}");
                 match (&result, fault, kind) {
                     (Ok(()), Fault::Short(_), _) => {}
-                    // Of preallocation, advice and write-back by hand the merge can do without.
+                    // Preallocation, advice and forced write-back are optional.
                     (Ok(()), _, None | Some(OperationKind::Call)) => {}
                     (Ok(()), ..) => panic!("{what} is not noticed"),
                     (Err(error), ..) => {
@@ -140,8 +139,8 @@ fn any_operation_may_fail() {
                         assert!(message.contains(root), "{what}: {message}");
                         let names = message.contains("-big-");
                         assert!(names, "{what}: {message}");
-                        assert_nothing_happened(directory.path(), &before, &what);
-                        // A file that ends early is an error; one transfer that does is not.
+                        assert_unchanged(directory.path(), &before, &what);
+                        // A file that ends early is an error; a short transfer is not.
                         assert!(fault != Fault::Short(100), "{what}: {message}");
                     }
                 }
@@ -154,7 +153,7 @@ fn any_operation_may_fail() {
     }
 }
 
-/// Stops a merge at some moment.
+/// Observer that cancels a merge after a number of calls.
 struct StopAfter {
     questions: AtomicUsize,
     stop_at: usize,
@@ -199,7 +198,7 @@ fn cancellation_leaves_nothing() {
     let (result, questions) = run(usize::MAX, false);
     result.unwrap();
     std::fs::remove_dir_all(&output).unwrap();
-    // How often is a matter of time, but at the beginning, and before an output is completed.
+    // The number of calls depends on timing, except at the start and before an output is completed.
     assert!(questions > 1, "{questions}");
     for stop_at in [0, 1, 0, 1] {
         let (result, _) = run(stop_at, false);
@@ -207,14 +206,14 @@ fn cancellation_leaves_nothing() {
             matches!(result, Err(Error::Cancelled)),
             "{stop_at}: {result:?}"
         );
-        assert_nothing_happened(directory.path(), &before, "cancellation");
+        assert_unchanged(directory.path(), &before, "cancellation");
     }
     let (result, _) = run(usize::MAX, true);
     assert!(matches!(result, Err(Error::Refused(_))), "{result:?}");
-    assert_nothing_happened(directory.path(), &before, "a change of mind");
+    assert_unchanged(directory.path(), &before, "a change of mind");
 }
 
-/// A backend that reorders nothing but fails at random, so that several blocks are under way.
+/// A backend that does not reorder but fails at random, with several blocks in flight.
 #[test]
 fn failures_at_random_with_many_threads() {
     let directory = disk_directory();
@@ -229,7 +228,7 @@ fn failures_at_random_with_many_threads() {
     result.unwrap();
     std::fs::remove_dir_all(directory.path().join("output")).unwrap();
     for case in 0..scaled(30) {
-        // Every other time in ranges, which read more.
+        // Every other case is merged in ranges, which read more.
         if case % 2 == 1 {
             options.range_bytes = Some(60_000);
         } else {
@@ -241,13 +240,13 @@ fn failures_at_random_with_many_threads() {
             assert!(result.is_err(), "{number}, {kind:?}");
         }
         match result {
-            Err(_) => assert_nothing_happened(directory.path(), &before, &format!("{number}")),
+            Err(_) => assert_unchanged(directory.path(), &before, &format!("{number}")),
             Ok(()) => std::fs::remove_dir_all(directory.path().join("output")).unwrap(),
         }
     }
 }
 
-/// A file system of so many bytes, unmounted when it goes.
+/// A file system of limited size, unmounted on drop.
 struct Tmpfs(tempfile::TempDir);
 
 impl Tmpfs {

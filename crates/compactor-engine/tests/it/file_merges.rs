@@ -1,4 +1,4 @@
-//! Random tables as real SSTables, merged by jobs: against the model, and with settings that must not
+//! Random tables as real SSTables, merged by jobs: compared with the model, and with settings that must not
 //! change a byte.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,10 +33,10 @@ fn compression(choices: &mut Choices) -> Option<CompressionParams> {
     choices.chance(75).then_some(params)
 }
 
-/// A file-to-file merge is the merge of what is in the files: readers of one, two and three inputs,
-/// compressed and not, whole tables, all that overlap, or purging nothing.
+/// A merge of files equals the merge of their content: one, two and three inputs, compressed or not, with a
+/// complete scope, with overlapping SSTables, or without purging.
 #[test]
-fn jobs_are_what_the_model_says() {
+fn jobs_equal_the_model() {
     let directory = disk_directory();
     let io = io();
     let verify = |case: &Case| {
@@ -79,7 +79,7 @@ fn jobs_are_what_the_model_says() {
                 decode(&case.schema, scan.cursor()).map_err(|e| e.to_string())?
             }
         };
-        // The output is counted from its inputs' minima, which the model does not know.
+        // The deltas of the output are relative to its inputs' minima, which the model does not know.
         let expected = case.expected();
         for (key, partition) in &expected {
             let expected = model::as_read(&case.schema, partition);
@@ -109,7 +109,7 @@ fn jobs_are_what_the_model_says() {
     check("jobs", 60, generate, verify, Case::simpler);
 }
 
-/// Threads, memory, readahead and the order in which inputs are named.
+/// Threads, memory, readahead and the order in which inputs are given.
 #[test]
 fn settings_of_a_job_do_not_matter() {
     let directory = disk_directory();
@@ -156,9 +156,9 @@ fn settings_of_a_job_do_not_matter() {
     assert!(contents(&inputs) == before, "inputs have changed");
 }
 
-/// Merges some SSTables, with the others named as overlapping, and then the others in: what is visible
-/// is what is visible of all, whatever the others remove by what they shadow. By key ranges, Bloom
-/// filters and statistics of real files, and with inputs that are dropped unread.
+/// Merges some SSTables, with the others given as overlapping, and then the result with the others: the
+/// visible data is that of all, whatever was removed because the others shadow it. Uses key ranges, Bloom
+/// filters and statistics of real files, and inputs that are dropped without being read.
 #[test]
 fn jobs_purge_nothing_that_is_visible() {
     let directory = disk_directory();
@@ -241,7 +241,7 @@ fn jobs_purge_nothing_that_is_visible() {
     );
 }
 
-/// More inputs than anything has room for.
+/// More inputs than memory or descriptors allow.
 #[test]
 fn many_inputs_in_little_memory() {
     let directory = disk_directory();
@@ -249,7 +249,7 @@ fn many_inputs_in_little_memory() {
     let schema = key_value_schema();
     let paths: Vec<PathBuf> = (1..=70)
         .map(|id| {
-            // Each partition comes from three of them.
+            // Each partition is in three of them.
             let first = id as i32 * 10;
             let source = key_value_source(u64::from(id), first..first + 30, 400);
             write_sstable(&inputs, id, &schema, &source, None).unwrap()
@@ -264,8 +264,8 @@ fn many_inputs_in_little_memory() {
     assert_eq!(scan(&sstables(&output)[0]).unwrap(), 720);
 }
 
-/// Only versions before `oa` hold deletions of partitions at negative timestamps: passes must not lead
-/// through a later one.
+/// Only versions before `oa` can represent partition deletions with negative timestamps: passes must not use
+/// a later version.
 #[test]
 fn passes_hold_deletions_before_1970() {
     let directory = disk_directory();
@@ -299,7 +299,7 @@ fn passes_hold_deletions_before_1970() {
         assert!(found == expected);
     };
     same(&paths, Version::Nb);
-    // What a later deletion covers has to be held only until it is met, in the last pass.
+    // Data that a later deletion covers must be kept only until they meet, in the last pass.
     let mut latest = key_value_source(6, 0..30, 400);
     latest.header.version = Version::Nb;
     for partition in latest.table.values_mut() {
@@ -312,7 +312,7 @@ fn passes_hold_deletions_before_1970() {
     same(&paths, Version::Oa);
 }
 
-/// Merges into one directory at the same time: each makes an SSTable of its own or says why not.
+/// Concurrent merges into one directory: each writes an SSTable of its own or reports why not.
 #[test]
 fn merges_into_one_directory_at_the_same_time() {
     let directory = disk_directory();
@@ -344,7 +344,7 @@ fn merges_into_one_directory_at_the_same_time() {
     }
 }
 
-/// The rows that are not the same in both.
+/// Rows that differ.
 fn differing(expected: &Visible, found: &Visible) -> String {
     let places: BTreeSet<_> = expected.keys().chain(found.keys()).collect();
     let lines = places.into_iter().filter_map(|place| {

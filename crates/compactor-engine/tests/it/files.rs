@@ -1,4 +1,4 @@
-//! SSTables on disk, and what tests want to know of directories.
+//! SSTables on disk, and helpers for directories.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -98,7 +98,7 @@ pub fn write_sstable(
     Some(written.descriptor.path(compactor_sstable::Component::Data))
 }
 
-/// Every file below `directory`, with its bytes; directories with none.
+/// Returns every file below `directory` with its bytes, and directories without.
 pub fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let Ok(entries) = fs::read_dir(directory) else {
@@ -122,7 +122,7 @@ pub fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     found
 }
 
-/// `Data.db` of every SSTable in `directory`.
+/// Returns `Data.db` of every SSTable in `directory`.
 pub fn sstables(directory: &Path) -> Vec<PathBuf> {
     let names = contents(directory).into_keys();
     names
@@ -132,7 +132,7 @@ pub fn sstables(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Opens an SSTable and reads it to its end: its partitions.
+/// Opens an SSTable and reads it to its end; returns the number of partitions.
 pub fn scan(path: &Path) -> Result<u64> {
     let io = io();
     let mut scan = Scan::open(&io, path, ReadMode::Buffered)?;
@@ -156,12 +156,12 @@ pub fn scan(path: &Path) -> Result<u64> {
     Ok(partitions)
 }
 
-/// Merges, watched by nobody.
+/// Merges without an observer.
 pub fn merge_files(io: &Io, options: MergeOptions) -> Result<MergeOutcome, Error> {
     MergeJob::open(io.clone(), options)?.run(&mut Unobserved)
 }
 
-/// Options for buffered merges that do not depend on the machine.
+/// Options of buffered merges that do not depend on the machine.
 pub fn options(inputs: &[PathBuf], output: &Path) -> MergeOptions {
     let mut options = MergeOptions::new(inputs.to_vec(), output);
     options.read_mode = ReadMode::Buffered;
@@ -172,8 +172,8 @@ pub fn options(inputs: &[PathBuf], output: &Path) -> MergeOptions {
     options
 }
 
-/// A table `(k int, c int, v blob, PRIMARY KEY (k, c))` of so many partitions, each of one row with a
-/// value of `value_len` bytes that hardly compresses.
+/// A table `(k int, c int, v blob, PRIMARY KEY (k, c))` with these partitions, each of one row with a value
+/// of `value_len` bytes that hardly compresses.
 pub fn key_value_source(seed: u64, keys: std::ops::Range<i32>, value_len: usize) -> Source {
     let mut choices = Choices::from_seed(seed);
     let mut table = Table::new();
@@ -228,7 +228,7 @@ fn row_of(timestamp: i64, value: Vec<u8>) -> Row {
     }
 }
 
-/// The schema of [`key_value_source`].
+/// Schema of [`key_value_source`].
 pub fn key_value_schema() -> Schema {
     use crate::table::{Base, ClusteringColumn, Column, ColumnType};
     Schema {

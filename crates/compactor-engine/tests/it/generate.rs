@@ -1,5 +1,5 @@
-//! Random schemas and tables, small and biased to edges: equal timestamps, seconds around `now` and gc
-//! before, extremes, touching range tombstones, empty values.
+//! Random schemas and tables, small and biased to edge cases: equal timestamps, seconds around `now_s` and
+//! `gc_before_s`, extremes, touching range tombstones, empty values.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -20,11 +20,11 @@ use crate::table::{
     Table, Unfiltered, Values,
 };
 
-/// The moment of all merges, seconds since 1970.
+/// Time of all merges, seconds since 1970.
 pub const NOW_S: i64 = 1_700_000_000;
-/// Deletions before this may go.
+/// Deletions before this may be purged, seconds since 1970.
 pub const GC_BEFORE_S: i64 = NOW_S - 100;
-/// Timestamps around which most things happen, microseconds.
+/// Timestamp around which most data is written, microseconds since 1970.
 pub const TIMESTAMP: i64 = NOW_S * 1_000_000;
 
 const BASES: [Base; 7] = [
@@ -37,31 +37,32 @@ const BASES: [Base; 7] = [
     Base::Boolean,
 ];
 
-/// How big and how odd a table may become.
+/// Limits on the size and the features of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub partitions: usize,
     pub unfiltereds: usize,
     /// Length of the longest values.
     pub value_len: usize,
-    /// Extreme timestamps and seconds.
+    /// Whether there are extreme timestamps and seconds.
     pub extremes: bool,
-    /// Values that are equal although their bytes differ.
+    /// Whether there are values that compare equal but differ in their bytes.
     pub aliases: bool,
-    /// Partition keys of any length, the empty one included.
+    /// Whether partition keys may have any length, including 0.
     pub long_keys: bool,
-    /// Mostly rows as INSERT leaves them, many in a partition.
+    /// Whether most rows are as INSERT leaves them, many in a partition.
     pub inserted: bool,
 }
 
 pub fn limits(choices: &mut Choices) -> Limits {
     let inserted = choices.chance(25);
-    let (partitions, unfiltereds) = match inserted {
-        true => (2, 90),
-        false => choices.pick(&[(3, 6), (1, 12), (40, 1), (1, 60)]),
+    let (partitions, unfiltereds) = if inserted {
+        (2, 90)
+    } else {
+        choices.pick(&[(3, 6), (1, 12), (40, 1), (1, 60)])
     };
     let value_len = match choices.below(40) {
-        // Longer than a window's headroom.
+        // Longer than the headroom of a window.
         39 => 70_000,
         36..=38 => 3000,
         30..=35 => 300,
@@ -82,9 +83,10 @@ pub fn schema(choices: &mut Choices, limits: Limits) -> Schema {
     let is_usual = limits.inserted && choices.chance(70);
     let clustering = (0..choices.pick(&[1, 2, 0, 3]))
         .map(|number| ClusteringColumn {
-            base: match is_usual && number == 0 {
-                true => Base::Int,
-                false => choices.pick(&BASES),
+            base: if is_usual && number == 0 {
+                Base::Int
+            } else {
+                choices.pick(&BASES)
             },
             is_reversed: choices.chance(30),
         })
@@ -104,10 +106,12 @@ pub fn schema(choices: &mut Choices, limits: Limits) -> Schema {
         for number in 0..count {
             columns.push(Column {
                 name: column_name(number, is_static),
-                column_type: match has_counters {
-                    true => ColumnType::Simple(Base::Counter),
-                    false if is_usual => ColumnType::Simple(choices.pick(&BASES)),
-                    false => column_type(choices),
+                column_type: if has_counters {
+                    ColumnType::Simple(Base::Counter)
+                } else if is_usual {
+                    ColumnType::Simple(choices.pick(&BASES))
+                } else {
+                    column_type(choices)
                 },
                 is_static,
             });
@@ -162,7 +166,7 @@ pub fn header(choices: &mut Choices, schema: &Schema, extremes: bool) -> Header 
     }
 }
 
-/// A table in the form that an SSTable with this header may hold.
+/// Generates a table that an SSTable with this header may contain.
 pub fn table(choices: &mut Choices, schema: &Schema, header: &Header, limits: Limits) -> Table {
     let long_keys = limits.long_keys;
     let mut source = Source {
@@ -175,12 +179,13 @@ pub fn table(choices: &mut Choices, schema: &Schema, header: &Header, limits: Li
         if !source.choices.chance(70) {
             continue;
         }
-        let key = match long_keys {
-            true => vec![number as u8; [0, 1, 300, 40_000][number % 4]],
-            false => (number as i32).to_be_bytes().to_vec(),
+        let key = if long_keys {
+            vec![number as u8; [0, 1, 300, 40_000][number % 4]]
+        } else {
+            (number as i32).to_be_bytes().to_vec()
         };
         let partition = source.partition(header);
-        // An SSTable has no partition with nothing in it.
+        // An SSTable has no empty partitions.
         if !partition.is_empty() {
             table.insert((Partitioner::Murmur3.token(&key), key), partition);
         }
@@ -198,7 +203,7 @@ impl Source<'_> {
     fn partition(&mut self, header: &Header) -> Partition {
         let mut deletion = self.deletion(20);
         if header.version != Version::Nb && deletion.marked_for_delete_at < 0 {
-            // Not to be represented since `oa`.
+            // Cannot be represented since `oa`.
             deletion = DeletionTime::LIVE;
         }
         let statics = header.of_kind(self.schema, true);
@@ -238,8 +243,8 @@ impl Source<'_> {
         }
     }
 
-    /// Range tombstones as a stream of markers that pair: intervals between places, each with a
-    /// deletion or none.
+    /// Generates range tombstones as a sequence of paired markers: intervals between positions, each with or
+    /// without a deletion.
     fn markers(&mut self) -> Vec<Unfiltered> {
         if self.schema.clustering.is_empty() || !self.choices.chance(40) {
             return Vec::new();
@@ -334,14 +339,15 @@ impl Source<'_> {
             columns: self.columns(columns),
         };
         let percent = if self.limits.inserted { 95 } else { 35 };
-        match self.choices.chance(percent) {
-            true => self.inserted(row, columns),
-            false => row,
+        if self.choices.chance(percent) {
+            self.inserted(row, columns)
+        } else {
+            row
         }
     }
 
-    /// The row as INSERT might have left it: no deletion, and cells with the times of its liveness,
-    /// mostly in all columns.
+    /// Converts a row to one as INSERT leaves it: no deletion, and cells with the times of its liveness,
+    /// usually in all columns.
     fn inserted(&mut self, row: Row, indexes: &[usize]) -> Row {
         let Row {
             mut liveness,
@@ -365,7 +371,7 @@ impl Source<'_> {
         }
         for cell in columns.values_mut().flat_map(|data| &mut data.cells) {
             cell.timestamp = liveness.timestamp;
-            // The mark of a view's expired row is no TTL for cells.
+            // The marker of a view's expired row is not a TTL of cells.
             let has_ttl = liveness.is_expiring() && !liveness.is_expired();
             if cell.ttl != 0 && has_ttl {
                 cell.ttl = liveness.ttl;
@@ -444,7 +450,7 @@ impl Source<'_> {
         ColumnData { deletion, cells }
     }
 
-    /// Version 1, apart in the low half of the timestamp.
+    /// Version 1, distinguished by the lower part of the timestamp.
     fn time_uuid(&mut self) -> Vec<u8> {
         let mut bytes = vec![
             0, 0, 0, 0, 0x12, 0x34, 0x11, 0xee, 0x80, 0, 1, 2, 3, 4, 5, 6,
@@ -509,7 +515,7 @@ impl Source<'_> {
         }
     }
 
-    /// Few of each type, some of them equal to others although their bytes differ.
+    /// A small set of values of each type, some of which compare equal but differ in their bytes.
     fn short_value(&mut self, base: Base) -> Vec<u8> {
         let mut number = self.choices.below(4);
         if !self.limits.aliases && matches!(base, Base::Varint | Base::Decimal) {
@@ -520,7 +526,7 @@ impl Source<'_> {
             Base::Long => [0i64, 1, -1, i64::MAX][number].to_be_bytes().to_vec(),
             Base::Text | Base::Blob => [&b"a"[..], b"b", b"ab", b"\x7f\xff"][number].to_vec(),
             Base::Boolean => vec![(number % 2) as u8],
-            Base::Counter => unreachable!("made by cell()"),
+            Base::Counter => unreachable!("generated by cell()"),
             Base::Varint => [&[1u8][..], &[0, 1], &[0xff], &[0xff, 0xff, 0xff]][number].to_vec(),
             Base::Decimal => {
                 let (scale, unscaled): (i32, u8) = [(0, 1), (1, 10), (0, 0), (2, 0)][number];

@@ -1,5 +1,5 @@
-//! Data.db files whose bytes are not what they should be and that no checksum protects: a merge says
-//! so or writes something whole. It never panics, hangs, or takes memory for what is not there.
+//! Data.db files with damaged bytes and without checksums: a merge reports an error or writes a valid output.
+//! It never panics, hangs, or allocates memory for data that does not exist.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,10 +22,10 @@ use crate::files::{contents, disk_directory, io, merge_files, options, scan, sst
 use crate::generate::{GC_BEFORE_S, NOW_S};
 use crate::table::hex;
 
-/// Tells the test that it runs in a process of its own.
+/// Environment variable that tells the test to run in a separate process.
 const CHILD: &str = "COMPACTOR_TEST_HOSTILE_CHILD";
 
-/// A file's uncompressed bytes and what is needed to read them.
+/// Uncompressed bytes of a file, and all that is needed to read them.
 #[derive(Clone)]
 struct Sample {
     name: String,
@@ -34,7 +34,7 @@ struct Sample {
     bytes: Vec<u8>,
 }
 
-/// SSTables of Cassandra that belong to the repository.
+/// SSTables written by Cassandra, in the repository.
 fn testdata() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../compactor-sstable/testdata");
     let names = contents(&directory).into_keys();
@@ -66,7 +66,7 @@ fn sample_of(path: &Path) -> Sample {
     while let Some(block) = blocks.next_block().unwrap() {
         bytes.extend_from_slice(block.data());
     }
-    // Long files only make the damage rarer.
+    // In longer files, damage would be rarer.
     bytes.truncate(20_000);
     Sample {
         name: path.display().to_string(),
@@ -76,7 +76,7 @@ fn sample_of(path: &Path) -> Sample {
     }
 }
 
-/// A random table, for what real files at hand do not have.
+/// A random table, for features that the real files do not have.
 fn random_sample(choices: &mut Choices) -> Sample {
     loop {
         let case = case(choices, 1);
@@ -143,7 +143,7 @@ fn merge_mutated(sample: &Sample, choices: &mut Choices) -> Result<bool, String>
     if choices.chance(50) {
         inputs.push(input(sample.bytes.clone(), choices));
     }
-    // Statistics that are not true: rows pass that should have been purged.
+    // Wrong statistics: rows are kept that should have been purged.
     let is_misled = choices.chance(30);
     if is_misled {
         inputs[0].min_local_deletion_time = i64::MAX;
@@ -193,7 +193,7 @@ fn peak_memory() -> u64 {
     kib << 10
 }
 
-/// Not a test by itself: the mutations, in a process whose memory can be measured.
+/// Not a test: the mutations, in a process whose memory can be measured.
 #[test]
 fn child() {
     if std::env::var_os(CHILD).is_none() {
@@ -260,8 +260,8 @@ fn mutated_bytes() {
     }
 }
 
-/// The same through files and jobs: no output, or one that is whole; nothing else left, and inputs as
-/// they were.
+/// The same with files and jobs: there is no output or a valid one, no other file is left, and inputs are
+/// unchanged.
 #[test]
 fn mutated_files() {
     let directory = disk_directory();
@@ -269,7 +269,7 @@ fn mutated_files() {
     let (mut refused, mut merged) = (0, 0);
     let mut choices = Choices::from_seed(first_seed());
     for path in testdata() {
-        // A copy without compression; nothing checks its bytes once CRC.db is gone.
+        // A copy without compression, whose bytes are not protected once CRC.db has been removed.
         let inputs = directory.path().join("inputs");
         let mut plain = options(std::slice::from_ref(&path), &inputs);
         plain.compression = OutputCompression::None;
@@ -300,7 +300,7 @@ fn mutated_files() {
                 Err(error) => {
                     refused += 1;
                     let message = error.to_string();
-                    // A mutated deletion time may be one that the output's version cannot hold.
+                    // A mutated deletion time may be one that the output's version cannot represent.
                     let names_cause = ["-big-Data.db", "version nb"];
                     assert!(names_cause.iter().any(|c| message.contains(c)), "{message}");
                 }

@@ -1,6 +1,6 @@
-//! Merges that are killed: at any moment, and at each of the calls that publication consists of. The
-//! output directory holds nothing or all of the output, in one SSTable or several, and the next merge
-//! cleans up. Where the output replaces an older one, it holds all of the old or all of the new.
+//! Killed merges: at any time, and at each system call of publication. The output directory contains nothing
+//! or the whole output, in one SSTable or several, and the next merge cleans up. If the output replaces an
+//! older one, it contains all of the old or all of the new.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -17,26 +17,26 @@ use crate::files::{
     contents, disk_directory, io, key_value_sstables, merge_files, options, scan, sstables,
 };
 
-/// Names the directory that the child merges in.
+/// Environment variable with the directory in which the child merges.
 const CHILD: &str = "COMPACTOR_TEST_MERGE_IN";
-/// Names the greatest size of an output, if there is one.
+/// Environment variable with the maximum size of an output, if there is one.
 const CHILD_LIMIT: &str = "COMPACTOR_TEST_MERGE_LIMIT";
-/// Names how many ranges get an output each, if they do.
+/// Environment variable with the number of ranges that get an output each, if they do.
 const CHILD_RANGES: &str = "COMPACTOR_TEST_MERGE_RANGES";
-/// Is there if the output replaces what is there.
+/// Environment variable that is set if the output replaces existing SSTables.
 const CHILD_REPLACES: &str = "COMPACTOR_TEST_MERGE_REPLACES";
 
-/// What a merge is to write.
+/// Outputs of a merge.
 #[derive(Clone, Copy, Debug)]
 enum Outputs {
     One,
-    /// Of this size at most, bytes.
+    /// Outputs of at most this size, bytes.
     OfSize(u64),
-    /// One for each of so many ranges.
+    /// One output for each of this number of ranges.
     PerRange(NonZeroUsize),
 }
 
-/// Not a test by itself: what the others start in a process of its own, and kill.
+/// Not a test: the merge that the tests start in a separate process, and kill.
 #[test]
 fn child() {
     let Some(directory) = std::env::var_os(CHILD) else {
@@ -56,7 +56,7 @@ fn child() {
     merge_files(&io(), options).unwrap();
 }
 
-/// Its outputs have the same names each time.
+/// A merge whose outputs have the same names each time.
 fn replacing_merge_of(directory: &Path, outputs: Outputs) -> MergeOptions {
     let mut options = merge_of(directory, outputs);
     options.existing_output = ExistingOutput::Replace;
@@ -67,7 +67,7 @@ fn replacing_merge_of(directory: &Path, outputs: Outputs) -> MergeOptions {
 fn merge_of(directory: &Path, outputs: Outputs) -> MergeOptions {
     let inputs = sstables(&directory.join("inputs"));
     let mut options = options(&inputs, &directory.join("output"));
-    // Those of the merge before, to count what is left of each.
+    // SSTables of the previous merge are kept, to count the remains of each.
     options.existing_output = ExistingOutput::Keep;
     match outputs {
         Outputs::One => {}
@@ -92,12 +92,12 @@ struct Setting {
     directory: tempfile::TempDir,
     inputs: BTreeMap<PathBuf, Option<Vec<u8>>>,
     outputs: Outputs,
-    /// Bytes of the `Data.db` of each output, as they are to be.
+    /// Expected bytes of the `Data.db` of each output.
     data: Vec<Vec<u8>>,
     partitions: u64,
 }
 
-/// SSTables that no unfinished transaction asks to be deleted: what Cassandra finds.
+/// SSTables that no unfinished transaction marks for deletion: those that Cassandra finds.
 fn live_sstables(directory: &Path) -> Vec<PathBuf> {
     let mut live = sstables(directory);
     for (name, bytes) in contents(directory) {
@@ -166,8 +166,8 @@ impl Setting {
         command
     }
 
-    /// What there is after a merge was killed: each output is whole, and none lacks the others. Returns
-    /// how many merges they are of.
+    /// Asserts that after a merge was killed each output is whole and none is missing. Returns the number of
+    /// merges that have outputs.
     fn assert_whole(&self, what: &str) -> usize {
         let found = live_sstables(&self.output());
         assert_eq!(found.len() % self.data.len(), 0, "{what}: {found:?}");
@@ -186,13 +186,13 @@ impl Setting {
         found.len() / self.data.len()
     }
 
-    /// The next merge succeeds and leaves nothing but SSTables.
+    /// Asserts that the next merge succeeds and leaves only SSTables.
     fn start_replay(&self, found: usize, what: &str) {
         merge_files(&io(), merge_of(self.directory.path(), self.outputs))
             .unwrap_or_else(|e| panic!("{what}: {e}"));
         assert_eq!(self.assert_whole(what), found + 1, "{what}");
         let mut names = contents(&self.output());
-        // One that could not be removed, and says that there is nothing to delete.
+        // A log that could not be removed, but marks nothing for deletion.
         names.retain(|name, bytes| {
             let log = bytes.as_deref().map(TransactionLog::parse);
             !(transaction_log::is_file_name(&name.to_string_lossy())
@@ -255,7 +255,7 @@ fn kill_at_any_moment(setting: &Setting) {
     eprintln!("killed {killed_early} times before and {complete} times after publication");
 }
 
-/// Whether `strace` can trace children here; says so, loudly, if not.
+/// Whether `strace` can trace children here; prints a message if not.
 fn strace_works() -> bool {
     let works = Command::new("strace")
         .args([
@@ -274,8 +274,7 @@ fn strace_works() -> bool {
     works
 }
 
-/// At each call that makes, syncs, renames or removes something: killed before it happens, and
-/// failing.
+/// Kills before, and fails, each call that creates, syncs, renames or removes a file.
 #[test]
 fn killed_or_failing_at_each_call() {
     if strace_works() {
@@ -294,7 +293,7 @@ fn killed_or_failing_at_each_call() {
     }
 }
 
-/// Several outputs appear all or none, also to Cassandra, which knows what a transaction log says.
+/// Several outputs appear all or none, also for Cassandra, which interprets transaction logs.
 #[test]
 fn several_outputs_killed_or_failing_at_each_call() {
     if strace_works() {
@@ -337,7 +336,7 @@ fn kill_and_fail_each_call(setting: &Setting, calls: &[&str], faults: &[&str]) {
     eprintln!("{injections} calls killed or failed");
 }
 
-/// What a new output takes the place of: other SSTables, and a file that stays.
+/// Directory content that a new output replaces: other SSTables, and a file that is kept.
 struct Replaced {
     setting: Setting,
     old: BTreeMap<PathBuf, Option<Vec<u8>>>,
@@ -360,7 +359,7 @@ impl Replaced {
         Replaced { setting, old, new }
     }
 
-    /// The files of SSTables that whoever lists the directory sees.
+    /// Files of SSTables that are visible in the directory.
     fn visible(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
         let mut found = contents(&self.setting.output());
         found.retain(|name, _| {
@@ -370,7 +369,7 @@ impl Replaced {
         found
     }
 
-    /// All old or all new; returns whether it is the new.
+    /// Asserts that all SSTables are old or all are new; returns whether they are new.
     fn assert_one_of_them(&self, what: &str) -> bool {
         let mut old = self.old.clone();
         old.remove(Path::new(NOTES));
@@ -383,7 +382,7 @@ impl Replaced {
         found == self.new
     }
 
-    /// The next run leaves the new output and the file that stays, and nothing else anywhere.
+    /// Asserts that the next run leaves the new output, the file that is kept, and nothing else.
     fn replace_again(&self, what: &str) {
         let merge = replacing_merge_of(self.setting.directory.path(), self.setting.outputs);
         merge_files(&io(), merge).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -402,7 +401,7 @@ impl Replaced {
         assert!(inputs == self.setting.inputs, "{what}: inputs have changed");
     }
 
-    fn put_old_back(&self) {
+    fn restore_old(&self) {
         let output = self.setting.output();
         std::fs::remove_dir_all(&output).unwrap();
         std::fs::create_dir(&output).unwrap();
@@ -413,7 +412,7 @@ impl Replaced {
 }
 
 #[test]
-fn an_output_that_is_there_is_replaced_in_one_step() {
+fn an_existing_output_is_replaced_in_one_step() {
     if !strace_works() {
         return;
     }
@@ -442,13 +441,13 @@ fn an_output_that_is_there_is_replaced_in_one_step() {
                     let is_new = replaced.assert_one_of_them(&inject);
                     if !injected {
                         assert!(number > 1 && is_new, "{inject}");
-                        replaced.put_old_back();
+                        replaced.restore_old();
                         break;
                     }
                     injections += 1;
                     replaced_then += usize::from(is_new);
                     replaced.replace_again(&inject);
-                    replaced.put_old_back();
+                    replaced.restore_old();
                 }
             }
         }

@@ -1,16 +1,17 @@
-//! Folders of the engine import one way, and no files of it import in a circle.
+//! Folders of the engine import in one direction, and no files import in a circle.
 //!
-//! A file imports from another where its code names a path through it: from the crate, through `super`, or
-//! through a file below it. `mod` imports nothing, so a file below another may go on with what that one
-//! defines (`cursor/checks.rs` with `Cursor`), as long as that one names nothing of it. Tests do not count.
+//! A file imports another if its code contains a path to it: from the crate, through `super`, or through a
+//! file below it. `mod` is not an import, so a file below another may extend what that one defines
+//! (`cursor/checks.rs` extends `Cursor`), as long as the latter uses nothing of it. Tests are ignored.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Each imports from itself and those before it only.
+/// Each imports only from itself and those before it.
 const FOLDERS: [&str; 7] = ["read", "input", "row", "publish", "write", "merge", "job"];
 
-/// Files by their paths without `.rs`, with their code, or with the files that they import from.
+/// Files by their paths without `.rs`, with their code, or with the files they import.
 type Sources = BTreeMap<String, String>;
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
@@ -29,7 +30,7 @@ fn sources(directory: &Path, path: &str, found: &mut Sources) {
     }
 }
 
-/// Without comments, and without the tests, which come last.
+/// Code without comments and tests, which come last.
 fn code(text: &str) -> String {
     let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
     let lines = lines.filter(|line| !line.trim_start().starts_with("//"));
@@ -58,7 +59,7 @@ fn imports_of(file: &str, code: &str, sources: &Sources) -> BTreeSet<String> {
             _ => return None,
         }
         at.extend(segments);
-        // The rest of the path is inside the file.
+        // The rest of the path is within the file.
         let mut parts = (1..=at.len()).rev().map(|len| at[..len].join("/"));
         let named = parts.find(|part| sources.contains_key(part));
         let is_of_folder = FOLDERS.contains(&at[0]);
@@ -103,7 +104,7 @@ fn folders_import_one_way() {
 fn no_files_import_in_a_circle() {
     let mut left = imports();
     assert!(left.len() > 50, "{}", left.len());
-    // What imports from nothing that is left, or from which nothing that is left imports, is in no circle.
+    // A file that imports none of the remaining files, or is imported by none of them, is not in a circle.
     let in_none = |left: &Imports| {
         let is_free = |(file, imported): &(&String, &BTreeSet<String>)| {
             let mut others = left.values();

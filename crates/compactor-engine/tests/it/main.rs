@@ -1,7 +1,7 @@
-//! Tests of the engine's merge against a naive model, and of its jobs on real files under every kind
-//! of fault.
+//! Tests of the engine's merge against a naive model, and of its jobs on real files under all kinds of
+//! faults.
 //!
-//! Random cases print the seed they start from; `COMPACTOR_TEST_CASES` multiplies their number.
+//! Random cases print their first seed; `COMPACTOR_TEST_CASES` multiplies their number.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 

@@ -1,5 +1,5 @@
-//! What must not matter: the order of inputs, how they are grouped, how they are cut into blocks, and
-//! whether a merge is merged again. No model is asked.
+//! Properties that must not matter: order and grouping of inputs, their division into blocks, and merging a
+//! merge again. These tests use no model.
 
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
@@ -20,7 +20,7 @@ fn same(what: &str, a: &Output, b: &Output) -> Result<(), String> {
     if a.index != b.index {
         return Err(format!("{what}: {:?}\n{:?}", a.index, b.index));
     }
-    // What is not known is NaN, which is not equal to itself.
+    // Unknown values are NaN, which is not equal to itself.
     let (a, b) = (format!("{:?}", a.statistics), format!("{:?}", b.statistics));
     if a != b {
         return Err(format!("{what}: statistics\n{a}\n{b}"));
@@ -82,7 +82,7 @@ pub fn as_input(case: &Case, output: &Output) -> Result<Input, String> {
     let min_local_deletion_time =
         ExpectedStatistics::of(&case.schema, &table).min_local_deletion_time;
     if min_local_deletion_time < output.statistics.stats.min_local_deletion_time {
-        return Err(format!("{:?} is not least", output.statistics.stats));
+        return Err(format!("{:?} is not the minimum", output.statistics.stats));
     }
     Ok(Input {
         header,
@@ -108,10 +108,10 @@ fn a_merge_of_a_merge_changes_nothing() {
     );
 }
 
-/// Merging in steps comes to the same, if nothing is purged on the way.
+/// Merging in steps has the same result, if nothing is purged in between.
 ///
-/// Not so for shadowable deletions, here as in Cassandra: one that a newer liveness removes has
-/// superseded an older lasting deletion before, which in another grouping is kept.
+/// Except for shadowable deletions, here as in Cassandra: one that a newer liveness removes may already have
+/// superseded an older deletion that is not shadowable, which is kept with another grouping.
 #[test]
 fn grouping_does_not_matter() {
     let generate = |choices: &mut Choices| {
@@ -125,7 +125,7 @@ fn grouping_does_not_matter() {
     };
     let verify = |case: &Case| {
         let inputs = case.inputs();
-        let at_once = case.merge(&inputs, case.purge)?;
+        let together = case.merge(&inputs, case.purge)?;
         let mut one_by_one: Option<Input> = None;
         for input in &inputs {
             let mut pair = vec![input.clone()];
@@ -137,8 +137,8 @@ fn grouping_does_not_matter() {
             halves.push(as_input(case, &merge_some(case, half)?)?);
         }
         let steps: Vec<Input> = one_by_one.into_iter().collect();
-        same("one by one", &at_once, &case.merge(&steps, case.purge)?)?;
-        same("halves", &at_once, &case.merge(&halves, case.purge)?)
+        same("one by one", &together, &case.merge(&steps, case.purge)?)?;
+        same("halves", &together, &case.merge(&halves, case.purge)?)
     };
     check("grouping", 200, generate, verify, Case::simpler);
 }
@@ -153,14 +153,14 @@ pub fn nothing(case: &Case) -> Input {
     }
 }
 
-/// Merges some of a case's inputs, with the header that its output will have.
+/// Merges some of a case's inputs, with the header of the output.
 pub fn merge_some(case: &Case, inputs: &[Input]) -> Result<Output, String> {
     let mut inputs = inputs.to_vec();
     inputs.push(nothing(case));
     case.merge(&inputs, case.purge)
 }
 
-/// Counters that are added up before a deletion comes take what it would have deleted with them.
+/// Counters that are added up before they meet a deletion are not deleted, even the parts that it covers.
 pub fn case_without_counters(choices: &mut Choices) -> Case {
     loop {
         let case = moderate_case(choices, 5);
@@ -171,8 +171,8 @@ pub fn case_without_counters(choices: &mut Choices) -> Case {
     }
 }
 
-/// Makes rows consistent in themselves: deletions not shadowable, and no cell of the timestamp of its
-/// column's own deletion, which is there or not depending on what else there is.
+/// Makes rows consistent in themselves: deletions are not shadowable, and no cell has the timestamp of its
+/// column's deletion, since whether it is kept would depend on other data.
 pub fn make_consistent(source: &mut Source) {
     let settle = |row: &mut Row| {
         row.is_shadowable = false;
@@ -191,9 +191,9 @@ pub fn make_consistent(source: &mut Source) {
     }
 }
 
-/// Some writers leave a closing and an opening bound where Cassandra writes a boundary.
+/// Some writers write a closing and an opening bound where Cassandra writes a boundary.
 #[test]
-fn boundaries_may_come_in_two() {
+fn boundaries_may_be_two_bounds() {
     let verify = |case: &Case| {
         let expected = case.expected();
         let header = &case.settings.output;
@@ -216,9 +216,10 @@ fn boundaries_may_come_in_two() {
                 found => return Err(format!("expected {partition:?}\nfound {found:?}")),
             }
         }
-        match found.len() == expected.len() {
-            true => Ok(()),
-            false => Err(format!("{} partitions of {}", found.len(), expected.len())),
+        if found.len() == expected.len() {
+            Ok(())
+        } else {
+            Err(format!("{} partitions of {}", found.len(), expected.len()))
         }
     };
     check(
@@ -257,7 +258,7 @@ fn split_boundary(unfiltered: Unfiltered) -> Vec<Unfiltered> {
     ]
 }
 
-/// Joins a closing and an opening bound at one place.
+/// Joins a closing and an opening bound at one position.
 fn join_bounds(unfiltereds: &mut Vec<Unfiltered>) {
     let mut joined: Vec<Unfiltered> = Vec::new();
     for unfiltered in unfiltereds.drain(..) {

@@ -1,7 +1,7 @@
-//! A merge as simple as it can be: whole partitions in memory, one rule after the other.
+//! Naive merge: whole partitions in memory, one rule after the other.
 //!
 //! Source: `Row.Merger`, `Cells.reconcile`, `LivenessInfo.supersedes`, `RangeTombstoneMarker.Merger`,
-//! `PurgeFunction`, `BTreeRow.purge`, `AbstractCell.purge`, and for what reading drops
+//! `PurgeFunction`, `BTreeRow.purge`, `AbstractCell.purge`, and for data dropped by reading
 //! `BTreeRow.Builder`.
 
 use std::cmp::Ordering;
@@ -18,12 +18,12 @@ use crate::table::{
     Base, Cell, ColumnData, ColumnType, Partition, Row, Schema, Table, Unfiltered, Values,
 };
 
-/// When and how far to purge one partition.
+/// Purge settings of one partition.
 #[derive(Clone, Copy, Debug)]
 pub struct Purge {
     pub now_s: i64,
     pub gc_before_s: i64,
-    /// Deletions with a timestamp before this one may go; `None`: all.
+    /// Deletions with a timestamp before this one may be purged; `None`: all.
     pub before: Option<i64>,
 }
 
@@ -134,7 +134,7 @@ fn merge_partition(schema: &Schema, versions: &[&Partition], purge: &Purge) -> P
         .flat_map(|p| &p.unfiltereds)
         .map(place)
         .collect();
-    // Of places that are equal but differ in their bytes the least is taken.
+    // Of positions that compare equal but differ in their bytes, the least is chosen.
     places.sort_by(|a, b| {
         compare_places(schema, *a, *b).then_with(|| {
             serialized_clustering(schema, a.0).cmp(&serialized_clustering(schema, b.0))
@@ -145,7 +145,7 @@ fn merge_partition(schema: &Schema, versions: &[&Partition], purge: &Purge) -> P
     let mut unfiltereds = Vec::new();
     let mut open_before = DeletionTime::LIVE;
     for (values, side) in places {
-        // The newest range tombstone open behind this place, if the partition's deletion is older.
+        // The newest range tombstone open after this position, if the partition deletion is older.
         let open = newest(versions.iter().map(|p| open_at(schema, p, (values, side))));
         let open = if versions.len() == 1 || supersedes(open, deletion) {
             open
@@ -235,8 +235,7 @@ fn marker_kind(side: i32, close: DeletionTime, open: DeletionTime) -> Option<Kin
     }
 }
 
-/// Merges rows of one clustering, of which each input has at most one, under the deletion that is
-/// active there.
+/// Merges rows of one clustering, at most one per input, under the active deletion.
 fn merge_rows(schema: &Schema, rows: &[&Row], mut active: DeletionTime) -> Row {
     if let [only] = rows
         && active.is_live()
@@ -252,7 +251,7 @@ fn merge_rows(schema: &Schema, rows: &[&Row], mut active: DeletionTime) -> Row {
         if supersedes(row.deletion, deletion) {
             (deletion, is_shadowable) = (row.deletion, row.is_shadowable);
         } else if row.deletion == deletion {
-            // Cassandra keeps the first input's; here the order of inputs must not matter.
+            // Cassandra keeps that of the first input; here the order of inputs must not matter.
             is_shadowable &= row.is_shadowable;
         }
     }
@@ -318,8 +317,8 @@ fn reconcile_all(schema: &Schema, column: usize, cells: impl Iterator<Item = Cel
     winners
 }
 
-/// A tombstone wins whatever the timestamps, then an empty value, which counters never keep; all else
-/// is added up.
+/// A tombstone wins whatever the timestamps, then an empty value, which counters never keep; other values are
+/// added up.
 fn reconcile_counters(left: &Cell, right: &Cell) -> Cell {
     let is_tombstone = |cell: &Cell| cell.local_deletion_time != NO_DELETION_TIME;
     match (is_tombstone(left), is_tombstone(right)) {
@@ -339,9 +338,9 @@ fn reconcile_counters(left: &Cell, right: &Cell) -> Cell {
     }
 }
 
-/// The greater one wins: timestamp; then tombstones over expiring over live cells; of two of a kind
-/// the later local deletion time, then the lower TTL, then the greater value. Paths that are equal but
-/// differ in bytes come last: the least is kept.
+/// The greater one wins: timestamp; then tombstones over expiring over live cells; of the same kind the later
+/// local deletion time, then the lower TTL, then the greater value. Paths that compare equal but differ in
+/// their bytes come last: the least is kept.
 type Rank<'a> = (
     i64,
     u8,
@@ -406,7 +405,7 @@ fn liveness_supersedes(a: Liveness, b: Liveness) -> bool {
     key(a) > key(b)
 }
 
-/// What Cassandra's reader leaves of a partition: rows do not shadow themselves.
+/// Returns a partition as Cassandra's reader returns it: data that its own deletions cover is dropped.
 pub fn as_read(schema: &Schema, partition: &Partition) -> Partition {
     let mut read = partition.clone();
     read.static_row = row_as_read(schema, &partition.static_row);
@@ -414,9 +413,9 @@ pub fn as_read(schema: &Schema, partition: &Partition) -> Partition {
     for unfiltered in &partition.unfiltereds {
         read.unfiltereds.push(match unfiltered {
             Unfiltered::Row { clustering, row } => {
-                // Cassandra skips rows of which nothing is left, so that another input's is alone at
-                // its clustering. Only a cell with the timestamp that means none comes to that; such
-                // a row counts here, and as nothing.
+                // Cassandra skips rows without remaining content, so that the row of another input is the
+                // only one at its clustering. This is the case only for a cell with the timestamp
+                // `NO_TIMESTAMP`; such a row counts here, as an empty one.
                 Unfiltered::Row {
                     clustering: clustering.clone(),
                     row: row_as_read(schema, row),
@@ -441,7 +440,7 @@ fn row_as_read(schema: &Schema, row: &Row) -> Row {
         if data.deletion.marked_for_delete_at == i64::MIN {
             data.deletion = DeletionTime::LIVE;
         }
-        // A column's own deletion spares cells of its own timestamp.
+        // A column's own deletion does not delete cells of its own timestamp.
         let own = data.deletion.marked_for_delete_at;
         let column = &schema.columns[*index];
         let is_complex = column.is_complex();

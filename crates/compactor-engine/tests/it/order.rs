@@ -1,4 +1,4 @@
-//! Naive orders: of values, cell paths and places in a partition.
+//! Naive orders of values, cell paths and positions in a partition.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use compactor_sstable::data::clustering::Kind;
 
 use crate::table::{Base, ClusteringColumn, ColumnType, Schema, Values};
 
-/// Order of two values, by what they mean.
+/// Order of two values by their meaning.
 pub fn compare_values(base: Base, a: &[u8], b: &[u8]) -> Ordering {
     if a.is_empty() || b.is_empty() {
         return b.is_empty().cmp(&a.is_empty());
@@ -32,7 +32,7 @@ fn decimal(bytes: &[u8]) -> i128 {
     integer(&bytes[4..]) * 10i128.pow(6 - scale as u32)
 }
 
-/// Null first, in either direction; empty values first, but last where the column descends.
+/// Null first, in either direction; empty values first, but last in a descending column.
 fn compare_clustering_values(
     column: ClusteringColumn,
     a: Option<&[u8]>,
@@ -47,7 +47,7 @@ fn compare_clustering_values(
     }
 }
 
-/// Which side of everything that begins with some values: -1 before, 0 a row itself, 1 behind.
+/// Side of all clusterings that begin with the same values: -1 before, 0 the row itself, 1 after.
 pub fn side(kind: Kind) -> i32 {
     match kind {
         Kind::ExclEndBound | Kind::InclStartBound | Kind::ExclEndInclStartBoundary => -1,
@@ -56,7 +56,7 @@ pub fn side(kind: Kind) -> i32 {
     }
 }
 
-/// Order of two places in a partition, each some values and a side of them.
+/// Order of two positions in a partition, each given by values and a side of them.
 pub fn compare_places(schema: &Schema, a: (&Values, i32), b: (&Values, i32)) -> Ordering {
     for (column, (left, right)) in schema.clustering.iter().zip(a.0.iter().zip(b.0)) {
         let order = compare_clustering_values(*column, left.as_deref(), right.as_deref());
@@ -66,7 +66,7 @@ pub fn compare_places(schema: &Schema, a: (&Values, i32), b: (&Values, i32)) -> 
     }
     match a.0.len().cmp(&b.0.len()) {
         Ordering::Equal => a.1.cmp(&b.1),
-        // The shorter one is before or behind everything that begins with it.
+        // The shorter one is before or after all that begin with it.
         Ordering::Less => a.1.cmp(&0),
         Ordering::Greater => 0.cmp(&b.1),
     }
@@ -76,7 +76,7 @@ pub fn compare_places(schema: &Schema, a: (&Values, i32), b: (&Values, i32)) -> 
 pub fn compare_paths(column_type: ColumnType, a: &[u8], b: &[u8]) -> Ordering {
     match column_type {
         ColumnType::Simple(_) => Ordering::Equal,
-        // Time UUIDs of the generator differ in the low half of their timestamp only.
+        // Time UUIDs of the generator differ only in the lower part of their timestamp.
         ColumnType::List(_) => a[..4].cmp(&b[..4]),
         ColumnType::Set(base) | ColumnType::Map(base, _) => compare_values(base, a, b),
         ColumnType::Udt => integer(a).cmp(&integer(b)),

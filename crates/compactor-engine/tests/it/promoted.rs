@@ -1,4 +1,4 @@
-//! The promoted index of a partition, from where its unfiltereds lie.
+//! The promoted index of a partition, from the positions of its unfiltereds.
 //!
 //! Source: `BigFormatPartitionWriter`, `IndexInfo.Serializer`, `RowIndexEntry`.
 
@@ -16,8 +16,8 @@ struct Block {
     open: DeletionTime,
 }
 
-/// Blocks end with the unfiltered that makes them as long as `column_index_size`; what is left over
-/// is a block that takes the partition's end byte with it. Nothing for less than two blocks.
+/// Blocks end with the unfiltered that makes them as long as `column_index_size`; the remainder is a block
+/// that includes the partition's end byte. Empty for fewer than two blocks.
 pub fn promoted_index(
     schema: &Schema,
     header: &Header,

@@ -1,4 +1,4 @@
-//! Merges from which SSTables beside them remove what they shadow.
+//! Merges with overlapping SSTables that are tombstone sources.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use crate::visible;
 
 const OPTIONS: [TombstoneOption; 2] = [TombstoneOption::Row, TombstoneOption::Cell];
 
-/// Writes a case's SSTables: those to merge, and one or two that lie beside them.
+/// Writes a case's SSTables: those to merge, and one or two overlapping ones.
 fn write(case: &Case, place: &Path) -> Option<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (inside, outside) = split(case);
     let files = |sources: &[Source], name: &str, first: u32| -> Vec<PathBuf> {
@@ -45,11 +45,11 @@ fn write(case: &Case, place: &Path) -> Option<(Vec<PathBuf>, Vec<PathBuf>)> {
 }
 
 fn split(case: &Case) -> (&[Source], &[Source]) {
-    let beside = (case.sources.len() / 2).min(2);
-    case.sources.split_at(case.sources.len() - beside)
+    let overlapping = (case.sources.len() / 2).min(2);
+    case.sources.split_at(case.sources.len() - overlapping)
 }
 
-fn beside(
+fn overlapping_options(
     option: TombstoneOption,
     inside: &[PathBuf],
     outside: &[PathBuf],
@@ -61,9 +61,9 @@ fn beside(
     options
 }
 
-/// Of what is left no cell and no deletion, of columns, rows and partitions, is shadowed outside: joined
-/// with what lies there each would be left. But for the deletion of a column that is the same as that of
-/// a partition or range, which stays as it does in Cassandra (`ComplexColumnData.filter`).
+/// No remaining cell or deletion of a column, row or partition is shadowed by the overlapping SSTables: each
+/// would be kept if joined with their data. Except for the deletion of a column that is equal to that of a
+/// partition or range, which is kept as in Cassandra (`ComplexColumnData.filter`).
 #[test]
 fn nothing_shadowed_is_left() {
     let directory = disk_directory();
@@ -74,7 +74,7 @@ fn nothing_shadowed_is_left() {
             return Ok(());
         };
         let output = place.path().join("output");
-        let options = beside(TombstoneOption::Cell, &inside, &outside, &output);
+        let options = overlapping_options(TombstoneOption::Cell, &inside, &outside, &output);
         let now_s = case.settings.now_s;
         let options = MergeOptions { now_s, ..options };
         merge_files(&io, options).map_err(|e| e.to_string())?;
@@ -135,7 +135,8 @@ fn nothing_shadowed_is_left() {
     check("provided", 120, visible::generate, verify, Case::simpler);
 }
 
-/// Everything of a row but its liveness, which no newer one shadows, is in another; or over it.
+/// Whether all of a row but its liveness, which no newer one shadows, is in another row or covered by a
+/// deletion.
 fn is_within(row: &Row, other: Option<&Row>, over: &[DeletionTime]) -> bool {
     let nothing = Row::empty();
     let other = other.unwrap_or(&nothing);
@@ -149,7 +150,7 @@ fn is_within(row: &Row, other: Option<&Row>, over: &[DeletionTime]) -> bool {
         })
 }
 
-/// Neither threads nor memory, nor passes, nor the order in which SSTables are named.
+/// Threads, memory, passes and the order in which SSTables are given do not matter.
 #[test]
 fn settings_do_not_matter() {
     let directory = disk_directory();
@@ -167,7 +168,7 @@ fn settings_do_not_matter() {
                 (2, 4 << 20, Some(0)),
             ] {
                 let output = place.path().join("output");
-                let mut options = beside(option, &inside, &outside, &output);
+                let mut options = overlapping_options(option, &inside, &outside, &output);
                 (options.threads, options.memory_bytes) = (threads, memory_bytes);
                 options.open_files = open_files;
                 options.now_s = case.settings.now_s;
@@ -186,10 +187,10 @@ fn settings_do_not_matter() {
         }
         Ok(())
     };
-    check("beside", 40, visible::generate, verify, Case::simpler);
+    check("overlapping", 40, visible::generate, verify, Case::simpler);
 }
 
-/// Changes what a node changes in an SSTable that stays.
+/// Changes the fields of `Statistics.db` that a node changes in an existing SSTable.
 fn rewrite_statistics(data: &Path, change: impl FnOnce(&mut StatsMetadata)) {
     let descriptor = Descriptor::parse(data).unwrap().descriptor;
     let path = descriptor.path(Component::Statistics);
@@ -201,9 +202,9 @@ fn rewrite_statistics(data: &Path, change: impl FnOnce(&mut StatsMetadata)) {
     std::fs::write(&path, written).unwrap();
 }
 
-/// An SSTable that is named beside its own copy would take its own deletions away.
+/// An SSTable that is given along with its own copy would remove its own deletions.
 #[test]
-fn a_copy_of_an_input_provides_nothing() {
+fn a_copy_of_an_input_is_not_a_tombstone_source() {
     let directory = disk_directory();
     let schema = key_value_schema();
     let source = |seed| {
@@ -224,7 +225,7 @@ fn a_copy_of_an_input_provides_nothing() {
     let repaired = write("in", 2, &source(2));
     rewrite_statistics(&repaired, |stats| stats.repaired_at = 1_700_000_000_000);
     let copy = write("out", 1, &source(1));
-    // As `nodetool import` names it, and after a change of its level.
+    // Named as by `nodetool import`, and after a change of its level.
     let imported = write("out", 9, &source(1));
     let moved_up = write("up", 1, &source(1));
     rewrite_statistics(&moved_up, |stats| stats.level = 3);
@@ -240,16 +241,16 @@ fn a_copy_of_an_input_provides_nothing() {
         let output = directory.path().join("output");
         let inputs = [input.clone(), repaired.clone()];
         let what = outside.display().to_string();
-        let options = beside(TombstoneOption::Row, &inputs, &[outside], &output);
+        let options = overlapping_options(TombstoneOption::Row, &inputs, &[outside], &output);
         let jobs = MergeJob::open_groups(io(), options).unwrap();
         let found: Vec<usize> = jobs.iter().map(MergeJob::shadow_sources).collect();
         assert_eq!(found, sources, "{what}");
     }
 }
 
-/// What shadows a merge is read all at a time: where there is no room for it the merge says so.
+/// All sources are read at the same time: without enough memory the merge reports an error.
 #[test]
-fn sources_need_room() {
+fn sources_need_memory() {
     let directory = disk_directory();
     let schema = key_value_schema();
     let paths: Vec<PathBuf> = (1..=12)
@@ -260,7 +261,8 @@ fn sources_need_room() {
         .collect();
     let merge = |memory_bytes| {
         let output = directory.path().join("output");
-        let mut options = beside(TombstoneOption::Cell, &paths[..1], &paths[1..], &output);
+        let mut options =
+            overlapping_options(TombstoneOption::Cell, &paths[..1], &paths[1..], &output);
         options.memory_bytes = memory_bytes;
         merge_files(&io(), options)
     };
@@ -273,11 +275,11 @@ fn sources_need_room() {
     assert!(merged.counts.purged.shadowed > 0);
 }
 
-/// One source is taken as it is, and several are merged first: what a partition deletion covers is a row of
-/// the first kind alone, which takes away as old a deletion of a column
-/// (`UnfilteredRowIterators.merge`, `Rows.removeShadowedCells`, `ComplexColumnData.filter`).
+/// A single source is not merged, several are: a row that a partition deletion covers exists only in the
+/// unmerged case, in which it removes a deletion of a column of the same age (`UnfilteredRowIterators.merge`,
+/// `Rows.removeShadowedCells`, `ComplexColumnData.filter`).
 #[test]
-fn a_lone_source_is_not_held_against_its_own_deletions() {
+fn a_single_source_is_not_shadowed_by_its_own_deletions() {
     let deletion = DeletionTime {
         marked_for_delete_at: 16,
         local_deletion_time: 1000,
@@ -290,7 +292,7 @@ fn a_lone_source_is_not_held_against_its_own_deletions() {
             is_static: false,
         }],
     };
-    // What is older than a source alone makes it worth reading.
+    // A single source is read only if the merge has older data.
     let source = |of_partition: DeletionTime, with_row: bool, liveness: Liveness| {
         let cleared = Row {
             liveness,
@@ -333,7 +335,7 @@ fn a_lone_source_is_not_held_against_its_own_deletions() {
     ] {
         let output = directory.path().join("output");
         let inputs = std::slice::from_ref(&input);
-        let options = beside(TombstoneOption::Cell, inputs, &outside, &output);
+        let options = overlapping_options(TombstoneOption::Cell, inputs, &outside, &output);
         merge_files(&io(), options).unwrap();
         let found = sstables(&output);
         assert_eq!(found.len(), left, "{outside:?}");

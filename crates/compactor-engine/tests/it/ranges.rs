@@ -1,5 +1,5 @@
-//! Merges that several threads are at, each with a range of partitions: what they write, count and tell
-//! of their inputs is what one thread does, to the byte.
+//! Merges of ranges by several threads: output, counts and events are the same as with one thread, to the
+//! byte.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -30,10 +30,10 @@ use crate::files::{
 };
 use crate::table::Table;
 
-/// What is told of an input, line by line.
+/// Events of an input's trace, line by line.
 type Told = Arc<Mutex<BTreeMap<PathBuf, Vec<String>>>>;
 
-/// Notes everything that a merge tells.
+/// Observer that records all events.
 #[derive(Default)]
 struct Notes {
     told: Told,
@@ -45,7 +45,7 @@ struct Notes {
 struct NotingTrace {
     path: PathBuf,
     told: Told,
-    /// Rows are of interest in every other partition.
+    /// Number of partitions; the trace listens to the rows of every other one.
     partitions: usize,
 }
 
@@ -106,7 +106,7 @@ impl Observer for Notes {
     }
 }
 
-/// What a merge came to: its outcome, what it told, and its files, which are gone then.
+/// Runs a merge; returns its outcome, its events, and its files, which are then deleted.
 fn run(options: &MergeOptions) -> Result<(MergeOutcome, Notes, Files)> {
     let mut notes = Notes::default();
     let outcome = MergeJob::open(io(), options.clone())?.run(&mut notes)?;
@@ -118,18 +118,18 @@ fn run(options: &MergeOptions) -> Result<(MergeOutcome, Notes, Files)> {
 
 type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
-/// Merges in ranges of so many bytes, and compares with what one thread comes to. Returns the number of
+/// Merges in ranges of `bytes` bytes, and compares with the result of one thread. Returns the number of
 /// ranges.
 fn same_in_ranges(options: &MergeOptions, threads: usize, bytes: u64) -> Result<usize, String> {
-    let (ranges, unsplit_reason) = same_if_cut(options, threads, bytes)?;
+    let (ranges, unsplit_reason) = same_if_split(options, threads, bytes)?;
     match unsplit_reason {
         None => Ok(ranges),
-        Some(why) => Err(format!("not cut: {why}")),
+        Some(why) => Err(format!("not split: {why}")),
     }
 }
 
-/// As [`same_in_ranges`], but returns also why it was not cut.
-fn same_if_cut(
+/// As [`same_in_ranges`], but also returns why the merge was not split.
+fn same_if_split(
     options: &MergeOptions,
     threads: usize,
     bytes: u64,
@@ -175,7 +175,7 @@ fn same_if_cut(
     Ok((outcome.ranges, outcome.unsplit_reason))
 }
 
-/// Random tables of random schemas in every version, with every way to compress and purge.
+/// Random tables of random schemas in every version, with all kinds of compression and purging.
 #[test]
 fn ranges_do_not_change_a_byte() {
     let directory = disk_directory();
@@ -198,9 +198,10 @@ fn ranges_do_not_change_a_byte() {
         let mut options = options(&paths, &output);
         options.now_s = case.settings.now_s;
         options.column_index_size = Some(case.settings.column_index_size);
-        options.compression = match choices.chance(50) {
-            true => OutputCompression::Params(CompressionParams::new(Codec::Lz4, 4096)),
-            false => OutputCompression::None,
+        options.compression = if choices.chance(50) {
+            OutputCompression::Params(CompressionParams::new(Codec::Lz4, 4096))
+        } else {
+            OutputCompression::None
         };
         options.version = Some(case.settings.output.version);
         options.min_index_interval = choices.pick(&[1, 3, 128]);
@@ -210,12 +211,14 @@ fn ranges_do_not_change_a_byte() {
         }
         for (threads, bytes, memory_bytes) in [(2, 1, 8 << 20), (4, 700, 16 << 20)] {
             options.memory_bytes = memory_bytes;
-            let (found, unsplit_reason) = same_if_cut(&options, threads, bytes)?;
-            // Between equal clusterings or paths of other bytes the order of all partitions decides.
+            let (found, unsplit_reason) = same_if_split(&options, threads, bytes)?;
+            // If clusterings or paths compare equal but differ in their bytes, the order of all partitions
+            // matters.
             if let Some(why) = unsplit_reason {
-                match case.schema.has_several_encodings() && why.contains("other bytes") {
-                    true => continue,
-                    false => return Err(format!("not cut: {why}")),
+                if case.schema.has_several_encodings() && why.contains("differ in their bytes") {
+                    continue;
+                } else {
+                    return Err(format!("not split: {why}"));
                 }
             }
             let mut ranges = ranges.lock().unwrap();
@@ -236,8 +239,8 @@ fn ranges_do_not_change_a_byte() {
     assert!(ranges > 2 * merges, "{ranges} ranges in {merges} merges");
 }
 
-/// Many partitions, so that the borders come from the summary; inputs that hold nothing of most ranges;
-/// and rows longer than a block, a chunk and what may wait.
+/// Many partitions, so that split points are found by the summary; inputs without data in most ranges; and
+/// rows longer than a block, a chunk and the limit of buffered output.
 #[test]
 fn ranges_of_many_partitions_do_not_change_a_byte() {
     let directory = disk_directory();
@@ -246,7 +249,7 @@ fn ranges_of_many_partitions_do_not_change_a_byte() {
     let paths = key_value_sstables(&inputs, 6000, 300);
     let mut options = options(&paths, &output);
     for (threads, bytes, memory_bytes) in [
-        // What the second range comes to has to wait for room.
+        // The output of the second range must wait for room.
         (2, 1_000_000, 4 << 20),
         (3, 10_000, 8 << 20),
         (8, 200_000, 16 << 20),
@@ -259,7 +262,7 @@ fn ranges_of_many_partitions_do_not_change_a_byte() {
         let ranges = same_in_ranges(&options, threads, bytes).unwrap();
         assert!(ranges > 1, "{ranges}");
     }
-    // Where there is no summary, the whole of an index tells where to cut.
+    // Without a summary, the whole index is read to find split points.
     let summary = contents(&inputs)
         .into_keys()
         .find(|name| name.to_string_lossy().ends_with("-2-big-Summary.db"))
@@ -291,9 +294,9 @@ fn options_of(paths: &[PathBuf], output: &Path) -> MergeOptions {
     options
 }
 
-/// Too little to be cut, or nothing to cut at.
+/// Too little data to be split, or no split point.
 #[test]
-fn what_cannot_be_cut_is_merged_whole() {
+fn unsplittable_merges_are_one_range() {
     let directory = disk_directory();
     let output = directory.path().join("output");
     let paths = key_value_sstables(&directory.path().join("inputs"), 600, 300);
@@ -320,7 +323,7 @@ fn what_cannot_be_cut_is_merged_whole() {
     assert!(refused.contains("specify one of them"), "{refused}");
 }
 
-/// Any number of threads, and any memory, also where the inputs go through passes.
+/// Any number of threads and any memory, also if inputs are merged in passes.
 #[test]
 fn outputs_do_not_depend_on_threads_or_memory() {
     let directory = disk_directory();
@@ -400,10 +403,10 @@ fn table(data: &Path) -> Table {
     decode(&key_value_schema(), scan.cursor()).unwrap()
 }
 
-/// As many outputs as asked for, behind one another in the ring and about as long as one another; their
-/// rows are those of one output.
+/// The requested number of outputs, consecutive in ring order and of similar length; their rows are those of
+/// a single output.
 #[test]
-fn as_many_outputs_as_asked_for() {
+fn the_requested_number_of_outputs() {
     let directory = disk_directory();
     let output = directory.path().join("output");
     let paths = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
@@ -441,7 +444,7 @@ fn as_many_outputs_as_asked_for() {
             together.extend(part);
             let filter = path.to_str().unwrap().replace("Data.db", "Filter.db");
             let filter_len = std::fs::metadata(filter).unwrap().len() as usize;
-            // About ten bits a key.
+            // About ten bits per key.
             assert!(filter_len < 3 * fair, "{filter_len} bytes for {fair} keys");
         }
         assert!(together == expected);
@@ -449,7 +452,7 @@ fn as_many_outputs_as_asked_for() {
     }
 }
 
-/// Stops after so many questions.
+/// Cancels after this number of calls.
 struct Impatient(std::cell::Cell<usize>);
 
 impl Observer for Impatient {
@@ -478,8 +481,8 @@ fn an_interrupted_merge_leaves_nothing() {
     }
 }
 
-/// Every byte of what the ranges are cut by. A merge finds the damage or, where the index does not
-/// matter for it, writes what it writes without.
+/// Damages every byte of the files by which ranges are split. A merge reports the damage or, if it does not
+/// use the index, writes the same output as without it.
 #[test]
 fn a_damaged_index_is_found_or_does_not_matter() {
     let directory = disk_directory();

@@ -1,4 +1,5 @@
-//! Cases that random ones found, each with what was wrong, and those that they would come to too rarely.
+//! Cases found by random tests, each with the former defect, and cases that random tests would reach too
+//! rarely.
 
 use compactor_engine::merge::Observer;
 use compactor_engine::row::PurgeLimit;
@@ -10,7 +11,7 @@ use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::HeaderType;
 use compactor_sstable::types::CqlType;
 
-use crate::against_the_model::merge_is_what_the_model_says;
+use crate::against_the_model::merge_equals_the_model;
 use crate::case::{Case, PurgePlan, Source};
 use crate::encode::encode;
 use crate::engine::{RawInput, Settings, merge_raw, merge_raw_observed, serialization_header};
@@ -93,7 +94,7 @@ pub fn by_number(base: Base) -> Schema {
     }
 }
 
-/// Such rows of one partition, by their clustering values.
+/// Rows of that table in one partition, by their clustering values.
 fn live_rows(clusterings: impl Iterator<Item = Vec<u8>>) -> Source {
     let unfiltered = |value| Unfiltered::Row {
         clustering: vec![Some(value)],
@@ -116,11 +117,11 @@ pub fn case(schema: Schema, sources: Vec<Source>) -> Case {
         },
         purge: PurgePlan::Nothing,
     };
-    case.settle_output();
+    case.choose_output_header();
     case
 }
 
-/// Merges, in any order of inputs, and compares with the only partition's expected content.
+/// Merges in any order of inputs, and compares with the expected content of the only partition.
 fn expect(mut case: Case, expected: Option<Partition>) {
     let key = vec![0, 0, 0, 1];
     let expected = expected.map(|p| ((Partitioner::Murmur3.token(&key), key), p));
@@ -130,14 +131,14 @@ fn expect(mut case: Case, expected: Option<Partition>) {
     for _ in 0..case.sources.len() {
         case.sources.rotate_left(1);
         assert_eq!(case.run().unwrap().bytes, bytes, "{case:?}");
-        merge_is_what_the_model_says(&case).unwrap();
+        merge_equals_the_model(&case).unwrap();
     }
 }
 
-/// A static row was taken as it was read if the other input's header had no static columns, but
-/// Cassandra counts that input as well and lets the column's deletion remove a cell of its timestamp.
+/// A static row was copied unmerged if the other input's header had no static columns; but Cassandra counts
+/// that input as well and lets the column's deletion remove a cell of its timestamp.
 #[test]
-fn a_static_row_is_not_alone_in_a_partition_of_two_inputs() {
+fn a_static_row_is_merged_in_a_partition_of_two_inputs() {
     let columns = vec![column("m", ColumnType::Map(Base::Int, Base::Int), true)];
     let schema = Schema {
         clustering: Vec::new(),
@@ -169,10 +170,10 @@ fn a_static_row_is_not_alone_in_a_partition_of_two_inputs() {
     );
 }
 
-/// Under a range tombstone a row of a single input was merged with nothing, which took away the deletion
-/// of a column that its row's deletion equals; Cassandra takes such rows as they are.
+/// Under a range tombstone, a row of a single input was merged, which removed the deletion of a column that
+/// equals its row's deletion; Cassandra does not merge such rows.
 #[test]
-fn a_row_of_one_input_stays_as_it_was_under_a_range() {
+fn a_single_source_row_is_unchanged_under_a_range() {
     let schema = Schema {
         clustering: vec![ClusteringColumn {
             base: Base::Int,
@@ -219,10 +220,11 @@ fn a_row_of_one_input_stays_as_it_was_under_a_range() {
     expect(case, Some(written));
 }
 
-/// Of a single input a boundary whose deletions are equal was dropped, and so was a range tombstone that is no newer than
-/// its partition's deletion. Cassandra passes both on, and drops them where inputs meet.
+/// In a single input, a boundary with equal deletions was dropped, and so was a range tombstone that is no
+/// newer than its partition's deletion. Cassandra keeps both, and drops them only if it merges several
+/// inputs.
 #[test]
-fn markers_of_a_single_input_stay() {
+fn markers_of_a_single_input_are_kept() {
     let schema = Schema {
         clustering: vec![ClusteringColumn {
             base: Base::Int,
@@ -266,8 +268,8 @@ fn markers_of_a_single_input_stay() {
     expect(case(schema, vec![one, two]), Some(merged));
 }
 
-/// Of bounds that are equal but differ in their bytes the first input's was written, so that the order
-/// of inputs mattered.
+/// Of bounds that compare equal but differ in their bytes that of the first input was written, so that the
+/// order of inputs mattered.
 #[test]
 fn equal_bounds_of_different_bytes() {
     let schema = Schema {
@@ -301,10 +303,10 @@ fn equal_bounds_of_different_bytes() {
     );
 }
 
-/// Rows of an input that has nothing expired at `now` were never purged, even if gc before was behind
-/// `now`; the same rows were if they met others.
+/// Rows of an input without data expired at `now_s` were never purged, even if `gc_before_s` was after
+/// `now_s`; the same rows were purged if they met others.
 #[test]
-fn gc_before_behind_now() {
+fn gc_before_after_now() {
     let schema = Schema {
         clustering: Vec::new(),
         columns: vec![column("v", ColumnType::Simple(Base::Int), false)],
@@ -332,8 +334,8 @@ fn gc_before_behind_now() {
     expect(case, None);
 }
 
-/// A liveness with the timestamp that means none, and a TTL: it was written with the flag of the TTL
-/// but without its timestamp, and the output could not be read.
+/// A liveness with the timestamp `NO_TIMESTAMP` and a TTL was written with the flag of the TTL but without
+/// its timestamp, and the output could not be read.
 #[test]
 fn liveness_without_a_timestamp_has_no_ttl() {
     let schema = Schema {
@@ -378,8 +380,8 @@ fn liveness_without_a_timestamp_has_no_ttl() {
     }
 }
 
-/// A partition deletion before 1970, which only old versions can hold, was written to new ones all the
-/// same: no reader could read the output.
+/// A partition deletion before 1970, which only old versions can represent, was also written to new ones, and
+/// the output could not be read.
 #[test]
 fn partition_deletions_before_1970_need_an_old_version() {
     let schema = Schema {
@@ -401,13 +403,13 @@ fn partition_deletions_before_1970_need_an_old_version() {
         error.contains("00000001") && error.contains("version nb"),
         "{error}"
     );
-    // Past its grace it need not be written.
+    // Past its grace period it need not be written.
     case.purge = PurgePlan::All;
     case.settings.gc_before_s = NOW_S + 1;
     expect(case, None);
 }
 
-/// As above for a range tombstone that is open at the end of a block of the promoted index.
+/// As above, for a range tombstone that is open at the end of a block of the promoted index.
 #[test]
 fn range_tombstones_before_1970_in_wide_partitions_need_an_old_version() {
     let schema = Schema {
@@ -452,10 +454,10 @@ fn range_tombstones_before_1970_in_wide_partitions_need_an_old_version() {
     expect(case, Some(wide));
 }
 
-/// Types of one width that order the same values alike may come in one merge, but not by the same
-/// numbers in place of their values: a date compares by bytes, a timestamp as a signed number.
+/// Types of equal width and order may occur in one merge, but with different order prefixes: a date compares
+/// by bytes, a timestamp as a signed number.
 #[test]
-fn clusterings_of_types_that_differ_meet() {
+fn clusterings_of_different_types_are_merged() {
     let schema = by_number(Base::Long);
     let rows = |places: &[i64]| {
         live_rows(places.iter().map(|place| place.to_be_bytes().to_vec())).input(&schema)
@@ -478,7 +480,7 @@ fn clusterings_of_types_that_differ_meet() {
         [CqlType::Timestamp, CqlType::LegacyDate],
         [CqlType::Long, CqlType::Timestamp],
     ] {
-        // With blocks of a few bytes nothing is found in advance.
+        // With blocks of a few bytes no rows are located in advance.
         for (output, block_len) in types.iter().flat_map(|t| [(t, 7), (t, 1000)]) {
             let [a, b] = types.clone();
             let inputs = [
@@ -493,8 +495,8 @@ fn clusterings_of_types_that_differ_meet() {
     }
 }
 
-/// Clusterings that do not ascend are refused wherever they differ: in the first eight bytes of their
-/// first value, behind these, in a later value, or nowhere.
+/// Clusterings that do not ascend are refused wherever they differ: in the first eight bytes of their first
+/// value, after these, in a later value, or not at all.
 #[test]
 fn clusterings_that_do_not_ascend_are_refused() {
     let schema = |is_reversed| Schema {
@@ -540,9 +542,10 @@ fn clusterings_that_do_not_ascend_are_refused() {
     ] {
         let is_by_number = first.0 == second.0;
         for is_reversed in [false, true] {
-            let (before, behind) = match is_reversed && !is_by_number {
-                true => (second, first),
-                false => (first, second),
+            let (before, behind) = if is_reversed && !is_by_number {
+                (second, first)
+            } else {
+                (first, second)
             };
             merge(is_reversed, [before, behind]).unwrap();
             for wrong in [[behind, before], [before, before]] {
@@ -553,10 +556,10 @@ fn clusterings_that_do_not_ascend_are_refused() {
     }
 }
 
-/// However many rows in order stand before them, and wherever blocks end, rows that do not ascend are
-/// refused, and rows that do are merged.
+/// Rows that do not ascend are refused after any number of rows in order and wherever blocks end, and rows
+/// that do are merged.
 #[test]
-fn order_is_checked_behind_rows_that_were_found_in_advance() {
+fn order_is_checked_after_rows_found_in_advance() {
     let schema = by_number(Base::Int);
     let merge = |numbers: &[i32], block_len| {
         let input = live_rows(numbers.iter().map(|n| n.to_be_bytes().to_vec())).input(&schema);
@@ -586,7 +589,7 @@ fn order_is_checked_behind_rows_that_were_found_in_advance() {
     }
 }
 
-/// Counts how often it is asked whether to go on.
+/// Counts calls of `is_cancelled`.
 struct Asked(u32);
 
 impl Observer for Asked {
@@ -599,8 +602,8 @@ impl Observer for Asked {
     }
 }
 
-/// A run of rows that is longer than what is copied without asking whether to go on, alone and before
-/// and behind rows of another input.
+/// A run of rows that is longer than the number copied between checks for cancellation, alone and before and
+/// after rows of another input.
 #[test]
 fn long_runs_of_inserted_rows() {
     let schema = by_number(Base::Int);
@@ -613,7 +616,7 @@ fn long_runs_of_inserted_rows() {
         header: header.clone(),
         version: Version::Oa,
         bytes,
-        // A row at the border of two blocks would end the run.
+        // A row at a block boundary would end the run.
         block_len: 1 << 20,
         min_local_deletion_time: 0,
     };
@@ -636,7 +639,7 @@ fn long_runs_of_inserted_rows() {
     }
 }
 
-/// Inserted rows none of which has everything: of each column the newest cell is left, with its time, which
+/// Inserted rows none of which has every column: of each column the newest cell is kept, with its time, which
 /// counts in the statistics.
 #[test]
 fn the_newest_cells_of_inserted_rows() {
@@ -686,7 +689,7 @@ fn the_newest_cells_of_inserted_rows() {
         &[newest, older.clone(), oldest],
         row(7, &[(0, 5, ""), (1, 7, "new"), (2, 3, "oldest")]),
     );
-    // Of two cells as new the greater value is left.
+    // Of two equally new cells the greater value is kept.
     let as_new = row(5, &[(1, 5, "z"), (2, 5, "c")]);
     merge(
         &[older, as_new],

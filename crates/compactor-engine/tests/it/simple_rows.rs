@@ -1,5 +1,5 @@
-//! Rows of simple columns, which have a way of their own: what is counted of them, in which order their times
-//! are noted, and that damaged ones are refused.
+//! Rows of simple columns, which have a code path of their own: their counts, the order in which their times
+//! are recorded, and the refusal of damaged ones.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::statistics::MetadataCollector;
 
-use crate::against_the_model::merge_is_what_the_model_says;
+use crate::against_the_model::merge_equals_the_model;
 use crate::case::PurgePlan;
 use crate::engine::{
     Limits, MemoryBlocks, MemoryIndex, RawInput, Unobserved, cursor, merge_into, merge_raw,
@@ -24,7 +24,7 @@ use crate::regressions::{
 };
 use crate::table::{Base, Cell, ColumnData, ColumnType, Row, Schema, Unfiltered};
 
-/// By numbers, with columns of text.
+/// Schema clustered by numbers, with columns of text.
 fn with_texts(names: &[&str]) -> Schema {
     let text = |name: &&str| column(name, ColumnType::Simple(Base::Text), false);
     Schema {
@@ -47,10 +47,10 @@ fn simple_data(cell: Cell) -> ColumnData {
     }
 }
 
-/// What is purged of a row counts once, however many versions it has: 17 are more than the faster ways
-/// take, so all ways are held against one another.
+/// A purged item of a row is counted once, however many versions it has: 17 are more than the faster code
+/// paths handle, so all code paths are compared.
 #[test]
-fn what_is_purged_of_simple_rows_is_counted() {
+fn purged_items_of_simple_rows_are_counted() {
     let schema = with_texts(&["a", "b", "c"]);
     let tombstone = Cell {
         local_deletion_time: NOW_S - 50,
@@ -79,7 +79,7 @@ fn what_is_purged_of_simple_rows_is_counted() {
         let mut case = case(schema.clone(), sources.collect());
         case.purge = PurgePlan::All;
         case.settings.gc_before_s = NOW_S;
-        merge_is_what_the_model_says(&case).unwrap();
+        merge_equals_the_model(&case).unwrap();
         let purged = case.run().unwrap().counts.purged;
         let found = (purged.expired, purged.row_deletions, purged.cell_tombstones);
         assert_eq!(found, (2, 1, 1), "of {versions} versions: {purged:?}");
@@ -87,8 +87,8 @@ fn what_is_purged_of_simple_rows_is_counted() {
     }
 }
 
-/// A row of simple columns that breaks off is an error that names its place, alone, behind sound rows that
-/// were found in advance, and beside another version: never a row that is left out.
+/// A truncated row of simple columns is an error with its position, alone, after valid rows that were located
+/// in advance, and along with another version: it is never omitted.
 #[test]
 fn damaged_simple_rows_are_refused() {
     let schema = with_texts(&["a", "b"]);
@@ -159,9 +159,9 @@ fn damaged_simple_rows_are_refused() {
     }
 }
 
-/// Rows that are not plain are found in advance too, and their order is checked.
+/// Rows that are not plain are also located in advance, and their order is checked.
 #[test]
-fn order_is_checked_behind_deleted_rows() {
+fn order_is_checked_after_deleted_rows() {
     let schema = by_number(Base::Int);
     let deleted = |number: &i32| {
         let row = Row {
@@ -182,10 +182,10 @@ fn order_is_checked_behind_deleted_rows() {
     }
 }
 
-/// The histogram of drop times depends on the order in which they come: those of the row first, then those
-/// of its cells, whichever way the row is merged.
+/// The histogram of drop times depends on their order: those of the row first, then those of its cells, in
+/// every code path of the merge.
 #[test]
-fn times_of_simple_rows_are_noted_in_their_order() {
+fn times_of_simple_rows_are_recorded_in_order() {
     let schema = with_texts(&["a", "b"]);
     let minutes = |n: i64| NOW_S + 60 * n;
     let dead = |seconds: i64| Cell {
@@ -228,9 +228,9 @@ fn times_of_simple_rows_are_noted_in_their_order() {
     }
 }
 
-/// Cells of a dropped column go from simple rows too, and are counted, however many versions there are.
+/// Cells of a dropped column are also removed from simple rows, and counted, with any number of versions.
 #[test]
-fn cells_of_dropped_columns_go_from_simple_rows() {
+fn cells_of_dropped_columns_are_removed_from_simple_rows() {
     let schema = with_texts(&["a", "b"]);
     let row = |columns: &[(usize, Cell)]| Row {
         columns: columns

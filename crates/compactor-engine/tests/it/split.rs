@@ -1,4 +1,4 @@
-//! Merges into several outputs of a greatest size.
+//! Merges into several outputs of a maximum size.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -38,13 +38,13 @@ fn table(data: &Path) -> Table {
     decode(&key_value_schema(), scan.cursor()).unwrap()
 }
 
-/// Where each partition begins in the uncompressed `Data.db`, and where it ends.
-fn borders(data: &Path) -> Vec<u64> {
+/// Positions of the partitions in the uncompressed `Data.db`, and its end.
+fn boundaries(data: &Path) -> Vec<u64> {
     let mut scan = Scan::open(&io(), data, ReadMode::Buffered).unwrap();
     let cursor = scan.cursor();
-    let mut borders = Vec::new();
+    let mut boundaries = Vec::new();
     while cursor.next_partition().unwrap() {
-        borders.push(cursor.partition_position());
+        boundaries.push(cursor.partition_position());
         loop {
             cursor.next_unfiltered().unwrap();
             if cursor.clustering().is_none() {
@@ -52,11 +52,11 @@ fn borders(data: &Path) -> Vec<u64> {
             }
         }
     }
-    borders.push(cursor.position());
-    borders
+    boundaries.push(cursor.position());
+    boundaries
 }
 
-/// Bytes on disk of the chunks before an uncompressed position that something of them is behind.
+/// Stored length of the chunks before an uncompressed position that are followed by other bytes.
 fn stored_before(data: &Path, position: u64) -> u64 {
     let info = data
         .to_str()
@@ -104,8 +104,8 @@ fn the_next_output_begins_at_the_first_partition_beyond_the_size() {
                 assert!(before < first, "{name}: {} is out of order", part.display());
             }
             together.extend(part_table);
-            let borders = borders(part);
-            let [.., last, end] = borders[..] else {
+            let boundaries = boundaries(part);
+            let [.., last, end] = boundaries[..] else {
                 panic!("{name}: {} is empty", part.display())
             };
             let (before, stored) = (stored_before(part, last), stored_before(part, end));
@@ -118,18 +118,18 @@ fn the_next_output_begins_at_the_first_partition_beyond_the_size() {
     }
 }
 
-/// The length of each partition of a table of partitions that are all alike.
+/// Length of each partition of a table whose partitions have equal lengths.
 fn partition_len(data: &Path) -> u64 {
-    let borders = borders(data);
-    let len = borders[1];
+    let boundaries = boundaries(data);
+    let len = boundaries[1];
     let alike = (0..).step_by(len as usize);
-    assert!(borders.iter().copied().eq(alike.take(borders.len())));
+    assert!(boundaries.iter().copied().eq(alike.take(boundaries.len())));
     len
 }
 
-/// Whether it ends a block as well or not.
+/// Whether or not it ends a block as well.
 #[test]
-fn a_full_chunk_counts_once_something_is_behind_it() {
+fn a_full_chunk_counts_once_bytes_follow_it() {
     const CHUNK_LEN: u64 = 4096;
     const STORED_LEN: u64 = CHUNK_LEN + 4;
     let directory = disk_directory();
@@ -160,7 +160,7 @@ fn a_full_chunk_counts_once_something_is_behind_it() {
             let first = &outputs(options)[0];
             let counted = |partitions: u64| (partitions * len - 1) / CHUNK_LEN;
             let expected = (1..).find(|n| counted(*n) >= chunks).unwrap();
-            let found = borders(first).len() as u64 - 1;
+            let found = boundaries(first).len() as u64 - 1;
             assert_eq!(
                 found, expected,
                 "{chunks} chunks, partitions of {len} bytes"
@@ -169,9 +169,9 @@ fn a_full_chunk_counts_once_something_is_behind_it() {
     }
 }
 
-/// Which partition begins an output depends on the data alone.
+/// The boundaries of outputs depend only on the data.
 #[test]
-fn borders_do_not_depend_on_threads_or_memory() {
+fn output_boundaries_do_not_depend_on_threads_or_memory() {
     let directory = disk_directory();
     let mut inputs = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
     let mut first: Option<BTreeMap<PathBuf, Option<Vec<u8>>>> = None;
@@ -204,7 +204,7 @@ fn borders_do_not_depend_on_threads_or_memory() {
     }
 }
 
-/// Sizes between which nothing fits.
+/// Sizes between which no output fits.
 #[test]
 fn a_partition_is_never_divided() {
     let directory = disk_directory();
@@ -220,7 +220,7 @@ fn a_partition_is_never_divided() {
     assert!(refused.contains("0 bytes"), "{refused}");
 }
 
-/// Refuses the output of this number.
+/// Refuses the output with this number.
 struct Refuse(usize);
 
 impl Observer for Refuse {
@@ -256,7 +256,7 @@ fn all_outputs_appear_or_none() {
         job.run(&mut Refuse(number)).unwrap_err();
         assert!(!output.exists(), "{:?}", contents(&output).keys());
     }
-    // The id of the third is taken by something that is no SSTable.
+    // The id of the third is taken by a file that is not an SSTable.
     std::fs::create_dir(&output).unwrap();
     let job = MergeJob::open(io(), options).unwrap();
     let mut third = job.settings().descriptor.clone();

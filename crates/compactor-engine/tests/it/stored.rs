@@ -1,5 +1,5 @@
-//! What becomes of times that are written to a file and read again: they are counted from a header's
-//! minima in 32 bits, and versions differ in what they can hold.
+//! Times after being written to a file and read again: they are deltas of 32 bits to a header's minima, and
+//! versions differ in the times they can represent.
 //!
 //! Source: `SerializationHeader.writeLocalDeletionTime`, `Cell.decodeLocalDeletionTime`,
 //! `DeletionTime.build`, `DeletionTime.LegacySerializer`.
@@ -12,7 +12,7 @@ use compactor_sstable::data::deletion_time::{
 
 use crate::table::{Header, Row, Table, Unfiltered};
 
-/// The table that a reader finds in a file with this header.
+/// Returns the table that is read from a file with this header.
 pub fn stored(table: &Table, header: &Header) -> Table {
     let mut table = table.clone();
     for partition in table.values_mut() {
@@ -56,7 +56,8 @@ fn store_row(row: &mut Row, header: &Header) {
     }
 }
 
-/// Counted in 32 bits and added again: what is 2^31 s ahead of the minimum comes out negative.
+/// Returns a time after conversion to a delta of 32 bits and back: one 2^31 s after the minimum becomes
+/// negative.
 fn counted(seconds: i64, header: &Header) -> i64 {
     let minimum = header.min_local_deletion_time;
     i64::from(seconds.wrapping_sub(minimum) as i32) + minimum
@@ -75,7 +76,7 @@ fn store_deletion(deletion: &mut DeletionTime, header: &Header) {
     };
 }
 
-/// Of a cell or liveness.
+/// Local deletion time of a cell or liveness.
 fn stored_seconds(seconds: i64, ttl: i32, header: &Header) -> i64 {
     let value = counted(seconds, header);
     if value >= i64::from(ttl) {

@@ -1,4 +1,4 @@
-//! A table in memory as the tests see it: plain maps and lists.
+//! A table in memory, as plain maps and lists.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 
-/// Types of values: a few of each framing.
+/// Types of values: some of each framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     Int,
@@ -18,7 +18,7 @@ pub enum Base {
     Varint,
     Decimal,
     Boolean,
-    /// Of simple columns only.
+    /// Only in simple columns.
     Counter,
 }
 
@@ -46,15 +46,14 @@ impl Column {
     }
 }
 
-/// A clustering column: its type, and whether it descends.
+/// A clustering column: its type, and whether it is descending.
 #[derive(Clone, Copy, Debug)]
 pub struct ClusteringColumn {
     pub base: Base,
     pub is_reversed: bool,
 }
 
-/// Everything that the inputs of a merge have in common. Columns are in header order: simple before
-/// complex, then by name.
+/// Schema that the inputs of a merge share. Columns are in header order: simple before complex, then by name.
 #[derive(Clone, Debug)]
 pub struct Schema {
     pub clustering: Vec<ClusteringColumn>,
@@ -62,7 +61,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Equal clusterings or paths may be different bytes.
+    /// Whether clusterings or paths that compare equal may differ in their bytes.
     pub fn has_several_encodings(&self) -> bool {
         let several = |base: Base| matches!(base, Base::Varint | Base::Decimal);
         let of_column = |column: &Column| match column.column_type {
@@ -74,19 +73,19 @@ impl Schema {
     }
 }
 
-/// The header of one SSTable: what it is counted from and which columns it has.
+/// Header of one SSTable: delta bases and columns.
 #[derive(Clone, Debug)]
 pub struct Header {
     pub version: Version,
     pub min_timestamp: i64,
     pub min_local_deletion_time: i64,
     pub min_ttl: i32,
-    /// Indexes into the schema's columns, ascending.
+    /// Indexes in the schema's columns, ascending.
     pub columns: Vec<usize>,
 }
 
 impl Header {
-    /// Schema indexes of its columns of one kind.
+    /// Schema indexes of its static or regular columns.
     pub fn of_kind(&self, schema: &Schema, is_static: bool) -> Vec<usize> {
         let is_of_kind = |index: &usize| schema.columns[*index].is_static == is_static;
         self.columns.iter().copied().filter(is_of_kind).collect()
@@ -105,7 +104,7 @@ pub struct Cell {
     pub value: Vec<u8>,
 }
 
-/// What a row has of one column: one cell and no deletion for a simple one.
+/// Content of a column in a row: a single cell and no deletion if it is simple.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ColumnData {
     pub deletion: DeletionTime,
@@ -117,7 +116,7 @@ pub struct Row {
     pub liveness: Liveness,
     pub deletion: DeletionTime,
     pub is_shadowable: bool,
-    /// By schema index.
+    /// Columns by schema index.
     pub columns: BTreeMap<usize, ColumnData>,
 }
 
@@ -175,7 +174,7 @@ impl Partition {
 /// Partitions by token and key.
 pub type Table = BTreeMap<(i64, Vec<u8>), Partition>;
 
-/// Bytes in hexadecimal digits, the middle of long ones left out.
+/// Bytes in hexadecimal digits, abbreviated in the middle.
 pub fn hex(bytes: &[u8]) -> String {
     let digits = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
     match bytes.len() {

@@ -1,5 +1,5 @@
-//! What a client sees, which purging must not change: whatever is purged, from whichever of the
-//! inputs, and whatever comes back later from SSTables that were left out.
+//! Data that a client sees, which must not be changed by purging any of the inputs, nor by SSTables that join
+//! later.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use crate::metamorphic::{as_input, case_without_counters, make_consistent, merge
 use crate::model::{self, Purge};
 use crate::table::{Row, Table, Unfiltered, Values};
 
-/// Values of cells, by column and path; and whether the row exists without any.
+/// Values of cells by column and path, and whether the row exists without any.
 pub type VisibleRow = (bool, BTreeMap<(usize, Vec<u8>), Vec<u8>>);
 
-/// Rows that a client sees, static ones without a clustering.
+/// Rows that a client sees; static ones have no clustering.
 pub type Visible = BTreeMap<(Vec<u8>, Option<Values>), VisibleRow>;
 
 pub fn visible(table: &Table, now_s: i64) -> Visible {
@@ -60,10 +60,10 @@ fn visible_in(case: &Case, output: &Output) -> Result<Visible, String> {
     Ok(visible(&table, case.settings.now_s))
 }
 
-/// Without what is seen or not depending on when who looks, in Cassandra too: expiring cells that have
-/// the timestamp of another. Before they expire the later expiration wins; once one has become a
-/// tombstone, that does. And without what no SSTable of Cassandra's holds, data that it deletes itself:
-/// while its partition is nowhere else nobody removes that, and then the first deletion that joins it.
+/// Generates a case without data whose visibility depends on the time of reading, in Cassandra as well:
+/// expiring cells with the timestamp of another. Before they expire, the later expiration wins; once one has
+/// become a tombstone, that one does. And without data that no SSTable of Cassandra contains, since the
+/// SSTable deletes it itself: it is removed only by the first deletion that joins it from another SSTable.
 pub fn generate(choices: &mut Choices) -> Case {
     let mut case = case_without_counters(choices);
     for (number, source) in case.sources.iter_mut().enumerate() {
@@ -91,7 +91,7 @@ pub fn generate(choices: &mut Choices) -> Case {
     case
 }
 
-/// Makes room between timestamps.
+/// Makes timestamps distinct.
 fn spread(deletion: &mut DeletionTime) {
     if !deletion.is_live() {
         spread_timestamp(&mut deletion.marked_for_delete_at);
@@ -119,11 +119,12 @@ fn spread_row(row: &mut Row, number: usize) {
 }
 
 fn same(what: &str, kept: &Visible, purged: &Visible) -> Result<(), String> {
-    match kept == purged {
-        true => Ok(()),
-        false => Err(format!(
+    if kept == purged {
+        Ok(())
+    } else {
+        Err(format!(
             "{what}: without purging {kept:?}\nwith it {purged:?}"
-        )),
+        ))
     }
 }
 
@@ -142,9 +143,9 @@ fn purging_a_whole_table_changes_nothing_visible() {
     check("visible", 250, generate, verify, Case::simpler);
 }
 
-/// Some inputs are merged and purged as far as the others allow; then the others join.
+/// Some inputs are merged and purged as far as the others permit; then the result is merged with the others.
 #[test]
-fn purging_some_inputs_brings_nothing_back() {
+fn purging_some_inputs_restores_no_data() {
     let verify = |case: &Case| {
         let inputs = case.inputs();
         let all = case.merge(&inputs, PurgePlan::Nothing)?;
@@ -189,7 +190,7 @@ fn merge_all_columns(
     merge(&case.schema, &inputs, &case.settings, limit).map_err(|e| format!("the merge fails: {e}"))
 }
 
-/// Expired data stays expired, whatever it meets later: now moves on between two merges.
+/// Expired data stays expired, whatever it is merged with later: time advances between two merges.
 #[test]
 fn time_may_pass_between_merges() {
     let verify = |case: &Case| {

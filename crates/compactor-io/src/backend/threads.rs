@@ -1,7 +1,7 @@
-//! A pool of threads that call `preadv2`, `pwritev2` and whatever else may block.
+//! Thread pool that calls `preadv2`, `pwritev2` and other calls that may block.
 //!
-//! It works everywhere, and it alone can pass `RWF_DONTCACHE`. As many operations are in flight as
-//! there are threads.
+//! It works on every kernel, and is the only backend that can pass `RWF_DONTCACHE`. At most one operation per
+//! thread is in flight.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::thread::{self, JoinHandle};
@@ -13,10 +13,10 @@ use super::{IoBackend, Operation, Outcome, Request, enter_io_thread};
 use crate::file::FileHandle;
 use crate::mode::BackendKind;
 
-/// The backend.
+/// The thread pool.
 #[derive(Debug)]
 pub(crate) struct ThreadsBackend {
-    /// Unbounded, as a completion may submit and must never wait. `None` once closing.
+    /// Unbounded, since a completion may submit operations and must never wait. `None` while closing.
     queue: Option<Sender<Operation>>,
     workers: Vec<JoinHandle<()>>,
 }
@@ -32,7 +32,7 @@ impl ThreadsBackend {
         for index in 0..threads.max(1) {
             let operations: Receiver<Operation> = operations.clone();
             let worker = thread::Builder::new().name(format!("io-worker-{index}"));
-            // On failure `backend` drops: its queue closes and the workers so far end.
+            // On failure `backend` is dropped, which closes its queue and ends the workers started so far.
             backend.workers.push(worker.spawn(move || {
                 enter_io_thread();
                 for operation in operations {
@@ -55,29 +55,29 @@ impl IoBackend for ThreadsBackend {
 
     fn submit(&self, operation: Operation) {
         if let Some(queue) = &self.queue {
-            // Fails only if all workers are gone; then the operation drops and its completion
-            // reports that.
+            // Fails only if all workers have ended; then the operation is dropped and its completion reports
+            // this.
             drop(queue.send(operation));
         }
     }
 }
 
 impl Drop for ThreadsBackend {
-    /// Ends the workers after the operations that are queued. The last owner may be a completion:
-    /// a worker then does not wait for itself.
+    /// Ends the workers after the queued operations. The last owner may be a completion: a worker then does
+    /// not wait for itself.
     fn drop(&mut self) {
         self.queue = None;
         let current = thread::current().id();
         for worker in self.workers.drain(..) {
             if worker.thread().id() != current {
-                // A worker that panicked has said so; there is nothing left to clean up.
+                // A worker's panic has been reported; there is nothing left to clean up.
                 drop(worker.join());
             }
         }
     }
 }
 
-/// Carries out one operation on this thread.
+/// Performs one operation on this thread.
 pub(crate) fn perform(operation: Operation) {
     let Operation {
         file,
@@ -128,7 +128,7 @@ pub(crate) fn perform(operation: Operation) {
             buffer: None,
         },
     };
-    // The file goes first: whoever hears of the completion may expect it to be closed.
+    // The file is dropped first: the completion's owner may expect it to be closed.
     drop(file);
     completion.run(outcome);
 }
@@ -139,7 +139,7 @@ fn read(
     offset: u64,
     flags: ReadWriteFlags,
 ) -> io::Result<usize> {
-    // Without flags the older call, which older kernels and seccomp profiles know.
+    // Without flags the older call is used, which older kernels and seccomp profiles support.
     let count = if flags.is_empty() {
         rustix::io::pread(file, target, offset)
     } else {

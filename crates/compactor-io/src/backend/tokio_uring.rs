@@ -1,18 +1,17 @@
 //! `io_uring` through `tokio-uring`: one current-thread runtime per I/O thread.
 //!
-//! - Requests come over a tokio channel, whose waker unparks the runtime from any thread; nothing
-//!   on the runtime's thread ever blocks in a receive.
-//! - As many tasks as the queue depth take turns at the channel. A task carries one operation at a
-//!   time to its end, so the cap on operations in flight is the number of tasks, and an operation
-//!   allocates no task of its own. The cap stays below the completion queue's size: a burst beyond
-//!   it has hung tokio-uring.
-//! - A file belongs to one I/O thread, by its id, and has a duplicate descriptor there from its
-//!   first operation until it is forgotten: tokio-uring owns and closes the descriptors it is
-//!   given, and its files cannot leave their thread.
-//! - A runtime that is alone parks for ever after an `io_uring_enter` that failed, so it is woken from
-//!   time to time. What else may go wrong in it is left to the watchdog of all backends.
-//! - tokio-uring keeps a buffer in flight alive until its completion, even if the task that waits
-//!   for it were dropped.
+//! - Requests are sent over a tokio channel, whose waker unparks the runtime from any thread; nothing on the
+//!   runtime's thread ever blocks in a receive.
+//! - The number of tasks that receive from the channel is the queue depth. A task performs one operation at a
+//!   time, so the number of tasks limits the operations in flight, and an operation allocates no task of its
+//!   own. The limit is below the completion queue's size: a burst beyond it has hung tokio-uring.
+//! - A file belongs to one I/O thread, chosen by its id, and has a duplicate descriptor there from its first
+//!   operation until it is forgotten: tokio-uring owns and closes the descriptors it is given, and its files
+//!   cannot leave their thread.
+//! - A runtime that is not woken parks forever after an `io_uring_enter` that failed, so it is woken
+//!   periodically. Other failures in it are detected by the watchdog of all backends.
+//! - tokio-uring keeps a buffer in flight alive until its completion, even if the task that waits for it is
+//!   dropped.
 #![expect(
     unsafe_code,
     reason = "tokio-uring's buffer traits are unsafe to implement"
@@ -38,16 +37,16 @@ use crate::file::FileHandle;
 use crate::mode::BackendKind;
 use crate::sys::uring_trial::try_ring;
 
-/// The longest time that a runtime sleeps.
+/// Maximum sleep of a runtime.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The backend: a sender per I/O thread.
+/// The backend: one sender per I/O thread.
 #[derive(Debug)]
 pub(crate) struct TokioUringBackend {
-    /// Empty once closing.
+    /// Empty while closing.
     senders: Vec<UnboundedSender<Message>>,
     threads: Vec<JoinHandle<()>>,
-    /// Carries out what tokio-uring cannot: calls that block.
+    /// Performs calls that block, which tokio-uring cannot.
     blocking: Arc<dyn IoBackend>,
 }
 
@@ -62,13 +61,13 @@ impl TokioUringBackend {
     ///
     /// # Errors
     ///
-    /// The system's, where it has no `io_uring` or forbids it, after which nothing is left running.
+    /// A failed system call if `io_uring` is missing or forbidden; no thread is left running then.
     pub(crate) fn start(
         io_threads: usize,
         queue_depth: usize,
         blocking: Arc<dyn IoBackend>,
     ) -> io::Result<TokioUringBackend> {
-        // A runtime whose ring does not work waits for ever.
+        // A runtime whose ring does not work would wait forever.
         try_ring()?;
         let mut backend = TokioUringBackend {
             senders: Vec::new(),
@@ -85,7 +84,7 @@ impl TokioUringBackend {
             backend.threads.push(thread);
             match started.recv() {
                 Ok(result) => result?,
-                Err(_) => return Err(io::Error::other("the I/O thread panicked as it started")),
+                Err(_) => return Err(io::Error::other("the I/O thread panicked while starting")),
             }
         }
         Ok(backend)
@@ -93,7 +92,7 @@ impl TokioUringBackend {
 
     fn sender(&self, file_id: u64) -> Option<&UnboundedSender<Message>> {
         let count = self.senders.len() as u64;
-        // The remainder is below a usize that became a u64.
+        // The remainder is less than a usize that was converted to u64.
         self.senders.get(file_id.checked_rem(count)? as usize)
     }
 }
@@ -110,8 +109,8 @@ impl IoBackend for TokioUringBackend {
     fn submit(&self, operation: Operation) {
         match &operation.request {
             Request::Call(_) => self.blocking.submit(operation),
-            // On a failed send (the thread is gone) the operation drops with the message, and its
-            // completion reports that. Likewise without a sender.
+            // On a failed send (the thread has ended), or without a sender, the operation is dropped with the
+            // message, and its completion reports this.
             _ => {
                 if let Some(sender) = self.sender(operation.file.id()) {
                     operation.file.set_queued();
@@ -129,28 +128,29 @@ impl IoBackend for TokioUringBackend {
 }
 
 impl Drop for TokioUringBackend {
-    /// Ends the I/O threads after the operations that are queued. The last owner may be a
-    /// completion: an I/O thread then does not wait for itself.
+    /// Ends the I/O threads after the queued operations. The last owner may be a completion: an I/O thread
+    /// then does not wait for itself.
     fn drop(&mut self) {
         self.senders.clear();
         let current = thread::current().id();
         for thread in self.threads.drain(..) {
             if thread.thread().id() != current {
-                // A thread that panicked has said so; there is nothing left to clean up.
+                // A thread's panic has been reported; there is nothing left to clean up.
                 drop(thread.join());
             }
         }
     }
 }
 
-/// Sends a message. Where the runtime cannot be woken (its eventfd cannot be written), tokio panics after the
-/// message has been queued; the next [`TICK`] finds it.
+/// Sends a message. If the runtime cannot be woken (its eventfd cannot be written), tokio panics after the
+/// message has been queued; it is received after the next [`TICK`].
 fn send(sender: &UnboundedSender<Message>, message: Message) {
     let send = std::panic::AssertUnwindSafe(|| drop(sender.send(message)));
     drop(std::panic::catch_unwind(send));
 }
 
-/// An I/O thread: makes the ring, reports whether that worked, serves until the channel closes.
+/// Main function of an I/O thread: creates the ring, reports whether that succeeded, and serves until the
+/// channel is closed.
 fn run_thread(
     receiver: UnboundedReceiver<Message>,
     queue_depth: usize,
@@ -181,7 +181,7 @@ async fn serve(receiver: UnboundedReceiver<Message>, depth: usize) {
             let (receiver, files) = (Rc::clone(&receiver), Rc::clone(&files));
             tokio_uring::spawn(async move {
                 loop {
-                    // The guard goes at the end of this statement, before the operation starts.
+                    // The guard is dropped at the end of this statement, before the operation starts.
                     let message = receiver.lock().await.recv().await;
                     match message {
                         Some(Message::Run(operation)) => perform(operation, &files).await,
@@ -192,15 +192,15 @@ async fn serve(receiver: UnboundedReceiver<Message>, depth: usize) {
             })
         })
         .collect();
-    // Whenever the runtime parks it submits what is in the queue, and drops the error if that fails:
-    // without this it would park for ever.
+    // When the runtime parks it submits the queue, and ignores the error if that fails: without this task it
+    // would then park forever.
     tokio_uring::spawn(async {
         loop {
             tokio::time::sleep(TICK).await;
         }
     });
     for task in tasks {
-        // A task that panicked lost its operation, whose completion has reported that.
+        // A task that panicked lost its operation, whose completion has reported this.
         drop(task.await);
     }
 }
@@ -225,7 +225,7 @@ async fn perform(operation: Operation, files: &Files) {
 async fn perform_on(file: &tokio_uring::fs::File, request: Request) -> Outcome {
     match request {
         Request::Read { flags, .. } | Request::Write { flags, .. } if !flags.is_empty() => {
-            // Files whose mode needs flags are given the other backend when they are opened.
+            // Files whose mode requires flags are assigned the other backend when they are opened.
             Outcome {
                 result: Err(Errno::OPNOTSUPP.into()),
                 buffer: None,

@@ -1,15 +1,15 @@
-//! `io_uring`: one ring and one thread per `io_threads`.
+//! `io_uring`: `io_threads` threads, each with one ring.
 //!
-//! - Only a ring's own thread submits to it and takes its completions: the kernel cancels what a
-//!   thread has submitted when that thread ends.
+//! - Only a ring's own thread submits to it and takes its completions: the kernel cancels the operations of a
+//!   thread when it ends.
 //! - With nothing in flight the thread sleeps on a condition variable. Otherwise it sleeps in
-//!   `io_uring_enter`, from which a read of an eventfd in the same ring wakes it for new
-//!   operations. Should that write fail, they start when the next operation completes.
-//! - `io_uring_enter` that fails for now (`EAGAIN`, `EBUSY`, `ENOMEM`, `EINTR`) is called again after
-//!   a pause: what it has not taken is still in the queue. Any other failure, and one that lasts,
+//!   `io_uring_enter`, from which a read of an eventfd in the same ring wakes it for new operations. If the
+//!   write to the eventfd fails, they start when the next operation completes.
+//! - If `io_uring_enter` fails temporarily (`EAGAIN`, `EBUSY`, `ENOMEM`, `EINTR`), it is called again after a
+//!   pause: entries that it did not take are still in the queue. Any other failure, and one that persists,
 //!   ends all operations with that error, and every later one as well.
-//! - A buffer is in its slot until the kernel has completed the operation. Those of operations
-//!   without a completion are never freed, as the kernel may still write to them.
+//! - A buffer stays in its slot until the kernel has completed the operation. Buffers of operations without a
+//!   completion are never freed, as the kernel may still write to them.
 #![expect(unsafe_code, reason = "submitting to a raw ring")]
 
 use std::collections::VecDeque;
@@ -30,18 +30,18 @@ use crate::lock;
 use crate::mode::BackendKind;
 use crate::sys::uring_trial::{named, try_ring};
 
-/// How often in a row `io_uring_enter` may return without any completion, with a pause of
-/// [`PAUSE`] each: ten seconds and more.
+/// Maximum number of consecutive calls of `io_uring_enter` without any completion, with a pause of [`PAUSE`]
+/// each: ten seconds or more.
 const FUTILE_ENTERS_MAX: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
-/// Marks the completion of the read that wakes the thread.
+/// User data of the read that wakes the thread.
 const WAKE: u64 = u64::MAX;
 
 /// The backend.
 #[derive(Debug)]
 pub(crate) struct UringBackend {
     rings: Vec<Ring>,
-    /// Carries out calls that block.
+    /// Performs calls that block.
     blocking: Arc<dyn IoBackend>,
 }
 
@@ -54,7 +54,7 @@ struct Ring {
 #[derive(Debug)]
 struct RingShared {
     queue: Mutex<Queue>,
-    /// Something was queued while the thread slept on it.
+    /// Notified when an operation is queued while the thread sleeps on it.
     arrived: Condvar,
     wake: OwnedFd,
 }
@@ -62,7 +62,8 @@ struct RingShared {
 #[derive(Debug, Default)]
 struct Queue {
     operations: VecDeque<Operation>,
-    /// The thread sleeps in the ring, or will before it looks here again, and has room for more.
+    /// Whether the thread sleeps in the ring, or will before it checks this again, and has room for more
+    /// operations.
     is_in_ring: bool,
     is_closing: bool,
 }
@@ -72,7 +73,7 @@ impl UringBackend {
     ///
     /// # Errors
     ///
-    /// The system's, where it has no `io_uring` or forbids it, after which nothing is left running.
+    /// A failed system call if `io_uring` is missing or forbidden; no thread is left running then.
     pub(crate) fn start(
         io_threads: usize,
         queue_depth: usize,
@@ -93,13 +94,13 @@ impl IoBackend for UringBackend {
     }
 
     fn submit(&self, operation: Operation) {
-        // The remainder is below a usize that became a u64.
+        // The remainder is less than a usize that was converted to u64.
         let count = self.rings.len() as u64;
         let ring = operation.file.id().checked_rem(count);
         match (&operation.request, ring) {
             (Request::Call(_), _) => self.blocking.submit(operation),
             (_, Some(ring)) => self.rings[ring as usize].submit(operation),
-            // Dropped, and its completion reports that.
+            // The operation is dropped, and its completion reports this.
             (_, None) => {}
         }
     }
@@ -111,7 +112,7 @@ impl IoBackend for UringBackend {
 
 impl Ring {
     fn start(index: usize, depth: usize) -> io::Result<Ring> {
-        // One entry more, for the read that wakes. The completion queue has twice as many.
+        // One more entry, for the read that wakes the thread. The completion queue has twice as many.
         let entries = u32::try_from((depth + 1).next_power_of_two()).unwrap_or(2);
         let ring = IoUring::new(entries).map_err(|error| named("io_uring_setup", &error))?;
         let wake =
@@ -143,59 +144,60 @@ impl Ring {
     }
 
     fn submit(&self, operation: Operation) {
-        self.tell(|queue| queue.operations.push_back(operation));
+        self.update_queue(|queue| queue.operations.push_back(operation));
     }
 
-    /// Changes the queue and sees to it that the thread looks at it.
-    fn tell(&self, change: impl FnOnce(&mut Queue)) {
+    /// Changes the queue and makes sure that the thread sees the change.
+    fn update_queue(&self, change: impl FnOnce(&mut Queue)) {
         let is_in_ring = {
             let mut queue = lock(&self.shared.queue);
             change(&mut queue);
             std::mem::take(&mut queue.is_in_ring)
         };
-        match is_in_ring {
-            // See the top for what happens if it fails.
-            true => drop(rustix::io::write(&self.shared.wake, &1u64.to_ne_bytes())),
-            false => self.shared.arrived.notify_one(),
+        if is_in_ring {
+            // The module documentation describes what happens if this fails.
+            let _ = rustix::io::write(&self.shared.wake, &1u64.to_ne_bytes());
+        } else {
+            self.shared.arrived.notify_one();
         }
     }
 }
 
 impl Drop for Ring {
-    /// Ends the thread after the operations that are queued. The last owner may be a completion: the
-    /// thread then does not wait for itself.
+    /// Ends the thread after the queued operations. The last owner may be a completion: the thread then does
+    /// not wait for itself.
     fn drop(&mut self) {
-        self.tell(|queue| queue.is_closing = true);
+        self.update_queue(|queue| queue.is_closing = true);
         if let Some(thread) = self.thread.take()
             && thread.thread().id() != thread::current().id()
         {
-            // A thread that panicked has said so; there is nothing left to clean up.
+            // A thread's panic has been reported; there is nothing left to clean up.
             drop(thread.join());
         }
     }
 }
 
-/// An operation that the kernel has, or will have with the next `io_uring_enter`.
+/// An operation that has been submitted to the kernel, or will be with the next `io_uring_enter`.
 struct InFlight {
     file: Arc<FileHandle>,
     buffer: Option<AlignedBuffer>,
     completion: Completion,
 }
 
-/// What a ring's thread works with.
+/// State of a ring's thread.
 struct Driver {
     shared: Arc<RingShared>,
     ring: IoUring,
-    /// By the number that the kernel returns with a completion.
+    /// Operations by the number that the kernel returns with a completion.
     slots: Vec<Option<InFlight>>,
     free: Vec<usize>,
-    /// Where the read of the eventfd goes to.
+    /// Destination of the read of the eventfd.
     wake_count: Box<u64>,
     is_wake_armed: bool,
 }
 
 impl Driver {
-    /// Serves until the backend closes and nothing is left.
+    /// Serves until the backend is closed and no operation is left.
     fn serve(&mut self) {
         let mut futile_enters = 0;
         while let Some(operations) = self.next_operations() {
@@ -215,10 +217,10 @@ impl Driver {
             let is_lasting = futile_enters >= FUTILE_ENTERS_MAX;
             match entered {
                 Ok(_) if is_lasting => {
-                    let message = "io_uring_enter returns without a completion, again and again";
+                    let message = "io_uring_enter repeatedly returns without a completion";
                     return self.fail(&io::Error::other(message));
                 }
-                Err(error) if is_lasting || !is_for_now(&error) => {
+                Err(error) if is_lasting || !is_temporary(&error) => {
                     return self.fail(&named("io_uring_enter", &error));
                 }
                 _ => thread::sleep(PAUSE),
@@ -230,8 +232,8 @@ impl Driver {
         self.slots.len() - self.free.len()
     }
 
-    /// Waits for operations, unless some are in flight, and takes as many as there is room for. `None`
-    /// when there will be none.
+    /// Waits for operations, unless some are in flight, and takes as many as there is room for. `None` if the
+    /// backend has been closed.
     fn next_operations(&mut self) -> Option<VecDeque<Operation>> {
         let mut queue = lock(&self.shared.queue);
         queue.is_in_ring = false;
@@ -253,7 +255,7 @@ impl Driver {
         }
     }
 
-    /// Puts an operation into the submission queue.
+    /// Adds an operation to the submission queue.
     fn start(&mut self, operation: Operation) {
         let Operation {
             file,
@@ -271,7 +273,7 @@ impl Driver {
                 let part = &mut buffer[start..end];
                 // At most OPERATION_BYTES_MAX.
                 let read = opcode::Read::new(fd, part.as_mut_ptr(), part.len() as u32);
-                // The kernel's bits, in a type of the same width.
+                // The kernel's flags, in a type of the same width.
                 let read = read.offset(offset).rw_flags(flags.bits() as i32);
                 (read.build(), Some(buffer))
             }
@@ -299,8 +301,8 @@ impl Driver {
             buffer,
             completion,
         };
-        // There is room: at most as many operations are taken as slots are free, and the ring has
-        // more entries than there are slots.
+        // There is room: at most as many operations are taken as slots are free, and the ring has more
+        // entries than there are slots.
         let Some(slot) = self.free.pop() else {
             return finish(in_flight, Err(Errno::AGAIN.into()));
         };
@@ -316,7 +318,7 @@ impl Driver {
         }
     }
 
-    /// Sees to it that a write to the eventfd ends `io_uring_enter`.
+    /// Makes sure that a write to the eventfd ends `io_uring_enter`.
     fn arm_wake(&mut self) {
         if self.is_wake_armed {
             return;
@@ -329,14 +331,14 @@ impl Driver {
         self.is_wake_armed = pushed.is_ok();
     }
 
-    /// Takes all completions there are, and returns their number.
+    /// Takes all completions, and returns their number.
     fn complete(&mut self) -> usize {
         let mut count = 0;
-        // One by one: what a completion calls may take its time.
+        // One by one, since a completion's callback may take long.
         while let Some(entry) = self.ring.completion().next() {
             count += 1;
             if entry.user_data() == WAKE {
-                // One that failed would fail again at once: then it stays as if it were armed.
+                // A read that failed would fail again immediately: it is then treated as if it were armed.
                 self.is_wake_armed = entry.result() < 0;
                 continue;
             }
@@ -356,11 +358,11 @@ impl Driver {
         count
     }
 
-    /// Ends what is in flight with an error, and everything that comes after it.
+    /// Ends the operations in flight, and all later ones, with an error.
     fn fail(&mut self, error: &io::Error) {
         let error = io::Error::new(
             error.kind(),
-            format!("{error}; the backend `threads` does without io_uring"),
+            format!("{error}; the backend `threads` does not need io_uring"),
         );
         self.abandon(&error);
         loop {
@@ -385,7 +387,7 @@ impl Driver {
         }
     }
 
-    /// Ends what is in flight with an error. Its buffers are never freed.
+    /// Ends the operations in flight with an error. Their buffers are never freed.
     fn abandon(&mut self, error: &io::Error) {
         for in_flight in self.slots.iter_mut().filter_map(Option::take) {
             std::mem::forget(in_flight.buffer);
@@ -410,7 +412,7 @@ impl Drop for Driver {
 }
 
 fn finish(in_flight: InFlight, result: io::Result<usize>) {
-    // The file goes first: whoever hears of the completion may expect it to be closed.
+    // The file is dropped first: the completion's owner may expect it to be closed.
     drop(in_flight.file);
     in_flight.completion.run(Outcome {
         result,
@@ -418,8 +420,8 @@ fn finish(in_flight: InFlight, result: io::Result<usize>) {
     });
 }
 
-/// Whether `io_uring_enter` may do better when it is called again.
-fn is_for_now(error: &io::Error) -> bool {
+/// Whether `io_uring_enter` may succeed when it is called again.
+fn is_temporary(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(
         errno,

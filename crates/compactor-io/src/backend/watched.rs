@@ -1,9 +1,8 @@
-//! A watchdog over the backends: operations that never complete are given up, so that whoever waits
-//! for them learns of it.
+//! Watchdog of the backends: operations that never complete are abandoned with an error.
 //!
-//! A slow disk is no error. After [`STALL_S`] seconds without any completion the stall hook is called;
-//! after [`GIVE_UP_S`] all operations fail, and so does every later one. Their buffers stay with the
-//! backend, which is kept until the process ends: the kernel may still use them.
+//! A slow disk is not an error. After [`STALL_S`] seconds without any completion the stall hook is called;
+//! after [`GIVE_UP_S`] all operations fail, and so does every later one. Their buffers are kept, with the
+//! backend, until the process ends: the kernel may still use them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,32 +17,32 @@ use crate::file::FileHandle;
 use crate::lock;
 use crate::mode::BackendKind;
 
-/// Seconds without a completion after which the stall hook is called, again and again.
+/// Seconds without a completion after which the stall hook is called, repeatedly.
 const STALL_S: u64 = 60;
-/// Seconds without a completion after which the operations are given up. Servers of network file systems and
-/// controllers of disks may take minutes to recover.
+/// Seconds without a completion after which the operations are abandoned. Servers of network file systems and
+/// disk controllers may take minutes to recover.
 const GIVE_UP_S: u64 = 600;
-/// Seconds are counted, not measured: a process that was stopped for an hour has waited for nothing.
+/// Seconds are counted in ticks: a process that was stopped for an hour has not waited.
 const TICK: Duration = Duration::from_secs(1);
 
 static STALL_HOOK: OnceLock<fn(&Stall)> = OnceLock::new();
 
-/// Operations that do not complete.
+/// Report of operations that do not complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stall {
     /// Seconds since the last completion.
     pub seconds: u64,
-    /// Seconds after which the operations are given up.
+    /// Seconds after which the operations are abandoned.
     pub gives_up_after_seconds: u64,
-    /// Number of operations that wait.
+    /// Number of waiting operations.
     pub operations: usize,
     /// File of one of them.
     pub path: PathBuf,
 }
 
-/// Sets what is called, on a thread of its own, once a minute while no operation of an
-/// [`Io`](crate::Io) completes. The first hook of a process stays.
+/// Sets a hook that is called, on a separate thread, once a minute while no operation of an [`Io`](crate::Io)
+/// completes. Only the first hook of a process is used.
 pub fn set_stall_hook(hook: fn(&Stall)) {
     let _ = STALL_HOOK.set(hook);
 }
@@ -65,7 +64,7 @@ struct Watch {
 struct State {
     waiting: HashMap<u64, Waiting>,
     next_id: u64,
-    /// Ticks since the last completion, or since an operation was the first to wait.
+    /// Ticks since the last completion, or since the first waiting operation was submitted.
     ticks: u64,
     has_given_up: bool,
     is_closing: bool,
@@ -82,7 +81,7 @@ impl Watchdog {
     ///
     /// # Errors
     ///
-    /// If the system refuses the thread.
+    /// The system refuses the thread.
     pub(crate) fn start() -> io::Result<Arc<Watchdog>> {
         let watch = Arc::new(Watch::default());
         let watched = Arc::clone(&watch);
@@ -95,7 +94,7 @@ impl Watchdog {
         }))
     }
 
-    /// A backend whose operations are watched.
+    /// Wraps a backend whose operations are to be watched.
     pub(crate) fn watch(self: &Arc<Watchdog>, backend: Arc<dyn IoBackend>) -> Arc<dyn IoBackend> {
         Arc::new(WatchedBackend {
             inner: Some(backend),
@@ -117,7 +116,7 @@ impl Drop for Watchdog {
 }
 
 impl Watch {
-    /// Notes an operation. Gives its completion back if operations have been given up.
+    /// Registers an operation. Returns its completion if operations have been abandoned.
     fn enter(&self, file: &Arc<FileHandle>, completion: Completion) -> Result<u64, Completion> {
         let mut state = lock(&self.state);
         if state.has_given_up {
@@ -133,7 +132,7 @@ impl Watch {
         Ok(id)
     }
 
-    /// Ends an operation, unless it was given up: then a late result is of no use.
+    /// Ends an operation, unless it has been abandoned: then its late result is not used.
     fn end(&self, id: u64, outcome: Outcome) {
         let waiting = {
             let mut state = lock(&self.state);
@@ -141,7 +140,7 @@ impl Watch {
             state.waiting.remove(&id)
         };
         if let Some(Waiting { file, completion }) = waiting {
-            // The file goes first: whoever hears of the completion may expect it to be closed.
+            // The file is dropped first: the completion's owner may expect it to be closed.
             drop(file);
             completion.run(outcome);
         }
@@ -187,8 +186,8 @@ impl Watch {
 
 fn given_up_outcome() -> Outcome {
     let message = format!(
-        "no operation has completed for {GIVE_UP_S} seconds; the device or its driver does not \
-         answer (see `dmesg`)"
+        "no operation has completed for {GIVE_UP_S} seconds; the device or its driver does \
+         not respond (see `dmesg`)"
     );
     Outcome {
         result: Err(io::Error::new(io::ErrorKind::TimedOut, message)),
@@ -196,9 +195,9 @@ fn given_up_outcome() -> Outcome {
     }
 }
 
-/// A backend whose operations a [`Watchdog`] knows.
+/// A backend whose operations are registered with a [`Watchdog`].
 struct WatchedBackend {
-    /// `None` only while it is dropped.
+    /// `None` only during drop.
     inner: Option<Arc<dyn IoBackend>>,
     watchdog: Arc<Watchdog>,
 }
@@ -229,7 +228,7 @@ impl IoBackend for WatchedBackend {
         }
     }
 
-    /// Not watched: the caller's own thread carries it out.
+    /// Not watched: it is performed by the caller's own thread.
     fn submit_awaited(&self, operation: Operation) {
         if let Some(inner) = &self.inner {
             inner.submit_awaited(operation);
@@ -260,7 +259,7 @@ mod tests {
     use rustix::io::ReadWriteFlags;
     use std::sync::mpsc::{Sender, channel};
 
-    /// Takes operations and completes none until it is asked to.
+    /// Accepts operations and completes them only on request.
     #[derive(Debug, Default)]
     struct Stuck(Mutex<Vec<Operation>>);
 
@@ -291,9 +290,9 @@ mod tests {
         }
     }
 
-    /// Waiting for ever for an operation that never completes; a late result that reaches somebody.
+    /// Guards against waiting forever for an operation that never completes, and against using its late result.
     #[test]
-    fn operations_that_never_complete_are_given_up() {
+    fn operations_that_never_complete_are_abandoned() {
         let stuck = Arc::new(Stuck::default());
         let watch = Arc::new(Watch::default());
         let watched = Arc::clone(&watch);
@@ -311,7 +310,7 @@ mod tests {
             let error = results.recv().unwrap().unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         }
-        // Later ones fail at once, and are not begun.
+        // Later ones fail immediately, and are not started.
         backend.submit(read(&backend, &sender));
         assert!(results.recv().unwrap().is_err());
         let late = std::mem::take(&mut *lock(&stuck.0));

@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 
 use super::mount::MountPoint;
 
-/// A block device and the settings of its queue. `None`: the kernel does not tell.
+/// A block device and the settings of its queue. `None` if the kernel does not report a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockDevice {
-    /// Its name, such as `nvme0n1p2`.
+    /// Name, such as `nvme0n1p2`.
     pub name: String,
-    /// Devices that it is made of (RAID, LVM, encryption).
+    /// Underlying devices (RAID, LVM, encryption).
     pub made_of: Vec<String>,
     /// The I/O scheduler in use, such as `none`.
     pub scheduler: Option<String>,
-    /// The kernel's readahead of buffered reads, in KiB.
+    /// The kernel's readahead for buffered reads, KiB.
     pub read_ahead_kb: Option<u64>,
-    /// The longest request, in KiB. It caps buffered readahead; direct requests are split.
+    /// Maximum request length, KiB. It limits buffered readahead; direct requests are split.
     pub max_sectors_kb: Option<u64>,
-    /// Whether it says to be a spinning disk. Virtual disks often do, whatever is behind them.
+    /// Whether it reports to be a spinning disk. Virtual disks often do, whatever their hardware.
     pub rotational: Option<bool>,
-    /// Logical block length in bytes: the least unit of direct I/O.
+    /// Logical block length, bytes: the minimum unit of direct I/O.
     pub logical_block_bytes: Option<u64>,
-    /// Physical block length in bytes.
+    /// Physical block length, bytes.
     pub physical_block_bytes: Option<u64>,
-    /// `write back` if it has a volatile cache, which a sync must flush; else `write through`.
+    /// `write back` if it has a volatile cache, which a sync must flush; otherwise `write through`.
     pub write_cache: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn of_mount(mount: &MountPoint) -> Option<BlockDevice> {
     of_directory(&fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?)
 }
 
-/// File systems that may span devices (btrfs) have an anonymous number: the source names one.
+/// File systems that may span devices (btrfs) have an anonymous number: the source names one device.
 fn device_number(mount: &MountPoint) -> Option<(u32, u32)> {
     if mount.device_number.0 != 0 {
         return Some(mount.device_number);
@@ -49,7 +49,7 @@ fn device_number(mount: &MountPoint) -> Option<(u32, u32)> {
 
 fn of_directory(directory: &Path) -> Option<BlockDevice> {
     let name = directory.file_name()?.to_string_lossy().into_owned();
-    // A partition's queue is its disk's.
+    // The queue of a partition is that of its disk.
     let queue = [directory.join("queue"), directory.parent()?.join("queue")]
         .into_iter()
         .find(|path| path.is_dir());
@@ -83,7 +83,7 @@ fn names_in(directory: &Path) -> Vec<String> {
     names
 }
 
-/// `[none] mq-deadline kyber`: the one in brackets.
+/// Returns the scheduler in brackets, as in `[none] mq-deadline kyber`.
 fn chosen_scheduler(line: &str) -> String {
     match line
         .split_once('[')

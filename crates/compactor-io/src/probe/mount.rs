@@ -1,4 +1,4 @@
-//! The mount that a file is on, from `/proc/self/mountinfo`.
+//! Mount of a file, from `/proc/self/mountinfo`.
 
 use std::fs::{self, File};
 
@@ -8,15 +8,15 @@ use rustix::fs::{AtFlags, StatxFlags, statx};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MountPoint {
-    /// The file system's type, such as `ext4`.
+    /// File system type, such as `ext4`.
     pub file_system: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub mounted_on: String,
-    /// What is mounted, such as `/dev/nvme0n1p2`.
+    /// Mounted device, such as `/dev/nvme0n1p2`.
     pub source: String,
     /// Options of the mount and of the file system.
     pub options: String,
-    /// Major and minor number of the device; major 0 has no block device of its own.
+    /// Major and minor number of the device; major 0 is not a block device.
     pub device_number: (u32, u32),
 }
 
@@ -27,9 +27,9 @@ pub(crate) fn of_file(file: &File) -> Option<MountPoint> {
     text.lines().find_map(|line| parse(line, mount_id))
 }
 
-/// Parses a line if it is of this mount. `36 35 98:0 /root /mnt opts shared:1 - ext4 /dev/x opts`:
-/// id, parent, device, root, mount point, options, optional fields, `-`, type, source, options of
-/// the file system.
+/// Parses a line if it describes this mount. `36 35 98:0 /root /mnt opts shared:1 - ext4 /dev/x opts`: id,
+/// parent, device, root, mount point, options, optional fields, `-`, type, source, options of the file
+/// system.
 fn parse(line: &str, mount_id: u64) -> Option<MountPoint> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ');
@@ -49,7 +49,7 @@ fn parse(line: &str, mount_id: u64) -> Option<MountPoint> {
     })
 }
 
-/// Blanks and backslashes are written as three octal digits after a backslash.
+/// Replaces the octal escapes of blanks and backslashes: three digits after a backslash.
 fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut result = parts.next().unwrap_or_default().to_owned();

@@ -7,8 +7,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The system call's number: the same on every architecture, as for all calls since 5.1 (other
-/// than on alpha).
+/// Number of the system call: the same on every architecture except alpha, as for all calls since 5.1.
 const SYS_CACHESTAT: libc::c_long = 451;
 
 /// `struct cachestat` of uapi/linux/mman.h: counts of pages.
@@ -22,7 +21,7 @@ pub(crate) struct CacheStat {
     pub(crate) recently_evicted: u64,
 }
 
-/// `struct cachestat_range` of uapi/linux/mman.h: a length of 0 is up to the end of the file.
+/// `struct cachestat_range` of uapi/linux/mman.h: a length of 0 extends to the end of the file.
 #[repr(C)]
 struct CacheStatRange {
     offset: u64,

@@ -1,9 +1,9 @@
-//! Limits of the process. `rustix` has them, and panics where a sandbox refuses the call.
+//! Limits of the process. `rustix` provides them, but panics if a sandbox refuses the call.
 #![expect(unsafe_code, reason = "a system call without a wrapper")]
 
 use rustix::process::{Resource, Rlimit};
 
-/// The limits of open files, locked memory or file sizes; none where the system does not tell.
+/// Limit on open files, locked memory or file sizes; unlimited if the system does not report it.
 pub(crate) fn limit_of(resource: Resource) -> Rlimit {
     let number = match resource {
         Resource::Nofile => libc::RLIMIT_NOFILE,

@@ -1,4 +1,4 @@
-//! Counting resident pages of a file with `mincore(2)`, where `cachestat` is missing.
+//! Counting resident pages of a file with `mincore(2)`, if `cachestat` is missing.
 #![expect(unsafe_code, reason = "mmap and mincore have no safe wrapper")]
 
 use std::io;
@@ -7,37 +7,37 @@ use std::ptr::{self, NonNull};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// At most this much of a file is mapped at a time. A multiple of every page size.
+/// Maximum length of a file mapped at a time, bytes. A multiple of every page size.
 const STEP_BYTES: u64 = 1 << 30;
 
 /// Counts the resident pages of the first `len` bytes of a file.
 ///
-/// The kernel tells the truth only to a caller who owns the file or may write to it; to others it
-/// says that every page is resident (since 5.2).
+/// The result is true only for a caller that owns the file or may write to it; for others the kernel reports
+/// every page as resident (since 5.2).
 pub(crate) fn resident_pages(file: impl AsFd, len: u64) -> io::Result<u64> {
     let mut resident = 0;
     for_each_page(file, len, |is_resident| resident += u64::from(is_resident))?;
     Ok(resident)
 }
 
-/// Tells of each page of the first `len` bytes of a file, in order, whether it is resident, as
-/// truly as [`resident_pages`] does.
+/// Calls `f` for each page of the first `len` bytes of a file, in order, with its residency, which is true
+/// under the conditions of [`resident_pages`].
 pub(crate) fn for_each_page(
     file: impl AsFd,
     len: u64,
-    mut tell: impl FnMut(bool),
+    mut report: impl FnMut(bool),
 ) -> io::Result<()> {
     let mut offset = 0;
     while offset < len {
         let step = STEP_BYTES.min(len - offset);
         let pages = Mapping::new(&file, offset, step as usize)?.pages()?;
-        pages.iter().for_each(|page| tell(page & 1 != 0));
+        pages.iter().for_each(|page| report(page & 1 != 0));
         offset += step;
     }
     Ok(())
 }
 
-/// A mapping without access rights: it is asked about, never read.
+/// A mapping without access rights, used only for queries.
 struct Mapping {
     address: NonNull<libc::c_void>,
     len: usize,
@@ -63,7 +63,7 @@ impl Mapping {
         }
     }
 
-    /// A byte for each page, of which the lowest bit says whether it is resident.
+    /// Returns a byte for each page, whose lowest bit is set if it is resident.
     fn pages(&self) -> io::Result<Vec<u8>> {
         let mut pages = vec![0u8; self.len.div_ceil(rustix::param::page_size())];
         // SAFETY: `address` and `len` are of a mapping that lives as long as `self`, and the vector
@@ -88,7 +88,7 @@ impl Drop for Mapping {
 mod tests {
     use super::*;
 
-    /// `mincore` counting other pages than `cachestat`, which the fallback must equal.
+    /// Guards against `mincore` counting pages differently from `cachestat`, for which it is a fallback.
     #[test]
     fn agrees_with_cachestat() {
         let directory = tempfile::tempdir().unwrap();

@@ -4,8 +4,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Starts write-back of the dirty pages of a range and does not wait for it. Does nothing where the
-/// call does not exist.
+/// Starts write-back of the dirty pages of a range without waiting for it. Does nothing if the call is not
+/// available.
 pub(crate) fn start_writeback(file: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     match sync_file_range(file, offset, len, libc::SYNC_FILE_RANGE_WRITE) {
         Err(error) if is_missing(&error) => Ok(()),
@@ -13,9 +13,9 @@ pub(crate) fn start_writeback(file: impl AsFd, offset: u64, len: u64) -> io::Res
     }
 }
 
-/// Writes back the dirty pages of a range and waits until none is dirty or under way. Says nothing
-/// about durability: the device's cache and the file's metadata are not synced. Where the call does
-/// not exist (some sandboxes have no such call) the whole file is synced instead.
+/// Writes back the dirty pages of a range and waits until none is dirty or being written. Does not make them
+/// durable: the device's cache and the file's metadata are not synced. If the call is not available (in some
+/// sandboxes), the whole file is synced instead.
 pub(crate) fn write_back(file: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
@@ -26,7 +26,7 @@ pub(crate) fn write_back(file: impl AsFd, offset: u64, len: u64) -> io::Result<(
     }
 }
 
-/// The call needs no right: `EPERM` comes from a sandbox that does not know it.
+/// The call needs no permission: `EPERM` comes from a sandbox that does not know it.
 fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

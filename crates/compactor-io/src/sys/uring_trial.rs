@@ -1,4 +1,4 @@
-//! Whether io_uring works in this process: a sandbox may allow to make a ring and forbid to use it.
+//! Trial of io_uring in this process: a sandbox may permit creating a ring but forbid using it.
 #![expect(unsafe_code, reason = "submitting to a raw ring")]
 
 use std::io;
@@ -6,18 +6,17 @@ use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, opcode};
 
-/// An operation that does nothing completes while it is submitted. Whoever takes longer than this is
-/// not worth waiting for.
+/// Maximum time to wait for a no-op, which normally completes during submission.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Makes a ring, submits an operation that does nothing, and awaits its completion.
+/// Creates a ring, submits a no-op, and waits for its completion.
 ///
 /// # Errors
 ///
-/// What the first step that fails reports, named.
+/// The error of the first step that fails, with its name.
 pub(crate) fn try_ring() -> io::Result<()> {
     let mut ring = IoUring::new(2).map_err(|error| named("io_uring_setup", &error))?;
-    // Came with the plain reads and writes that files need here (Linux 5.6).
+    // Introduced together with the plain reads and writes that are needed here (Linux 5.6).
     if !ring.params().is_feature_rw_cur_pos() {
         let message = "io_uring of this kernel has no IORING_OP_READ (Linux 5.6)";
         return Err(io::Error::new(io::ErrorKind::Unsupported, message));
@@ -54,7 +53,7 @@ pub(crate) fn try_ring() -> io::Result<()> {
     ))
 }
 
-/// Names the call that failed.
+/// Adds the name of the failed call to an error.
 pub(crate) fn named(call: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{call}: {error}"))
 }

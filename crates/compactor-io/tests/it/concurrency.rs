@@ -1,4 +1,4 @@
-//! Many operations at once, and ends of life while they are under way.
+//! Many concurrent operations, and dropping owners while operations are in flight.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::support::{BACKENDS, content, descriptors_of, disk_directory, io_on};
 
 const MIB: usize = 1 << 20;
 
-/// A burst beyond the completion queue that hangs, or buffers taken for queued reads.
+/// A burst beyond the completion queue that hangs, or buffers allocated for queued reads.
 #[test]
 fn far_more_reads_than_the_queue_depth_complete_in_bounded_memory() {
     let directory = disk_directory();
@@ -52,7 +52,7 @@ fn far_more_reads_than_the_queue_depth_complete_in_bounded_memory() {
                 assert_eq!(answers.len(), reads);
                 assert!(answers.into_iter().all(|same| same));
                 let in_flight = queue_depth.max(IoOptions::default().worker_threads) as u64;
-                // A buffer is at most 64 KiB and two blocks; one more may be on its way back.
+                // A buffer is at most 64 KiB and two blocks; one more may be on its way to the pool.
                 let limit = (in_flight + 1) * (72 << 10) + (32 << 20);
                 assert!(
                     io.pool().gauge().peak_bytes() <= limit,
@@ -64,13 +64,13 @@ fn far_more_reads_than_the_queue_depth_complete_in_bounded_memory() {
     }
 }
 
-/// A scattered place of up to 64 KiB.
+/// A pseudo-random range of up to 64 KiB.
 fn place(number: usize, file_len: usize) -> (usize, usize) {
     let len = number * 7919 % 65_536 + 1;
     (number * 1_299_709 % (file_len - len), len)
 }
 
-/// A completion that is lost, or runs twice, when the owner goes first.
+/// A completion that is lost, or runs twice, if the owner is dropped first.
 #[test]
 fn dropping_everything_with_operations_in_flight_is_clean() {
     let directory = disk_directory();
@@ -108,7 +108,7 @@ fn dropping_everything_with_operations_in_flight_is_clean() {
 
 /// Descriptors that stay open when files are closed, until there are none left.
 #[test]
-fn closed_files_give_their_descriptors_back() {
+fn closed_files_release_their_descriptors() {
     let directory = disk_directory();
     let path = directory.path().join("file");
     fs::write(&path, content(5000)).unwrap();
@@ -118,7 +118,7 @@ fn closed_files_give_their_descriptors_back() {
             let input = io.open(&path, ReadMode::Auto).unwrap();
             assert_eq!(input.read_at(0, 5000).unwrap().len(), 5000);
         }
-        // A last operation on the same I/O thread is done after all that came before.
+        // A last operation on the same I/O thread completes after all before it.
         let last = io.open(&path, ReadMode::Auto).unwrap();
         last.read_at(0, 1).unwrap();
         assert!(
@@ -150,9 +150,9 @@ fn dropping_a_writer_waits_for_its_writes_and_leaves_the_file() {
     }
 }
 
-/// A panic in one completion that takes the I/O thread, and all other reads, with it.
+/// A panic in one completion that ends the I/O thread, and all other reads with it.
 #[test]
-fn a_panicking_completion_harms_nobody_else() {
+fn a_panicking_completion_affects_no_other() {
     let directory = disk_directory();
     let path = directory.path().join("file");
     fs::write(&path, content(5000)).unwrap();
@@ -173,7 +173,7 @@ fn a_panicking_completion_harms_nobody_else() {
             assert!(receiver.recv().is_err());
         }
         assert_eq!(input.read_at(0, 5000).unwrap().len(), 5000);
-        // Blocking in a completion is refused by a panic, which ends there, too.
+        // Blocking in a completion is refused with a panic, which is also caught.
         let (sender, receiver) = mpsc::channel();
         let again = input.clone();
         input.submit_read(

@@ -1,4 +1,4 @@
-//! Proof that modes do to the page cache what they say.
+//! Effects of the I/O modes on the page cache.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -14,12 +14,12 @@ use crate::support::{
 
 const MIB: usize = 1 << 20;
 
-/// Pages of a file of ours in the page cache.
+/// Number of pages in the page cache of a file owned by this process.
 fn resident(path: &std::path::Path) -> u64 {
     residency(path).unwrap().pages_resident.unwrap()
 }
 
-/// A "direct" mode that in truth goes through the page cache.
+/// A "direct" mode that uses the page cache.
 #[test]
 fn direct_files_have_o_direct_and_others_do_not() {
     let directory = disk_directory();
@@ -69,7 +69,7 @@ fn direct_files_have_o_direct_and_others_do_not() {
     }
 }
 
-/// Pages left in the cache after a run that promised none.
+/// Pages left in the cache by a mode that should leave none.
 #[test]
 fn direct_and_dontneed_writes_leave_no_page() {
     let directory = disk_directory();
@@ -79,7 +79,7 @@ fn direct_and_dontneed_writes_leave_no_page() {
     for backend in BACKENDS {
         let Some(io) = io_on(backend) else { continue };
         for mode in [WriteMode::Direct, WriteMode::DontNeed] {
-            // With tails: cutting a file inside a block zeroes the rest of it through the cache.
+            // With tails: truncating a file within a block zeroes the rest of it through the cache.
             for len in [1, 4096, 5 * MIB, 33 * MIB + 1234] {
                 let path = directory.path().join(format!("{backend}-{mode}-{len}"));
                 let options = WriterOptions::default();
@@ -92,7 +92,7 @@ fn direct_and_dontneed_writes_leave_no_page() {
     }
 }
 
-/// As above, for reads; also that `buffered` does leave pages, or the check would prove nothing.
+/// As above, for reads; also that `buffered` does leave pages, since the check would otherwise prove nothing.
 #[test]
 fn direct_and_dontneed_reads_leave_no_page() {
     let directory = disk_directory();
@@ -115,7 +115,7 @@ fn direct_and_dontneed_reads_leave_no_page() {
             match mode {
                 ReadMode::Buffered => assert_eq!(after.pages_resident, Some(after.pages_total)),
                 ReadMode::DontNeed => {
-                    // The lagging window has run already, to within a few windows of its 8 MiB.
+                    // Pages have already been dropped, except for the last few windows of 8 MiB.
                     assert!(
                         before.pages_resident.unwrap() < before.pages_total,
                         "{before:?}"
@@ -130,14 +130,14 @@ fn direct_and_dontneed_reads_leave_no_page() {
     }
 }
 
-/// `dontneed` dropping what it has not read, which others may need.
+/// `dontneed` dropping pages that it has not read, which others may need.
 #[test]
 fn dontneed_drops_only_what_was_read() {
     let directory = disk_directory();
     let path = directory.path().join("file");
     fs::write(&path, content(8 * MIB)).unwrap();
     let io = io_on(BackendKind::Threads).unwrap();
-    // On tmpfs nothing is ever dropped.
+    // tmpfs never drops pages.
     drop_clean_pages(&path).unwrap();
     if resident(&path) != 0 {
         eprintln!(
@@ -154,14 +154,14 @@ fn dontneed_drops_only_what_was_read() {
     input.read_at(2 * MIB as u64 + 5, MIB).unwrap();
     input.evict();
     let left = all.pages_total - resident(&path);
-    // The kernel drops whole folios that lie inside the range: those at its edges may stay.
+    // The kernel drops only whole folios within the range: those at its edges may stay.
     assert!(
         (1..=257).contains(&left),
         "{left} pages were dropped for 257 that were read"
     );
 }
 
-/// The kernel reading ahead of a `dontneed` reader, who then drops only its own pages.
+/// Kernel readahead for a `dontneed` reader, which then drops only the pages it has read.
 #[test]
 fn dontneed_reads_bring_in_nothing_else() {
     let directory = disk_directory();
@@ -187,7 +187,7 @@ fn dontneed_reads_bring_in_nothing_else() {
     }
 }
 
-/// Forced write-back that happens only at the end, when the damage to others is done.
+/// Forced write-back that happens only at the end, when other processes have already been affected.
 #[test]
 fn trickle_bounds_dirty_pages_and_dontneed_all_pages_while_writing() {
     let directory = disk_directory();
@@ -206,7 +206,7 @@ fn trickle_bounds_dirty_pages_and_dontneed_all_pages_while_writing() {
             let mut writer = io.create(&path, mode, options).unwrap();
             writer.write_all(&bytes).unwrap();
             let found = residency(&path).unwrap();
-            // Ahead, being written, awaited: each at most two windows and what is in flight.
+            // Windows ahead, being written and awaited: each is at most two windows and the writes in flight.
             let bound = 3 * (2 * 2 + 5) * MIB as u64 / 4096;
             if let (Some(dirty), WriteMode::Trickle) = (found.dirty, mode) {
                 assert!(dirty <= bound, "{backend} {mode}: {found:?}");
@@ -219,7 +219,7 @@ fn trickle_bounds_dirty_pages_and_dontneed_all_pages_while_writing() {
     }
 }
 
-/// `dontcache` where the kernel has it: reads leave nothing behind, writes next to nothing.
+/// `dontcache` on kernels that support it: reads leave no pages, writes almost none.
 #[test]
 fn dontcache_leaves_next_to_nothing_or_is_refused_clearly() {
     let directory = disk_directory();
@@ -247,7 +247,7 @@ fn dontcache_leaves_next_to_nothing_or_is_refused_clearly() {
     assert!(resident(&path) <= found.pages_total / 16, "{found:?}");
 }
 
-/// Blocks reserved ahead that stay with the file for ever.
+/// Reserved blocks that are never freed.
 #[test]
 fn preallocated_blocks_are_trimmed() {
     let directory = disk_directory();
@@ -269,7 +269,7 @@ fn preallocated_blocks_are_trimmed() {
     }
 }
 
-/// A count of resident pages that means something else than pages.
+/// A count of resident pages in a unit other than pages.
 #[test]
 fn residency_counts_pages() {
     let directory = disk_directory();

@@ -1,4 +1,4 @@
-//! What happens where direct I/O or a backend is impossible.
+//! Behaviour if direct I/O or a backend is not supported.
 
 use std::fs;
 use std::path::Path;
@@ -22,9 +22,9 @@ fn tmpfs_directory() -> Option<TempDir> {
     }
 }
 
-/// `auto` failing on tmpfs, staying silent about it, or saying it for every file.
+/// `auto` failing on tmpfs, not reporting it, or reporting it for every file.
 #[test]
-fn auto_falls_back_to_dontneed_and_says_so_once_per_directory() {
+fn auto_falls_back_to_dontneed_and_reports_it_once_per_directory() {
     let Some(directory) = tmpfs_directory() else {
         return;
     };
@@ -62,7 +62,7 @@ fn auto_falls_back_to_dontneed_and_says_so_once_per_directory() {
     }
 }
 
-/// A user who asked for `direct` getting something else, or a file left by the refusal.
+/// An explicit `direct` replaced by another mode, or a file left by the refusal.
 #[test]
 fn direct_is_refused_on_tmpfs() {
     let Some(directory) = tmpfs_directory() else {
@@ -90,7 +90,7 @@ fn direct_is_refused_on_tmpfs() {
     assert!(io.fallbacks().is_empty());
 }
 
-/// `dontcache` on tmpfs succeeding by doing something else.
+/// `dontcache` on tmpfs succeeding in another mode.
 #[test]
 fn dontcache_is_refused_on_tmpfs() {
     let Some(directory) = tmpfs_directory() else {
@@ -110,7 +110,7 @@ fn dontcache_is_refused_on_tmpfs() {
 
 /// Explicit `uring` silently using threads for `dontcache`.
 #[test]
-fn explicit_uring_refuses_dontcache_and_says_what_to_do() {
+fn explicit_uring_refuses_dontcache_with_a_remedy() {
     let Some(io) = io_on(BackendKind::Uring) else {
         return;
     };
@@ -130,7 +130,7 @@ fn explicit_uring_refuses_dontcache_and_says_what_to_do() {
     assert_eq!(error.kind(), IoErrorKind::Unsupported);
 }
 
-/// An output replacing a file that exists.
+/// An output replacing an existing file.
 #[test]
 fn an_existing_file_is_not_overwritten() {
     let directory = disk_directory();
@@ -146,7 +146,7 @@ fn an_existing_file_is_not_overwritten() {
     assert_eq!(fs::read(&path).unwrap(), b"precious");
 }
 
-/// Directories, FIFOs, sockets, devices and missing files as inputs: a FIFO would wait for ever.
+/// Directories, FIFOs, sockets, devices and missing files as inputs: a FIFO would wait forever.
 #[test]
 fn only_regular_files_are_opened() {
     let directory = disk_directory();
@@ -184,9 +184,9 @@ fn only_regular_files_are_opened() {
     assert_eq!(error.kind(), IoErrorKind::NotFound);
 }
 
-/// A named pipe that waits for somebody who never comes.
+/// A named pipe whose opening waits for a writer.
 #[test]
-fn a_named_pipe_is_refused_and_not_waited_for() {
+fn a_named_pipe_is_refused_without_waiting() {
     let directory = disk_directory();
     let path = directory.path().join("nb-1-big-Data.db");
     rustix::fs::mknodat(
@@ -210,9 +210,9 @@ fn a_named_pipe_is_refused_and_not_waited_for() {
     assert!(error.to_string().contains("not a regular file"), "{error}");
 }
 
-/// `auto` not finding the backend that works; explicit choices not being kept.
+/// `auto` not finding the backend that works; explicit choices being ignored.
 #[test]
-fn the_backend_in_use_is_the_one_asked_for() {
+fn the_backend_in_use_is_the_requested_one() {
     let threads = io_on(BackendKind::Threads).unwrap();
     assert_eq!(threads.backend_used().kind, BackendKind::Threads);
     assert_eq!(threads.backend_used().fallback_reason, None);

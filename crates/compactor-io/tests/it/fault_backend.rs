@@ -1,4 +1,4 @@
-//! A backend that does what a script says: short transfers, errors, interruptions.
+//! A scripted backend: short transfers, errors, interruptions.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -9,10 +9,10 @@ use std::thread::JoinHandle;
 
 use compactor_io::{BackendKind, IoBackend, Operation, Outcome, Request};
 
-/// What to do to the n-th operation that reads, writes or syncs (counted from 0).
+/// Fault of the n-th operation that reads, writes or syncs (counted from 0).
 pub type Script = Box<dyn Fn(usize, OperationKind) -> Fault + Send + Sync>;
 
-/// Which operation.
+/// Kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperationKind {
     Read,
@@ -21,13 +21,13 @@ pub enum OperationKind {
     Call,
 }
 
-/// What becomes of it.
+/// Fault of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     None,
-    /// At most so many bytes of it happen.
+    /// At most this number of bytes is transferred.
     Short(usize),
-    /// An errno, and nothing happens.
+    /// The operation fails with this errno without an effect.
     Errno(i32),
 }
 
@@ -96,7 +96,7 @@ fn perform(operation: Operation, script: &Script, counter: &AtomicUsize) {
                 Fault::Short(limit) => file
                     .file()
                     .read_at(&mut buffer[start..end], offset)
-                    // The bytes beyond are destroyed: nobody may rely on them.
+                    // The bytes beyond are overwritten: callers must not rely on them.
                     .inspect(|&count| {
                         let kept = count.min(limit);
                         buffer[start + kept..end].fill(0xee);
@@ -119,7 +119,8 @@ fn perform(operation: Operation, script: &Script, counter: &AtomicUsize) {
             let result = match fault(OperationKind::Write) {
                 Fault::Errno(errno) => Err(io::Error::from_raw_os_error(errno)),
                 Fault::Short(limit) => {
-                    // Whole, for direct I/O wants whole blocks, and then the rest is spoiled.
+                    // Transferred completely, since direct I/O requires whole blocks; then the rest is
+                    // overwritten.
                     let len = (end - start).min(limit);
                     file.file()
                         .write_at(&source[start..end], offset)

@@ -29,7 +29,7 @@ fn small_buffers() -> WriterOptions {
     }
 }
 
-/// Modes that any file system has.
+/// Modes that work on every file system.
 const WRITE_MODES: [WriteMode; 4] = [
     WriteMode::Auto,
     WriteMode::Buffered,
@@ -58,11 +58,11 @@ fn write_and_check(script: impl Fn(usize) -> Fault + Send + Sync + Clone + 'stat
     }
 }
 
-/// Bytes that a short or interrupted write leaves out.
+/// Bytes that are missing after a short or interrupted write.
 #[test]
 fn short_and_interrupted_writes_are_continued() {
     for limit in [1, 511, 4096, 5000, 20_000] {
-        // One byte at a time would take a million operations: every other one is whole.
+        // One byte at a time would take a million operations: every other one is complete.
         write_and_check(
             move |number| {
                 if number % 2 == 0 {
@@ -88,7 +88,7 @@ fn short_and_interrupted_writes_are_continued() {
     }
 }
 
-/// Bytes that a short or interrupted read leaves out.
+/// Bytes that are missing after a short or interrupted read.
 #[test]
 fn short_and_interrupted_reads_are_continued() {
     let directory = disk_directory();
@@ -124,7 +124,7 @@ fn short_and_interrupted_reads_are_continued() {
     }
 }
 
-/// A read or write that tries again for ever.
+/// A read or write that is retried forever.
 #[test]
 fn endless_interruption_ends_in_an_error() {
     let directory = disk_directory();
@@ -150,9 +150,9 @@ fn endless_interruption_ends_in_an_error() {
     );
 }
 
-/// An error of the device that is hidden, misplaced or retried.
+/// A device error that is hidden, reported at the wrong offset or retried.
 #[test]
-fn a_failed_read_says_where() {
+fn a_failed_read_reports_its_offset() {
     let directory = disk_directory();
     let path = directory.path().join("file");
     fs::write(&path, content(100_000)).unwrap();
@@ -174,10 +174,10 @@ fn a_failed_read_says_where() {
     }
 }
 
-/// Fails each operation of a write in turn with each error: a result of Ok would be a lie, and a
-/// second error must be the first one.
+/// Fails each operation of a write in turn with each error: the result must not be Ok, and a second error
+/// must be the first one.
 #[test]
-fn a_failure_at_any_step_is_reported_and_stays() {
+fn a_failure_at_any_step_is_reported_by_every_later_call() {
     let directory = disk_directory();
     let bytes = content(400_000);
     for mode in WRITE_MODES {
@@ -204,14 +204,14 @@ fn a_failure_at_any_step_is_reported_and_stays() {
                         (Some(first), Err(error)) => {
                             assert_eq!(error.to_string(), first.to_string());
                         }
-                        // The write that fails need not be the last before the failure is known,
-                        // but a known failure is not forgotten where a buffer is submitted.
+                        // The failing write need not be the last before the failure is known, but a known
+                        // failure is returned when a buffer is submitted.
                         (_, Ok(())) => {}
                     }
                 }
                 let result = writer.finish();
-                // How many steps write-back takes depends on timing: with fewer than in the clean
-                // run nothing has failed.
+                // The number of steps of write-back depends on timing: with fewer than in the clean run
+                // nothing has failed.
                 if !happened.load(Ordering::Relaxed) {
                     result.unwrap();
                     continue;
@@ -244,7 +244,7 @@ fn count_operations(directory: &Path, mode: WriteMode, bytes: &[u8]) -> usize {
     counter.load(Ordering::Relaxed)
 }
 
-/// A sync that is tried again after it failed, and then succeeds with the data lost.
+/// A failed sync that is repeated, and then succeeds with the data lost.
 #[test]
 fn a_failed_sync_is_not_repeated() {
     let directory = disk_directory();
@@ -266,9 +266,9 @@ fn a_failed_sync_is_not_repeated() {
     }
 }
 
-/// Forced write-back that one slow write holds up, while thousands behind it dirty the page cache.
+/// Forced write-back that is delayed by one slow write, while thousands of later ones dirty the page cache.
 #[test]
-fn a_slow_write_lets_no_writer_get_away_from_write_back() {
+fn a_slow_write_does_not_let_the_writer_exceed_the_window() {
     let directory = disk_directory();
     let bytes = content(8 << 20);
     for mode in [WriteMode::Trickle, WriteMode::DontNeed] {
@@ -277,7 +277,7 @@ fn a_slow_write_lets_no_writer_get_away_from_write_back() {
         let path = directory.path().join(mode.name());
         let ahead = std::thread::scope(|scope| {
             let writing = scope.spawn(|| write_file(&io, &path, mode, small_buffers(), &bytes));
-            // Until nothing was submitted for a while: the writer waits, or has got away.
+            // Until nothing has been submitted for a while: the writer waits, or has not been stopped.
             let mut ahead = 0;
             let mut unchanged = 0;
             while unchanged < 20 && !writing.is_finished() {
@@ -297,7 +297,7 @@ fn a_slow_write_lets_no_writer_get_away_from_write_back() {
             ahead
         });
         assert_same(&fs::read(&path).unwrap(), &bytes, mode.name());
-        // Two windows, what is in flight, and the write that was found to be too many.
+        // Two windows, the writes in flight, and the write that exceeded the limit.
         let bound = 2 * (128 << 10) + 5 * (64 << 10);
         assert!((1..=bound).contains(&ahead), "{mode}: {ahead}");
     }

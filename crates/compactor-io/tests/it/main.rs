@@ -1,7 +1,9 @@
-//! Tests of `compactor-io` on real files and file systems.
+//! Tests of `compactor-io` on real files and file systems. The comment of a test describes the defect that it
+//! guards against.
 //!
-//! Those about direct I/O need a file system that has it. They use `COMPACTOR_TEST_DIRECT_DIR` if it
-//! is set, else the target directory, and say SKIPPED where that is of no use: tmpfs proves nothing.
+//! Tests of direct I/O need a file system that supports it. They use `COMPACTOR_TEST_DIRECT_DIR` if it is
+//! set, otherwise the target directory, and print SKIPPED if it does not support direct I/O, as tmpfs does
+//! not.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 

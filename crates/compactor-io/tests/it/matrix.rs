@@ -1,4 +1,4 @@
-//! Every mode on every backend gives the same bytes.
+//! All modes on all backends transfer the same bytes.
 
 use std::fs;
 use std::io::Read;
@@ -27,8 +27,8 @@ const LENGTHS: [usize; 12] = [
     9 * MIB + 12_345,
 ];
 
-/// `dontcache` is carried out by the threads backend whatever `auto` prefers; `uring` refuses it,
-/// which another test shows.
+/// `dontcache` is performed by the threads backend whatever `auto` prefers; `uring` refuses it, as another
+/// test checks.
 fn backend_for(backend: BackendKind, dontcache: bool) -> BackendKind {
     if dontcache && backend != BackendKind::Threads {
         BackendKind::Auto
@@ -37,7 +37,7 @@ fn backend_for(backend: BackendKind, dontcache: bool) -> BackendKind {
     }
 }
 
-/// Wrong bytes, lengths or leftovers of recycled buffers in any write mode.
+/// Wrong bytes, lengths or old content of recycled buffers in any write mode.
 #[test]
 fn every_write_mode_on_every_backend_writes_the_same_bytes() {
     let directory = disk_directory();
@@ -49,7 +49,7 @@ fn every_write_mode_on_every_backend_writes_the_same_bytes() {
             for len in LENGTHS {
                 let bytes = content(len);
                 let path = directory.path().join(format!("{backend}-{mode}-{len}"));
-                // Small windows, so that write-back has many steps.
+                // Small windows, so that write-back takes many steps.
                 let options = WriterOptions {
                     trickle_bytes: 2 << 20,
                     ..WriterOptions::default()
@@ -123,7 +123,7 @@ fn every_read_mode_on_every_backend_reads_the_same_bytes() {
     }
 }
 
-/// Readahead that loses, repeats or reorders extents, for request sizes that fit no boundary.
+/// Readahead that loses, repeats or reorders extents, for request sizes that are not aligned to any boundary.
 #[test]
 fn readahead_gives_the_range_in_order_and_without_gaps() {
     let directory = disk_directory();
@@ -168,7 +168,7 @@ fn readahead_gives_the_range_in_order_and_without_gaps() {
     }
 }
 
-/// The `std::io::Read` and `Write` faces of reader and writer.
+/// The `std::io::Read` and `Write` implementations of reader and writer.
 #[test]
 fn std_traits_copy_a_file() {
     let directory = disk_directory();

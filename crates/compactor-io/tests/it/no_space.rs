@@ -9,7 +9,7 @@ use crate::support::{BACKENDS, Mount, content, disk_directory, io_on, is_unsuppo
 
 const MIB: usize = 1 << 20;
 
-/// Writes until the file system is full: every mode must say so, and where.
+/// Writes until the file system is full: every mode must report it with an offset.
 fn fill(directory: &Path, backend: BackendKind, mode: WriteMode) {
     let backend = match (backend, mode) {
         (BackendKind::Uring | BackendKind::TokioUring, WriteMode::DontCache) => BackendKind::Auto,
@@ -17,7 +17,7 @@ fn fill(directory: &Path, backend: BackendKind, mode: WriteMode) {
     };
     let Some(io) = io_on(backend) else { return };
     let path = directory.join("file");
-    // More is expected than fits: failing to reserve it is no failure.
+    // The expected length exceeds the space: failing to reserve it is not a failure.
     let options = WriterOptions {
         expected_len: Some(1 << 30),
         ..WriterOptions::default()
@@ -54,7 +54,7 @@ fn fill(directory: &Path, backend: BackendKind, mode: WriteMode) {
     assert_eq!(io.pool().gauge().in_use_bytes(), 0);
 }
 
-/// A full disk that is not recognised, or leaves the run hanging.
+/// A full disk that is not recognised, or makes the run hang.
 #[test]
 fn a_full_tmpfs_gives_no_space() {
     let Some(mount) = Mount::tmpfs(8 << 20) else {

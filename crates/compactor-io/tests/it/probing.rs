@@ -1,4 +1,4 @@
-//! `probe` tells what opening and creating files then does.
+//! The results of `probe` agree with opening and creating files.
 
 use std::fs;
 
@@ -6,15 +6,15 @@ use compactor_io::{BackendKind, ReadMode, Support, WriteMode, WriterOptions, pro
 
 use crate::support::{disk_directory, io_on};
 
-/// A `doctor` that promises another mode than the one that files get.
+/// A `doctor` that reports a mode other than the one used.
 #[test]
-fn the_choice_of_auto_is_what_files_get() {
+fn files_get_the_choice_of_auto() {
     let disk = disk_directory();
     let shm = tempfile::TempDir::new_in("/dev/shm").ok();
     for directory in [Some(disk), shm].into_iter().flatten() {
         let directory = directory.path();
         let found = probe(directory).unwrap();
-        // Nothing is left behind.
+        // No file is left.
         assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
         assert_eq!(found.writable, Support::Works);
         let io = io_on(BackendKind::Auto).unwrap();
@@ -42,7 +42,7 @@ fn the_choice_of_auto_is_what_files_get() {
     }
 }
 
-/// A probe of what is not a directory.
+/// A probe of a path that is not a directory.
 #[test]
 fn only_directories_are_probed() {
     let directory = disk_directory();

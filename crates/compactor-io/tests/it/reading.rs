@@ -1,4 +1,4 @@
-//! Reads that ask for what is not there, and limits.
+//! Reads beyond the end of a file, and limits.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use compactor_io::{IoErrorKind, ReadMode, ReadaheadOptions, SequentialReader};
 
 use crate::support::{BACKENDS, content, disk_directory, io_on};
 
-/// A truncated input that reads as zeroes, hangs, or gives an error without a place.
+/// A truncated input that reads as zeroes, hangs, or returns an error without an offset.
 #[test]
 fn a_file_that_became_shorter_gives_unexpected_eof_with_its_offset() {
     let directory = disk_directory();
@@ -35,7 +35,7 @@ fn a_file_that_became_shorter_gives_unexpected_eof_with_its_offset() {
                 }
                 let error = input.read_all(u64::MAX).unwrap_err();
                 assert_eq!(error.kind(), IoErrorKind::UnexpectedEof, "{error}");
-                // What is still there can be read.
+                // The remaining bytes can be read.
                 let rest = input.read_at(0, cut as usize).unwrap();
                 assert!(rest[..] == content(10_000)[..cut as usize]);
             }
@@ -72,7 +72,7 @@ fn absurd_offsets_and_lengths_are_refused_without_an_allocation() {
     }
 }
 
-/// An offset that is cut to 32 bits, and windows that stumble over holes.
+/// An offset that is truncated to 32 bits, and eviction that fails at holes.
 #[test]
 fn files_beyond_4_gib_with_holes_are_read_everywhere() {
     const GIB: u64 = 1 << 30;
@@ -80,7 +80,7 @@ fn files_beyond_4_gib_with_holes_are_read_everywhere() {
     let path = directory.path().join("file");
     let len = 5 * GIB + 12_345;
     let portion = content(100_000);
-    // Around the borders of 2 and 4 GiB, and at the end. All else is a hole.
+    // Around 2 and 4 GiB, and at the end. The rest is a hole.
     let places = [0, 2 * GIB - 50_001, 4 * GIB - 3, len - 100_000];
     let file = fs::File::create(&path).unwrap();
     file.set_len(len).unwrap();
@@ -116,7 +116,7 @@ fn files_beyond_4_gib_with_holes_are_read_everywhere() {
     }
 }
 
-/// A small-file read that swallows a large file.
+/// A read of a small component that reads a large file.
 #[test]
 fn read_all_keeps_to_its_limit() {
     let directory = disk_directory();
@@ -133,7 +133,7 @@ fn read_all_keeps_to_its_limit() {
     );
 }
 
-/// A reader that goes on after an error, as if the extent before it were the last.
+/// A reader that continues after an error, as if the previous extent were the last.
 #[test]
 fn a_reader_repeats_its_error() {
     let directory = disk_directory();

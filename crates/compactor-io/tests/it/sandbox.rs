@@ -1,7 +1,7 @@
-//! Sandboxes that refuse system calls, as container runtimes have them (seccomp).
+//! Sandboxes that refuse system calls, as container runtimes do (seccomp).
 //!
-//! A filter belongs to the thread that installs it and to those it starts: each test refuses calls to
-//! a thread of its own, and so to the I/O threads of the `Io` that is made there.
+//! A filter applies to the thread that installs it and to threads started by it: each test refuses calls to a
+//! separate thread, and so to the I/O threads of the `Io` created there.
 #![expect(unsafe_code, reason = "prctl has no safe wrapper for filters")]
 
 use std::fs;
@@ -17,10 +17,10 @@ use compactor_io::{
 
 use crate::support::{content, direct_works, disk_directory, io_on, write_file};
 
-/// The same number on every architecture, as all calls since 5.1.
+/// The same number on every architecture, as for all calls since 5.1.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// Makes `calls` fail with `errno` on this thread, and on those that it starts, for ever.
+/// Makes `calls` fail with `errno` permanently, on this thread and on those that it starts.
 fn refuse(calls: &[libc::c_long], errno: i32) -> io::Result<()> {
     let instruction = |code: u32, jump_if_equal: u8, value: u32| libc::sock_filter {
         code: code as u16,
@@ -28,7 +28,7 @@ fn refuse(calls: &[libc::c_long], errno: i32) -> io::Result<()> {
         jf: 0,
         k: value,
     };
-    // The call's number is the first field of what a filter sees.
+    // The number of the call is the first field of a filter's input.
     let mut program = vec![instruction(
         libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
         0,
@@ -68,7 +68,7 @@ fn refuse(calls: &[libc::c_long], errno: i32) -> io::Result<()> {
     }
 }
 
-/// Runs a test on a thread that is refused calls. One that hangs fails.
+/// Runs a test on a thread to which calls are refused. A test that hangs fails.
 fn without(calls: &[libc::c_long], errno: i32, test: impl FnOnce() + Send + 'static) {
     let calls = calls.to_vec();
     let (ended, end) = channel::<()>();
@@ -94,9 +94,9 @@ fn copies(io: &Io, directory: &Path, read: ReadMode, write: WriteMode) -> (ReadM
     (input.mode(), written.mode)
 }
 
-/// A ring that can be made and not used: `auto` waiting for ever, or a refusal without a reason.
+/// A ring that can be created but not used: `auto` waiting forever, or a refusal without a reason.
 #[test]
-fn without_io_uring_auto_uses_threads_and_says_why() {
+fn without_io_uring_auto_uses_threads_with_a_reason() {
     let cases = [
         (libc::SYS_io_uring_setup, libc::ENOSYS, "io_uring_setup"),
         (libc::SYS_io_uring_setup, libc::EPERM, "io_uring_setup"),
@@ -126,9 +126,9 @@ fn without_io_uring_auto_uses_threads_and_says_why() {
     }
 }
 
-/// `auto` that cannot find out whether direct I/O works, and gives up.
+/// `auto` failing because it cannot determine whether direct I/O works.
 #[test]
-fn without_statx_auto_uses_dontneed_and_says_why() {
+fn without_statx_auto_uses_dontneed_with_a_reason() {
     for errno in [libc::EPERM, libc::ENOSYS] {
         let directory = disk_directory();
         without(&[libc::SYS_statx], errno, move || {
@@ -164,9 +164,9 @@ fn without_statx_auto_uses_dontneed_and_says_why() {
     }
 }
 
-/// An output that fails for want of a call that it can do without.
+/// An output that fails because an optional call is missing.
 #[test]
-fn calls_that_only_help_may_be_missing() {
+fn optional_calls_may_be_missing() {
     let calls = [
         libc::SYS_sync_file_range,
         libc::SYS_fadvise64,
@@ -193,7 +193,7 @@ fn calls_that_only_help_may_be_missing() {
     }
 }
 
-/// Page counts that are made up, or none of one's own files.
+/// Wrong page counts, or none for files owned by this process.
 #[test]
 fn without_cachestat_page_counts_of_own_files_come_from_mincore() {
     for errno in [libc::EPERM, libc::ENOSYS] {
@@ -215,9 +215,9 @@ fn without_cachestat_page_counts_of_own_files_come_from_mincore() {
     }
 }
 
-/// What is refused above works here, or the tests prove nothing.
+/// The calls refused above work here; otherwise the tests would prove nothing.
 #[test]
-fn a_filter_is_of_its_thread_alone() {
+fn a_filter_applies_only_to_its_thread() {
     without(&[libc::SYS_statx], libc::EPERM, || ());
     let directory = disk_directory();
     if direct_works(directory.path())

@@ -1,4 +1,4 @@
-//! A backend that keeps one write waiting.
+//! A backend that delays one write.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use compactor_io::{BackendKind, IoBackend, Operation, Request};
 
 use crate::fault_backend::{Fault, FaultBackend};
 
-/// Keeps the write of a file's first bytes until it is told to go on; all else goes on meanwhile.
+/// Delays the write of a file's first bytes until `go_on` is called; other operations are not delayed.
 #[derive(Debug)]
 pub struct SlowFirstWrite {
     others: FaultBackend,
@@ -24,7 +24,7 @@ impl SlowFirstWrite {
         }
     }
 
-    /// The end of the furthest write that was submitted.
+    /// Maximum end offset of the submitted writes.
     pub fn submitted(&self) -> u64 {
         self.submitted.load(Ordering::Relaxed)
     }

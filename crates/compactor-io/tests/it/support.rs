@@ -1,4 +1,4 @@
-//! Directories, contents and mounts that several tests need.
+//! Directories, contents and mounts used by several tests.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -10,7 +10,7 @@ use compactor_io::{
 };
 use tempfile::TempDir;
 
-/// Both backends.
+/// All backends.
 pub const BACKENDS: [BackendKind; 3] = [
     BackendKind::Uring,
     BackendKind::Threads,
@@ -25,7 +25,7 @@ pub fn disk_directory() -> TempDir {
     TempDir::new_in(parent).unwrap()
 }
 
-/// An `Io` on this backend, or `None`, loudly, if io_uring is forbidden here.
+/// Returns an `Io` on this backend, or `None`, with a message, if io_uring is forbidden here.
 pub fn io_on(backend: BackendKind) -> Option<Io> {
     match Io::new(IoOptions {
         backend,
@@ -40,7 +40,7 @@ pub fn io_on(backend: BackendKind) -> Option<Io> {
     }
 }
 
-/// Whether direct I/O is real in this directory; says so, loudly, if not.
+/// Whether direct I/O is supported in this directory; prints a message if not.
 pub fn direct_works(directory: &Path) -> bool {
     let path = directory.join("direct-works");
     fs::write(&path, [0; 4096]).unwrap();
@@ -60,7 +60,7 @@ pub fn direct_works(directory: &Path) -> bool {
     }
 }
 
-/// Whether this error means that a mode is impossible here, which then is said loudly.
+/// Whether this error means that a mode is not supported here, which is then printed.
 pub fn is_unsupported(error: &compactor_io::IoError) -> bool {
     let unsupported = error.kind() == IoErrorKind::Unsupported;
     if unsupported {
@@ -69,7 +69,7 @@ pub fn is_unsupported(error: &compactor_io::IoError) -> bool {
     unsupported
 }
 
-/// Bytes in which every 8 differ from all others, so that any misplacement shows.
+/// Bytes in which each group of 8 is different, so that any misplacement is detected.
 pub fn content(len: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len + 8);
     let mut word = 0x9e37_79b9_7f4a_7c15u64;
@@ -83,7 +83,7 @@ pub fn content(len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Compares without printing mebibytes.
+/// Compares without printing the contents.
 #[track_caller]
 pub fn assert_same(found: &[u8], expected: &[u8], what: &str) {
     if found != expected {
@@ -96,7 +96,7 @@ pub fn assert_same(found: &[u8], expected: &[u8], what: &str) {
     }
 }
 
-/// Writes a file in one go, in portions that fit no boundary.
+/// Writes a file in portions that are not aligned to any boundary.
 pub fn write_file(
     io: &Io,
     path: &Path,
@@ -112,7 +112,7 @@ pub fn write_file(
     writer.finish()
 }
 
-/// Flags of the open descriptor, as the kernel shows them in `/proc/self/fdinfo`.
+/// Flags of the open descriptor, from `/proc/self/fdinfo`.
 pub fn descriptor_flags(descriptor: i32) -> u32 {
     let info = fs::read_to_string(format!("/proc/self/fdinfo/{descriptor}")).unwrap();
     let flags = info
@@ -150,14 +150,14 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// A tmpfs of so many bytes, or `None`, loudly, without the right to mount.
+    /// A tmpfs of this size, or `None`, with a message, without permission to mount.
     pub fn tmpfs(bytes: u64) -> Option<Mount> {
         let directory = disk_directory();
         let size = format!("size={bytes}");
         mount(&["-t", "tmpfs", "-o", &size, "none"], directory)
     }
 
-    /// An ext4 of so many bytes in an image file, or `None`, loudly.
+    /// An ext4 file system of this size in an image file, or `None`, with a message.
     pub fn ext4(bytes: u64, image_directory: &Path) -> Option<Mount> {
         let image = image_directory.join("ext4.img");
         fs::File::create(&image).unwrap().set_len(bytes).unwrap();
@@ -172,7 +172,7 @@ impl Mount {
         mount(&["-o", "loop", image.to_str().unwrap()], disk_directory())
     }
 
-    /// Where it is mounted.
+    /// Mount point.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -192,7 +192,7 @@ fn mount(arguments: &[&str], directory: TempDir) -> Option<Mount> {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Lazily: a descriptor may still be on its way to be closed.
+        // Lazily: a descriptor may not be closed yet.
         let _ = Command::new("umount")
             .arg("-l")
             .arg(self.directory.path())

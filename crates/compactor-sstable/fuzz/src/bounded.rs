@@ -1,4 +1,4 @@
-//! Memory in proportion to the input: what a length field claims buys nothing.
+//! Memory limit in proportion to the input: length fields must not lead to larger allocations.
 
 use std::alloc::System;
 use std::sync::Once;
@@ -8,25 +8,25 @@ use cap::Cap;
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// What anything may take: tables of codecs, histograms, messages.
+/// Memory allowed for any input, bytes: tables of codecs, histograms, messages.
 const BASE: usize = 4 << 20;
-/// What each byte of input may take: a few nested nodes of a syntax tree, at worst.
+/// Memory allowed per byte of input, bytes: a few nested nodes of a syntax tree, at worst.
 const PER_BYTE: usize = 512;
 
-/// Runs `harness` with at most 4 MiB and 512 bytes per byte of `data` more than is in use already.
-/// Beyond that an allocation fails, and the process ends with a message that says how large it was.
+/// Runs `harness` with at most 4 MiB and 512 bytes per byte of `data` more than is already in use. Beyond
+/// that an allocation fails, and the process ends with a message that contains its size.
 pub fn run(data: &[u8], harness: fn(&[u8])) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let inner = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            // A backtrace takes what it takes.
+            // A backtrace is not limited.
             lift_limit();
             inner(panic);
         }));
     });
     let limit = ALLOCATOR.allocated() + BASE + PER_BYTE * data.len();
-    // Refused only where more than the new limit is in use.
+    // Refused only if more than the new limit is in use.
     let _ = ALLOCATOR.set_limit(limit);
     harness(data);
     lift_limit();

@@ -1,4 +1,4 @@
-//! The components that are neither data nor statistics.
+//! Components other than data and statistics.
 
 use compactor_sstable::big::index::{IndexEntry, IndexReader};
 use compactor_sstable::big::index_info::PromotedIndex;
@@ -15,10 +15,10 @@ use compactor_sstable::{Version, digest};
 
 use crate::{take, version};
 
-/// Version, length of Data.db, and CompressionInfo.db.
+/// Input: version, length of Data.db, and CompressionInfo.db.
 ///
 /// # Panics
-/// If a chunk lies outside of the file, or the file does not survive being written.
+/// If a chunk is outside of the file, or the file differs after being written and parsed again.
 pub fn compression_info(mut data: &[u8]) {
     let Some([selector]) = take(&mut data) else {
         return;
@@ -51,7 +51,7 @@ pub fn compression_info(mut data: &[u8]) {
     let mut written = Vec::new();
     if info.write(&mut written, version).is_ok() {
         match CompressionInfo::parse(&written, version, file_len.into()) {
-            // What nobody reads is not written.
+            // Unread bytes are not written.
             Ok(mut again) => {
                 again.unread_len = info.unread_len;
                 assert_eq!(again, info);
@@ -61,10 +61,10 @@ pub fn compression_info(mut data: &[u8]) {
     }
 }
 
-/// Codec, shape, length of the content, and a chunk's payload, whose checksum is made right.
+/// Input: codec, shape, length of the content, and a chunk's payload, whose checksum is corrected.
 ///
 /// # Panics
-/// If bytes do not survive being compressed.
+/// If bytes differ after compression and decompression.
 pub fn chunk(mut data: &[u8]) {
     let Some([codec, shape]) = take(&mut data) else {
         return;
@@ -106,11 +106,11 @@ pub fn chunk(mut data: &[u8]) {
     let mut out = vec![0; raw.len()];
     match decompressor.decompress(&stored, 0, &mut out) {
         Ok(_) => assert_eq!(out, raw),
-        Err(error) => panic!("what was compressed does not come back: {error}"),
+        Err(error) => panic!("a compressed chunk cannot be decompressed: {error}"),
     }
 }
 
-/// Version, clustering types, and Index.db with its promoted indexes.
+/// Input: version, clustering types, and Index.db with its promoted indexes.
 ///
 /// # Panics
 /// If the two ways of reading entries differ.
@@ -158,7 +158,7 @@ pub fn index(mut data: &[u8]) {
     }
 }
 
-/// Clustering columns that a byte selects.
+/// Clustering columns selected by a byte.
 pub fn clustering_types(selector: u8) -> Vec<CqlType> {
     let reversed = |t: CqlType| CqlType::Reversed(t.into());
     match selector % 8 {
@@ -174,10 +174,10 @@ pub fn clustering_types(selector: u8) -> Vec<CqlType> {
     }
 }
 
-/// Summary.db.
+/// Input: Summary.db.
 ///
 /// # Panics
-/// If the file does not survive being written.
+/// If the file differs after being written and parsed again.
 pub fn summary(data: &[u8]) {
     let Ok(summary) = Summary::parse(data, Version::Me) else {
         return;
@@ -192,10 +192,10 @@ pub fn summary(data: &[u8]) {
     }
 }
 
-/// Version and Filter.db.
+/// Input: version and Filter.db.
 ///
 /// # Panics
-/// If the file does not survive being written, or forgets a key.
+/// If the file differs after being written and parsed again, or lacks a key.
 pub fn filter(mut data: &[u8]) {
     let Some([selector]) = take(&mut data) else {
         return;
@@ -220,16 +220,16 @@ pub fn filter(mut data: &[u8]) {
     }
 }
 
-/// TOC.txt, Digest.crc32 and CRC.db, whose length of Data.db comes first.
+/// Input: TOC.txt, Digest.crc32 and CRC.db, preceded by its length of Data.db.
 ///
 /// # Panics
-/// If one does not survive being written.
+/// If one differs after being written and parsed again.
 pub fn small_components(mut data: &[u8]) {
     if let Ok(toc) = Toc::parse(data) {
         let mut written = Vec::new();
         toc.write(&mut written);
         let again = Toc::parse(&written).expect("what was written");
-        // Written in order, once each, and with itself.
+        // Written in order, once each, and including TOC.txt itself.
         assert!(toc.components().all(|component| again.contains(component)));
     }
     if let Ok(crc) = digest::parse(data) {

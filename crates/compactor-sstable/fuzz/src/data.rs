@@ -13,15 +13,15 @@ use crate::statistics::repair_checksums;
 use crate::values::value;
 use crate::{take, version};
 
-/// Version, length of a Statistics.db, that file, and uncompressed Data.db.
+/// Input: version, length of a Statistics.db, that file, and uncompressed Data.db.
 ///
 /// # Panics
-/// If a structure ends beyond the bytes it was found in.
+/// If a structure ends beyond the bytes in which it was found.
 pub fn data(data: &[u8]) {
     count_partitions(data);
 }
 
-/// The harness; gives the number of whole partitions, so that a test can tell that it gets anywhere.
+/// Runs the harness and returns the number of whole partitions, so that a test can check that it parses any.
 pub fn count_partitions(data: &[u8]) -> usize {
     let Some((version, statistics, mut bytes)) = parts(data) else {
         return 0;
@@ -49,7 +49,7 @@ fn parts(mut data: &[u8]) -> Option<(Version, Statistics, &[u8])> {
     Some((version, statistics, bytes))
 }
 
-/// Length of the partition at the start of `bytes`; `None` where it is damaged or cut.
+/// Length of the partition at the start of `bytes`; `None` if it is damaged or truncated.
 fn partition(bytes: &[u8], layout: &Layout, header: &SerializationHeader) -> Option<usize> {
     let head = PartitionHead::parse(bytes, layout.version).ok()?;
     let key = head.key(bytes);
@@ -103,7 +103,7 @@ fn partition(bytes: &[u8], layout: &Layout, header: &SerializationHeader) -> Opt
     }
 }
 
-/// All cells of a row; `None` where it is damaged.
+/// Reads all cells of a row; `None` if it is damaged.
 fn row(bytes: &[u8], head: &RowHead, layout: &Layout) -> Option<()> {
     assert!(head.len <= bytes.len() && head.body_start <= head.len);
     let row = RowRef {
@@ -134,7 +134,7 @@ fn row(bytes: &[u8], head: &RowHead, layout: &Layout) -> Option<()> {
     Some(())
 }
 
-/// The layout that a header describes.
+/// Returns the layout that a header describes.
 pub(crate) fn layout_of(header: &SerializationHeader, version: Version) -> Result<Layout> {
     let columns = |columns: &[HeaderColumn]| -> Result<Vec<ColumnLayout>> {
         let columns = columns

@@ -1,12 +1,13 @@
-//! Harnesses for every parser of `compactor-sstable`: bytes in, and nothing but an error or a value out.
+//! Fuzz harnesses of every parser of `compactor-sstable`, which must return a value or an error for any
+//! bytes.
 //!
-//! A harness fails by a panic, by a wrong answer where it can tell one, by running on without end, or
-//! by memory that the input's length does not justify (see [`bounded`]). `tests/replay.rs` runs all of
-//! them over seeds and simple mutants of them on a stable toolchain; the binaries in `fuzz_targets`
-//! give them to libFuzzer.
+//! A harness fails by a panic, by a wrong result that it can detect, by not terminating, or by memory that
+//! the input's length does not justify (see [`bounded`]). `tests/replay.rs` runs all of them over seeds and
+//! simple mutants on a stable toolchain; the binaries in `fuzz_targets` pass them to libFuzzer.
 //!
-//! What a parser is told besides its bytes, such as the version, comes from the first bytes of the
-//! input. Checksums are made right before parsing, or nothing behind them would ever be reached.
+//! Arguments of a parser other than its bytes, such as the version, are taken from the first bytes of the
+//! input. Checksums are corrected before parsing, since otherwise no code after their validation would be
+//! reached.
 
 pub mod bounded;
 pub mod components;
@@ -20,7 +21,7 @@ pub mod values;
 /// A harness.
 pub type Harness = fn(&[u8]);
 
-/// All of them, by the names of their fuzz targets.
+/// All harnesses, by the names of their fuzz targets.
 pub const HARNESSES: [(&str, Harness); 15] = [
     ("vint", values::vint),
     ("types", values::types),
@@ -42,21 +43,21 @@ pub const HARNESSES: [(&str, Harness); 15] = [
 /// Runs the harness of this name with bounded memory.
 ///
 /// # Panics
-/// If there is none, and where the harness found something.
+/// If there is none, or if the harness finds a defect.
 pub fn run(name: &str, data: &[u8]) {
     let harness = HARNESSES.iter().find(|(known, _)| *known == name);
     let (_, harness) = harness.unwrap_or_else(|| panic!("no harness {name}"));
     bounded::run(data, *harness);
 }
 
-/// Splits the first `N` bytes off.
+/// Splits off the first `N` bytes.
 pub(crate) fn take<const N: usize>(data: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = data.split_first_chunk::<N>()?;
     *data = rest;
     Some(*first)
 }
 
-/// The version that a byte selects.
+/// Version selected by a byte.
 pub(crate) fn version(byte: u8) -> compactor_sstable::Version {
     let all = compactor_sstable::Version::ALL;
     all[usize::from(byte) % all.len()]

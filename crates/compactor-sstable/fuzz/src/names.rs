@@ -32,10 +32,10 @@ pub fn schema(data: &[u8]) {
     let _ = schema.table(keyspace, &table.name);
 }
 
-/// A path, and as bytes an id.
+/// Input: a path, also used as the bytes of an id.
 ///
 /// # Panics
-/// If a name that was understood does not come back.
+/// If a parsed name differs after being formatted and parsed again.
 pub fn names(data: &[u8]) {
     if let Ok(id) = SstableId::from_bytes(data) {
         let text = id.to_string();
@@ -66,10 +66,10 @@ pub fn names(data: &[u8]) {
     }
 }
 
-/// A transaction log; and as the parts of a record, whose checksum is made right.
+/// Input: a transaction log, also used as the parts of a record, whose checksum is corrected.
 ///
 /// # Panics
-/// If a record does not come back.
+/// If a record differs after being written and parsed again.
 pub fn transaction_log(mut data: &[u8]) {
     if let Ok(log) = TransactionLog::parse(data) {
         let lines: String = log.records.iter().map(Record::line).collect();

@@ -1,4 +1,4 @@
-//! Seeds: real SSTables cut into what each harness takes, and a few inputs made by hand.
+//! Seeds: real SSTables split into inputs of the harnesses, and some handmade inputs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,16 +19,16 @@ use compactor_sstable::transaction_log::Record;
 use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Version};
 
-/// Longer files teach libFuzzer little and slow it down.
+/// Maximum length of a seed: longer ones slow libFuzzer down without better coverage.
 const MAX_LEN: usize = 48 << 10;
 
-/// Inputs, each with the name of its harness. A set, since many files are alike.
+/// Inputs, each with the name of its harness. A set, since many files are equal.
 pub type Seeds = BTreeSet<(&'static str, Vec<u8>)>;
 
 /// Adds seeds from every SSTable and schema below `directory`.
 ///
 /// # Errors
-/// The system's.
+/// A failed system call.
 pub fn add_directory(seeds: &mut Seeds, directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -132,7 +132,7 @@ fn add_sstable(seeds: &mut Seeds, descriptor: &Descriptor) {
     }
 }
 
-/// Data.db without compression; its first chunks become seeds.
+/// Decompresses Data.db; its first chunks become seeds.
 fn decompress(seeds: &mut Seeds, info: &[u8], version: Version, data: &[u8]) -> Vec<u8> {
     let mut plain = Vec::new();
     let Ok(info) = CompressionInfo::parse(info, version, data.len() as u64) else {
@@ -177,7 +177,7 @@ fn decompress(seeds: &mut Seeds, info: &[u8], version: Version, data: &[u8]) -> 
     plain
 }
 
-/// Adds what no file here has.
+/// Adds inputs for features that no file here has.
 pub fn add_handmade(seeds: &mut Seeds) {
     add(
         seeds,
@@ -282,7 +282,7 @@ pub fn add_handmade(seeds: &mut Seeds) {
     ] {
         add(seeds, "names", &[text.as_bytes()]);
     }
-    // Failures here are the writers' to test; a seed less is no harm.
+    // Failures here are found by the tests of the writers; a missing seed is harmless.
     let _ = add_tries(seeds);
 }
 

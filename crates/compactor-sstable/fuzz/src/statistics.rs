@@ -5,10 +5,10 @@ use compactor_sstable::statistics::Statistics;
 
 use crate::{take, version};
 
-/// Version and file.
+/// Input: version and file.
 ///
 /// # Panics
-/// If what was parsed does not come back from what is written of it.
+/// If the file differs after being written and parsed again.
 pub fn statistics(mut data: &[u8]) {
     let Some([selector]) = take(&mut data) else {
         return;
@@ -31,14 +31,14 @@ pub fn statistics(mut data: &[u8]) {
         Ok(again) => again,
         Err(error) => panic!("what was written does not parse: {error}"),
     };
-    // Bytes and not values: a ratio that is no number is not equal to itself.
+    // Compared as bytes, not as values: a NaN is not equal to itself.
     let mut written_again = Vec::new();
     again.write(&mut written_again, version).expect("as before");
     assert_eq!(written, written_again);
 }
 
-/// Makes the checksums right, wherever the table of contents says that they are. What is too damaged
-/// for that stays as it is.
+/// Corrects the checksums at the positions given in the table of contents. A file that is too damaged for
+/// this is not changed.
 pub(crate) fn repair_checksums(bytes: &mut [u8], version: Version) {
     if !version.has_metadata_checksum() {
         return;

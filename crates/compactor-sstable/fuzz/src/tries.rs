@@ -8,7 +8,7 @@ use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
 use crate::components::clustering_types;
 use crate::take;
 
-/// Which file, a number, and the file.
+/// Input: selection of the file, a number, and the file.
 ///
 /// # Panics
 /// If there are more entries than the file has bytes.
@@ -45,7 +45,7 @@ fn partitions(data: &[u8], number: u8) {
 }
 
 fn rows(data: &[u8], number: u8) {
-    // The entry that matters is the last one, mostly: its place is counted from the end.
+    // The relevant entry is usually the last one: its position is counted from the end.
     let position = data.len().saturating_sub(usize::from(number)) as u64;
     let Ok(index) = RowIndex::parse(data, position) else {
         return;

@@ -1,4 +1,4 @@
-//! Integers, types and the values of types.
+//! Integers, types and values.
 
 use compactor_sstable::bti::byte_comparable;
 use compactor_sstable::byte_reader::{ByteReader, decode_modified_utf8};
@@ -6,10 +6,10 @@ use compactor_sstable::data::counter::{Context, merge};
 use compactor_sstable::types::CqlType;
 use compactor_sstable::vint;
 
-/// Integers and the framings that build on them.
+/// Input: integers and framings that use them.
 ///
 /// # Panics
-/// If an integer does not survive being written.
+/// If an integer differs after being written and parsed again.
 pub fn vint(data: &[u8]) {
     let mut pos = 0;
     while let Some(value) = {
@@ -52,10 +52,10 @@ pub fn vint(data: &[u8]) {
     let _ = decode_modified_utf8(data);
 }
 
-/// A type's name, a zero byte, and two values of the type of equal length.
+/// Input: a type's name, a zero byte, and two values of the type of equal length.
 ///
 /// # Panics
-/// If a type does not survive being written, or valid values do not compare.
+/// If a type differs after being written and parsed again, or valid values cannot be compared.
 pub fn types(data: &[u8]) {
     let end = data.iter().position(|byte| *byte == 0);
     let (text, values) = match end {
@@ -97,7 +97,7 @@ pub fn types(data: &[u8]) {
     let _ = byte_comparable::append_value(&cql_type, a, &mut comparable);
 }
 
-/// Everything that is done with one value.
+/// Runs all operations on one value.
 pub(crate) fn value(cql_type: &CqlType, bytes: &[u8]) {
     let _ = cql_type.validate(bytes);
     let _ = cql_type.to_json(bytes, &mut String::new());
@@ -105,7 +105,7 @@ pub(crate) fn value(cql_type: &CqlType, bytes: &[u8]) {
     let _ = cql_type.describe(bytes);
 }
 
-/// Two counter contexts.
+/// Input: two counter contexts.
 pub fn counter(data: &[u8]) {
     let (a, b) = data.split_at(data.len() / 2);
     let Ok(left) = Context::parse(a) else { return };

@@ -1,5 +1,5 @@
-//! Every harness over all seeds, their prefixes, and simple mutants of them: what a fuzzer tries first,
-//! on a stable toolchain and in seconds.
+//! Runs every harness over all seeds, their prefixes, and simple mutants of them: the first inputs of a
+//! fuzzer, on a stable toolchain and in seconds.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,12 +8,12 @@ use compactor_sstable_fuzz::data::count_partitions;
 use compactor_sstable_fuzz::seeds::{Seeds, add_directory, add_handmade};
 use compactor_sstable_fuzz::{HARNESSES, run};
 
-/// Of each seed, besides itself.
+/// Number of mutants of each seed.
 const MUTANTS: u64 = 400;
-/// A parser that takes longer for at most 48 KiB does something else than parse.
+/// Maximum duration of a parser for an input of at most 48 KiB.
 const SLOW: Duration = Duration::from_secs(60);
 
-/// One test, since the bound on memory is the process's.
+/// A single test, since the memory limit applies to the process.
 #[test]
 fn seeds_and_mutants() {
     let mut seeds = Seeds::new();
@@ -28,7 +28,7 @@ fn seeds_and_mutants() {
             .collect();
         assert!(!of_it.is_empty(), "no seeds for {harness}");
         if harness == "data" {
-            // Those that are cut in their first partition have none.
+            // Seeds that are truncated in their first partition have none.
             let whole = of_it.iter().filter(|seed| count_partitions(seed) > 0);
             assert!(2 * whole.count() > of_it.len());
         }
@@ -53,7 +53,7 @@ fn timed(harness: &str, bytes: &[u8]) {
     }
 }
 
-/// A mutant of `seed`, the same every time.
+/// Returns a mutant of `seed`, the same every time.
 fn mutate(seed: &[u8], number: u64, others: &[&Vec<u8>]) -> Vec<u8> {
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
     let mut random = |below: usize| {

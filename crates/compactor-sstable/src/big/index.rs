@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_entry_is_an_error_in_a_file_and_incomplete_in_a_stream() {
+    fn a_truncated_entry_is_an_error_in_a_file_and_incomplete_in_a_stream() {
         let bytes = sample();
         let ends: Vec<usize> = {
             let mut reader = IndexReader::new(&bytes);

@@ -266,9 +266,10 @@ impl PromotedIndexBuilder {
         self.offsets
             .push(u32::try_from(self.infos.len()).unwrap_or(u32::MAX));
         self.infos.put_slice(&self.first);
-        self.infos.put_slice(match self.last.is_empty() {
-            true => &self.first,
-            false => &self.last,
+        self.infos.put_slice(if self.last.is_empty() {
+            &self.first
+        } else {
+            &self.last
         });
         self.infos.put_uvint(self.block_start);
         self.infos

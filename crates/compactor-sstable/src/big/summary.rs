@@ -125,7 +125,7 @@ impl Summary {
         self.offsets.len()
     }
 
-    /// True if there is no entry.
+    /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.offsets.is_empty()
     }

@@ -24,7 +24,7 @@ fn bits_that_cassandra_set() {
 }
 
 #[test]
-fn places_by_javas_remainder() {
+fn bit_positions_by_javas_remainder() {
     let filter = BloomFilter::for_keys(50, 0.01).unwrap().unwrap();
     for (h1, h2) in [
         (1u64, 1u64 << 63),
@@ -40,7 +40,7 @@ fn places_by_javas_remainder() {
                 (bit / 8, 1 << (bit % 8))
             })
             .collect();
-        assert_eq!(filter.places(h1, h2).collect::<Vec<_>>(), expected);
+        assert_eq!(filter.bit_positions(h1, h2).collect::<Vec<_>>(), expected);
     }
 }
 

@@ -152,10 +152,10 @@ impl RowBlocks {
         })
     }
 
-    /// As [`RowIndexWriter::add_unfiltered`]; calls `tell` with each block that ends with it.
+    /// As [`RowIndexWriter::add_unfiltered`]; calls `emit` with each block that ends with it.
     ///
     /// # Errors
-    /// As [`RowIndexWriter::add_unfiltered`], and those of `tell`.
+    /// As [`RowIndexWriter::add_unfiltered`], and those of `emit`.
     #[inline]
     pub fn add_unfiltered(
         &mut self,
@@ -164,7 +164,7 @@ impl RowBlocks {
         kind: Kind,
         body: &[u8],
         open_marker: &DeletionTime,
-        tell: impl FnOnce(SeparatedBlock<'_>) -> Result<()>,
+        emit: impl FnOnce(SeparatedBlock<'_>) -> Result<()>,
     ) -> Result<u64> {
         if !self.in_block {
             self.in_block = true;
@@ -176,13 +176,13 @@ impl RowBlocks {
         self.end = end;
         self.open_marker = *open_marker;
         if end - self.block_start >= self.column_index_size {
-            self.close_block(tell)?;
+            self.close_block(emit)?;
             return Ok(end);
         }
         Ok(self.block_start.saturating_add(self.column_index_size))
     }
 
-    fn close_block(&mut self, tell: impl FnOnce(SeparatedBlock<'_>) -> Result<()>) -> Result<()> {
+    fn close_block(&mut self, emit: impl FnOnce(SeparatedBlock<'_>) -> Result<()>) -> Result<()> {
         if self.blocks == 0 {
             self.separator.clear();
         } else {
@@ -195,7 +195,7 @@ impl RowBlocks {
             )?;
             separator_beyond(&self.max, &self.comparable, &mut self.separator)?;
         }
-        tell(SeparatedBlock {
+        emit(SeparatedBlock {
             separator: &self.separator,
             offset: self.block_start,
             open: self.block_open,
@@ -212,30 +212,30 @@ impl RowBlocks {
         Ok(())
     }
 
-    /// Ends the partition and calls `tell` with the rest. Returns the number of blocks, which make an index
-    /// if there are two or more; `tell` was then also called for the separator after the last. Ready for the
+    /// Ends the partition and calls `emit` with the rest. Returns the number of blocks, which make an index
+    /// if there are two or more; `emit` was then also called for the separator after the last. Ready for the
     /// next partition.
     ///
     /// # Errors
     /// As [`RowBlocks::add_unfiltered`].
-    pub fn finish(&mut self, tell: impl FnMut(SeparatedBlock<'_>) -> Result<()>) -> Result<u32> {
-        let told = self.tell_rest(tell);
+    pub fn finish(&mut self, emit: impl FnMut(SeparatedBlock<'_>) -> Result<()>) -> Result<u32> {
+        let told = self.emit_rest(emit);
         let blocks = std::mem::take(&mut self.blocks);
         self.in_block = false;
         self.open_marker = DeletionTime::LIVE;
         told.map(|()| blocks)
     }
 
-    fn tell_rest(&mut self, mut tell: impl FnMut(SeparatedBlock<'_>) -> Result<()>) -> Result<()> {
+    fn emit_rest(&mut self, mut emit: impl FnMut(SeparatedBlock<'_>) -> Result<()>) -> Result<()> {
         // The only block of a partition is not reported.
         if self.in_block && self.blocks > 0 {
-            self.close_block(&mut tell)?;
+            self.close_block(&mut emit)?;
         }
         if self.blocks < 2 {
             return Ok(());
         }
         nudge(&self.max, &self.separator, &mut self.comparable)?;
-        tell(SeparatedBlock {
+        emit(SeparatedBlock {
             separator: &self.comparable,
             offset: self.end,
             open: DeletionTime::LIVE,
@@ -373,9 +373,9 @@ impl RowIndexWriter {
         open_marker: &DeletionTime,
     ) -> Result<u64> {
         let tries = &mut self.tries;
-        let tell = |block: SeparatedBlock<'_>| tries.add(block);
+        let emit = |block: SeparatedBlock<'_>| tries.add(block);
         self.blocks
-            .add_unfiltered(start, end, kind, body, open_marker, tell)
+            .add_unfiltered(start, end, kind, body, open_marker, emit)
     }
 
     /// Ends the partition with this key at `data_position` of `Data.db`. Returns the position of its entry in

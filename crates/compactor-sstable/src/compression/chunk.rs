@@ -365,9 +365,10 @@ pub fn check_crc(stored: &[u8], offset: u64) -> Result<(&[u8], u32)> {
     };
     let stored_crc = u32::from_be_bytes(*crc);
     let computed = crc32(payload);
-    match stored_crc == computed {
-        true => Ok((payload, computed)),
-        false => Err(bad_crc(offset, payload.len(), stored_crc, computed)),
+    if stored_crc == computed {
+        Ok((payload, computed))
+    } else {
+        Err(bad_crc(offset, payload.len(), stored_crc, computed))
     }
 }
 

@@ -220,9 +220,10 @@ impl ColumnSet {
     /// Adds a column.
     #[inline(always)]
     pub fn insert(&mut self, index: usize) {
-        match index < 64 {
-            true => self.first |= 1 << index,
-            false => self.insert_in_rest(index),
+        if index < 64 {
+            self.first |= 1 << index
+        } else {
+            self.insert_in_rest(index)
         }
     }
 
@@ -238,9 +239,10 @@ impl ColumnSet {
     /// Whether the set contains the column.
     #[inline(always)]
     pub fn contains(&self, index: usize) -> bool {
-        let word = match index < 64 {
-            true => Some(&self.first),
-            false => self.rest.get(index / 64 - 1),
+        let word = if index < 64 {
+            Some(&self.first)
+        } else {
+            self.rest.get(index / 64 - 1)
         };
         word.is_some_and(|word| word & (1 << (index % 64)) != 0)
     }

@@ -38,9 +38,10 @@ pub(super) fn any_seconds(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Res
 #[inline(always)]
 pub(super) fn seconds(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i64, Problem> {
     let seconds = any_seconds(bytes, pos, layout)?;
-    match layout.stated.has_deletion_time(seconds) {
-        true => Ok(seconds),
-        false => Err(Problem::DeletionTime),
+    if layout.stated.has_deletion_time(seconds) {
+        Ok(seconds)
+    } else {
+        Err(Problem::DeletionTime)
     }
 }
 
@@ -54,9 +55,10 @@ pub(super) fn ttl(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Result<i32,
     if ttl < 0 {
         return Err(Problem::NegativeTtl);
     }
-    match layout.stated.has_ttl(ttl) {
-        true => Ok(ttl),
-        false => Err(Problem::Ttl),
+    if layout.stated.has_ttl(ttl) {
+        Ok(ttl)
+    } else {
+        Err(Problem::Ttl)
     }
 }
 
@@ -69,9 +71,10 @@ pub(super) fn deletion_time(
 ) -> Result<DeletionTime, Problem> {
     let marked_for_delete_at = timestamp(bytes, pos, layout)?;
     let is_live = marked_for_delete_at == DeletionTime::LIVE.marked_for_delete_at;
-    let seconds = match is_live {
-        true => any_seconds(bytes, pos, layout)?,
-        false => seconds(bytes, pos, layout)?,
+    let seconds = if is_live {
+        any_seconds(bytes, pos, layout)?
+    } else {
+        seconds(bytes, pos, layout)?
     };
     Ok(DeletionTime::build(marked_for_delete_at, seconds))
 }

@@ -238,9 +238,10 @@ mod tests {
             let expires = draft.expires && liveness.is_expiring();
             let cell = SampleCell {
                 timestamp: draft.own_timestamp.unwrap_or(liveness.timestamp),
-                local_deletion_time: match expires {
-                    true => liveness.local_expiration_time,
-                    false => NO_DELETION_TIME,
+                local_deletion_time: if expires {
+                    liveness.local_expiration_time
+                } else {
+                    NO_DELETION_TIME
                 },
                 ttl: if expires { liveness.ttl } else { NO_TTL },
                 path: Vec::new(),

@@ -105,19 +105,23 @@ impl<'a> RowRef<'a> {
         let columns = self.columns();
         let has_bits = columns.len() < LIST_FORM_FROM;
         let mut left = start.present;
-        let mut listed = match has_bits {
-            true => PresentColumns::all(0),
-            false => reader.listed_columns(start, columns.len())?,
+        let mut listed = if has_bits {
+            PresentColumns::all(0)
+        } else {
+            reader.listed_columns(start, columns.len())?
         };
         // All functions called here are inlined, so that the state of a sink may stay in registers.
         loop {
-            let index = match has_bits {
-                true if left == 0 => break,
-                true => left.trailing_zeros() as usize,
-                false => match listed.next() {
+            let index = if has_bits {
+                if left == 0 {
+                    break;
+                }
+                left.trailing_zeros() as usize
+            } else {
+                match listed.next() {
                     Some(index) => index,
                     None => break,
-                },
+                }
             };
             left &= left.wrapping_sub(1);
             let Some(column) = columns.get(index) else {
@@ -125,9 +129,10 @@ impl<'a> RowRef<'a> {
             };
             reader.column(start, index, column, version, sink)?;
         }
-        match reader.pos == bytes.len() {
-            true => Ok(()),
-            false => Err(reader.fault(Problem::Left, Field::Body, reader.pos)),
+        if reader.pos == bytes.len() {
+            Ok(())
+        } else {
+            Err(reader.fault(Problem::Left, Field::Body, reader.pos))
         }
     }
 
@@ -495,9 +500,10 @@ impl<'a> Reader<'a> {
         } else if !self.layout.stated.may_live() {
             return Err(self.fault(Problem::Live, Field::CellFlags, self.pos));
         }
-        let path = match has_path {
-            true => self.with_length(Field::CellPathLength)?,
-            false => Span::EMPTY,
+        let path = if has_path {
+            self.with_length(Field::CellPathLength)?
+        } else {
+            Span::EMPTY
         };
         let value = if flag_byte & flags::CELL_HAS_EMPTY_VALUE != 0 {
             Span::EMPTY

@@ -101,7 +101,7 @@ impl RowFault {
         let layout = row.layout;
         let seconds = || delta_seconds(raw).unwrap_or_default();
         let stated =
-            |what: &str| format!("{what} between the least and the greatest in Statistics.db");
+            |what: &str| format!("{what} between the minimum and the maximum in Statistics.db");
         let (expected, found) = match self.problem {
             Problem::Short => ("more bytes".to_owned(), "the end of the row".to_owned()),
             Problem::Timestamp => (

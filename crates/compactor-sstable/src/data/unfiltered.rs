@@ -169,9 +169,10 @@ pub fn parse_head(
     }
     let start = 1 + usize::from(flag_byte & flags::EXTENSION_FLAG != 0);
     if flag_byte & flags::IS_MARKER != 0 {
-        return match bytes.len() < start {
-            true => Err(Stop::Incomplete),
-            false => parse_marker(bytes, layout, spans, start),
+        return if bytes.len() < start {
+            Err(Stop::Incomplete)
+        } else {
+            parse_marker(bytes, layout, spans, start)
         };
     }
     if halt == Halt::NoRow {
@@ -306,7 +307,7 @@ fn read_marker_deletion(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Parse
                 )
             }
         };
-        let expected = format!("{what} between the least and the greatest in Statistics.db");
+        let expected = format!("{what} between the minimum and the maximum in Statistics.db");
         let found = found.to_string();
         corrupt(
             structure,

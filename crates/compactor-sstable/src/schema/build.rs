@@ -125,7 +125,7 @@ impl Builder<'_> {
             Entry::Occupied(_) => Err(error_at(
                 self.text,
                 name.name.offset,
-                "a table that is not there yet",
+                "a table that does not exist yet",
                 "",
             )),
             Entry::Vacant(vacant) => {
@@ -308,7 +308,7 @@ impl Draft {
             Entry::Occupied(_) => Err(error_at(
                 text,
                 column.name.offset,
-                "a column that is not there yet",
+                "a column that does not exist yet",
                 "",
             )),
             Entry::Vacant(vacant) => {
@@ -344,7 +344,7 @@ impl Draft {
                         return Err(error_at(
                             text,
                             to.offset,
-                            "a column that is not there yet",
+                            "a column that does not exist yet",
                             "",
                         ));
                     }

@@ -329,7 +329,7 @@ fn described_tables() {
 
 /// Texts written by 3.x and 4.0, printed by `DESCRIBE`, and typed by users.
 #[test]
-fn other_hands() {
+fn texts_of_other_writers() {
     let table = only(
         "CREATE KEYSPACE k1 WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3};\n\
          USE k1;\n\
@@ -453,7 +453,7 @@ fn errors_name_line_and_column() {
         ("CREATE INDEX ON t (a)", "a table that the text creates"),
         (
             "CREATE TABLE t (k int PRIMARY KEY); ALTER TABLE t ADD k int",
-            "not there yet",
+            "not exist yet",
         ),
         (
             "CREATE TABLE t (k int PRIMARY KEY); ALTER TABLE t DROP a USING TIMESTAMP x",
@@ -465,11 +465,11 @@ fn errors_name_line_and_column() {
         ),
         (
             "CREATE TABLE t (k int PRIMARY KEY, k text)",
-            "not there yet",
+            "not exist yet",
         ),
         (
             "CREATE TABLE t (k int PRIMARY KEY); CREATE TABLE t (k int PRIMARY KEY)",
-            "a table that is not there yet",
+            "a table that does not exist yet",
         ),
         ("CREATE MATERIALIZED VIEW v AS SELECT 1;", "FROM"),
         (

@@ -276,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_one_bucket_are_as_many() {
+    fn one_bucket_has_the_same_count() {
         let mut histogram = EstimatedHistogram::of_cell_counts();
         for value in [0, 1, 77, i64::MAX] {
             histogram.add(value);

@@ -10,11 +10,11 @@ use crate::vint;
 
 /// A value of a CQL type.
 ///
-/// [`From`] makes one of a Rust value. Collections of a column that is not frozen have the same form.
+/// [`From`] converts Rust values. Collections of a column that is not frozen have the same form.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
-    /// Of no bytes: valid for most types, and different from null.
+    /// Empty value: valid for most types, and different from null.
     Empty,
     /// `ascii`, `text`.
     Text(String),
@@ -105,15 +105,15 @@ impl Value {
         read_valid(cql_type, bytes)
     }
 
-    /// Appends the bytes of the value. Elements of sets and keys of maps are brought in order; of equal
-    /// ones the last is kept.
+    /// Appends the bytes of the value. Elements of sets and keys of maps are sorted; of equal ones the last
+    /// is kept.
     ///
     /// # Errors
     /// A value that is not of the type. `out` is left in any state then.
     pub fn write(&self, cql_type: &CqlType, out: &mut Vec<u8>) -> Result<(), MarshalError> {
         let start = out.len();
         write_parts(self, cql_type, out)?;
-        // Ranges and characters: the rules for bytes that come from elsewhere.
+        // Ranges and characters are validated as in bytes from other sources.
         cql_type.validate(out.get(start..).unwrap_or_default())
     }
 
@@ -477,7 +477,7 @@ fn sorted_elements<'v>(
         value.write(element, &mut bytes)?;
         sorted.push((bytes, other));
     }
-    // Stable, so that the last of equal ones is the last.
+    // A stable sort, so that equal ones keep their order.
     sorted.sort_by(|(a, _), (b, _)| element.compare(a, b));
     let mut unique: Vec<Element<'_>> = Vec::with_capacity(sorted.len());
     for next in sorted {

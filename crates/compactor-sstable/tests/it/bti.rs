@@ -1,4 +1,4 @@
-//! The BTI index files: against Cassandra's own, against the order of types, and against damage.
+//! The BTI index files: compared with Cassandra's, with the order of types, and with damage.
 
 mod cassandra;
 mod damage;

@@ -1,4 +1,4 @@
-//! Types by proptest; values of a type from a seed, biased to edges and to collisions.
+//! Types by proptest; values of a type from a seed, biased to edge cases and to collisions.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub const SIMPLE: [CqlType; 24] = [
     CqlType::Empty,
 ];
 
-/// Any type: what stands inside another is frozen, as in the types that the parser makes.
+/// Any type; nested types are frozen, as in the types that the parser returns.
 pub fn any_type() -> impl Strategy<Value = CqlType> {
     let simple = proptest::sample::select(&SIMPLE[..]);
     let frozen = simple.prop_recursive(3, 24, 4, |inner| {
@@ -103,7 +103,7 @@ fn udt(types: Vec<CqlType>, multi_cell: bool) -> CqlType {
     }))
 }
 
-/// A small generator of its own, so that a value is a function of a seed that proptest can shrink.
+/// A small generator, so that a value is a function of a seed that proptest can shrink.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
@@ -299,10 +299,9 @@ fn tuple<'t>(types: impl Iterator<Item = &'t CqlType>, random: &mut Random) -> V
     out
 }
 
-/// The value of `seed`, now and then empty, damaged or replaced, as `damage` has it.
+/// Returns the value of `seed`, sometimes empty, damaged or replaced, depending on `damage`.
 ///
-/// Values of one seed with different damage resemble each other, which is where an order that is
-/// none would show.
+/// Values of one seed with different damage are similar, which would reveal an inconsistent order.
 pub fn value_or_damage(cql_type: &CqlType, seed: u64, damage: u64) -> Vec<u8> {
     let mut bytes = value(cql_type, &mut Random::new(seed));
     let mut random = Random::new(damage);
@@ -322,7 +321,7 @@ pub fn value_or_damage(cql_type: &CqlType, seed: u64, damage: u64) -> Vec<u8> {
             bytes.extend(random.bytes(3));
             bytes
         }
-        // A length of null, if it hits one.
+        // The length of a null, if it overwrites one.
         5 if bytes.len() >= 4 => {
             let at = 4 * random.below(bytes.len() as u64 / 4) as usize;
             bytes[at..at + 4].fill(0xff);

@@ -1,8 +1,9 @@
-//! Rebuilds every component from Data.db and compares it, byte by byte, with what Cassandra wrote.
+//! Rebuilds every component from Data.db and compares it to the byte with the one written by Cassandra.
 //!
-//! The SSTables are those of `testdata/` and, if `COMPACTOR_GOLDEN_DIR` names a directory, all below
-//! it. Where a directory holds `inputs/` beside `compacted/`, the output's Bloom filter is sized from
-//! the inputs as Cassandra does it.
+//! The SSTables are those of `testdata/` and, if `COMPACTOR_GOLDEN_DIR` is set, all below that directory. If
+//! a directory contains `inputs/` next to `compacted/`, the output's Bloom filter is sized from the inputs as
+//! in Cassandra.
+
 use std::path::{Path, PathBuf};
 
 use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
@@ -100,7 +101,7 @@ impl Table {
         std::fs::read(self.descriptor.path(component)).ok()
     }
 
-    /// Fails with the first difference, unless `written` is what the component's file holds.
+    /// Fails with the first difference unless `written` equals the component's file.
     fn expect(&self, component: Component, written: &[u8]) {
         let path = self.descriptor.path(component);
         let bytes = std::fs::read(&path).unwrap();
@@ -166,7 +167,7 @@ fn decompress(info: &CompressionInfo, stored: &[u8]) -> Vec<u8> {
     data
 }
 
-/// What a writer of Data.db keeps besides it.
+/// State that a writer collects along with Data.db.
 struct Rebuilt {
     index: Vec<u8>,
     summary: SummaryBuilder,
@@ -273,7 +274,7 @@ fn rebuild(table: &Table, settings: CollectorSettings) -> Rebuilt {
     }
 }
 
-/// The settings that a rebuilt Statistics.db takes over, since Data.db does not tell them.
+/// Settings that a rebuilt Statistics.db copies, since Data.db does not contain them.
 fn settings(statistics: &Statistics) -> CollectorSettings {
     let stats = &statistics.stats;
     CollectorSettings {
@@ -406,7 +407,7 @@ fn filter() {
         table.expect(Component::Filter, &written);
         sized += 1;
     }
-    assert!(sized > 0, "no output beside its inputs");
+    assert!(sized > 0, "no output next to its inputs");
 }
 
 #[test]
@@ -445,7 +446,7 @@ fn chunks_checksums_and_lists() {
             let cut = CompressionInfo::parse(&written[..len], table.version(), info.file_len);
             assert!(cut.is_err());
         }
-        // The encoders differ, so that only what is decoded must agree.
+        // The encoders differ, so that only the decoded bytes must be equal.
         let mut compressor = ChunkCompressor::new(&info.params).unwrap();
         let mut own = CompressionInfo::new(info.params.clone());
         let mut stored = Vec::new();

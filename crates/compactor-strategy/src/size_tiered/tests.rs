@@ -34,7 +34,7 @@ fn buckets_come_as_from_cassandra() {
 }
 
 #[test]
-fn the_small_are_all_alike() {
+fn small_sstables_share_a_bucket() {
     let sizes = [1, 10 << 20, 100, 49 << 20, 50 << 20, 200 << 20];
     let buckets = BucketOptions::default().buckets(&sizes);
     let mut found = sizes_of(&buckets, &sizes);
@@ -50,15 +50,15 @@ fn the_small_are_all_alike() {
 }
 
 #[test]
-fn bounds_are_not_alike() {
-    // 50 is half of 100, and 150 one and a half: neither is strictly within.
+fn bounds_are_exclusive() {
+    // 50 is half of 100, and 150 is one and a half times 100: both bounds are exclusive.
     assert_eq!(no_min().buckets(&[100, 150]).len(), 2);
     assert_eq!(no_min().buckets(&[100, 149]).len(), 1);
 }
 
 #[test]
 fn a_bucket_may_take_the_place_of_another() {
-    // Zero bytes are not more than half of zero bytes, so each is a bucket of its own, under one key.
+    // Zero bytes are not more than half of zero bytes, so each is in a bucket of its own, under the same key.
     assert_eq!(no_min().buckets(&[0, 0, 0]), [vec![2]]);
 }
 
@@ -71,7 +71,7 @@ fn the_largest_average_goes_first() {
     let sstables = of_sizes(&[10, 10, 10, 10, 900, 900, 900, 900, 900, 70, 70]);
     assert_eq!(strategy.next(&sstables), [4, 5, 6, 7, 8]);
     assert_eq!(
-        strategy.at_once(&sstables),
+        strategy.next_concurrent(&sstables),
         [vec![4, 5, 6, 7, 8], vec![0, 1, 2, 3]]
     );
 }
@@ -95,9 +95,9 @@ fn no_more_than_the_threshold_and_the_smallest_first() {
     let sizes: Vec<u64> = (0..100).rev().collect();
     let next = strategy.next(&of_sizes(&sizes));
     assert_eq!(next, (68..100).rev().collect::<Vec<_>>());
-    // 32 + 32 + 32, and four are enough again.
-    let at_once = strategy.at_once(&of_sizes(&sizes));
-    let lens: Vec<usize> = at_once.iter().map(Vec::len).collect();
+    // Three compactions of 32 each, and enough are left for one of four.
+    let concurrent = strategy.next_concurrent(&of_sizes(&sizes));
+    let lens: Vec<usize> = concurrent.iter().map(Vec::len).collect();
     assert_eq!(lens, [32, 32, 32, 4]);
     assert_eq!(
         strategy.estimated_tasks(&[(0..100).collect(), (0..3).collect()]),
@@ -140,9 +140,9 @@ fn bad_options_are_refused_in_cassandras_words() {
 }
 
 proptest! {
-    /// Nothing is in two jobs, none is too small or too large, and what is left needs nothing more.
+    /// No SSTable is in two jobs, no job is too small or too large, and no compaction is left.
     #[test]
-    fn jobs_do_not_share(
+    fn jobs_are_disjoint(
         sizes in prop::collection::vec(1u64..1 << 32, 0..200),
         min in 2usize..6,
         more in 0usize..40,
@@ -154,7 +154,7 @@ proptest! {
             ..SizeTiered::default()
         };
         let sstables = of_sizes(&sizes);
-        let jobs = strategy.at_once(&sstables);
+        let jobs = strategy.next_concurrent(&sstables);
         let mut seen = vec![false; sizes.len()];
         for job in &jobs {
             prop_assert!((min..=min + more).contains(&job.len()));
@@ -166,7 +166,8 @@ proptest! {
         prop_assert!(strategy.next(&left).is_empty());
     }
 
-    /// All of a bucket were alike when they came: no smaller than its least by its bound on averages.
+    /// All SSTables of a bucket were similar when they were added: none is smaller than the lower bound for
+    /// the smallest average.
     #[test]
     fn buckets_hold_each_sstable_once(sizes in prop::collection::vec(1i64..1 << 40, 0..300)) {
         let mut all: Vec<usize> = no_min().buckets(&sizes).into_iter().flatten().collect();

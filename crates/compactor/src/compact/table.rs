@@ -145,7 +145,7 @@ impl TableState {
                 Plan::SizeTiered(strategy) => {
                     let states: Vec<SstableState> =
                         members.iter().map(|&m| self.live[m].state()).collect();
-                    let chosen = strategy.at_once(&states).into_iter();
+                    let chosen = strategy.next_concurrent(&states).into_iter();
                     jobs.extend(chosen.map(|places| Job {
                         members: places.into_iter().map(|place| members[place]).collect(),
                     }));

@@ -41,7 +41,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             return self.add_marker(side, before, after);
         }
         let reopened = match &mut self.shadow {
-            Some(shadow) if shadow.is_here() => shadow.over_no_marker(),
+            Some(shadow) if shadow.is_here() => shadow.reopen_without_marker(),
             _ => None,
         };
         match reopened {
@@ -60,7 +60,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         if let Some(shadow) = &mut self.shadow
             && shadow.is_here()
         {
-            (before, after) = shadow.over_marker(after);
+            (before, after) = shadow.shadow_marker(after);
         }
         self.write_marker(side, before, after)
     }

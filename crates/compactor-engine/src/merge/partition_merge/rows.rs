@@ -58,7 +58,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         };
         match &mut self.shadow {
             Some(shadow) if shadow.is_here() && !versions.is_empty() => {
-                shadow.over_static_row(|shadow| write(&context.under(shadow)))?
+                shadow.with_static_row_shadow(|shadow| write(&context.under(shadow)))?
             }
             _ => write(&context),
         }
@@ -73,7 +73,10 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         active: DeletionTime,
     ) -> Result<()> {
         self.counts.rows_read += members.len() as u64;
-        if self.shadow.as_ref().is_none_or(ShadowSources::is_clear)
+        if self
+            .shadow
+            .as_ref()
+            .is_none_or(ShadowSources::shadows_nothing)
             && let Some(plain) = newest_plain(&self.inputs, members)
             && (active.is_live() || active.marked_for_delete_at < plain.liveness.timestamp)
             && self.writer.copy_row(&plain, &self.purger)?
@@ -114,7 +117,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         let at = inputs[members[0] as usize].cursor.clustering();
         match (&mut self.shadow, at) {
             (Some(shadow), Some(at)) if shadow.is_here() => {
-                shadow.over_row(at, |shadow| write(&context.under(shadow)))?
+                shadow.with_row_shadow(at, |shadow| write(&context.under(shadow)))?
             }
             _ => write(&context),
         }
@@ -141,9 +144,10 @@ impl<'a> Versions<'a> {
     ) -> Versions<'a> {
         let version = |member: u32| {
             let input = &inputs[member as usize];
-            let row = match is_static {
-                true => input.cursor.static_row()?,
-                false => input.cursor.row()?,
+            let row = if is_static {
+                input.cursor.static_row()?
+            } else {
+                input.cursor.row()?
             };
             let map = input.map.of_kind(is_static);
             Some(Version { row, map })

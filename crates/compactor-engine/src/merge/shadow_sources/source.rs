@@ -89,10 +89,12 @@ impl<S: BlockSource> Source<S> {
         map: &ColumnMap,
         reading: &mut Reading<'_>,
     ) -> Result<bool> {
-        let row = match is_static {
-            true if self.cursor.has_static_content() => self.cursor.static_row(),
-            true => None,
-            false => self.cursor.row(),
+        let row = if !is_static {
+            self.cursor.row()
+        } else if self.cursor.has_static_content() {
+            self.cursor.static_row()
+        } else {
+            None
         };
         let Some(row) = row else { return Ok(false) };
         let context = RowContext {

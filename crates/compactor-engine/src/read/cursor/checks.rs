@@ -57,7 +57,7 @@ impl<S: BlockSource> Cursor<S> {
         if !stated.has_deletion_time(seconds) {
             return Err(self.corrupt(
                 "partition.deletion",
-                "a local deletion time between the least and the greatest in Statistics.db",
+                "a local deletion time between the minimum and the maximum in Statistics.db",
                 &seconds.to_string(),
             ));
         }
@@ -103,7 +103,7 @@ impl<S: BlockSource> Cursor<S> {
         if expected.count != self.partitions {
             return Err(self.corrupt(
                 "partitions",
-                &format!("{} of them, as Statistics.db says", expected.count),
+                &format!("{} of them, according to Statistics.db", expected.count),
                 &self.partitions.to_string(),
             ));
         }
@@ -119,7 +119,7 @@ impl<S: BlockSource> Cursor<S> {
         match self.expected.as_ref().and_then(key) {
             Some(expected) if expected != self.key => Err(self.corrupt(
                 "partition.key",
-                &format!("{which} key {}, as Statistics.db says", hex(expected)),
+                &format!("{which} key {}, according to Statistics.db", hex(expected)),
                 &hex(&self.key),
             )),
             _ => Ok(()),

@@ -138,9 +138,10 @@ impl<S: BlockSource> Cursor<S> {
     /// Offsets of the parts of the current row.
     #[inline(always)]
     pub(super) fn row_head(&self) -> Option<&RowHead> {
-        match self.is_on_row() {
-            true => Some(&self.found.current()?.head),
-            false => None,
+        if self.is_on_row() {
+            Some(&self.found.current()?.head)
+        } else {
+            None
         }
     }
 
@@ -158,9 +159,10 @@ impl<S: BlockSource> Cursor<S> {
     /// The current row, if it is plain.
     #[inline(always)]
     pub(crate) fn plain_row(&self) -> Option<PlainRow<'_>> {
-        match self.is_on_row() {
-            true => self.found.current()?.plain(self.window.bytes()),
-            false => None,
+        if self.is_on_row() {
+            self.found.current()?.plain(self.window.bytes())
+        } else {
+            None
         }
     }
 

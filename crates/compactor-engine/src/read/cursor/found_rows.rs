@@ -110,9 +110,10 @@ impl FoundRows {
                 base: rest,
                 spans,
             };
-            let order_prefix = match wanted.order_prefixes {
-                true => clustering.order_prefix(current),
-                false => None,
+            let order_prefix = if wanted.order_prefixes {
+                clustering.order_prefix(current)
+            } else {
+                None
             };
             if let Some(previous) = self.rows.last() {
                 let ascends = match (previous.order_prefix, order_prefix) {
@@ -132,9 +133,10 @@ impl FoundRows {
                     }
                 }
             }
-            let plain = match wanted.plain {
-                true => PlainRow::read(rest, &head, layout),
-                false => None,
+            let plain = if wanted.plain {
+                PlainRow::read(rest, &head, layout)
+            } else {
+                None
             };
             self.rows.push(FoundRow {
                 head,

@@ -162,19 +162,22 @@ impl ColumnParts {
                     number: part.version as usize,
                     error,
                 };
-                let cell = match is_counter {
-                    true => row.contexts.read((&cell, bytes)).map_err(of_version)?,
-                    false => cell,
+                let cell = if is_counter {
+                    row.contexts.read((&cell, bytes)).map_err(of_version)?
+                } else {
+                    cell
                 };
                 merged = Some(match merged {
                     None => cell,
                     Some(best) => {
                         let best_row = row_bytes(versions, best.version);
                         let (best, cell) = ((&best, best_row), (&cell, bytes));
-                        match is_counter {
-                            true => row.contexts.reconcile(best, cell).map_err(of_version)?,
-                            false if left_wins(best, cell) => *best.0,
-                            false => *cell.0,
+                        if is_counter {
+                            row.contexts.reconcile(best, cell).map_err(of_version)?
+                        } else if left_wins(best, cell) {
+                            *best.0
+                        } else {
+                            *cell.0
                         }
                     }
                 });
@@ -235,9 +238,10 @@ impl PathMerge<'_> {
             merged = Some(match merged {
                 Some(best) => {
                     let (first, next) = ((&best, bytes(&best)), (&cell, bytes(&cell)));
-                    let stays = match in_visit_order {
-                        true => first_wins(first, next),
-                        false => left_wins(first, next),
+                    let stays = if in_visit_order {
+                        first_wins(first, next)
+                    } else {
+                        left_wins(first, next)
                     };
                     if stays { best } else { cell }
                 }

@@ -31,10 +31,11 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         guessed_body_len: usize,
     ) -> Result<()> {
         let begin = self.begin_unfiltered();
-        let previous_size = match is_static {
+        let previous_size = if is_static {
             // A static row has no previous unfiltered.
-            true => 0,
-            false => self.position() - self.start - self.previous,
+            0
+        } else {
+            self.position() - self.start - self.previous
         };
         let layout = &*self.layout;
         let (out, collector) = (&mut self.out, &mut self.collector);
@@ -64,9 +65,10 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
                 let Some(cell) = row.simple(index as u32) else {
                     continue;
                 };
-                let bytes = match column.is_counter {
-                    true => note_counter(collector, row, cell, &row_of),
-                    false => row_of(cell.version),
+                let bytes = if column.is_counter {
+                    note_counter(collector, row, cell, &row_of)
+                } else {
+                    row_of(cell.version)
                 };
                 layout.put_cell(out, column, &row.liveness, cell, bytes);
                 collector.update_cell(cell.timestamp, cell.ttl, cell.local_deletion_time);

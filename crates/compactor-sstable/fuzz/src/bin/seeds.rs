@@ -1,5 +1,5 @@
-//! Writes seeds to `corpus/<target>/`: those of the fixtures, of what is made by hand, and of every
-//! directory named as an argument.
+//! Writes seeds to `corpus/<target>/`: those from the fixtures, handmade ones, and those from every directory
+//! given as an argument.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -70,7 +70,7 @@ fn one_block_is_no_index() {
 }
 
 #[test]
-fn markers_name_blocks_and_stay_open_behind_them() {
+fn markers_name_blocks_and_stay_open_after_them() {
     let deletion = DeletionTime {
         marked_for_delete_at: 5,
         local_deletion_time: 6,
@@ -192,22 +192,21 @@ proptest::proptest! {
         let mut of_all = PromotedIndexBuilder::new(Version::Oa, size);
         let mut of_few = PromotedIndexBuilder::new(Version::Oa, size);
         for partition in partitions {
-            let (mut start, mut wanted_from, mut untold) = (7, 0, None);
+            let (mut start, mut wanted_from, mut pending) = (7, 0, None);
             for (number, (len, is_open)) in (0..).zip(partition) {
                 let open = if is_open { DELETION } else { DeletionTime::LIVE };
                 let (end, name) = (start + len, name(number));
                 of_all.add_unfiltered(start, end, Kind::Clustering, &name, &open);
-                untold = match end >= wanted_from {
-                    true => {
+                pending = if end >= wanted_from {
                         let add = PromotedIndexBuilder::add_unfiltered;
                         wanted_from = add(&mut of_few, start, end, Kind::Clustering, &name, &open);
                         None
-                    }
-                    false => Some((start, end, name, open)),
+                } else {
+                    Some((start, end, name, open))
                 };
                 start = end;
             }
-            if let Some((start, end, name, open)) = untold {
+            if let Some((start, end, name, open)) = pending {
                 of_few.add_unfiltered(start, end, Kind::Clustering, &name, &open);
             }
             let all = of_all.finish(7, &DeletionTime::LIVE).unwrap();

@@ -32,7 +32,7 @@ fn place(index: usize) -> PartitionPosition {
 
 /// The first partition at or after a token is one of the two; the key of the first one decides which.
 #[test]
-fn what_is_around_a_token() {
+fn partitions_around_a_token() {
     for count in [1, 2, 3, 50, 2000] {
         let keys = sorted((0..count).map(|n| format!("key{n}").into_bytes()));
         let bytes = written(&keys);

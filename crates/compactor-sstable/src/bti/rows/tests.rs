@@ -170,7 +170,7 @@ fn separators() {
 
 /// NaN with the sign bit is the greatest of all floats, but its encoding is the least.
 #[test]
-fn what_has_no_order_is_refused() {
+fn unordered_values_are_refused() {
     let types = [CqlType::Float];
     let mut writer = RowIndexWriter::new(&types, 10).unwrap();
     let name = |value: f32| {
@@ -245,23 +245,22 @@ proptest::proptest! {
         let mut of_few = RowIndexWriter::new(&INT, size).unwrap();
         let live = DeletionTime::LIVE;
         for partition in partitions {
-            let (mut start, mut wanted_from, mut untold) = (7, 0, None);
+            let (mut start, mut wanted_from, mut pending) = (7, 0, None);
             for (number, (len, is_open)) in (0..).zip(partition) {
                 let open = if is_open { DELETION } else { live };
                 let (end, name) = (start + len, row(number));
                 of_all.add_unfiltered(start, end, Kind::Clustering, &name, &open).unwrap();
-                untold = match end >= wanted_from {
-                    true => {
+                pending = if end >= wanted_from {
                         let add = RowIndexWriter::add_unfiltered;
                         let next = add(&mut of_few, start, end, Kind::Clustering, &name, &open);
                         wanted_from = next.unwrap();
                         None
-                    }
-                    false => Some((start, end, name, open)),
+                } else {
+                    Some((start, end, name, open))
                 };
                 start = end;
             }
-            if let Some((start, end, name, open)) = untold {
+            if let Some((start, end, name, open)) = pending {
                 of_few.add_unfiltered(start, end, Kind::Clustering, &name, &open).unwrap();
             }
             let all = of_all.finish(b"k", 0, &live).unwrap();

@@ -193,7 +193,7 @@ fn a_dictionary_is_read_where_the_version_has_one() {
 }
 
 #[test]
-fn what_a_version_cannot_say_is_not_written() {
+fn unsupported_values_are_not_written() {
     let mut info = CompressionInfo::new(CompressionParams::new(Codec::Lz4, 4096));
     assert!(info.write(&mut Vec::new(), Version::Nb).is_err());
     info.push_chunk(1, 10);

@@ -58,9 +58,10 @@ fn cell(liveness: Liveness) -> impl Strategy<Value = SampleCell> {
                 (ttl, local_deletion_time) = (liveness.ttl, liveness.local_expiration_time);
             }
             SampleCell {
-                timestamp: match has_timestamp && !liveness.is_empty() {
-                    true => liveness.timestamp,
-                    false => timestamp,
+                timestamp: if has_timestamp && !liveness.is_empty() {
+                    liveness.timestamp
+                } else {
+                    timestamp
                 },
                 local_deletion_time,
                 ttl,
@@ -169,7 +170,7 @@ proptest! {
     /// A written row is read as it was, whatever bytes follow it, except for cells that the row's own
     /// deletions cover.
     #[test]
-    fn what_is_written_is_read(
+    fn written_rows_are_read_back(
         (types, row) in table(),
         is_legacy: bool,
         spare in [0..20usize, 0..20usize],
@@ -200,7 +201,7 @@ proptest! {
 
     /// Damage is a fault that can be described, or results in a consistent row.
     #[test]
-    fn damage_is_told_or_does_no_harm(
+    fn damage_is_reported_or_harmless(
         (types, row) in table(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
         flags: Option<(u8, u8)>,
@@ -226,9 +227,10 @@ proptest! {
         }
         if let Some(cut) = cut {
             let len = head.len - cut.index(body_len + 1);
-            match cuts_bytes {
-                true => bytes.truncate(len),
-                false => head.len = len,
+            if cuts_bytes {
+                bytes.truncate(len);
+            } else {
+                head.len = len;
             }
         }
         check(&bytes, &head, &layout)?;
@@ -294,7 +296,7 @@ fn check(bytes: &[u8], head: &RowHead, layout: &Layout) -> Result<(), TestCaseEr
 
 /// Every prefix of a row that contains all kinds of fields.
 #[test]
-fn every_cut_is_told() {
+fn every_truncation_is_reported() {
     let layout = layout(&[CqlType::Utf8, map_of_int()], Version::Oa, BASE);
     let row = sample();
     let bytes = row.write(&layout, [0, 0]);
@@ -401,9 +403,10 @@ fn times_that_mean_nothing() {
 /// Each fault has position, expectation and finding, so that the offset can be looked up in the damaged file.
 #[test]
 fn faults_are_described() {
-    const TIMESTAMPS: &str = "a timestamp between the least and the greatest in Statistics.db";
-    const TIMES: &str = "a local deletion time between the least and the greatest in Statistics.db";
-    const TTLS: &str = "a TTL between the least and the greatest in Statistics.db";
+    const TIMESTAMPS: &str = "a timestamp between the minimum and the maximum in Statistics.db";
+    const TIMES: &str =
+        "a local deletion time between the minimum and the maximum in Statistics.db";
+    const TTLS: &str = "a TTL between the minimum and the maximum in Statistics.db";
     const EXPIRING: &str = "only data that expires, by max_local_deletion_time in Statistics.db";
     const MORE: &str = "more bytes";
     const END: &str = "the end of the row";

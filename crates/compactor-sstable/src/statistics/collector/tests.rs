@@ -85,7 +85,7 @@ fn partition_deletions_are_noted() {
 }
 
 #[test]
-fn what_is_finished_round_trips_in_every_version() {
+fn finished_statistics_round_trip_in_every_version() {
     let mut collector = MetadataCollector::new(CollectorSettings {
         level: 3,
         repaired_at: 77,

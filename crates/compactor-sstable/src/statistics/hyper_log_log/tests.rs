@@ -144,7 +144,7 @@ fn union_of_overlapping_sets() {
 }
 
 #[test]
-fn registers_hold_what_the_sparse_list_said() {
+fn registers_agree_with_the_sparse_list() {
     let keys = 0..5000i32;
     let mut normal = of_ints(keys.clone());
     normal.make_normal();

@@ -306,7 +306,7 @@ mod tests {
     /// The recorded runs of parts, added in order, have the result of a single builder: also if a run
     /// continues in the next part, and if the spool becomes full in the middle.
     #[test]
-    fn parts_come_to_the_whole() {
+    fn parts_combine_to_the_whole() {
         let mut whole = TombstoneHistogramBuilder::new();
         let mut joined = TombstoneHistogramBuilder::new();
         let mut part = TombstoneHistogramBuilder::for_part();

@@ -81,7 +81,7 @@ fn numbers() {
 }
 
 #[test]
-fn what_cassandra_cannot_convert() {
+fn values_that_cassandra_cannot_convert() {
     for (text, bytes) in [
         ("BooleanType", ""),
         ("ByteType", ""),

@@ -180,7 +180,7 @@ fn unknown_classes_are_named() {
 }
 
 #[test]
-fn errors_say_where_and_what() {
+fn errors_have_position_and_finding() {
     assert_eq!(
         message("MapType(UTF8Type,)"),
         "corrupt type_string at offset 0: expected MapType of 2 type(s), found '1 types'"

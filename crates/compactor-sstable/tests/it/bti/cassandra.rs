@@ -1,5 +1,5 @@
-//! Makes `Partitions.db` and `Rows.db` anew from Data.db, and compares bytes with Cassandra's; then
-//! looks up every partition and every row in them.
+//! Builds `Partitions.db` and `Rows.db` from Data.db, and compares them with Cassandra's to the byte; then
+//! looks up every partition and row in them.
 
 use std::path::{Path, PathBuf};
 
@@ -18,8 +18,7 @@ use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::statistics::{HeaderColumn, Statistics};
 use compactor_sstable::types::CqlType;
 
-/// SSTables without the prefix of their file names, and the `column_index_size` of the Cassandra that
-/// wrote them.
+/// SSTables by the prefix of their file names, with the `column_index_size` of the Cassandra that wrote them.
 const TABLES: [(&str, Version, u64); 7] = [
     ("text", Version::Ea, 1024),
     ("deep", Version::Ea, 1024),
@@ -48,7 +47,7 @@ pub fn read(name: &str, component: &str) -> Vec<u8> {
 struct Unfiltered {
     start: u64,
     end: u64,
-    /// Kind, then what Data.db has behind it.
+    /// Kind, then the bytes that follow it in Data.db.
     name: Vec<u8>,
     open_marker: DeletionTime,
 }

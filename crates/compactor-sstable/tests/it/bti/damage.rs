@@ -1,4 +1,4 @@
-//! Damaged index files: an error or an answer, never a panic, and never without end.
+//! Damaged index files: an error or a result, but never a panic or an endless loop.
 
 use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::partitions::{PartitionIndex, PartitionPosition};
@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use super::cassandra::{names, read};
 
-/// Everything that can be asked of `Partitions.db`.
-fn ask_partitions(bytes: &[u8]) -> Vec<u64> {
+/// Runs all lookups in `Partitions.db`.
+fn look_up_partitions(bytes: &[u8]) -> Vec<u64> {
     let mut rows = Vec::new();
     let Ok(index) = PartitionIndex::parse(bytes) else {
         return rows;
@@ -29,8 +29,8 @@ fn ask_partitions(bytes: &[u8]) -> Vec<u64> {
     rows
 }
 
-/// Everything that can be asked of an entry in `Rows.db`.
-fn ask_rows(bytes: &[u8], position: u64) {
+/// Runs all lookups in an entry of `Rows.db`.
+fn look_up_rows(bytes: &[u8], position: u64) {
     let Ok(index) = RowIndex::parse(bytes, position) else {
         return;
     };
@@ -57,16 +57,16 @@ proptest! {
     #[test]
     fn any_bytes(mut bytes in proptest::collection::vec(any::<u8>(), 0..300), footer in any::<[u8; 3]>()) {
         for position in 0..bytes.len() as u64 {
-            ask_rows(&bytes, position);
+            look_up_rows(&bytes, position);
         }
-        ask_partitions(&bytes);
-        // With a footer that leads somewhere.
+        look_up_partitions(&bytes);
+        // With a footer that points into the file.
         let keys_at = bytes.len() as u64;
         bytes.extend([0, 0, 0, 0]);
         bytes.extend(keys_at.to_be_bytes());
         bytes.extend(u64::from(footer[0]).to_be_bytes());
         bytes.extend((u64::from(footer[1]) % keys_at.max(1)).to_be_bytes());
-        ask_partitions(&bytes);
+        look_up_partitions(&bytes);
     }
 }
 
@@ -78,7 +78,7 @@ proptest! {
         for name in names() {
             let mut partitions = read(name, "Partitions.db");
             let mut rows = read(name, "Rows.db");
-            let entries = ask_partitions(&partitions);
+            let entries = look_up_partitions(&partitions);
             let damage = |bytes: &mut Vec<u8>| {
                 if bytes.is_empty() {
                     return;
@@ -93,11 +93,11 @@ proptest! {
             };
             damage(&mut rows);
             for position in entries.iter().take(5) {
-                ask_rows(&rows, *position);
+                look_up_rows(&rows, *position);
             }
             damage(&mut partitions);
-            for position in ask_partitions(&partitions).iter().take(5) {
-                ask_rows(&rows, *position);
+            for position in look_up_partitions(&partitions).iter().take(5) {
+                look_up_rows(&rows, *position);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Unsigned bytes compare as the values they stand for.
+//! Unsigned bytes of encodings compare as the encoded values.
 
 use std::cmp::Ordering;
 
@@ -10,9 +10,9 @@ use proptest::prelude::*;
 
 use crate::generate::{Random, SIMPLE, any_type, value};
 
-/// Types of clustering columns. Left out are those on which Cassandra's two orders differ: counters,
-/// which have none; floats inside others, where NaN may hide; empty values inside tuples, which are
-/// encoded like nulls; and components that name a type of their own.
+/// Types of clustering columns. Excluded are those for which Cassandra's two orders differ: counters, which
+/// have none; floats inside other types, which may contain NaN; empty values inside tuples, which are encoded
+/// like nulls; and components that name a type of their own.
 fn clustering_type() -> impl Strategy<Value = CqlType> {
     let simple = proptest::sample::select(&SIMPLE[..]);
     let any = prop_oneof![simple, any_type()];
@@ -131,11 +131,11 @@ proptest! {
             return Err(TestCaseError::fail(format!("no form: {:?} {:?}", a, b)));
         };
         prop_assert_eq!(a.cmp(b), order, "{:02x?} {:02x?}", a, b);
-        // None is a prefix of another, or separators could not separate.
+        // None is a prefix of another; otherwise separators could not distinguish them.
         prop_assert!(order == Ordering::Equal || !(a.starts_with(b) || b.starts_with(a)));
     }
 
-    /// Also of bytes that are no value: an error, not a panic.
+    /// Also for bytes that are not a valid value: an error, not a panic.
     #[test]
     fn any_bytes_of_any_type(cql_type in any_type(), bytes in any::<Vec<u8>>()) {
         let mut out = Vec::new();

@@ -1,8 +1,8 @@
-//! Answers of Cassandra 6.0-alpha2 (on JDK 25) about values of random types, in `cassandra.tsv`:
-//! type, value, another value, sign of their order, JSON and text of the first; values, JSON and
-//! text in hexadecimal digits, `!` where Cassandra throws.
+//! Results of Cassandra 6.0-alpha2 (on JDK 25) for values of random types, in `cassandra.tsv`: type, value,
+//! another value, sign of their order, JSON and text of the first; values, JSON and text in hexadecimal
+//! digits, `!` if Cassandra throws.
 //!
-//! Made by `AbstractType.compare`, `toJSONString` and `getString`, for values that pass `validate`.
+//! Computed by `AbstractType.compare`, `toJSONString` and `getString`, for values that pass `validate`.
 
 use compactor_sstable::types::CqlType;
 

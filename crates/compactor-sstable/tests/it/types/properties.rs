@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use crate::generate::{Random, SIMPLE, any_type, value, value_or_damage};
 
-/// Every simple type by itself, which `any_type` would visit too rarely.
+/// Each simple type, which `any_type` would generate too rarely.
 fn each_type() -> impl Strategy<Value = CqlType> {
     prop_oneof![proptest::sample::select(&SIMPLE[..]), any_type()]
 }
@@ -13,7 +13,7 @@ fn each_type() -> impl Strategy<Value = CqlType> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 6000, ..ProptestConfig::default() })]
 
-    /// A merge that meets a damaged value must still have an order to merge by.
+    /// A merge that meets a damaged value must still have a consistent order.
     #[test]
     fn compare_is_a_total_order(
         cql_type in each_type(),
@@ -31,7 +31,7 @@ proptest! {
         prop_assert!(cql_type.compare(sorted[0], sorted[1]).is_le());
         prop_assert!(cql_type.compare(sorted[1], sorted[2]).is_le());
         prop_assert!(cql_type.compare(sorted[0], sorted[2]).is_le());
-        // Equal values are equal to everybody else.
+        // Equal values compare equally to all others.
         if cql_type.compare(&a, &b).is_eq() {
             prop_assert_eq!(cql_type.compare(&a, &c), cql_type.compare(&b, &c));
         }
@@ -48,7 +48,7 @@ proptest! {
         prop_assert_eq!(ClusteringOrder::of(&reversed).compare(&a, &b), order.reverse());
     }
 
-    /// Also of values that are alike, and of those that no serializer would take.
+    /// Also for similar values, and for those that no serializer would accept.
     #[test]
     fn prefixes_that_differ_are_in_order(
         cql_type in each_type(),
@@ -71,7 +71,7 @@ proptest! {
     fn strings_read_back(cql_type in each_type()) {
         let text = cql_type.class_string();
         prop_assert_eq!(CqlType::parse(&text).unwrap(), cql_type.clone());
-        // Short names and generous blanks mean the same.
+        // Short names and additional blanks have the same meaning.
         let short = text
             .replace("org.apache.cassandra.db.marshal.", "")
             .replace(',', " ,\t")
@@ -87,7 +87,7 @@ proptest! {
         let _ = CqlType::parse(&format!("DynamicCompositeType({text}"));
     }
 
-    /// The string of a type, with a byte changed, is another type or an error.
+    /// The string of a type with one changed byte is another type or an error.
     #[test]
     fn damaged_strings_do_not_panic(cql_type in any_type(), seed in any::<u64>()) {
         let mut random = Random::new(seed);
@@ -100,7 +100,7 @@ proptest! {
     #[test]
     fn valid_values_validate_and_render(cql_type in each_type(), seed in any::<u64>()) {
         let bytes = value(&cql_type, &mut Random::new(seed));
-        // An empty vector is the one value of a list of nothing that no serializer accepts.
+        // An empty vector is the only value of a list of nothing that no serializer accepts.
         let vector_of_nothing = cql_type.class_string().contains("VectorType")
             && cql_type.class_string().contains("EmptyType");
         if !vector_of_nothing {
@@ -146,7 +146,7 @@ proptest! {
         );
     }
 
-    /// Against integers scaled to a common exponent.
+    /// Compared with integers scaled to a common exponent.
     #[test]
     fn decimals_compare_like_fractions(
         a in any::<i64>(), b in any::<i64>(), small in any::<bool>(),
@@ -163,12 +163,12 @@ proptest! {
         );
     }
 
-    /// The same with values of more than 128 bits, on which arithmetic takes another path.
+    /// The same with values of more than 128 bits, for which the arithmetic has another code path.
     #[test]
     fn long_decimals_compare_like_short_ones(
         a in -2000..2000i64, b in -2000..2000i64, scale_a in -4..4i32, scale_b in -4..4i32,
     ) {
-        // Times 10^60 by the scale on one side, by digits on the other.
+        // Multiplied by 10^60 with the scale on one side, with digits on the other.
         let stretched = |unscaled: i64, scale: i32| {
             let mut magnitude = vec![0u8; 32];
             magnitude[24..].copy_from_slice(&unscaled.unsigned_abs().to_be_bytes());
@@ -202,7 +202,7 @@ proptest! {
     }
 }
 
-/// Numbers beyond a double's range are JSON all the same.
+/// Numbers beyond a double's range are valid JSON.
 fn is_json(parsed: &Result<serde_json::Value, serde_json::Error>) -> bool {
     match parsed {
         Ok(_) => true,
