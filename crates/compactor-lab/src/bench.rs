@@ -7,16 +7,15 @@
 //! the other. [`run()`] lets them take turns, and its [`BenchOutcome`] is all that a [`BenchReport`] is
 //! made of.
 
-mod child;
 mod codec;
 mod copy;
-mod external;
 mod figures;
 mod inputs;
 mod io_pair;
 mod options;
 mod outcome;
 mod output;
+mod process;
 mod protocol;
 mod report;
 mod run;
@@ -25,7 +24,7 @@ mod work;
 pub use figures::{ArmFigures, at_scale};
 pub use io_pair::IoPair;
 pub use options::{ArmKind, BenchOptions, Generated};
-pub use outcome::{ArmOutcome, BenchOutcome, BenchRecord, BenchRun, OutputFacts};
+pub use outcome::{ArmOutcome, BenchOutcome, BenchRun, OutputFacts};
 pub use protocol::{
     CodecTimes, Compression, Done, Introduction, Reply, Request, Work, read_line, write_line,
 };

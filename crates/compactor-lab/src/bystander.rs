@@ -9,7 +9,7 @@ use compactor::io::Io;
 
 use crate::hot_set::HotSet;
 use crate::load::Reads;
-use crate::outcome::Distribution;
+use crate::options::Distribution;
 use crate::point_read::{PointReader, ReadState, RowFound};
 use crate::random::{Draw, Random};
 

@@ -12,6 +12,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use procfs::process::MountInfos;
+use procfs::{FromRead, ProcessCGroups};
+
 use crate::outcome::CgroupMemory;
 
 const PREFIX: &str = "compactor-lab-";
@@ -50,7 +53,7 @@ impl Hierarchy {
 
 /// The memory cgroup that a process is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct CgroupPath {
     pub(crate) hierarchy: Hierarchy,
     /// Its directory.
     pub(crate) directory: PathBuf,
@@ -58,15 +61,16 @@ pub(crate) struct Place {
     top: PathBuf,
 }
 
-impl Place {
-    /// That of the process whose directory in `/proc` this is, or why it cannot be told.
-    fn of(process: &Path) -> Result<Place, String> {
-        let read = |name: &str| {
-            let path = process.join(name);
-            fs::read_to_string(&path).map_err(|e| format!("read {}: {e}", path.display()))
-        };
-        let (groups, mounts) = (read("cgroup")?, read("mountinfo")?);
-        find(&groups, &mounts).ok_or_else(|| {
+impl CgroupPath {
+    /// The cgroup of the process whose directory in `/proc` this is, or why it is unknown.
+    fn of(process: &Path) -> Result<CgroupPath, String> {
+        let (groups, mounts) = (process.join("cgroup"), process.join("mountinfo"));
+        let failed = |path: &Path, e| format!("read {}: {e}", path.display());
+        let found = find(
+            &ProcessCGroups::from_file(&groups).map_err(|e| failed(&groups, e))?,
+            &MountInfos::from_file(&mounts).map_err(|e| failed(&mounts, e))?,
+        );
+        found.ok_or_else(|| {
             "no memory cgroup hierarchy is mounted where this process could see it".to_owned()
         })
     }
@@ -100,7 +104,7 @@ impl MemoryCgroup {
     }
 
     fn enter_as(process: &Path, limit_bytes: u64) -> Result<MemoryCgroup, String> {
-        let place = Place::of(process)?;
+        let place = CgroupPath::of(process)?;
         let parent = parent_of_new(&place)?;
         remove_left_over(&parent);
         let directory = parent.join(format!("{PREFIX}{}", std::process::id()));
@@ -134,7 +138,7 @@ impl MemoryCgroup {
 
     /// Whether this process is still in it.
     pub(crate) fn holds_this_process(&self) -> bool {
-        Place::of(&self.process).is_ok_and(|place| place.directory == self.directory)
+        CgroupPath::of(&self.process).is_ok_and(|place| place.directory == self.directory)
     }
 
     /// What it holds now; refaults since it was made.
@@ -183,7 +187,7 @@ impl Drop for MemoryCgroup {
 }
 
 /// The directory in which a group can be made.
-fn parent_of_new(place: &Place) -> Result<PathBuf, String> {
+fn parent_of_new(place: &CgroupPath) -> Result<PathBuf, String> {
     let own = &place.directory;
     if place.hierarchy == Hierarchy::V1 {
         return Ok(own.clone());
@@ -227,39 +231,27 @@ fn remove_left_over(parent: &Path) {
     }
 }
 
-/// From `/proc/self/cgroup` and `/proc/self/mountinfo`.
-fn find(groups: &str, mounts: &str) -> Option<Place> {
-    let path_of = |wanted: &dyn Fn(&str) -> bool| {
-        groups.lines().find_map(|line| {
-            let mut fields = line.splitn(3, ':').skip(1);
-            let controllers = fields.next()?;
-            wanted(controllers).then_some(fields.next()?)
-        })
+/// Finds the memory cgroup among those of a process and the mounts that it sees.
+fn find(groups: &ProcessCGroups, mounts: &MountInfos) -> Option<CgroupPath> {
+    let path_of = |is_it: &dyn Fn(&[String]) -> bool| {
+        let found = groups.0.iter().find(|group| is_it(&group.controllers))?;
+        Some(&found.pathname)
     };
-    let has_memory = |list: &str| list.split(',').any(|controller| controller == "memory");
-    let (hierarchy, path) = match path_of(&|controllers| has_memory(controllers)) {
+    let is_memory = |controllers: &[String]| controllers.iter().any(|name| name == "memory");
+    let (hierarchy, path) = match path_of(&is_memory) {
         Some(path) => (Hierarchy::V1, path),
-        None => (Hierarchy::V2, path_of(&str::is_empty)?),
+        None => (Hierarchy::V2, path_of(&<[String]>::is_empty)?),
     };
-    // `36 35 0:30 /root /mount/point opts - cgroup2 source super,opts`
-    let (root, top) = mounts.lines().find_map(|line| {
-        let (before, after) = line.split_once(" - ")?;
-        let mut after = after.split(' ');
-        let kind = after.next()?;
-        let is_it = match hierarchy {
-            Hierarchy::V1 => kind == "cgroup" && has_memory(after.nth(1)?),
-            Hierarchy::V2 => kind == "cgroup2",
-        };
-        let mut fields = before.split(' ').skip(3);
-        let (root, mount_point) = (fields.next()?, fields.next()?);
-        is_it.then_some((root, PathBuf::from(mount_point)))
+    let mount = mounts.0.iter().find(|mount| match hierarchy {
+        Hierarchy::V1 => mount.fs_type == "cgroup" && mount.super_options.contains_key("memory"),
+        Hierarchy::V2 => mount.fs_type == "cgroup2",
     })?;
     // In a container the mount shows a part of the hierarchy.
-    let below = path.strip_prefix(root.trim_end_matches('/'))?;
-    Some(Place {
+    let below = path.strip_prefix(mount.root.trim_end_matches('/'))?;
+    Some(CgroupPath {
         hierarchy,
-        directory: top.join(below.trim_start_matches('/')),
-        top,
+        directory: mount.mount_point.join(below.trim_start_matches('/')),
+        top: mount.mount_point.clone(),
     })
 }
 

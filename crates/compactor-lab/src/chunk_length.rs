@@ -18,8 +18,8 @@ mod written;
 pub use experiment::compare;
 pub use options::ChunkLengthOptions;
 pub use outcome::{
-    BesideRecord, ChunkLengthOptionsRecord, ChunkLengthOutcome, Experiment, FORMAT_VERSION,
-    Reading, Reads, VariantRecord, VariantRun,
+    BesideRecord, ChunkLengthOutcome, Experiment, FORMAT_VERSION, Reading, Reads, VariantRecord,
+    VariantRun,
 };
 pub(crate) use run::holds_rate;
 pub use variant::{Compressor, Variant};

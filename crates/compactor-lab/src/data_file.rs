@@ -82,14 +82,6 @@ impl DataFile {
         let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::Random);
     }
 
-    /// Compressor and chunk length.
-    pub(crate) fn compression(&self) -> Option<(&str, u32)> {
-        match &self.storage {
-            Storage::Chunks { info, .. } => Some((&info.params.compressor, info.params.chunk_len)),
-            Storage::Plain { .. } => None,
-        }
-    }
-
     /// Uncompressed length.
     pub(crate) fn data_len(&self) -> u64 {
         match &self.storage {

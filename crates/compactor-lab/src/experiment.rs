@@ -12,8 +12,9 @@ use crate::cgroup::{self, MemoryCgroup};
 use crate::clocks::unix_ms;
 use crate::environment::{capture, memory_bytes};
 use crate::hot_set::HotSet;
+use crate::observer::watched;
 use crate::options::InterferenceOptions;
-use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, SweepPoint};
+use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, Subject, SweepPoint};
 use crate::point_read::PointReader;
 use crate::random::Random;
 use crate::run::Bench;
@@ -48,11 +49,8 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
     for warning in &found {
         watcher.event(&Event::Warning(warning));
     }
-    let mut generating = Generating {
-        watcher,
-        total_bytes: options.generated_bytes().unwrap_or(0),
-    };
     let bytes = options.generated_bytes().unwrap_or(0);
+    let mut generating = generating(watcher, bytes);
     // Inputs, the output before and that which is being written: compressed, each is about half of it.
     let mut table = Table::prepare(
         &options.data,
@@ -61,12 +59,13 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         scratch.path(),
         &mut generating,
     )?;
+    drop(generating);
     let mut outcome = Outcome {
         format_version: FORMAT_VERSION,
         started_at_ms,
         elapsed_s: 0.0,
         end: End::Complete,
-        options: options.record(),
+        options: options.clone(),
         environment,
         points: Vec::new(),
         warnings: found,
@@ -174,7 +173,7 @@ fn point(
         for &arm in &arms {
             let left = runs.saturating_sub(clock.done);
             let plan = Plan {
-                arm,
+                subject: Subject::Arm(arm),
                 repeat,
                 warm_up,
                 order: clock.done,
@@ -193,9 +192,15 @@ fn point(
                 pressure,
                 idle: idle(options, table, &point.runs),
             };
-            let run = bench.run(plan, watcher)?;
+            let run = bench.run(arm, plan, watcher)?;
             clock.add(planned, started.elapsed());
-            watcher.event(&Event::RunEnded { plan, run: &run });
+            watcher.event(&Event::RunEnded {
+                order: plan.order,
+                arm,
+                invalid: &run.attempt.invalid,
+                p99_ns: run.during.p99_ns,
+                run: &run,
+            });
             if point.cache_room_bytes.is_none() {
                 point.cache_room_bytes = cache_room(limit, &run);
             }
@@ -291,21 +296,10 @@ impl Clock {
     }
 }
 
-/// Tells how far the table is.
-pub(crate) struct Generating<'a> {
-    pub(crate) watcher: &'a dyn Watcher,
-    pub(crate) total_bytes: u64,
-}
-
-impl Observer for Generating<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.watcher.is_cancelled()
-    }
-
-    fn progress(&mut self, done_bytes: u64, _rows: u64, _partitions: u64) {
-        self.watcher.event(&Event::Generating {
-            done_bytes,
-            total_bytes: self.total_bytes,
-        });
-    }
+/// Observer of the generation of a table.
+pub(crate) fn generating(watcher: &dyn Watcher, total_bytes: u64) -> impl Observer + '_ {
+    watched(watcher, move |done_bytes| Event::Generating {
+        done_bytes,
+        total_bytes,
+    })
 }

@@ -7,11 +7,13 @@ use std::time::Duration;
 use compactor::generate::Shape;
 use compactor::io::BackendKind;
 use compactor::sstable::Version;
+use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
-use crate::outcome::{Distribution, OptionsRecord};
 use crate::priority::Priority;
 use crate::report::units::bytes;
+
+pub(crate) mod form;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -36,6 +38,13 @@ pub enum Data {
     Given(Vec<PathBuf>),
 }
 
+/// A record of options does not have it.
+impl Default for Data {
+    fn default() -> Data {
+        Data::Given(Vec::new())
+    }
+}
+
 impl Data {
     /// Uncompressed bytes to generate; `None` for a table that was given.
     pub(crate) fn generated_bytes(&self, largest_hot_set: u64) -> Option<u64> {
@@ -51,12 +60,26 @@ impl Data {
     }
 }
 
-/// An interference experiment.
-#[derive(Clone, Debug, PartialEq)]
+/// Popularity of hot rows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    /// All alike.
+    Uniform,
+    /// The k-th most popular in proportion to `k.powf(-exponent)`; which is which is random.
+    Zipf {
+        /// 0 is uniform; YCSB's is 0.99.
+        exponent: f64,
+    },
+}
+
+/// Options of an interference experiment, and their record in its outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterferenceOptions {
     /// Where outputs, and generated data, are put: on the disk that is of interest.
     pub directory: PathBuf,
     /// The table.
+    #[serde(skip)]
     pub data: Data,
     /// What to compare.
     pub arms: Vec<Arm>,
@@ -83,23 +106,31 @@ pub struct InterferenceOptions {
     /// Bytes of the compaction's buffers.
     pub compaction_memory_bytes: usize,
     /// Processors that the compaction gets beside the bystander, in all arms alike.
+    #[serde(default)]
     pub compaction_priority: Priority,
     /// What carries the compaction's reads and writes out. Mode `dontcache` is always carried by
     /// threads.
+    #[serde(with = "form::text")]
     pub backend: BackendKind,
     /// Reads before the compaction.
+    #[serde(rename = "before_s", with = "form::seconds")]
     pub before: Duration,
     /// Reads after it.
+    #[serde(rename = "after_s", with = "form::seconds")]
     pub after: Duration,
     /// The table is compacted again and again until so much time has passed.
+    #[serde(rename = "least_compaction_s", with = "form::seconds")]
     pub least_compaction: Duration,
     /// Time between samples.
+    #[serde(rename = "sample_ms", with = "form::milliseconds")]
     pub sample_interval: Duration,
     /// Time between lines of progress.
+    #[serde(skip)]
     pub report_interval: Duration,
     /// Where direct I/O is not to be had, mode `direct` does what `auto` would, and is not refused: only
     /// to show that a run which falls back does not count.
     #[doc(hidden)]
+    #[serde(skip)]
     pub may_fall_back: bool,
     /// The command line, for the record.
     pub command: Option<Vec<String>>,
@@ -180,32 +211,7 @@ impl InterferenceOptions {
         self.data.generated_bytes(largest.unwrap_or(0))
     }
 
-    pub(crate) fn record(&self) -> OptionsRecord {
-        OptionsRecord {
-            command: self.command.clone(),
-            directory: self.directory.display().to_string(),
-            arms: self.arms.clone(),
-            repeats: self.repeats,
-            warm_ups: self.warm_ups,
-            seed: self.seed,
-            rate_per_s: self.rate_per_s,
-            reader_threads: self.reader_threads,
-            distribution: self.distribution,
-            hot_sets_bytes: self.hot_sets_bytes.clone(),
-            memory_limit_bytes: self.memory_limit_bytes,
-            throughput_bytes_per_s: self.throughput_bytes_per_s.map(NonZeroU64::get),
-            compaction_threads: u32::try_from(self.compaction_threads).unwrap_or(u32::MAX),
-            compaction_memory_bytes: self.compaction_memory_bytes as u64,
-            compaction_priority: self.compaction_priority,
-            backend: self.backend.to_string(),
-            before_s: self.before.as_secs_f64(),
-            after_s: self.after.as_secs_f64(),
-            least_compaction_s: self.least_compaction.as_secs_f64(),
-            sample_ms: u64::try_from(self.sample_interval.as_millis()).unwrap_or(u64::MAX),
-        }
-    }
-
-    /// Says what makes no sense.
+    /// Checks that the options make sense.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](compactor::ErrorKind::InvalidInput), with a sentence.

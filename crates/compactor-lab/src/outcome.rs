@@ -10,18 +10,17 @@ use serde::{Deserialize, Serialize};
 mod attempt;
 mod environment;
 mod latency;
-mod options;
 mod run;
 mod sample;
 
 pub use attempt::{Attempt, Invalid, Subject};
 pub use environment::{DeviceRecord, Environment};
 pub use latency::{CurvePoint, Interval, Latency};
-pub use options::{Distribution, OptionsRecord};
 pub use run::{CompactionRecord, GeneratorRecord, HotSetRecord, MemoryRecord, Phase, Run};
 pub use sample::{CgroupMemory, Cpu, DiskStats, Pages, Pressure, Sample, VmStat};
 
 use crate::arm::Arm;
+use crate::options::InterferenceOptions;
 
 /// Of this shape of the JSON document. A reader refuses numbers that it does not know.
 pub const FORMAT_VERSION: u32 = 1;
@@ -38,7 +37,7 @@ pub struct Outcome {
     /// Whether all runs that were planned took place.
     pub end: End,
     /// What was asked for, defaults filled in.
-    pub options: OptionsRecord,
+    pub options: InterferenceOptions,
     /// Where it took place.
     pub environment: Environment,
     /// One for each size of the hot set; just one without `--sweep`.

@@ -1,6 +1,6 @@
 //! Numbers that look random and come from a seed (SplitMix64), and what is drawn with them.
 
-use crate::outcome::Distribution;
+use crate::options::Distribution;
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]

@@ -74,6 +74,38 @@ impl Drop for Scratch {
     }
 }
 
+/// The directory of a run's output, removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct OutputDirectory {
+    pub(crate) path: PathBuf,
+}
+
+impl OutputDirectory {
+    /// Creates the directory.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn create(path: PathBuf) -> Result<OutputDirectory, Error> {
+        fs::create_dir(&path).map_err(Error::file("create directory", &path))?;
+        Ok(OutputDirectory { path })
+    }
+
+    /// Removes the directory.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub(crate) fn remove(&self) -> Result<(), Error> {
+        compactor::io::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))
+    }
+}
+
+impl Drop for OutputDirectory {
+    fn drop(&mut self) {
+        // Gone by now, unless something failed.
+        let _ = compactor::io::remove_dir_all(&self.path);
+    }
+}
+
 /// Removes directories that have our mark and are not locked: who made them is dead. What cannot be
 /// removed stays; it is nobody's harm but the disk's.
 fn remove_left_over(parent: &Path, prefix: &str, mark: &str) {

@@ -6,22 +6,18 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use compactor::io::{ReadMode, WriteMode, raise_open_files_limit};
+use compactor::io::{ReadMode, WriteMode};
 use compactor::sstable::Version;
 use compactor::sstable::compression::info::CompressionParams;
 use compactor::{Error, catalog};
 use compactor_lab::bench::{self, ArmKind, BenchOptions, BenchReport, Generated, IoPair};
-use compactor_lab::outcome::End;
 
 use super::generate::ShapeName;
-use crate::exit_code::INTERRUPTED;
+use super::lab::common::{Results, begin};
 use crate::flags::ByteSize;
-use crate::interrupt;
 use crate::numbers::{DEFAULT_MEMORY, MEMORY, THREADS, beside_program, within};
-use crate::output::{print, say};
+use crate::output::say;
 use crate::output_form::{Compression, DEFAULT_CHUNK_LENGTH, chunk_length, codec};
-use crate::place;
-use crate::result_file::ResultFile;
 
 /// Uncompressed bytes that may be asked for.
 const SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 44);
@@ -221,36 +217,21 @@ enum BenchFormat {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let _ = raise_open_files_limit();
-    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
-    let place = place::choose(args.directory.as_deref())?;
-    for note in &place.notes {
-        say(format_args!("note: {note}"));
-    }
-    let options = options(&args, place.directory)?;
+    let (interrupted, directory) = begin(args.directory.as_deref())?;
+    let options = options(&args, directory)?;
     let program = std::env::current_exe().context("find the program itself")?;
-    let to_json = args.json.as_deref().map(ResultFile::create).transpose()?;
+    let results = Results::create(args.json.as_deref(), None)?;
     let mut progress = |line: &str| say(format_args!("{line}"));
     let outcome = bench::run(&options, &program, &interrupted, &mut progress)?;
     let report = BenchReport::new(&outcome);
     let json = serde_json::to_string_pretty(&report)?;
-    if let (Some(file), Some(path)) = (to_json, &args.json) {
-        file.write(&json)?;
-        say(format_args!(
-            "everything that was measured: {}",
-            path.display()
-        ));
-    }
-    let code = print(&match args.format {
-        BenchFormat::Text => report.document().to_text(),
-        BenchFormat::Markdown => report.document().to_markdown(),
-        BenchFormat::Json => json,
-    })?;
-    Ok(match outcome.end {
-        End::Interrupted => ExitCode::from(INTERRUPTED),
-        End::Complete if outcome.is_sound() => code,
-        End::Complete => ExitCode::FAILURE,
-    })
+    let document = report.document();
+    let text = match args.format {
+        BenchFormat::Text => document.to_text(),
+        BenchFormat::Markdown => document.to_markdown(),
+        BenchFormat::Json => json.clone(),
+    };
+    results.write(&json, &document, &text, (&outcome.end, outcome.is_sound()))
 }
 
 fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {

@@ -2,7 +2,7 @@
 
 mod arguments;
 mod chunk_length;
-mod common;
+pub(super) mod common;
 mod fio;
 mod interference;
 mod progress;

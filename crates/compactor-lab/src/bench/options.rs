@@ -39,22 +39,28 @@ pub struct Generated {
     pub compression: Option<CompressionParams>,
 }
 
-/// What to do.
-#[derive(Clone, Debug)]
+/// Options of a bench, and their record in its outcome.
+#[derive(Clone, Debug, Serialize)]
 pub struct BenchOptions {
     /// The command line, for the record.
     pub command: Option<Vec<String>>,
     /// Where a directory is made for everything; on the disk in question.
+    #[serde(skip)]
     pub directory: PathBuf,
     /// `Data.db` of SSTables that are there; empty for generated ones.
+    #[serde(skip)]
     pub given: Vec<PathBuf>,
     /// What to generate, if none are given.
+    #[serde(skip)]
     pub generated: Generated,
     /// Which of ours run.
+    #[serde(skip)]
     pub kinds: Vec<ArmKind>,
     /// The modes of merges and copies. The first merge is what others are compared with.
+    #[serde(skip)]
     pub pairs: Vec<IoPair>,
     /// Commands that answer requests, each an arm.
+    #[serde(skip)]
     pub external: Vec<String>,
     /// Runs of each arm that count.
     pub repeats: u32,
@@ -69,8 +75,10 @@ pub struct BenchOptions {
     /// What data and order come from.
     pub seed: u64,
     /// The most uncompressed bytes that the codec is tried on; twice as much is held in memory.
+    #[serde(skip)]
     pub sample_bytes: u64,
     /// Time at which TTL expiry is evaluated, seconds since 1970.
+    #[serde(skip)]
     pub now_s: i64,
 }
 

@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::{ArmKind, CodecTimes, Compression, IoPair};
+use super::{ArmKind, BenchOptions, CodecTimes, Compression, IoPair};
 use crate::outcome::{DataRecord, End, Environment, Warning};
 
 /// Of this shape of the JSON document.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// Everything of one `compactor bench`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct BenchOutcome {
     /// Of this shape of the document: 1.
     pub format_version: u32,
@@ -20,7 +20,7 @@ pub struct BenchOutcome {
     /// Whether all runs took place.
     pub end: End,
     /// What was asked for, defaults filled in.
-    pub options: BenchRecord,
+    pub options: BenchOptions,
     /// Where it took place.
     pub environment: Environment,
     /// The inputs.
@@ -33,25 +33,6 @@ pub struct BenchOutcome {
     pub arms: Vec<ArmOutcome>,
     /// What makes all of the numbers doubtful.
     pub warnings: Vec<Warning>,
-}
-
-/// What was asked for.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct BenchRecord {
-    /// The command line, as far as there was one.
-    pub command: Option<Vec<String>>,
-    /// Runs of each arm that count.
-    pub repeats: u32,
-    /// Runs before them that do not.
-    pub warm_ups: u32,
-    /// Whether inputs were in the page cache when a run began; otherwise they were dropped from it.
-    pub warm: bool,
-    /// Threads that decode and compress.
-    pub threads: usize,
-    /// Bytes of buffers of a merge.
-    pub memory_bytes: usize,
-    /// What data and order come from.
-    pub seed: u64,
 }
 
 /// An output, as it lies on the disk.

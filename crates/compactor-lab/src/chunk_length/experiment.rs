@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use compactor::{Error, ErrorKind, Observer, Result};
+use compactor::{Error, ErrorKind, Result};
 
 use super::options::ChunkLengthOptions;
 use super::outcome::{ChunkLengthOutcome, Experiment, FORMAT_VERSION, VariantRun};
@@ -15,16 +15,17 @@ use crate::arm::Arm;
 use crate::cgroup::{self, MemoryCgroup};
 use crate::clocks::unix_ms;
 use crate::environment::{capture, memory_bytes};
-use crate::experiment::{Clock, Generating, choose_hot_set};
+use crate::experiment::{Clock, choose_hot_set, generating};
 use crate::hot_set::HotSet;
+use crate::observer::watched;
 use crate::options::Data;
-use crate::outcome::{DataRecord, End, Environment, Warning};
+use crate::outcome::{DataRecord, End, Environment, Subject, Warning};
 use crate::random::Random;
 use crate::report::units::bytes;
 use crate::scratch::Scratch;
 use crate::table::{TABLE_DIRECTORY, Table, require_room};
 use crate::warnings;
-use crate::watcher::{Event, VariantPlan, Watcher};
+use crate::watcher::{Event, Plan, Watcher};
 
 /// Tells the order's random numbers from others of the same seed.
 const STREAM: u64 = 0x6368_756e;
@@ -79,7 +80,7 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
         started_at_ms,
         elapsed_s: 0.0,
         end: End::Complete,
-        options: options.record(),
+        options: options.clone(),
         environment,
         source: DataRecord {
             partitions: hot.partitions,
@@ -117,10 +118,7 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
 /// The rows, as they are before any variant is written of them: a copy of what was given or generated.
 fn source(options: &ChunkLengthOptions, directory: &Path, watcher: &dyn Watcher) -> Result<Table> {
     let bytes = options.generated_bytes().unwrap_or(0);
-    let mut generating = Generating {
-        watcher,
-        total_bytes: bytes,
-    };
+    let mut generating = generating(watcher, bytes);
     // Source, copy, variants and an output; compressed data takes about half of what it is.
     let needed = bytes.saturating_mul(options.variants().len() as u64 + 3);
     let generated = Table::prepare(
@@ -167,15 +165,18 @@ fn write_all(
 ) -> Result<Vec<Written>> {
     let page_bytes = rustix::param::page_size() as u64;
     let write = |variant| {
-        let mut writing = Writing {
-            watcher,
+        let total_bytes = source.record.uncompressed_bytes;
+        let mut writing = watched(watcher, move |done_bytes| Event::Writing {
             variant,
-            total_bytes: source.record.uncompressed_bytes,
-        };
+            done_bytes,
+            total_bytes,
+        });
         let mut written = written::write(source, variant, directory, &mut writing)?;
         written.record.hot_bytes = written.hot_bytes(hot, page_bytes)?;
         written.record.pressure = written.record.hot_bytes as f64 / room as f64;
-        watcher.event(&Event::Written(&written.record));
+        watcher.event(&Event::Written {
+            variant: &written.record,
+        });
         Ok(written)
     };
     let written: Vec<Written> = options
@@ -280,13 +281,14 @@ impl All<'_> {
             if !warm_up && outcome.rate_per_s.is_none() {
                 outcome.rate_per_s = common_rate(&outcome.runs);
                 if let Some(rate) = outcome.rate_per_s {
-                    watcher.event(&Event::Rate(rate));
+                    watcher.event(&Event::Rate { reads_per_s: rate });
                 }
             }
             random.shuffle(&mut order);
             for &written in &order {
-                let plan = VariantPlan {
-                    variant: written.record.variant,
+                let variant = written.record.variant;
+                let plan = Plan {
+                    subject: Subject::Variant(variant),
                     repeat,
                     warm_up,
                     order: clock.done,
@@ -308,7 +310,13 @@ impl All<'_> {
                 };
                 let run = bench.run(written, plan, watcher)?;
                 clock.add(planned(options, repeat), started.elapsed());
-                watcher.event(&Event::VariantEnded { plan, run: &run });
+                watcher.event(&Event::VariantEnded {
+                    order: plan.order,
+                    variant,
+                    invalid: &run.attempt.invalid,
+                    reads_per_s: run.alone.peak.latency.achieved_per_s,
+                    run: &run,
+                });
                 outcome.runs.push(run);
             }
         }
@@ -344,27 +352,6 @@ fn common_rate(runs: &[VariantRun]) -> Option<f64> {
     let rates = conditions.map(|reads| reads.peak.latency.achieved_per_s);
     let slowest = rates.min_by(f64::total_cmp)?;
     Some((slowest * SHARE_OF_SLOWEST).floor().max(1.0))
-}
-
-/// Tells how far a variant is.
-struct Writing<'a> {
-    watcher: &'a dyn Watcher,
-    variant: Variant,
-    total_bytes: u64,
-}
-
-impl Observer for Writing<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.watcher.is_cancelled()
-    }
-
-    fn progress(&mut self, done_bytes: u64, _rows: u64, _partitions: u64) {
-        self.watcher.event(&Event::Writing {
-            variant: self.variant,
-            done_bytes,
-            total_bytes: self.total_bytes,
-        });
-    }
 }
 
 #[cfg(test)]

@@ -7,23 +7,23 @@ use std::time::Duration;
 use compactor::generate::Shape;
 use compactor::io::BackendKind;
 use compactor::sstable::Version;
+use serde::{Deserialize, Serialize};
 
-use super::outcome::ChunkLengthOptionsRecord;
 use super::variant::{Compressor, Variant};
 use crate::arm::Arm;
-use crate::options::{Data, refuse_expiring_data, refuse_small_limit};
-use crate::outcome::Distribution;
+use crate::options::{Data, Distribution, form, refuse_expiring_data, refuse_small_limit};
 
 const KIB: u32 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// A comparison of chunk lengths and compressors.
-#[derive(Clone, Debug, PartialEq)]
+/// Options of a comparison of chunk lengths and compressors, and their record in its outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChunkLengthOptions {
     /// Where everything is put: on the disk that is of interest.
     pub directory: PathBuf,
     /// The rows. They are written anew once for each variant.
+    #[serde(skip)]
     pub data: Data,
     /// Uncompressed bytes of a chunk: powers of two.
     pub chunk_lengths_bytes: Vec<u32>,
@@ -55,10 +55,13 @@ pub struct ChunkLengthOptions {
     /// Bytes of the compaction's buffers.
     pub compaction_memory_bytes: usize,
     /// What carries the compaction's reads and writes out.
+    #[serde(with = "form::text")]
     pub backend: BackendKind,
     /// Reads before each run that are not measured: they fill the page cache, which was dropped.
+    #[serde(rename = "warm_s", with = "form::seconds")]
     pub warm: Duration,
     /// Length of each measurement; a run has up to four.
+    #[serde(rename = "measure_s", with = "form::seconds")]
     pub measure: Duration,
     /// The command line, for the record.
     pub command: Option<Vec<String>>,
@@ -129,31 +132,7 @@ impl ChunkLengthOptions {
         self.data.generated_bytes(self.hot_set_bytes)
     }
 
-    pub(crate) fn record(&self) -> ChunkLengthOptionsRecord {
-        ChunkLengthOptionsRecord {
-            command: self.command.clone(),
-            directory: self.directory.display().to_string(),
-            chunk_lengths_bytes: self.chunk_lengths_bytes.clone(),
-            compressors: self.compressors.clone(),
-            repeats: self.repeats,
-            warm_ups: self.warm_ups,
-            seed: self.seed,
-            rate_per_s: self.rate_per_s,
-            reader_threads: self.reader_threads,
-            distribution: self.distribution,
-            hot_set_bytes: self.hot_set_bytes,
-            memory_limit_bytes: self.memory_limit_bytes,
-            compaction: self.compaction,
-            throughput_bytes_per_s: self.throughput_bytes_per_s.map(NonZeroU64::get),
-            compaction_threads: u32::try_from(self.compaction_threads).unwrap_or(u32::MAX),
-            compaction_memory_bytes: self.compaction_memory_bytes as u64,
-            backend: self.backend.to_string(),
-            warm_s: self.warm.as_secs_f64(),
-            measure_s: self.measure.as_secs_f64(),
-        }
-    }
-
-    /// Says what makes no sense.
+    /// Checks that the options make sense.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](compactor::ErrorKind::InvalidInput), with a sentence.

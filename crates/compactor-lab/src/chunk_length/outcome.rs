@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::variant::{Compressor, Variant};
-use crate::arm::Arm;
-use crate::outcome::{Attempt, DataRecord, Distribution, End, Environment, Latency, Warning};
+use super::options::ChunkLengthOptions;
+use super::variant::Variant;
+use crate::outcome::{Attempt, DataRecord, End, Environment, Latency, Warning};
 
 /// Of this shape of the JSON document. A reader refuses numbers that it does not know.
 pub const FORMAT_VERSION: u32 = 1;
@@ -32,7 +32,7 @@ pub struct ChunkLengthOutcome {
     /// Whether all runs that were planned took place.
     pub end: End,
     /// What was asked for, defaults filled in.
-    pub options: ChunkLengthOptionsRecord,
+    pub options: ChunkLengthOptions,
     /// Where it took place.
     pub environment: Environment,
     /// The table that the variants were written from, and that was compacted beside the reads.
@@ -57,49 +57,6 @@ impl ChunkLengthOutcome {
         let runs = self.runs.iter();
         runs.filter(move |run| run.variant == variant && run.attempt.counts())
     }
-}
-
-/// The options of a comparison, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ChunkLengthOptionsRecord {
-    /// The command line, as far as there was one.
-    pub command: Option<Vec<String>>,
-    /// Directory of the data.
-    pub directory: String,
-    /// Uncompressed bytes of a chunk.
-    pub chunk_lengths_bytes: Vec<u32>,
-    /// Each goes with each chunk length.
-    pub compressors: Vec<Compressor>,
-    /// Repeats that count.
-    pub repeats: u32,
-    /// Repeats before them that do not.
-    pub warm_ups: u32,
-    /// What order, hot rows, arrivals and data come from.
-    pub seed: u64,
-    /// Reads per second that were asked for; `None`: half of what the slowest variant came to.
-    pub rate_per_s: Option<f64>,
-    /// Threads of the bystander.
-    pub reader_threads: u32,
-    /// How often each hot row is read.
-    pub distribution: Distribution,
-    /// Bytes of page cache that the hot rows were to take in the source.
-    pub hot_set_bytes: u64,
-    /// Memory limit that was asked for.
-    pub memory_limit_bytes: Option<u64>,
-    /// How the compaction moved its bytes; `idle` for none.
-    pub compaction: Arm,
-    /// Limit on the stored bytes of `Data.db` that the compaction takes per second.
-    pub throughput_bytes_per_s: Option<u64>,
-    /// Threads of the compaction.
-    pub compaction_threads: u32,
-    /// Buffers of the compaction.
-    pub compaction_memory_bytes: u64,
-    /// `auto`, `uring` or `threads`.
-    pub backend: String,
-    /// Seconds of reads before each run that are not measured.
-    pub warm_s: f64,
-    /// Seconds of each measurement.
-    pub measure_s: f64,
 }
 
 /// The rows as one variant stores them.
@@ -159,6 +116,13 @@ pub struct Reads {
     /// At the rate that all variants have in common, on a Poisson schedule. Latencies are from when
     /// each was to begin. `None` while that rate is not known: in a warm-up.
     pub at_rate: Option<Reading>,
+}
+
+impl Reads {
+    /// The measurements.
+    pub(crate) fn readings(&self) -> impl Iterator<Item = &Reading> {
+        std::iter::once(&self.peak).chain(&self.at_rate)
+    }
 }
 
 /// One measurement.

@@ -19,12 +19,12 @@ use crate::clocks::unix_ms;
 use crate::compaction::CompactionSettings;
 use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
-use crate::outcome::{Attempt, Invalid, Phase, Warning};
+use crate::outcome::{Invalid, Phase, Warning};
 use crate::random::Draw;
 use crate::run::wait;
 use crate::table::Table;
-use crate::validity::{LEAST_ACHIEVED, MOST_NOT_FOUND, MOST_WAKE_UP_DELAY, invalid};
-use crate::watcher::{VariantPlan, Watcher};
+use crate::validity::{Reasons, keeps_schedule};
+use crate::watcher::{Plan, Watcher};
 
 /// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
@@ -62,7 +62,7 @@ impl Bench<'_> {
     pub(super) fn run(
         &self,
         written: &Written,
-        plan: VariantPlan,
+        plan: Plan,
         watcher: &dyn Watcher,
     ) -> Result<VariantRun> {
         let started = Instant::now();
@@ -104,22 +104,20 @@ impl Bench<'_> {
         // Its pages are of no use to the next one.
         written.table.drop_pages()?;
         let mut run = VariantRun {
-            variant: plan.variant,
-            attempt: Attempt {
-                repeat: plan.repeat,
-                warm_up: plan.warm_up,
-                order: plan.order,
-                started_at_ms,
-                elapsed_s: started.elapsed().as_secs_f64(),
-                ..Attempt::default()
-            },
+            variant: written.record.variant,
+            attempt: plan.attempt(started_at_ms, started),
             alone,
             beside,
             compaction,
             rows_not_found,
         };
         let kept_cgroup = self.cgroup.is_none_or(MemoryCgroup::holds_this_process);
-        run.attempt.invalid = judge(&run, self.options.compaction, first_error, kept_cgroup);
+        run.attempt.invalid = judge(
+            &run,
+            self.options.compaction,
+            first_error.as_deref(),
+            kept_cgroup,
+        );
         run.attempt.warnings = warnings(&run);
         Ok(run)
     }
@@ -218,91 +216,43 @@ impl Reader<'_> {
 fn judge(
     run: &VariantRun,
     asked: Arm,
-    first_error: Option<String>,
+    first_error: Option<&str>,
     kept_cgroup: bool,
 ) -> Vec<Invalid> {
-    let mut reasons = Vec::new();
-    if let Some(reason) = first_error {
-        reasons.push(invalid(
-            "reads_failed",
-            format!("reads of the bystander failed: {reason}"),
-        ));
-    }
+    let mut reasons = Reasons::default();
+    let errors = readings(run)
+        .map(|(_, reading)| reading.latency.errors)
+        .sum();
+    reasons.failed_reads(errors, first_error);
     let all: f64 = readings(run).map(|(_, reading)| reading.completed()).sum();
-    if run.rows_not_found as f64 > MOST_NOT_FOUND * all {
-        reasons.push(invalid(
-            "reads_failed",
-            format!("{} of {all:.0} reads found no row", run.rows_not_found),
-        ));
-    }
+    reasons.rows_not_found(run.rows_not_found, all);
     for (name, reading) in readings(run) {
-        if reading.latency.operations == 0 {
-            reasons.push(invalid("no_reads", format!("{name}: nothing was read")));
-        }
-        let late = Duration::from_nanos(reading.wake_up_p99_ns);
-        if late > MOST_WAKE_UP_DELAY {
-            reasons.push(invalid(
-                "generator_late",
-                format!(
-                    "{name}: 1 percent of the reads began {:.1} ms late or later although a reader was \
-                     free: the processors were busy, and the latencies are theirs",
-                    late.as_secs_f64() * 1e3
-                ),
-            ));
-        }
+        reasons.when(reading.latency.operations == 0, "no_reads", || {
+            format!("{name}: nothing was read")
+        });
+        reasons.wake_up(&format!("{name}: "), reading.wake_up_p99_ns);
     }
     if let (Arm::Compaction { read, write }, Some(record)) = (asked, &run.compaction) {
-        judge_compaction(run, record, (read.name(), write.name()), &mut reasons);
-    }
-    if !kept_cgroup {
-        reasons.push(invalid(
-            "memory_limit_lost",
-            "somebody moved the process out of its cgroup while it ran",
-        ));
-    }
-    reasons
-}
-
-fn judge_compaction(
-    run: &VariantRun,
-    record: &BesideRecord,
-    (read, write): (&str, &str),
-    reasons: &mut Vec<Invalid>,
-) {
-    if let Some(failure) = &record.failure {
-        reasons.push(invalid(
-            "failed",
-            format!("the compaction failed: {failure}"),
-        ));
-        return;
-    }
-    // What was used is told by those that came to their end.
-    let used = [
-        ("read", read, &record.read_mode),
-        ("wrote", write, &record.write_mode),
-    ];
-    for (did, asked, used) in used {
-        if let Some(used) = used.as_deref().filter(|used| *used != asked) {
-            reasons.push(invalid(
-                "fallback",
-                format!("the compaction {did} in mode {used}, not {asked}"),
-            ));
+        match &record.failure {
+            Some(failure) => reasons.failed(failure),
+            None => {
+                // Modes are known of those that were completed.
+                let read_mode = record.read_mode.as_deref().unwrap_or(read.name());
+                let write_mode = record.write_mode.as_deref().unwrap_or(write.name());
+                reasons.modes((read, write), [read_mode, write_mode], &[]);
+                let mut beside = run.beside.iter().flat_map(Reads::readings);
+                let is_idle = beside.any(|reading| reading.compacted_bytes == 0);
+                reasons.when(is_idle, "compaction_idle", || {
+                    "the compaction read nothing while the reads during it were measured".to_owned()
+                });
+            }
         }
     }
-    let beside = run.beside.iter();
-    let readings = beside.flat_map(|reads| std::iter::once(&reads.peak).chain(&reads.at_rate));
-    if readings
-        .into_iter()
-        .any(|reading| reading.compacted_bytes == 0)
-    {
-        reasons.push(invalid(
-            "compaction_idle",
-            "the compaction read nothing while the reads beside it were measured",
-        ));
-    }
+    reasons.lost_cgroup(!kept_cgroup);
+    reasons.0
 }
 
-/// What is doubtful, but no reason to discard a run.
+/// Caveats about a run that are no reason to discard it.
 fn warnings(run: &VariantRun) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (name, reading) in readings(run) {
@@ -322,21 +272,19 @@ fn warnings(run: &VariantRun) -> Vec<Warning> {
 
 /// Whether reads kept up with their schedule.
 pub(crate) fn holds_rate(reading: &Reading) -> bool {
-    let latency = &reading.latency;
-    !reading.is_unfinished && latency.achieved_per_s >= LEAST_ACHIEVED * latency.intended_per_s
+    !reading.is_unfinished && keeps_schedule(&reading.latency)
 }
 
 /// All measurements of a run with their names.
 fn readings(run: &VariantRun) -> impl Iterator<Item = (&'static str, &Reading)> {
-    let alone = std::iter::once(("peak alone", &run.alone.peak))
-        .chain(run.alone.at_rate.iter().map(|r| ("at the rate alone", r)));
-    let beside = run.beside.iter().flat_map(|reads| {
-        std::iter::once(("peak beside a compaction", &reads.peak)).chain(
-            reads
-                .at_rate
-                .iter()
-                .map(|r| ("at the rate beside a compaction", r)),
-        )
-    });
-    alone.chain(beside)
+    let alone = ["peak alone", "at the rate alone"];
+    let beside = [
+        "peak during a compaction",
+        "at the rate during a compaction",
+    ];
+    let beside = run
+        .beside
+        .iter()
+        .flat_map(move |reads| beside.into_iter().zip(reads.readings()));
+    alone.into_iter().zip(run.alone.readings()).chain(beside)
 }

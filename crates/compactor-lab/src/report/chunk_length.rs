@@ -399,15 +399,15 @@ impl<'a> ChunkLengthReport<'a> {
                     options.throughput_bytes_per_s,
                     options.compaction_threads,
                     options.compaction_memory_bytes,
-                    &options.backend
+                    options.backend
                 )
             ),
         };
         let repeats = format!(
             "{}; page cache dropped before each, filled by {} of reads, {} for each measurement",
             facts::repeats(options.repeats, "variant", options.seed, options.warm_ups),
-            seconds(options.warm_s),
-            seconds(options.measure_s),
+            seconds(options.warm.as_secs_f64()),
+            seconds(options.measure.as_secs_f64()),
         );
         facts.extend([
             ("rows", facts::table(&outcome.source)),

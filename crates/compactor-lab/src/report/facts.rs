@@ -1,8 +1,13 @@
 //! Where and how an outcome was measured, as names and values.
 
+use std::num::NonZeroU64;
+
+use compactor::io::BackendKind;
+
 use super::document::Facts;
 use super::units::{bytes, seconds, significant, utc};
-use crate::outcome::{DataRecord, DeviceRecord, Distribution, End, Environment};
+use crate::options::Distribution;
+use crate::outcome::{DataRecord, DeviceRecord, End, Environment};
 use crate::text_table::{count, counted};
 
 /// When an experiment took place, and its command line.
@@ -46,18 +51,18 @@ pub(crate) fn popularity(distribution: Distribution) -> String {
 
 /// Rate, threads and buffers of a compaction.
 pub(crate) fn compaction(
-    throughput_bytes_per_s: Option<u64>,
-    threads: u32,
-    memory_bytes: u64,
-    backend: &str,
+    throughput_bytes_per_s: Option<NonZeroU64>,
+    threads: usize,
+    memory_bytes: usize,
+    backend: BackendKind,
 ) -> String {
     let limit = throughput_bytes_per_s.map_or_else(
         || "as fast as it can".to_owned(),
-        |limit| format!("at most {}/s", bytes(limit as f64)),
+        |limit| format!("at most {}/s", bytes(limit.get() as f64)),
     );
     format!(
         "{limit}, {}, {} of buffers, backend {backend}",
-        counted(u64::from(threads), "thread"),
+        counted(threads as u64, "thread"),
         bytes(memory_bytes as f64),
     )
 }

@@ -5,25 +5,19 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
 use compactor::Error;
-use compactor::io::{probe, raise_open_files_limit};
+use compactor::io::probe;
 use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, Compressor, compare};
-use compactor_lab::outcome::End;
 use compactor_lab::report::chunk_length::ChunkLengthReport;
 
-use super::common::{Common, HOT_SET, RATE, READERS, SPAN, command_line, set};
+use super::common::{Common, HOT_SET, RATE, READERS, Results, SPAN, begin, command_line, set};
 use super::interference::is_dontcache;
 use super::progress::LabProgress;
 use crate::duration::Seconds;
-use crate::exit_code::INTERRUPTED;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
-use crate::interrupt;
 use crate::numbers::within;
-use crate::output::{print, say};
-use crate::place;
-use crate::result_file::ResultFile;
+use crate::output::say;
 
 const CHUNK_LENGTH: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(64 << 20);
 const MEASURE: RangeInclusive<Seconds> = Seconds(1)..=Seconds(86_400);
@@ -170,43 +164,21 @@ fn default_compaction(directory: &Path) -> Result<Arm, Error> {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let _ = raise_open_files_limit();
-    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
     let common = &args.common;
-    let place = place::choose(common.directory.as_deref())?;
-    for note in &place.notes {
-        say(format_args!("note: {note}"));
-    }
-    let options = args.options(&place.directory)?;
+    let (interrupted, directory) = begin(common.directory.as_deref())?;
+    let options = args.options(&directory)?;
     let is_dontcache = is_dontcache(&options.compaction);
     refuse_uring_with_dontcache(options.backend, &[("--compaction", is_dontcache)])?;
-    let to_json = common.json.as_deref().map(ResultFile::create).transpose()?;
-    let to_html = common.html.as_deref().map(ResultFile::create).transpose()?;
+    let results = Results::create(common.json.as_deref(), common.html.as_deref())?;
     let watcher = LabProgress::new(common.progress, interrupted);
     let outcome = compare(&options, &watcher)?;
     let json = serde_json::to_string(&outcome)?;
-    if let (Some(file), Some(path)) = (to_json, &common.json) {
-        file.write(&json)?;
-        say(format_args!(
-            "everything that was measured: {}",
-            path.display()
-        ));
-    }
     let report = ChunkLengthReport::new("chunk length", &outcome);
-    let is_complete = report.is_complete();
+    let is_sound = report.is_complete();
     let document = ChunkLengthReport::document(&[report]);
-    let to_print = match common.format {
-        Format::Json => json,
+    let text = match common.format {
+        Format::Json => json.clone(),
         Format::Text => document.to_text(),
     };
-    if let (Some(file), Some(path)) = (to_html, &common.html) {
-        file.write(&document.to_html())?;
-        say(format_args!("with pictures: {}", path.display()));
-    }
-    let code = print(&to_print)?;
-    Ok(match outcome.end {
-        End::Interrupted => ExitCode::from(INTERRUPTED),
-        End::Complete if is_complete => code,
-        End::Complete => ExitCode::FAILURE,
-    })
+    results.write(&json, &document, &text, (&outcome.end, is_sound))
 }

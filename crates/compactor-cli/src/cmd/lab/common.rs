@@ -2,19 +2,29 @@
 
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use compactor::catalog;
+use anyhow::Context;
 use compactor::generate::Shape;
-use compactor::io::BackendKind;
+use compactor::io::{BackendKind, raise_open_files_limit};
 use compactor::sstable::Version;
-use compactor_lab::options::Data;
-use compactor_lab::outcome::Distribution;
+use compactor::{Error, catalog};
+use compactor_lab::options::{Data, Distribution};
+use compactor_lab::outcome::End;
+use compactor_lab::report::Document;
 
 use crate::duration::Seconds;
+use crate::exit_code::INTERRUPTED;
 use crate::flags::{ByteRate, ByteSize, Format};
+use crate::interrupt;
 use crate::numbers::{MEMORY, THREADS, throughput, within};
+use crate::output::{print, say};
+use crate::place;
 use crate::progress::ProgressMode;
+use crate::result_file::ResultFile;
 
 const DATA: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(16 << 40);
 /// Sizes of a hot set.
@@ -254,6 +264,70 @@ impl Common {
     /// Bytes of the compaction's buffers.
     pub fn compaction_memory_bytes(&self) -> usize {
         usize::try_from(self.memory.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// Prepares for an experiment: signals, the limit of open files, and the directory to work in.
+///
+/// # Errors
+/// If handlers cannot be installed, or there is no such directory.
+pub fn begin(directory: Option<&Path>) -> anyhow::Result<(Arc<AtomicBool>, PathBuf)> {
+    let _ = raise_open_files_limit();
+    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
+    let place = place::choose(directory)?;
+    for note in &place.notes {
+        say(format_args!("note: {note}"));
+    }
+    Ok((interrupted, place.directory))
+}
+
+/// Files for results, made before the experiment: a place that cannot be written is known at once.
+pub struct Results {
+    json: Option<(ResultFile, PathBuf)>,
+    html: Option<(ResultFile, PathBuf)>,
+}
+
+impl Results {
+    /// Prepares files.
+    ///
+    /// # Errors
+    /// If one cannot be written.
+    pub fn create(json: Option<&Path>, html: Option<&Path>) -> Result<Results, Error> {
+        let create = |path: &Path| Ok::<_, Error>((ResultFile::create(path)?, path.to_owned()));
+        Ok(Results {
+            json: json.map(create).transpose()?,
+            html: html.map(create).transpose()?,
+        })
+    }
+
+    /// Writes the files, prints a text, and returns the exit code.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn write(
+        self,
+        json: &str,
+        document: &Document,
+        text: &str,
+        (end, is_sound): (&End, bool),
+    ) -> anyhow::Result<ExitCode> {
+        if let Some((file, path)) = self.json {
+            file.write(json)?;
+            say(format_args!(
+                "everything that was measured: {}",
+                path.display()
+            ));
+        }
+        if let Some((file, path)) = self.html {
+            file.write(&document.to_html())?;
+            say(format_args!("with pictures: {}", path.display()));
+        }
+        let code = print(text)?;
+        Ok(match end {
+            End::Interrupted => ExitCode::from(INTERRUPTED),
+            End::Complete if is_sound => code,
+            End::Complete => ExitCode::FAILURE,
+        })
     }
 }
 
