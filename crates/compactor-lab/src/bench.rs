@@ -1,7 +1,7 @@
-//! How fast a merge is beside what bounds it: a plain copy of the same files, the codec alone, and
-//! Cassandra, where somebody brings it.
+//! Benchmark of a merge against a plain copy of the same files, the codec alone, and Cassandra, if a command
+//! for it is given.
 //!
-//! Each arm runs in a process of its own, so that processor time and peak memory are that arm's alone.
+//! Each arm runs in a process of its own, so that processor time and peak memory are those of the arm alone.
 //! A process is given a [`Request`] as a line of JSON and answers with a [`Reply`]: our own arms are
 //! [`serve`]d by a child that ends with it, any other is a command that answers one request after
 //! the other. [`run()`] lets them take turns, and its [`BenchOutcome`] is all that a [`BenchReport`] is

@@ -1,7 +1,7 @@
-//! A memory cgroup for the time of a run: bystander and compaction share its limit, as a node's page
+//! A memory cgroup for the time of a run: the foreground load and the compaction share its limit, as a node's page
 //! cache and its compactions share a machine.
 //!
-//! The whole process moves into a new group below its own (v2: beside it, where its own may not have
+//! The whole process moves into a new group below its own (v2: a sibling, where its own may not have
 //! children with processes), and back at the end. Version 1 and 2 both charge page cache to the group
 //! that first touched it. The group is removed when this is dropped; one that a killed run left is
 //! removed by the next. A memory controller that had to be enabled for children (v2) stays enabled:
@@ -18,10 +18,10 @@ use procfs::{FromRead, ProcessCGroups};
 use crate::outcome::CgroupMemory;
 
 const PREFIX: &str = "compactor-lab-";
-/// How often to try to remove a group from which the kernel has not yet moved everything.
+/// Attempts to remove a group from which the kernel has not yet moved everything.
 const REMOVE_TRIES: u32 = 50;
 
-/// Which of Linux's two hierarchies.
+/// Version of Linux's cgroup hierarchies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hierarchy {
     V1,
@@ -57,7 +57,7 @@ pub(crate) struct CgroupPath {
     pub(crate) hierarchy: Hierarchy,
     /// Its directory.
     pub(crate) directory: PathBuf,
-    /// Where the hierarchy is mounted: nothing above can be reached.
+    /// Mount point of the hierarchy: nothing above can be reached.
     top: PathBuf,
 }
 
@@ -91,9 +91,9 @@ pub(crate) fn available(limit_bytes: Option<u64>) -> String {
 pub(crate) struct MemoryCgroup {
     hierarchy: Hierarchy,
     directory: PathBuf,
-    /// Where the process came from.
+    /// Cgroup that the process came from.
     origin: PathBuf,
-    /// What `/proc` says of it.
+    /// Directory of the process in `/proc`.
     process: PathBuf,
 }
 
@@ -141,7 +141,7 @@ impl MemoryCgroup {
         CgroupPath::of(&self.process).is_ok_and(|place| place.directory == self.directory)
     }
 
-    /// What it holds now; refaults since it was made.
+    /// Memory charged now; refaults since the group was made.
     pub(crate) fn memory(&self) -> CgroupMemory {
         let stat = fs::read_to_string(self.directory.join("memory.stat")).unwrap_or_default();
         let usage = fs::read_to_string(self.directory.join(self.hierarchy.usage_file()));

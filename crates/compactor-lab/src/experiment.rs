@@ -1,4 +1,4 @@
-//! The whole experiment: data, and for each size of the hot set all arms in random order, repeated.
+//! Interference experiment: data, and for each size of the hot set all arms in random order, repeated.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use crate::table::Table;
 use crate::warnings;
 use crate::watcher::{Event, Plan, Watcher};
 
-/// Tells the order's random numbers from others of the same seed.
+/// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6f72_6465;
-/// Idle as long as this where nothing tells how long a compaction takes.
+/// Duration of an idle run while that of a compaction is unknown.
 const IDLE: Duration = Duration::from_secs(20);
 
 /// Measures what a compaction does to reads of hot rows, in each of the arms.
 ///
-/// Whatever it makes on the disk is below `options.directory` and gone at the end, and so is its
-/// cgroup. If the watcher stops it, what was measured until then comes back, with
+/// Everything it makes on the disk is below `options.directory` and removed at the end, and so is its
+/// cgroup. If the watcher stops it, what was measured until then is returned, with
 /// [`End::Interrupted`].
 ///
 /// # Errors
@@ -234,7 +234,7 @@ pub(crate) fn choose_hot_set(
     HotSet::choose(&readers, bytes, page_bytes, seed, &go_on)
 }
 
-/// As long as the compactions before were on average, or will be.
+/// Average duration of the compactions before, or expected duration.
 fn idle(options: &InterferenceOptions, table: &Table, runs: &[Run]) -> Duration {
     let times: Vec<f64> = runs
         .iter()
@@ -249,7 +249,7 @@ fn idle(options: &InterferenceOptions, table: &Table, runs: &[Run]) -> Duration 
     }
 }
 
-/// How long a run takes, going by the options: warming up and cleaning come on top.
+/// Duration of a run by the options, without warming up and cleaning.
 fn planned(options: &InterferenceOptions, table: &Table) -> Duration {
     let once = options.throughput_bytes_per_s.map_or(0.0, |rate| {
         table.data_file_bytes() as f64 / rate.get() as f64
@@ -263,7 +263,7 @@ fn planned(options: &InterferenceOptions, table: &Table) -> Duration {
     options.before + compaction + options.after
 }
 
-/// What the limit left to the page cache when the hot set had been warmed.
+/// Bytes that the limit left to the page cache when the hot set had been warmed.
 fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
     let first = run.samples.iter().find(|s| s.phase == Phase::Before)?;
     let found = first.cgroup?;
@@ -271,22 +271,23 @@ fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
     Some(limit?.saturating_sub(other))
 }
 
-/// How much longer runs take than planned.
+/// Measured against planned durations of runs.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     pub(crate) done: u32,
-    /// All of them together: to warm up and to clean, and a compaction that is slower than its limit.
+    /// Seconds that all of them took longer: to warm up and to clean, and a compaction that is slower than its
+    /// limit.
     late_s: f64,
 }
 
 impl Clock {
-    /// A run is over that was planned to take so long.
+    /// Adds a run that is over.
     pub(crate) fn add(&mut self, planned: Duration, taken: Duration) {
         self.done += 1;
         self.late_s += taken.as_secs_f64() - planned.as_secs_f64();
     }
 
-    /// Of so many runs, planned to take so long all together.
+    /// Expected duration of further runs, planned to take a time together.
     pub(crate) fn time_left(&self, runs: u32, planned: Duration) -> Duration {
         let late_s = match self.done {
             0 => 0.0,

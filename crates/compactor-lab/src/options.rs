@@ -1,4 +1,4 @@
-//! What to measure, and how.
+//! Options of the interference experiment.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ pub(crate) mod form;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Where the table comes from.
+/// Source of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// It is generated in the experiment's own directory and removed with it.
     Generated {
-        /// What it looks like: [`Shape::KeyValue`] or [`Shape::Wide`].
+        /// Shape of its rows: [`Shape::KeyValue`] or [`Shape::Wide`].
         shape: Shape,
         /// Version of the SSTables.
         version: Version,
@@ -76,28 +76,28 @@ pub enum Distribution {
 /// Options of an interference experiment, and their record in its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterferenceOptions {
-    /// Where outputs, and generated data, are put: on the disk that is of interest.
+    /// Directory for outputs and generated data, on the disk that is of interest.
     pub directory: PathBuf,
     /// The table.
     #[serde(skip)]
     pub data: Data,
-    /// What to compare.
+    /// Arms to compare.
     pub arms: Vec<Arm>,
-    /// How often each arm counts.
+    /// Repeats of each arm that count.
     pub repeats: u32,
-    /// How often each arm runs before, without counting.
+    /// Repeats of each arm before them that do not.
     pub warm_ups: u32,
-    /// What order, hot rows, arrivals and data are drawn from.
+    /// Random seed of order, hot rows, arrivals and data.
     pub seed: u64,
     /// Reads per second, over all threads.
     pub rate_per_s: f64,
     /// Threads that read.
     pub reader_threads: u32,
-    /// How often each hot row is read.
+    /// Popularity of hot rows.
     pub distribution: Distribution,
     /// Sizes of the hot set in bytes of page cache; each is an experiment of its own on the same table.
     pub hot_sets_bytes: Vec<u64>,
-    /// Memory limit that bystander and compaction share; `None` for none.
+    /// Memory limit that the foreground load and the compaction share; `None` for none.
     pub memory_limit_bytes: Option<u64>,
     /// Stored bytes of `Data.db` that the compaction takes per second; `None` for no limit.
     pub throughput_bytes_per_s: Option<NonZeroU64>,
@@ -105,10 +105,10 @@ pub struct InterferenceOptions {
     pub compaction_threads: usize,
     /// Bytes of the compaction's buffers.
     pub compaction_memory_bytes: usize,
-    /// Processors that the compaction gets beside the bystander, in all arms alike.
+    /// Priority of the compaction relative to the foreground load, in all arms alike.
     #[serde(default)]
     pub compaction_priority: Priority,
-    /// What carries the compaction's reads and writes out. Mode `dontcache` is always carried by
+    /// I/O backend of the compaction. Mode `dontcache` is always carried by
     /// threads.
     #[serde(with = "form::text")]
     pub backend: BackendKind,
@@ -118,7 +118,7 @@ pub struct InterferenceOptions {
     /// Reads after it.
     #[serde(rename = "after_s", with = "form::seconds")]
     pub after: Duration,
-    /// The table is compacted again and again until so much time has passed.
+    /// Minimum time to keep compacting in each run.
     #[serde(rename = "least_compaction_s", with = "form::seconds")]
     pub least_compaction: Duration,
     /// Time between samples.
@@ -127,8 +127,8 @@ pub struct InterferenceOptions {
     /// Time between lines of progress.
     #[serde(skip)]
     pub report_interval: Duration,
-    /// Where direct I/O is not to be had, mode `direct` does what `auto` would, and is not refused: only
-    /// to show that a run which falls back does not count.
+    /// Whether mode `direct` falls back as `auto` would, where direct I/O does not work, instead of being
+    /// refused: only to show that a run which falls back does not count.
     #[doc(hidden)]
     #[serde(skip)]
     pub may_fall_back: bool,

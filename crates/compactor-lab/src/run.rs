@@ -1,4 +1,4 @@
-//! One arm, once: drop the caches, warm the hot set, read, compact beside it, read the output, clean up.
+//! Run of an arm: drop the caches, warm the hot set, read, compact meanwhile, read the output, clean up.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -10,11 +10,11 @@ use compactor::io::{Io, IoOptions};
 use compactor::{EngineError, Error, ErrorKind, MergeReport, Result};
 
 use crate::arm::Arm;
-use crate::bystander::{Bystander, LiveSstables, draw};
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::{thread_cpu_ns, unix_ms};
 use crate::compaction::{CompactionSettings, Compactions};
 use crate::counters::Since;
+use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
 use crate::options::InterferenceOptions;
@@ -28,7 +28,7 @@ use crate::table::Table;
 use crate::validity::{Circumstances, caveats, judge};
 use crate::watcher::{Event, Plan, Watcher};
 
-/// How often a waiting run looks whether it is to stop.
+/// Interval at which a waiting run checks whether it is to stop.
 const NAP: Duration = Duration::from_millis(20);
 /// Times that each hot row is read to warm up: pages that were touched twice are active.
 const WARMING_READS: usize = 2;
@@ -36,7 +36,7 @@ const WARMING_READS: usize = 2;
 /// how SSTables are opened and published.
 const MOST_COMPACTIONS: usize = 100;
 
-/// What all runs at one size of the hot set have in common.
+/// Context of all runs at one size of the hot set.
 #[derive(Debug)]
 pub(crate) struct Bench<'a> {
     pub(crate) options: &'a InterferenceOptions,
@@ -47,11 +47,11 @@ pub(crate) struct Bench<'a> {
     pub(crate) cgroup: Option<&'a MemoryCgroup>,
     pub(crate) device: Option<&'a str>,
     pub(crate) pressure: f64,
-    /// How long an idle run lasts.
+    /// Duration of an idle run.
     pub(crate) idle: Duration,
 }
 
-/// What came of the compaction's part of a run.
+/// Measurements of the time of the compaction.
 struct During {
     elapsed: Duration,
     /// One for each compaction.
@@ -62,15 +62,14 @@ struct During {
     hot_after: Option<HotAndCold>,
     before: Counters,
     after: Counters,
-    /// Bytes that the bystander had the disk read.
+    /// Bytes that the foreground load had the disk read.
     disk_read_bytes: Option<u64>,
     /// Seconds since the sampler was started.
     began_s: f64,
 }
 
 impl Bench<'_> {
-    /// Runs an arm. What the arm itself cannot do makes the run invalid; what the experiment cannot do
-    /// is an error.
+    /// Runs an arm. A failure of the compaction makes the run invalid; one of the experiment is an error.
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of the output stays.
@@ -85,17 +84,17 @@ impl Bench<'_> {
         live.expect_random();
         let draw = draw(self.options.distribution, self.hot);
         let seed = self.options.seed ^ (u64::from(plan.order) << 32);
-        let bystander = |thread| Bystander::new(&live, self.hot, &draw, seed, thread);
+        let new_reader = |thread| ForegroundReader::new(&live, self.hot, &draw, seed, thread);
         let threads = self.options.reader_threads;
         let rows = self.hot.rows.len();
-        warm_up(threads, rows, WARMING_READS, &bystander, watcher)?;
+        warm_up(threads, rows, WARMING_READS, &new_reader, watcher)?;
         let load = Load::start(
             self.options.reader_threads,
             Pace::Open {
                 per_s: self.options.rate_per_s,
             },
             seed,
-            bystander,
+            new_reader,
         )?;
         let (seen, during) =
             self.measure((arm, plan.order), &load, &live, &io, &output, watcher)?;
@@ -141,7 +140,7 @@ impl Bench<'_> {
             report_interval: self.options.report_interval,
         };
         let progress = Progress::default();
-        let tell = |interval: &Interval, operations| {
+        let notify = |interval: &Interval, operations| {
             watcher.event(&Event::Interval {
                 order,
                 arm,
@@ -157,7 +156,7 @@ impl Bench<'_> {
         std::thread::scope(|scope| {
             let (watched, progress) = (&watched, &progress);
             let sampler = std::thread::Builder::new()
-                .spawn_scoped(scope, move || watch(watched, load, progress, &tell))
+                .spawn_scoped(scope, move || watch(watched, load, progress, &notify))
                 .map_err(Error::thread("the sampler"))?;
             let sampling_since = Instant::now();
             let during = (|| {
@@ -410,7 +409,7 @@ fn most_dirty(samples: &[Sample]) -> Option<u64> {
         .max()
 }
 
-/// Reads each of so many hot rows some times, so that its pages are in the cache, and active there.
+/// Reads each hot row some times, so that its pages are in the cache, and active there.
 ///
 /// # Errors
 /// A failed read, or cancellation.
@@ -418,12 +417,12 @@ pub(crate) fn warm_up(
     threads: u32,
     rows: usize,
     times: usize,
-    bystander: &(impl Fn(u32) -> Bystander + Sync),
+    new_reader: &(impl Fn(u32) -> ForegroundReader + Sync),
     watcher: &dyn Watcher,
 ) -> Result<()> {
     let threads = threads.max(1);
     let part = |thread: u32| {
-        let mut reader = bystander(thread);
+        let mut reader = new_reader(thread);
         for row in (thread as usize..rows).step_by(threads as usize) {
             if watcher.is_cancelled() {
                 return Err(Error::from(EngineError::Cancelled));
@@ -451,7 +450,7 @@ pub(crate) fn warm_up(
     Ok(())
 }
 
-/// Sleeps, unless somebody wants to stop.
+/// Sleeps, unless the experiment is cancelled.
 pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
     let until = Instant::now() + duration;
     loop {

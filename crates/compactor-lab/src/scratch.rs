@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use compactor::Error;
 
-/// How directories of a purpose are called.
+/// Name prefix of directories of a purpose.
 fn prefix_of(purpose: &str) -> String {
     format!("compactor-{purpose}-")
 }
 
 /// A file that is made once the directory is locked. A directory of such a name without it is
-/// somebody's own.
+/// not ours.
 fn mark_of(purpose: &str) -> String {
     format!(".compactor-{purpose}")
 }
@@ -106,8 +106,8 @@ impl Drop for OutputDirectory {
     }
 }
 
-/// Removes directories that have our mark and are not locked: who made them is dead. What cannot be
-/// removed stays; it is nobody's harm but the disk's.
+/// Removes directories that have our mark and are not locked: their process is dead. What cannot be
+/// removed stays, and takes space.
 fn remove_left_over(parent: &Path, prefix: &str, mark: &str) {
     let Ok(entries) = compactor::io::read_dir(parent) else {
         return;

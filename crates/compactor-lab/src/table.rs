@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Generates so many uncompressed bytes of it below `directory`, where so many may come to lie in all,
+    /// Generates `bytes` uncompressed bytes of it below `directory`, where `needed_bytes` may be needed in all,
     /// or takes what was given.
     ///
     /// # Errors

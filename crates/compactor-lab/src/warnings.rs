@@ -1,4 +1,4 @@
-//! When not to believe the numbers, as far as the machine and the options tell.
+//! Caveats that machine and options show before anything is measured.
 
 use compactor::io::{BackendKind, ReadMode, WriteMode};
 
@@ -6,12 +6,12 @@ use crate::arm::Arm;
 use crate::options::InterferenceOptions;
 use crate::outcome::{DataRecord, Environment, Warning};
 
-/// Below this share of the limit, hot set and compaction fit beside each other.
+/// Share of the limit below which hot set and compaction fit together.
 const LITTLE_PRESSURE: f64 = 0.1;
-/// Load per processor, before anything was started, beyond which others disturb.
+/// Load per processor before the experiment, beyond which other processes disturb it.
 const MUCH_LOAD: f64 = 0.5;
 
-/// About the machine, whatever is measured on it; `is_limited`: whether a memory limit was asked for.
+/// Caveats about the machine, whatever is measured on it; `is_limited`: whether a memory limit was asked for.
 pub(crate) fn of_machine(environment: &Environment, is_limited: bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |kind: &str, text: String| warnings.push(Warning::new(kind, text));
@@ -34,7 +34,7 @@ pub(crate) fn of_machine(environment: &Environment, is_limited: bool) -> Vec<War
         None => warn(
             "no_block_device",
             format!(
-                "no block device is known under {}: nothing is told of its queue, and there may be \
+                "no block device is known under {}: its queue is not sampled, and there may be \
                  none",
                 environment
                     .file_system
@@ -83,7 +83,7 @@ pub(crate) fn of_machine(environment: &Environment, is_limited: bool) -> Vec<War
     warnings
 }
 
-/// About the machine and what is to be measured on it.
+/// Caveats about the machine and the options.
 pub(crate) fn of_environment(
     environment: &Environment,
     options: &InterferenceOptions,
@@ -121,7 +121,7 @@ pub(crate) fn of_environment(
     warnings
 }
 
-/// About one size of the hot set.
+/// Caveats about one size of the hot set.
 pub(crate) fn of_point(
     data: &DataRecord,
     hot_bytes: u64,

@@ -19,7 +19,7 @@ pub trait Watcher: Sync {
     fn event(&self, event: &Event<'_>);
 }
 
-/// What happens. In JSON, what a program is notified of.
+/// Event of an experiment, also in JSON.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -63,7 +63,7 @@ pub enum Event<'a> {
         order: u32,
         /// Its arm.
         arm: Arm,
-        /// Why it does not count.
+        /// Reasons that it does not count.
         invalid: &'a [Invalid],
         /// 99 percent of the reads during the compaction.
         p99_ns: u64,
@@ -75,7 +75,7 @@ pub enum Event<'a> {
     Room {
         /// At most.
         bytes: u64,
-        /// Where.
+        /// The directory.
         directory: &'a Path,
     },
     /// The rows are being written as a variant; uncompressed bytes.
@@ -105,7 +105,7 @@ pub enum Event<'a> {
         order: u32,
         /// Its variant.
         variant: Variant,
-        /// Why it does not count.
+        /// Reasons that it does not count.
         invalid: &'a [Invalid],
         /// The most reads per second, alone.
         reads_per_s: f64,
@@ -113,14 +113,14 @@ pub enum Event<'a> {
         #[serde(skip)]
         run: &'a VariantRun,
     },
-    /// Something that a person should know.
+    /// A caveat about the experiment.
     Warning(&'a Warning),
 }
 
 /// A run among all others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Plan {
-    /// What runs.
+    /// Arm or variant.
     #[serde(flatten)]
     pub subject: Subject,
     /// Repeat, warm-ups included.

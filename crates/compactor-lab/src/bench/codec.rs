@@ -82,7 +82,7 @@ pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<Co
     })
 }
 
-/// What a pass over all pieces took.
+/// Time of a pass over all pieces.
 #[derive(Clone, Copy, Debug, Default)]
 struct Took {
     wall_s: f64,
@@ -152,7 +152,7 @@ fn read_sample(
     }
 }
 
-/// Whether piece `number`, from 1, is among so many bytes evenly taken of all. The first always is.
+/// Whether piece `number`, from 1, is in a sample of `sample_bytes`, evenly taken of all. The first always is.
 fn is_sampled(number: u64, sample_bytes: u64, total_bytes: u64) -> bool {
     if number == 1 || sample_bytes >= total_bytes {
         return true;
@@ -198,7 +198,7 @@ fn each_chunk(
     Ok(())
 }
 
-/// What a thread does to pieces, with memory of its own.
+/// Work of a thread on pieces, with memory of its own.
 trait PieceWork {
     fn piece(&mut self, piece: &Piece) -> Result<()>;
 }
@@ -248,7 +248,7 @@ impl PieceWork for Compress {
     }
 }
 
-/// One pass over all pieces on so many threads.
+/// Times one pass over all pieces.
 fn timed<W: PieceWork>(
     threads: usize,
     pieces: &[Piece],

@@ -21,7 +21,7 @@ use super::{Introduction, Reply, Request, read_line, write_line};
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Time that a process may take to end by itself once it is asked to: it may be at work on a request that
-/// nobody wants any more, or remove what it has made.
+/// is obsolete, or remove what it has made.
 const PATIENCE: Duration = Duration::from_secs(3);
 const PATIENCE_WITH_OURS: Duration = Duration::from_secs(10);
 
@@ -49,7 +49,7 @@ struct Process {
 /// Runs `program bench-arm` for one request.
 ///
 /// # Errors
-/// Cancellation, or a process that cannot be started. What goes wrong in it is a [`Reply::Failed`].
+/// Cancellation, or a process that cannot be started. A failure in it is a [`Reply::Failed`].
 pub(super) fn run_ours(program: &Path, request: &Request, stop: &AtomicBool) -> Result<Reply> {
     let mut command = Command::new(program);
     command.arg("bench-arm");
@@ -87,7 +87,7 @@ impl External {
     /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// Cancellation. What goes wrong there is a [`Reply::Failed`].
+    /// Cancellation. A failure there is a [`Reply::Failed`].
     pub(super) fn run(&mut self, request: &Request, stop: &AtomicBool) -> Result<Reply> {
         self.process.ask(request, stop)
     }

@@ -1,4 +1,4 @@
-//! All runs: every repeat has each arm once, in an order of its own.
+//! Runs of a bench: every repeat has each arm once, in an order of its own.
 
 use std::fs::File;
 use std::path::Path;
@@ -26,12 +26,12 @@ use crate::stats::{ENOUGH_REPEATS, outliers};
 use crate::table::{Table, require_room};
 use crate::warnings;
 
-/// Tells the order's random numbers from others of the same seed.
+/// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6265_6e63;
 
 /// Measures all arms. `program bench-arm` has to [`serve`](super::serve) a request. Whatever is
-/// made on the disk is below `options.directory` and gone at the end, and so are processes. `say` hears
-/// a line about every step. Once `stop` is set, what was measured until then comes back, with
+/// made on the disk is below `options.directory` and removed at the end, and so are processes. `say`
+/// receives a line about every step. Once `stop` is set, what was measured until then comes back, with
 /// [`End::Interrupted`].
 ///
 /// # Errors
@@ -50,14 +50,14 @@ pub fn run(
         std::path::absolute(&options.directory).map_err(Error::file("find", &options.directory))?;
     let needed = needed_bytes(options);
     say(&format!(
-        "up to {} will lie in {} at a time",
+        "up to {} will be in {} at a time",
         bytes(needed as f64),
         options.directory.display()
     ));
     require_room(&directory, needed)?;
     let scratch = Scratch::create(&directory, "bench")?;
     let environment = capture(scratch.path(), "none".to_owned())?;
-    // Ended before the directory goes, which is dropped later.
+    // Ended before the directory is removed, which is dropped later.
     let mut externals = Vec::new();
     for command in &options.external {
         externals.push(External::start(command, stop)?);
@@ -117,7 +117,7 @@ pub fn run(
     Ok(outcome)
 }
 
-/// What all runs have in common.
+/// Context of all runs.
 struct Bench<'a> {
     options: &'a BenchOptions,
     program: &'a Path,
@@ -206,7 +206,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Runs an arm once, and looks at what it left.
+    /// Runs an arm once, and examines its output.
     fn one(
         &mut self,
         arm: &ArmOutcome,
@@ -288,7 +288,7 @@ fn request(options: &BenchOptions, inputs: &Table, scratch: &Path, output: &Path
     }
 }
 
-/// Merges in this process, where an error is one with all that it says.
+/// Merges in this process, where an error has its full text.
 fn reference(
     options: &BenchOptions,
     inputs: &Table,
@@ -346,7 +346,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_far_off_is_told_of() {
+    fn a_run_far_off_is_reported() {
         let mut outcome = super::super::report::tests::outcome();
         let arm = &mut outcome.arms[0];
         let run = arm.runs[1].clone();

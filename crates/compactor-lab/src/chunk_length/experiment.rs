@@ -1,4 +1,4 @@
-//! The whole comparison: rows, variants, and all variants in random order, repeated.
+//! Chunk-length experiment: rows, variants, and all variants in random order, repeated.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,18 +27,18 @@ use crate::table::{TABLE_DIRECTORY, Table, require_room};
 use crate::warnings;
 use crate::watcher::{Event, Plan, Watcher};
 
-/// Tells the order's random numbers from others of the same seed.
+/// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6368_756e;
 /// By how much a variant may be longer than the source: short chunks compress worse.
 const ROOM_FOR_WORSE_RATIO: f64 = 1.3;
-/// Share of the slowest variant's most at which latencies are compared if nobody names a rate: queues
+/// Share of the slowest variant's most at which latencies are compared if no rate is named: queues
 /// are short there, and every variant can hold it.
 const SHARE_OF_SLOWEST: f64 = 0.5;
 
 /// Measures what reads cost in each of the variants.
 ///
-/// Whatever it makes on the disk is below `options.directory` and gone at the end, and so is its
-/// cgroup. If the watcher stops it, what was measured until then comes back, with
+/// Everything it makes on the disk is below `options.directory` and removed at the end, and so is its
+/// cgroup. If the watcher stops it, what was measured until then is returned, with
 /// [`End::Interrupted`].
 ///
 /// # Errors
@@ -142,7 +142,7 @@ fn source(options: &ChunkLengthOptions, directory: &Path, watcher: &dyn Watcher)
     Ok(source)
 }
 
-/// What a copy, all variants and one output of the compaction take on disk at most.
+/// Most bytes of a copy, all variants and one output of the compaction.
 fn needed_bytes(variants: &[Variant], source: &Table) -> u64 {
     let (data, all) = (source.data_file_bytes(), source.record.bytes);
     let plain = source.record.uncompressed_bytes;
@@ -195,7 +195,7 @@ fn write_all(
     Ok(written)
 }
 
-/// What makes the comparison doubtful before anything was read.
+/// Caveats about the comparison before anything was read.
 fn of_variants(
     options: &ChunkLengthOptions,
     source: &DataRecord,
@@ -256,7 +256,7 @@ fn of_variants(
     warnings
 }
 
-/// What the runs have in common.
+/// Context of all runs.
 struct All<'a> {
     options: &'a ChunkLengthOptions,
     source: &'a Table,
@@ -324,7 +324,7 @@ impl All<'_> {
     }
 }
 
-/// How long a run of a repeat takes, going by the options: dropping caches and cleaning come on top. A
+/// Duration of a run of a repeat by the options, without dropping caches and cleaning. A
 /// warm-up whose rate is not known yet measures nothing at it.
 fn planned(options: &ChunkLengthOptions, repeat: u32) -> Duration {
     let at_rate = options.rate_per_s.is_some() || repeat >= options.warm_ups;
@@ -337,18 +337,18 @@ fn planned(options: &ChunkLengthOptions, repeat: u32) -> Duration {
     options.warm + (SETTLE + options.measure) * measurements
 }
 
-/// How long all runs take that are not `done`.
+/// Duration of all runs that are not `done`.
 fn planned_left(options: &ChunkLengthOptions, variants: u32, done: u32) -> Duration {
     let runs = variants.saturating_mul(options.warm_ups + options.repeats);
     let repeats = (done..runs).map(|order| order / variants.max(1));
     repeats.map(|repeat| planned(options, repeat)).sum()
 }
 
-/// A rate that every variant can hold, alone and beside a compaction: by the warm-ups.
+/// A rate that every variant can hold, alone and during a compaction: by the warm-ups.
 fn common_rate(runs: &[VariantRun]) -> Option<f64> {
     let conditions = runs
         .iter()
-        .flat_map(|run| std::iter::once(&run.alone).chain(&run.beside));
+        .flat_map(|run| std::iter::once(&run.alone).chain(&run.compacting));
     let rates = conditions.map(|reads| reads.peak.latency.achieved_per_s);
     let slowest = rates.min_by(f64::total_cmp)?;
     Some((slowest * SHARE_OF_SLOWEST).floor().max(1.0))
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
     use crate::experiment::Clock;
 
-    /// Warm-ups take half as long, and are not what the others are told by.
+    /// Warm-ups take half as long, and do not predict the others.
     #[test]
     fn the_time_left_is_that_of_runs_that_measure_more() {
         let options = ChunkLengthOptions::new("/nowhere");

@@ -1,4 +1,4 @@
-//! What to measure, and how.
+//! Options of the chunk-length experiment.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -20,33 +20,33 @@ const GIB: u64 = 1 << 30;
 /// Options of a comparison of chunk lengths and compressors, and their record in its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChunkLengthOptions {
-    /// Where everything is put: on the disk that is of interest.
+    /// Directory for everything, on the disk that is of interest.
     pub directory: PathBuf,
     /// The rows. They are written anew once for each variant.
     #[serde(skip)]
     pub data: Data,
     /// Uncompressed bytes of a chunk: powers of two.
     pub chunk_lengths_bytes: Vec<u32>,
-    /// Each goes with each chunk length.
+    /// Compressors, each of which is combined with each chunk length.
     pub compressors: Vec<Compressor>,
-    /// How often each variant counts.
+    /// Repeats of each variant that count.
     pub repeats: u32,
-    /// How often each variant runs before, without counting.
+    /// Repeats of each variant before them that do not.
     pub warm_ups: u32,
-    /// What order, hot rows, arrivals and data are drawn from.
+    /// Random seed of order, hot rows, arrivals and data.
     pub seed: u64,
     /// Reads per second at which latencies are compared, over all threads; `None` for half of the most
-    /// that the slowest variant came to while warming up.
+    /// that the slowest variant reached while warming up.
     pub rate_per_s: Option<f64>,
     /// Threads that read.
     pub reader_threads: u32,
-    /// How often each hot row is read.
+    /// Popularity of hot rows.
     pub distribution: Distribution,
     /// Bytes of page cache that the hot rows take as the data is stored, before it is written anew.
     pub hot_set_bytes: u64,
-    /// Memory limit that bystander and compaction share; `None` for none.
+    /// Memory limit that the foreground load and the compaction share; `None` for none.
     pub memory_limit_bytes: Option<u64>,
-    /// How the compaction beside the reads moves its bytes; [`Arm::Idle`] for no compaction.
+    /// Modes of the compaction during the reads; [`Arm::Idle`] for no compaction.
     pub compaction: Arm,
     /// Stored bytes of `Data.db` that the compaction takes per second; `None` for no limit.
     pub throughput_bytes_per_s: Option<NonZeroU64>,
@@ -54,7 +54,7 @@ pub struct ChunkLengthOptions {
     pub compaction_threads: usize,
     /// Bytes of the compaction's buffers.
     pub compaction_memory_bytes: usize,
-    /// What carries the compaction's reads and writes out.
+    /// I/O backend of the compaction.
     #[serde(with = "form::text")]
     pub backend: BackendKind,
     /// Reads before each run that are not measured: they fill the page cache, which was dropped.
@@ -68,7 +68,7 @@ pub struct ChunkLengthOptions {
 }
 
 impl ChunkLengthOptions {
-    /// LZ4 with 4, 16, 64 and 256 KiB, five repeats, 3 GiB, hot rows on 768 MiB beside a limit of 512 MiB,
+    /// LZ4 with 4, 16, 64 and 256 KiB, five repeats, 3 GiB, hot rows on 768 MiB, a limit of 512 MiB,
     /// 32 readers, as many as Cassandra's `concurrent_reads`. It takes some 12 minutes.
     pub fn new(directory: impl Into<PathBuf>) -> ChunkLengthOptions {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -122,7 +122,7 @@ impl ChunkLengthOptions {
         }
     }
 
-    /// What is compared, in the order in which it was named.
+    /// Variants in the order in which they were named.
     pub fn variants(&self) -> Vec<Variant> {
         Variant::all(&self.compressors, &self.chunk_lengths_bytes)
     }
@@ -164,7 +164,7 @@ impl ChunkLengthOptions {
         }
         if self.rate_per_s.is_none() && self.warm_ups == 0 {
             return refuse(
-                "without a warm-up nothing tells which rate all variants can hold; name one with --rate"
+                "without a warm-up the rate that all variants can hold is unknown; name one with --rate"
                     .into(),
             );
         }

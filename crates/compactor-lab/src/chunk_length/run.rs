@@ -1,4 +1,4 @@
-//! One variant, once: drop the caches, read until they are filled again, measure alone and beside a
+//! Run of a variant: drop the caches, read until they are filled again, measure alone and during a
 //! compaction.
 
 use std::path::Path;
@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use compactor::io::{Io, IoOptions};
 use compactor::{EngineError, Error, Result};
 
-use super::beside::Beside;
+use super::background::Background;
 use super::options::ChunkLengthOptions;
-use super::outcome::{BesideRecord, Reading, Reads, VariantRun};
+use super::outcome::{BackgroundRecord, Reading, Reads, VariantRun};
 use super::written::Written;
 use crate::arm::Arm;
-use crate::bystander::{Bystander, LiveSstables, draw};
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::unix_ms;
 use crate::compaction::CompactionSettings;
+use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
 use crate::outcome::{Invalid, Phase, Warning};
@@ -29,11 +29,11 @@ use crate::watcher::{Plan, Watcher};
 /// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
 
-/// What all runs have in common.
+/// Context of all runs.
 #[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) options: &'a ChunkLengthOptions,
-    /// What is compacted.
+    /// Table that is compacted.
     pub(super) source: &'a Table,
     pub(super) hot: &'a Arc<HotSet>,
     /// Where a compaction may put its output.
@@ -43,7 +43,7 @@ pub(super) struct Bench<'a> {
     pub(super) rate_per_s: Option<f64>,
 }
 
-/// What the measurements of a run have in common.
+/// Context of the measurements of a run.
 struct Reader<'a> {
     bench: &'a Bench<'a>,
     live: Arc<LiveSstables>,
@@ -54,8 +54,7 @@ struct Reader<'a> {
 }
 
 impl Bench<'_> {
-    /// Runs a variant. What it cannot do makes the run invalid; what the experiment cannot do is an
-    /// error.
+    /// Runs a variant. A failure of the compaction makes the run invalid; one of the experiment is an error.
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of a compaction's output stays.
@@ -82,7 +81,7 @@ impl Bench<'_> {
             reader.measure(Pace::Closed, self.options.warm, None)?;
         }
         let alone = reader.reads(None)?;
-        let (beside, compaction) = match self.options.compaction {
+        let (compacting, compaction) = match self.options.compaction {
             Arm::Idle => (None, None),
             Arm::Compaction { read, write } => {
                 let settings = CompactionSettings {
@@ -94,7 +93,7 @@ impl Bench<'_> {
                     backend: self.options.backend,
                     may_fall_back: false,
                 };
-                let (reads, record) = self.beside(&settings, &mut reader)?;
+                let (reads, record) = self.during_compactions(&settings, &mut reader)?;
                 (Some(reads), Some(record))
             }
         };
@@ -107,7 +106,7 @@ impl Bench<'_> {
             variant: written.record.variant,
             attempt: plan.attempt(started_at_ms, started),
             alone,
-            beside,
+            compacting,
             compaction,
             rows_not_found,
         };
@@ -122,21 +121,21 @@ impl Bench<'_> {
         Ok(run)
     }
 
-    /// Reads beside compactions.
-    fn beside(
+    /// Reads during compactions.
+    fn during_compactions(
         &self,
         settings: &CompactionSettings,
         reader: &mut Reader<'_>,
-    ) -> Result<(Reads, BesideRecord)> {
-        let (beside, watcher) = (Beside::default(), reader.watcher);
+    ) -> Result<(Reads, BackgroundRecord)> {
+        let (background, watcher) = (Background::default(), reader.watcher);
         std::thread::scope(|scope| {
-            let run = || beside.run(settings, self.source, self.directory, watcher);
+            let run = || background.run(settings, self.source, self.directory, watcher);
             let running = std::thread::Builder::new()
                 .spawn_scoped(scope, run)
                 .map_err(Error::thread("the compaction"))?;
-            let reads =
-                wait_for_first_bytes(&beside, watcher).and_then(|()| reader.reads(Some(&beside)));
-            beside.end();
+            let reads = wait_for_first_bytes(&background, watcher)
+                .and_then(|()| reader.reads(Some(&background)));
+            background.end();
             let record = running
                 .join()
                 .map_err(|_| EngineError::Internal("the compaction panicked".to_owned()))?;
@@ -146,39 +145,44 @@ impl Bench<'_> {
 }
 
 /// Waits until a compaction is under way, or none will be.
-fn wait_for_first_bytes(beside: &Beside, watcher: &dyn Watcher) -> Result<()> {
+fn wait_for_first_bytes(background: &Background, watcher: &dyn Watcher) -> Result<()> {
     let until = Instant::now() + Duration::from_secs(10);
-    while beside.read_bytes() == 0 && !beside.has_failed() && Instant::now() < until {
+    while background.read_bytes() == 0 && !background.has_failed() && Instant::now() < until {
         wait(Duration::from_millis(20), watcher)?;
     }
     Ok(())
 }
 
 impl Reader<'_> {
-    /// As many reads as there can be, then reads at the common rate.
-    fn reads(&mut self, beside: Option<&Beside>) -> Result<Reads> {
+    /// The most reads that there can be, then reads at the common rate.
+    fn reads(&mut self, background: Option<&Background>) -> Result<Reads> {
         let span = self.bench.options.measure;
-        let peak = self.measure(Pace::Closed, span, beside)?;
+        let peak = self.measure(Pace::Closed, span, background)?;
         let at_rate = match self.bench.rate_per_s {
-            Some(per_s) => Some(self.measure(Pace::Open { per_s }, span, beside)?),
+            Some(per_s) => Some(self.measure(Pace::Open { per_s }, span, background)?),
             None => None,
         };
         Ok(Reads { peak, at_rate })
     }
 
-    fn measure(&mut self, pace: Pace, span: Duration, beside: Option<&Beside>) -> Result<Reading> {
+    fn measure(
+        &mut self,
+        pace: Pace,
+        span: Duration,
+        background: Option<&Background>,
+    ) -> Result<Reading> {
         // Each measurement draws its own rows, and each variant the same ones for it.
         self.seed = self.seed.wrapping_add(1);
         let (live, hot) = (&self.live, self.bench.hot);
-        let bystander = |thread| Bystander::new(live, hot, &self.draw, self.seed, thread);
+        let new_reader = |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread);
         let load = Load::start(
             self.bench.options.reader_threads,
             pace,
             self.seed,
-            bystander,
+            new_reader,
         )?;
         wait(SETTLE, self.watcher)?;
-        let compacted = || beside.map_or(0, Beside::read_bytes);
+        let compacted = || background.map_or(0, Background::read_bytes);
         let now = || {
             (
                 load.disk_read_bytes(),
@@ -240,8 +244,8 @@ fn judge(
                 let read_mode = record.read_mode.as_deref().unwrap_or(read.name());
                 let write_mode = record.write_mode.as_deref().unwrap_or(write.name());
                 reasons.modes((read, write), [read_mode, write_mode], &[]);
-                let mut beside = run.beside.iter().flat_map(Reads::readings);
-                let is_idle = beside.any(|reading| reading.compacted_bytes == 0);
+                let mut compacting = run.compacting.iter().flat_map(Reads::readings);
+                let is_idle = compacting.any(|reading| reading.compacted_bytes == 0);
                 reasons.when(is_idle, "compaction_idle", || {
                     "the compaction read nothing while the reads during it were measured".to_owned()
                 });
@@ -278,13 +282,16 @@ pub(crate) fn holds_rate(reading: &Reading) -> bool {
 /// All measurements of a run with their names.
 fn readings(run: &VariantRun) -> impl Iterator<Item = (&'static str, &Reading)> {
     let alone = ["peak alone", "at the rate alone"];
-    let beside = [
+    let during = [
         "peak during a compaction",
         "at the rate during a compaction",
     ];
-    let beside = run
-        .beside
+    let compacting = run
+        .compacting
         .iter()
-        .flat_map(move |reads| beside.into_iter().zip(reads.readings()));
-    alone.into_iter().zip(run.alone.readings()).chain(beside)
+        .flat_map(move |reads| during.into_iter().zip(reads.readings()));
+    alone
+        .into_iter()
+        .zip(run.alone.readings())
+        .chain(compacting)
 }

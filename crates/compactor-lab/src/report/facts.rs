@@ -1,4 +1,4 @@
-//! Where and how an outcome was measured, as names and values.
+//! Facts on where and how an outcome was measured, as names and values.
 
 use std::num::NonZeroU64;
 
@@ -33,7 +33,7 @@ pub(crate) fn of_experiment(
     facts
 }
 
-/// How often each of several things ran.
+/// Number of repeats of each of several things.
 pub(crate) fn repeats(repeats: u32, what: &str, seed: u64, warm_ups: u32) -> String {
     format!(
         "{repeats} of each {what}, in an order drawn anew each time (seed {seed}), after {}",
@@ -41,7 +41,7 @@ pub(crate) fn repeats(repeats: u32, what: &str, seed: u64, warm_ups: u32) -> Str
     )
 }
 
-/// How often each hot row is read.
+/// Popularity of hot rows.
 pub(crate) fn popularity(distribution: Distribution) -> String {
     match distribution {
         Distribution::Uniform => "all hot partitions alike".to_owned(),

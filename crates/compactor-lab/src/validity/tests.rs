@@ -19,7 +19,7 @@ fn compaction(arm: &str) -> CompactionRecord {
         fallbacks: Vec::new(),
         input_pages: 100_000,
         input_pages_before: Some(20_000),
-        // The bystander has brought back pages of the index.
+        // The foreground load has brought back pages of the index.
         input_pages_after: Some(24_000),
         cold_pages: 70_000,
         cold_pages_before: Some(3000),

@@ -1,4 +1,4 @@
-//! Options of `compactor lab interference`, and what they come to.
+//! Options of `compactor lab interference`.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -15,14 +15,15 @@ use crate::numbers::within;
 
 /// Measure p99 read latency during compaction on this disk, in each I/O mode.
 ///
-/// A bystander reads hot rows of a table, as a node does: Bloom filter, summary and index or trie, row
+/// A foreground load reads hot rows of a table, as a node does: Bloom filter, summary and index or trie, row
 /// index, one chunk by buffered pread, CRC, decompression, row. Its reads start on a Poisson schedule
 /// and are timed from when they were to start, so that a stall shows in all of them. Meanwhile the table
 /// is compacted, in each arm's modes, again and again until --least-compaction is over; from then on the
-/// last output is read. Arms take turns in random order, several times over. Bystander and compaction share a memory cgroup. A run that did not do what its arm says is
+/// last output is read. Arms take turns in random order, several times over. Foreground load and compaction share
+/// a memory cgroup. A run that did not do what its arm says is
 /// shown with the reason and not counted.
 ///
-/// All that it makes lies in a temporary directory and is removed at the end, also on Ctrl-C, or by the
+/// Everything that it makes is in a temporary directory and removed at the end, also on Ctrl-C, or by the
 /// next run there if this one is killed. So is the cgroup, for which it takes root or a delegated one;
 /// without it the experiment runs with a warning and no limit.
 ///
@@ -39,7 +40,7 @@ use crate::numbers::within;
     compactor lab interference --arms idle,buffered/buffered,direct/direct \\
         --memory-limit 2GiB --sweep hot-set=100MiB,500MiB,1GiB,1500MiB
 
-  A table of one's own, a snapshot for example, as fast as it goes:
+  Your own table, a snapshot for example, as fast as possible:
     compactor lab interference /data/ks/t-1c6a.../snapshots/x --directory /data --throughput none")]
 pub struct Args {
     #[command(flatten)]
@@ -58,26 +59,30 @@ pub struct Args {
     arms: Option<Vec<Arm>>,
 
     /// Reads per second, over all reader threads. Default: 10000.
-    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(RATE),
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE),
         allow_negative_numbers = true)]
     rate: Option<f64>,
 
     /// Threads that read. Default: 32, as Cassandra's concurrent_reads.
-    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(READERS),
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(READERS),
         allow_negative_numbers = true)]
     reader_threads: Option<u32>,
 
     /// Bytes of page cache that the hot rows take in the inputs' Data.db. Default: 256MiB.
-    #[arg(long, help_heading = "Bystander", value_name = "SIZE", value_parser = within(HOT_SET),
+    #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET),
         allow_hyphen_values = true, conflicts_with = "sweep")]
     hot_set: Option<ByteSize>,
 
     /// The whole experiment for each of several sizes: `hot-set=100MiB,1GiB`.
-    #[arg(long, help_heading = "Bystander", value_name = "hot-set=SIZE,...")]
+    #[arg(
+        long,
+        help_heading = "Foreground load",
+        value_name = "hot-set=SIZE,..."
+    )]
     sweep: Option<Sweep>,
 
-    /// Processors that the compaction gets: idle, those that nobody else wants (SCHED_IDLE, as under
-    /// `chrt --idle 0`; its I/O class follows), or normal, as many as the bystander.
+    /// Priority of the compaction: idle, only processors that are otherwise unused (SCHED_IDLE, as under
+    /// `chrt --idle 0`; its I/O class follows), or normal, as the foreground load.
     #[arg(
         long,
         help_heading = "Compaction",
@@ -98,7 +103,7 @@ pub struct Args {
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     least_compaction: Option<Seconds>,
 
-    /// Puts what `compactor lab fio --json` wrote beside it in the report: the device's ceilings.
+    /// Adds what `compactor lab fio --json` wrote to the report: the device's ceilings.
     #[arg(long, help_heading = "Results", value_name = "FIO.json")]
     pub ceilings: Option<PathBuf>,
 }
@@ -122,7 +127,7 @@ impl FromStr for Sweep {
 }
 
 impl Args {
-    /// What is to be measured in `directory`.
+    /// The options of an experiment in `directory`.
     ///
     /// # Errors
     /// SSTables that cannot be found, or are of several tables.
@@ -161,7 +166,7 @@ impl Args {
         Ok(options)
     }
 
-    /// Whether somebody chose the arms.
+    /// Whether arms were named.
     pub fn names_arms(&self) -> bool {
         self.arms.is_some()
     }

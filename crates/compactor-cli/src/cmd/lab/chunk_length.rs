@@ -1,4 +1,4 @@
-//! `compactor lab chunk-length`: what reads cost in chunks of each length, with each compressor.
+//! `compactor lab chunk-length`: the cost of reads in chunks of each length, with each compressor.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -24,23 +24,23 @@ const MEASURE: RangeInclusive<Seconds> = Seconds(1)..=Seconds(86_400);
 
 /// Measure the cost of reads in chunks of 4, 16, 64 and 256 KiB, with each compressor.
 ///
-/// The same rows are written once for each chunk length and compressor, and the same bystander reads the
-/// same hot rows of each, as a node does: Bloom filter, summary and index or trie, chunks by buffered
-/// pread without advice, CRC, decompression, row. First as fast as its threads can, which tells the most
-/// reads per second, what of the disk each needs and what it costs the processor; then at a rate that
-/// all variants have in common, on a Poisson schedule and timed from when each read was to start, which
-/// tells p50, p99 and p99.9. Both alone, and beside a compaction, which is the same for all variants: of
-/// the SSTables that these were written from. Variants run in random order, several times over; before
-/// each run its page cache is dropped. Published figures for 4 KB against 64 KB stand beside what was
-/// measured, and whether the two agree.
+/// The same rows are written once for each chunk length and compressor, and the same foreground load reads
+/// the same hot rows of each, as a node does: Bloom filter, summary and index or trie, chunks by buffered
+/// pread without advice, CRC, decompression, row. First as fast as its threads can, which measures the
+/// most reads per second, bytes from disk and processor time of each; then at a rate that all variants have
+/// in common, on a Poisson schedule and timed from when each read was to start, which measures p50, p99 and
+/// p99.9. Both alone, and during a compaction, which is the same for all variants: of the SSTables that these
+/// were written from. Variants run in random order, several times over; before
+/// each run its page cache is dropped. Published figures for 4 KB against 64 KB are
+/// compared with those measured.
 ///
 /// With more hot rows than memory the disk matters, as in the defaults; with less, decompression alone.
 /// The default, LZ4, takes some 12 minutes, with --quick under five; each further compressor takes as
 /// long again.
 ///
-/// All that it makes lies in a temporary directory and is removed at the end, also on Ctrl-C, or by the
-/// next run there if this one is killed; how much room that takes is said, and looked for, before. So is
-/// the cgroup, for which it takes root or a delegated one; without it the experiment runs with a warning
+/// Everything that it makes is in a temporary directory and removed at the end, also on Ctrl-C, or by the
+/// next run there if this one is killed; the space that it needs is printed, and checked, before. So is the
+/// cgroup, for which it takes root or a delegated one; without it the experiment runs with a warning
 /// and no limit.
 ///
 /// Exit codes: 0 done, 1 failed or a variant without a run that counts, 2 wrong usage, 130 interrupted.
@@ -53,7 +53,7 @@ const MEASURE: RangeInclusive<Seconds> = Seconds(1)..=Seconds(86_400);
     compactor lab chunk-length --directory /var/lib/cassandra \\
         --compressors lz4,snappy,deflate,zstd,noop,none --json chunks.json
 
-  A table of one's own, whose rows compress as they do, no compaction beside:
+  A table of one's own, whose rows compress as they do, without a compaction:
     compactor lab chunk-length /data/ks/t-1c6a.../snapshots/x --directory /data --compaction idle
 
   A saved one again:
@@ -82,22 +82,22 @@ pub struct Args {
     compressors: Vec<Compressor>,
 
     /// Reads per second at which latencies are compared, over all reader threads. Default: half of the
-    /// most that the slowest variant came to while warming up.
-    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(RATE),
+    /// most that the slowest variant reached while warming up.
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE),
         allow_negative_numbers = true)]
     rate: Option<f64>,
 
     /// Threads that read. Default: 32, as Cassandra's concurrent_reads.
-    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(READERS),
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(READERS),
         allow_negative_numbers = true)]
     reader_threads: Option<u32>,
 
     /// Bytes of page cache that the hot rows take in Data.db before it is written anew. Default: 768MiB.
-    #[arg(long, help_heading = "Bystander", value_name = "SIZE", value_parser = within(HOT_SET),
+    #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET),
         allow_hyphen_values = true)]
     hot_set: Option<ByteSize>,
 
-    /// How the compaction beside the reads moves its bytes: READ/WRITE as the arms of `compactor lab
+    /// Modes of the compaction during the reads: READ/WRITE as the arms of `compactor lab
     /// interference`, or idle for no compaction. Default: direct/direct, or buffered/buffered where that
     /// does not work.
     #[arg(long, help_heading = "Compaction", value_name = "ARM")]

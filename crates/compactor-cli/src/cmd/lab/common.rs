@@ -1,4 +1,4 @@
-//! Options that experiments on tables have in common, and what they come to.
+//! Options that experiments on tables have in common, and their begin and end.
 
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
@@ -48,7 +48,7 @@ pub struct Common {
     #[arg(value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     table: Vec<PathBuf>,
 
-    /// Where outputs and generated data are put for the time. Default: the current directory, $TMPDIR or
+    /// Directory for outputs and generated data meanwhile. Default: the current directory, $TMPDIR or
     /// /var/tmp, whichever is the first to support direct I/O.
     #[arg(long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
@@ -65,17 +65,16 @@ pub struct Common {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
-    /// How often each hot row is read: uniform, so that all are hot, or zipf, whose last ones hardly
-    /// are. Default: uniform for interference, zipf for chunk-length.
-    #[arg(long, help_heading = "Bystander", value_enum)]
+    /// Popularity of hot rows: uniform, so that all are hot, or zipf, whose last ones hardly are. Default: uniform for interference, zipf for chunk-length.
+    #[arg(long, help_heading = "Foreground load", value_enum)]
     distribution: Option<DistributionName>,
 
     /// With zipf: the k-th most popular row is read in proportion to 1/k^N. Default: 0.99.
-    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(EXPONENT),
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(EXPONENT),
         allow_negative_numbers = true)]
     zipf_exponent: Option<f64>,
 
-    /// Memory of the cgroup that bystander and compaction share, or `none`. Default: 512MiB.
+    /// Memory of the cgroup that the foreground load and the compaction share, or `none`. Default: 512MiB.
     #[arg(
         long,
         help_heading = "Memory",
@@ -190,7 +189,7 @@ impl Limit {
     }
 }
 
-/// How often each row is read.
+/// Popularity of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum DistributionName {
     /// A few rows take most of the reads.
@@ -199,7 +198,7 @@ enum DistributionName {
     Uniform,
 }
 
-/// What generated data looks like.
+/// Shape of generated data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ShapeName {
     /// One row per partition.
@@ -209,7 +208,7 @@ enum ShapeName {
 }
 
 impl Common {
-    /// The table that is asked for; `data` is what there is by default.
+    /// The table that is asked for, by default `data`.
     ///
     /// # Errors
     /// SSTables that cannot be found, or are of several tables.
@@ -239,7 +238,7 @@ impl Common {
         Ok(data)
     }
 
-    /// How often each hot row is read, if that is asked for.
+    /// Popularity of hot rows, if that is asked for.
     pub fn popularity(&self) -> Option<Distribution> {
         match (self.distribution, self.zipf_exponent) {
             (None, None) => None,

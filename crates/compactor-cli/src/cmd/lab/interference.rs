@@ -1,4 +1,4 @@
-//! `compactor lab interference`: what a compaction does to p99 reads.
+//! `compactor lab interference`: the effect of a compaction on p99 of reads.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -13,11 +13,11 @@ use crate::flags::ByteSize;
 use crate::output::say;
 use crate::progress::ProgressMode;
 
-/// Shows progress on stderr, and stops the experiment when the person asks to.
+/// Shows progress on stderr, and stops the experiment when the user interrupts it.
 pub struct LabProgress {
     style: Style,
     interrupted: Arc<AtomicBool>,
-    told: Mutex<Option<Instant>>,
+    last: Mutex<Option<Instant>>,
 }
 
 enum Style {
@@ -36,17 +36,17 @@ impl LabProgress {
                 ProgressMode::None => Style::None,
             },
             interrupted,
-            told: Mutex::new(None),
+            last: Mutex::new(None),
         }
     }
 
     fn is_due(&self, every: Duration) -> bool {
-        let Ok(mut told) = self.told.lock() else {
+        let Ok(mut last) = self.last.lock() else {
             return true;
         };
-        let is_due = told.is_none_or(|told| told.elapsed() >= every);
+        let is_due = last.is_none_or(|last| last.elapsed() >= every);
         if is_due {
-            *told = Some(Instant::now());
+            *last = Some(Instant::now());
         }
         is_due
     }
@@ -218,8 +218,8 @@ fn of_variant(run: &VariantRun) -> Vec<String> {
         )
     };
     let mut lines = vec![line("alone", &run.alone)];
-    let beside = run.beside.iter();
-    lines.extend(beside.map(|reads| line("during a compaction", reads)));
+    let compacting = run.compacting.iter();
+    lines.extend(compacting.map(|reads| line("during a compaction", reads)));
     lines.extend(remarks(&run.attempt));
     lines
 }

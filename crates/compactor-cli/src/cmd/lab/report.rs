@@ -34,8 +34,8 @@ pub struct Args {
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
 
-    /// Puts what `compactor lab fio --json` wrote on the same machine beside the result, of which there
-    /// may be only one then.
+    /// Adds what `compactor lab fio --json` wrote on the same machine to the result, of which there may be
+    /// only one then.
     #[arg(long, value_name = "FIO.json")]
     ceilings: Option<PathBuf>,
 
@@ -62,7 +62,7 @@ enum ReportFormat {
     Text,
     /// Tables of GitHub's Markdown.
     Markdown,
-    /// Figures, ratios, intervals and doubts: an array with an object per result.
+    /// Figures, ratios, intervals and caveats: an array with an object per result.
     Json,
 }
 
@@ -77,7 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         0 => of_interference(&args),
         found if found == kinds.len() => of_chunk_length(&args),
         _ => Err(Error::invalid(
-            "results of two experiments cannot stand side by side; show each kind by itself",
+            "results of two experiments cannot be compared; show each kind by itself",
         )
         .into()),
     }
@@ -85,7 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn of_chunk_length(args: &Args) -> anyhow::Result<ExitCode> {
     if args.ceilings.is_some() {
-        let reason = "--ceilings stand beside results of `compactor lab interference` only";
+        let reason = "--ceilings are for results of `compactor lab interference` only";
         return Err(Error::invalid(reason).into());
     }
     let outcomes: Vec<ChunkLengthOutcome> = args
@@ -157,7 +157,7 @@ pub fn read_fio(path: &Path) -> Result<FioOutcome, Error> {
     })
 }
 
-/// Of any version, to tell that from a file that is something else.
+/// A result of any version, to distinguish it from other files.
 #[derive(Deserialize)]
 struct AnyVersion {
     format_version: u32,

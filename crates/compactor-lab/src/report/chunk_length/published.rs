@@ -110,9 +110,9 @@ pub(super) fn compare(outcome: &ChunkLengthOutcome) -> Vec<Comparison> {
         (ReadFigure::PeakP99Ns, PUBLISHED_P99_NS),
         (ReadFigure::P99Ns, PUBLISHED_P99_NS),
     ];
-    let has_beside = outcome.runs.iter().any(|run| run.beside.is_some());
-    let conditions: &[Condition] = match has_beside {
-        true => &[Condition::Alone, Condition::Beside],
+    let has_compaction = outcome.runs.iter().any(|run| run.compacting.is_some());
+    let conditions: &[Condition] = match has_compaction {
+        true => &[Condition::Alone, Condition::Compacting],
         false => &[Condition::Alone],
     };
     let mut all = Vec::new();

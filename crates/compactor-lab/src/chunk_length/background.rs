@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use compactor::ErrorKind;
 
-use super::outcome::BesideRecord;
+use super::outcome::BackgroundRecord;
 use crate::compaction::{CompactionSettings, Compactions};
 use crate::scratch::OutputDirectory;
 use crate::table::Table;
@@ -14,24 +14,24 @@ use crate::watcher::Watcher;
 
 /// Progress of the compactions.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct Background {
     is_over: AtomicBool,
     /// Uncompressed bytes read, over all of them.
     read_bytes: AtomicU64,
     has_failed: AtomicBool,
 }
 
-impl Beside {
-    /// Compacts until [`end`](Beside::end), or until a compaction fails. Their outputs are removed.
+impl Background {
+    /// Compacts until [`end`](Background::end), or until a compaction fails. Their outputs are removed.
     pub(super) fn run(
         &self,
         settings: &CompactionSettings,
         table: &Table,
         directory: &Path,
         watcher: &dyn Watcher,
-    ) -> BesideRecord {
+    ) -> BackgroundRecord {
         let started = Instant::now();
-        let mut record = BesideRecord::default();
+        let mut record = BackgroundRecord::default();
         let is_over = || self.is_over.load(Ordering::Relaxed) || watcher.is_cancelled();
         let result = OutputDirectory::create(directory.join("compacted")).and_then(|output| {
             let compactions = Compactions {
