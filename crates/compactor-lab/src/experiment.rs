@@ -18,6 +18,7 @@ use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, Subject, SweepPoi
 use crate::point_read::PointReader;
 use crate::random::Random;
 use crate::run::Bench;
+use crate::schedule::Schedule;
 use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::warnings;
@@ -70,8 +71,8 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         points: Vec::new(),
         warnings: found,
     };
-    let runs = runs_of(options);
-    let mut clock = Clock::default();
+    let items = options.arms.len() * options.hot_sets_bytes.len();
+    let mut schedule = Schedule::new(items, options);
     for &hot_set_bytes in &options.hot_sets_bytes {
         let ended = point(
             options,
@@ -79,7 +80,7 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
             &mut table,
             scratch.path(),
             &mut outcome,
-            (&mut clock, runs),
+            &mut schedule,
             watcher,
         );
         match ended {
@@ -99,15 +100,6 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
     Ok(outcome)
 }
 
-/// Runs of the whole experiment.
-fn runs_of(options: &InterferenceOptions) -> u32 {
-    let arms = options.arms.len() * options.hot_sets_bytes.len();
-    let repeats = options.repeats + options.warm_ups;
-    u32::try_from(arms)
-        .unwrap_or(u32::MAX)
-        .saturating_mul(repeats)
-}
-
 /// All runs at one size of the hot set. What was measured is in the outcome, however it ends.
 fn point(
     options: &InterferenceOptions,
@@ -115,7 +107,7 @@ fn point(
     table: &mut Table,
     directory: &Path,
     outcome: &mut Outcome,
-    (clock, runs): (&mut Clock, u32),
+    schedule: &mut Schedule,
     watcher: &dyn Watcher,
 ) -> Result<()> {
     let hot = Arc::new(choose_hot_set(table, hot_set_bytes, options.seed, watcher)?);
@@ -163,51 +155,36 @@ fn point(
     let mut random = Random::new(options.seed, STREAM ^ hot_set_bytes);
     let mut arms = options.arms.clone();
     let planned = planned(options, table);
-    for repeat in 0..options.warm_ups + options.repeats {
-        let warm_up = repeat < options.warm_ups;
-        random.shuffle(&mut arms);
-        if warm_up {
-            // It lasts as long as compactions do, which is known after one.
-            arms.sort_by_key(|arm| *arm == Arm::Idle);
+    // Idle lasts as long as compactions do, which is known after one.
+    let idle_last = |arms: &mut [Arm]| arms.sort_by_key(|arm| *arm == Arm::Idle);
+    let one = |arm: Arm, plan: &dyn Fn(Subject) -> Plan| {
+        let plan = plan(Subject::Arm(arm));
+        watcher.event(&Event::RunStarted(plan));
+        let bench = Bench {
+            options,
+            table,
+            hot: &hot,
+            directory,
+            cgroup: cgroup.as_ref(),
+            device: device.as_deref(),
+            pressure,
+            idle: idle(options, table, &point.runs),
+        };
+        let run = bench.run(arm, plan, watcher)?;
+        watcher.event(&Event::RunEnded {
+            order: plan.order,
+            arm,
+            invalid: &run.attempt.invalid,
+            p99_ns: run.during.p99_ns,
+            run: &run,
+        });
+        if point.cache_room_bytes.is_none() {
+            point.cache_room_bytes = cache_room(limit, &run);
         }
-        for &arm in &arms {
-            let left = runs.saturating_sub(clock.done);
-            let plan = Plan {
-                subject: Subject::Arm(arm),
-                repeat,
-                warm_up,
-                order: clock.done,
-                runs,
-                time_left: clock.time_left(left, planned.saturating_mul(left)),
-            };
-            watcher.event(&Event::RunStarted(plan));
-            let started = Instant::now();
-            let bench = Bench {
-                options,
-                table,
-                hot: &hot,
-                directory,
-                cgroup: cgroup.as_ref(),
-                device: device.as_deref(),
-                pressure,
-                idle: idle(options, table, &point.runs),
-            };
-            let run = bench.run(arm, plan, watcher)?;
-            clock.add(planned, started.elapsed());
-            watcher.event(&Event::RunEnded {
-                order: plan.order,
-                arm,
-                invalid: &run.attempt.invalid,
-                p99_ns: run.during.p99_ns,
-                run: &run,
-            });
-            if point.cache_room_bytes.is_none() {
-                point.cache_room_bytes = cache_room(limit, &run);
-            }
-            point.runs.push(run);
-        }
-    }
-    Ok(())
+        point.runs.push(run);
+        Ok(())
+    };
+    schedule.run(&mut arms, options, &mut random, |_| planned, idle_last, one)
 }
 
 /// Opens a table and draws its hot rows.
@@ -269,32 +246,6 @@ fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
     let found = first.cgroup?;
     let other = found.usage_bytes?.saturating_sub(found.file_bytes?);
     Some(limit?.saturating_sub(other))
-}
-
-/// Measured against planned durations of runs.
-#[derive(Debug, Default)]
-pub(crate) struct Clock {
-    pub(crate) done: u32,
-    /// Seconds that all of them took longer: to warm up and to clean, and a compaction that is slower than its
-    /// limit.
-    late_s: f64,
-}
-
-impl Clock {
-    /// Adds a run that is over.
-    pub(crate) fn add(&mut self, planned: Duration, taken: Duration) {
-        self.done += 1;
-        self.late_s += taken.as_secs_f64() - planned.as_secs_f64();
-    }
-
-    /// Expected duration of further runs, planned to take a time together.
-    pub(crate) fn time_left(&self, runs: u32, planned: Duration) -> Duration {
-        let late_s = match self.done {
-            0 => 0.0,
-            done => self.late_s / f64::from(done) * f64::from(runs),
-        };
-        Duration::from_secs_f64((planned.as_secs_f64() + late_s).max(0.0))
-    }
 }
 
 /// Observer of the generation of a table.

@@ -35,6 +35,7 @@ mod random;
 pub mod report;
 mod run;
 mod sampler;
+mod schedule;
 pub mod scratch;
 pub mod stats;
 mod table;

@@ -225,13 +225,8 @@ impl Bench<'_> {
         let options = self.options;
         let compactions = Compactions {
             settings: CompactionSettings {
-                read,
-                write,
-                threads: options.compaction_threads,
-                memory_bytes: options.compaction_memory_bytes,
-                throughput_bytes_per_s: options.throughput_bytes_per_s,
-                backend: options.backend,
                 may_fall_back: options.may_fall_back,
+                ..options.compaction(read, write)
             },
             table: self.table,
             directory: output,

@@ -15,13 +15,14 @@ use crate::arm::Arm;
 use crate::cgroup::{self, MemoryCgroup};
 use crate::clocks::unix_ms;
 use crate::environment::{capture, memory_bytes};
-use crate::experiment::{Clock, choose_hot_set, generating};
+use crate::experiment::{choose_hot_set, generating};
 use crate::hot_set::HotSet;
 use crate::observer::watched;
 use crate::options::Data;
 use crate::outcome::{DataRecord, End, Environment, Subject, Warning};
 use crate::random::Random;
 use crate::report::units::bytes;
+use crate::schedule::Schedule;
 use crate::scratch::Scratch;
 use crate::table::{TABLE_DIRECTORY, Table, require_room};
 use crate::warnings;
@@ -267,60 +268,43 @@ struct All<'a> {
 }
 
 impl All<'_> {
-    /// All of them. What was measured is in the outcome, however it ends.
+    /// Runs all of them. What was measured is in the outcome, however it ends.
     fn run(&self, outcome: &mut ChunkLengthOutcome, watcher: &dyn Watcher) -> Result<()> {
         let options = self.options;
-        let repeats = options.warm_ups + options.repeats;
-        let variants = u32::try_from(self.variants.len()).unwrap_or(u32::MAX);
-        let runs = variants.saturating_mul(repeats);
-        let mut random = Random::new(options.seed, STREAM);
         let mut order: Vec<&Written> = self.variants.iter().collect();
-        let mut clock = Clock::default();
-        for repeat in 0..repeats {
-            let warm_up = repeat < options.warm_ups;
-            if !warm_up && outcome.rate_per_s.is_none() {
+        let mut schedule = Schedule::new(order.len(), options);
+        let one = |written: &Written, plan: &dyn Fn(Subject) -> Plan| {
+            let variant = written.record.variant;
+            let plan = plan(Subject::Variant(variant));
+            if !plan.warm_up && outcome.rate_per_s.is_none() {
                 outcome.rate_per_s = common_rate(&outcome.runs);
                 if let Some(rate) = outcome.rate_per_s {
                     watcher.event(&Event::Rate { reads_per_s: rate });
                 }
             }
-            random.shuffle(&mut order);
-            for &written in &order {
-                let variant = written.record.variant;
-                let plan = Plan {
-                    subject: Subject::Variant(variant),
-                    repeat,
-                    warm_up,
-                    order: clock.done,
-                    runs,
-                    time_left: clock.time_left(
-                        runs.saturating_sub(clock.done),
-                        planned_left(options, variants, clock.done),
-                    ),
-                };
-                watcher.event(&Event::VariantStarted(plan));
-                let started = Instant::now();
-                let bench = Bench {
-                    options,
-                    source: self.source,
-                    hot: self.hot,
-                    directory: self.directory,
-                    cgroup: self.cgroup,
-                    rate_per_s: outcome.rate_per_s,
-                };
-                let run = bench.run(written, plan, watcher)?;
-                clock.add(planned(options, repeat), started.elapsed());
-                watcher.event(&Event::VariantEnded {
-                    order: plan.order,
-                    variant,
-                    invalid: &run.attempt.invalid,
-                    reads_per_s: run.alone.peak.latency.achieved_per_s,
-                    run: &run,
-                });
-                outcome.runs.push(run);
-            }
-        }
-        Ok(())
+            watcher.event(&Event::VariantStarted(plan));
+            let bench = Bench {
+                options,
+                source: self.source,
+                hot: self.hot,
+                directory: self.directory,
+                cgroup: self.cgroup,
+                rate_per_s: outcome.rate_per_s,
+            };
+            let run = bench.run(written, plan, watcher)?;
+            watcher.event(&Event::VariantEnded {
+                order: plan.order,
+                variant,
+                invalid: &run.attempt.invalid,
+                reads_per_s: run.alone.peak.latency.achieved_per_s,
+                run: &run,
+            });
+            outcome.runs.push(run);
+            Ok(())
+        };
+        let mut random = Random::new(options.seed, STREAM);
+        let planned = |repeat| planned(options, repeat);
+        schedule.run(&mut order, options, &mut random, planned, |_| (), one)
     }
 }
 
@@ -337,13 +321,6 @@ fn planned(options: &ChunkLengthOptions, repeat: u32) -> Duration {
     options.warm + (SETTLE + options.measure) * measurements
 }
 
-/// Duration of all runs that are not `done`.
-fn planned_left(options: &ChunkLengthOptions, variants: u32, done: u32) -> Duration {
-    let runs = variants.saturating_mul(options.warm_ups + options.repeats);
-    let repeats = (done..runs).map(|order| order / variants.max(1));
-    repeats.map(|repeat| planned(options, repeat)).sum()
-}
-
 /// A rate that every variant can hold, alone and during a compaction: by the warm-ups.
 fn common_rate(runs: &[VariantRun]) -> Option<f64> {
     let conditions = runs
@@ -357,24 +334,13 @@ fn common_rate(runs: &[VariantRun]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Clock;
 
-    /// Warm-ups take half as long, and do not predict the others.
     #[test]
-    fn the_time_left_is_that_of_runs_that_measure_more() {
+    fn warm_ups_measure_less() {
         let options = ChunkLengthOptions::new("/nowhere");
         let (warm, one) = (options.warm, SETTLE + options.measure);
         assert_eq!(planned(&options, 0), warm + 2 * one);
         assert_eq!(planned(&options, 1), warm + 4 * one);
-        let left = planned_left(&options, 4, 0);
-        assert_eq!(left, 4 * (warm + 2 * one) + 20 * (warm + 4 * one));
-        let mut clock = Clock::default();
-        assert_eq!(clock.time_left(24, left), left);
-        // Each warm-up took a second more than that.
-        let second = Duration::from_secs(1);
-        (0..4).for_each(|_| clock.add(planned(&options, 0), warm + 2 * one + second));
-        let left = planned_left(&options, 4, 4);
-        assert_eq!(clock.time_left(20, left), left + 20 * second);
         let mut named = options;
         named.rate_per_s = Some(1.0);
         assert_eq!(planned(&named, 0), warm + 4 * one);

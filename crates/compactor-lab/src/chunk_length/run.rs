@@ -84,15 +84,7 @@ impl Bench<'_> {
         let (compacting, compaction) = match self.options.compaction {
             Arm::Idle => (None, None),
             Arm::Compaction { read, write } => {
-                let settings = CompactionSettings {
-                    read,
-                    write,
-                    threads: self.options.compaction_threads,
-                    memory_bytes: self.options.compaction_memory_bytes,
-                    throughput_bytes_per_s: self.options.throughput_bytes_per_s,
-                    backend: self.options.backend,
-                    may_fall_back: false,
-                };
+                let settings = self.options.setup.compaction(read, write);
                 let (reads, record) = self.during_compactions(&settings, &mut reader)?;
                 (Some(reads), Some(record))
             }

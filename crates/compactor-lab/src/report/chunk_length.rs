@@ -397,12 +397,7 @@ impl<'a> ChunkLengthReport<'a> {
             Arm::Idle => "none".to_owned(),
             arm => format!(
                 "of the table as it was, the same for all variants, again and again, {arm}: {}",
-                facts::compaction(
-                    options.throughput_bytes_per_s,
-                    options.compaction_threads,
-                    options.compaction_memory_bytes,
-                    options.backend
-                )
+                facts::compaction(options)
             ),
         };
         let repeats = format!(

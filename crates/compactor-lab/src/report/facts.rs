@@ -1,12 +1,8 @@
 //! Facts on where and how an outcome was measured, as names and values.
 
-use std::num::NonZeroU64;
-
-use compactor::io::BackendKind;
-
 use super::document::Facts;
 use super::units::{bytes, seconds, significant, utc};
-use crate::options::Distribution;
+use crate::options::{Distribution, Setup};
 use crate::outcome::{DataRecord, DeviceRecord, End, Environment};
 use crate::text_table::{count, counted};
 
@@ -50,20 +46,16 @@ pub(crate) fn popularity(distribution: Distribution) -> String {
 }
 
 /// Rate, threads and buffers of a compaction.
-pub(crate) fn compaction(
-    throughput_bytes_per_s: Option<NonZeroU64>,
-    threads: usize,
-    memory_bytes: usize,
-    backend: BackendKind,
-) -> String {
-    let limit = throughput_bytes_per_s.map_or_else(
+pub(crate) fn compaction(setup: &Setup) -> String {
+    let limit = setup.throughput_bytes_per_s.map_or_else(
         || "as fast as it can".to_owned(),
         |limit| format!("at most {}/s", bytes(limit.get() as f64)),
     );
     format!(
-        "{limit}, {}, {} of buffers, backend {backend}",
-        counted(threads as u64, "thread"),
-        bytes(memory_bytes as f64),
+        "{limit}, {}, {} of buffers, backend {}",
+        counted(setup.compaction_threads as u64, "thread"),
+        bytes(setup.compaction_memory_bytes as f64),
+        setup.backend,
     )
 }
 

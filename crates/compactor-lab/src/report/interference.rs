@@ -181,12 +181,7 @@ impl<'a> Report<'a> {
         );
         let compaction = format!(
             "{}; at {} priority, again and again for {}",
-            facts::compaction(
-                options.throughput_bytes_per_s,
-                options.compaction_threads,
-                options.compaction_memory_bytes,
-                options.backend,
-            ),
+            facts::compaction(options),
             options.compaction_priority,
             seconds(options.least_compaction.as_secs_f64()),
         );

@@ -8,7 +8,7 @@ use compactor_lab::arm::Arm;
 use compactor_lab::options::InterferenceOptions;
 use compactor_lab::priority::Priority;
 
-use super::common::{Common, HOT_SET, RATE, READERS, SPAN, command_line, set};
+use super::common::{Common, HOT_SET, RATE, READERS, SPAN, set};
 use crate::duration::Seconds;
 use crate::flags::ByteSize;
 use crate::numbers::within;
@@ -137,32 +137,21 @@ impl Args {
             false => InterferenceOptions::new(directory),
         };
         let common = &self.common;
-        options.data = common.data(options.data)?;
+        common.apply(&mut options.setup, self.reader_threads)?;
         let seconds = |span: Option<Seconds>| span.map(|span| Duration::from_secs(span.0));
-        set(&mut options.reader_threads, self.reader_threads);
         set(&mut options.arms, self.arms.clone());
-        set(&mut options.repeats, common.repeat);
-        set(&mut options.warm_ups, common.warm_up);
-        set(&mut options.seed, common.seed);
         set(&mut options.rate_per_s, self.rate);
         let sizes = self.hot_set.map(|size| vec![size.0]);
         set(&mut options.hot_sets_bytes, sizes);
         let sizes = self.sweep.as_ref().map(|sweep| sweep.0.clone());
         set(&mut options.hot_sets_bytes, sizes);
-        set(&mut options.memory_limit_bytes, common.memory_limit_bytes());
-        set(&mut options.throughput_bytes_per_s, common.throughput());
-        set(&mut options.compaction_threads, common.threads);
         set(&mut options.before, seconds(self.before));
         set(&mut options.after, seconds(self.after));
         set(
             &mut options.least_compaction,
             seconds(self.least_compaction),
         );
-        set(&mut options.distribution, common.popularity());
-        options.compaction_memory_bytes = common.compaction_memory_bytes();
         options.compaction_priority = self.compaction_priority;
-        options.backend = common.backend;
-        options.command = command_line();
         Ok(options)
     }
 

@@ -11,7 +11,7 @@ use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, Compressor, compare};
 use compactor_lab::report::chunk_length::ChunkLengthReport;
 
-use super::common::{Common, HOT_SET, RATE, READERS, Results, SPAN, begin, command_line, set};
+use super::common::{Common, HOT_SET, RATE, READERS, Results, SPAN, begin, set};
 use super::interference::is_dontcache;
 use super::progress::LabProgress;
 use crate::duration::Seconds;
@@ -120,32 +120,21 @@ impl Args {
             false => ChunkLengthOptions::new(directory),
         };
         let common = &self.common;
-        options.data = common.data(options.data)?;
+        common.apply(&mut options.setup, self.reader_threads)?;
         let lengths = self.chunk_lengths.iter();
         options.chunk_lengths_bytes = lengths
             .map(|len| u32::try_from(len.0).unwrap_or(u32::MAX))
             .collect();
         options.compressors.clone_from(&self.compressors);
-        set(&mut options.repeats, common.repeat);
-        set(&mut options.warm_ups, common.warm_up);
-        set(&mut options.seed, common.seed);
         set(&mut options.rate_per_s, self.rate.map(Some));
-        set(&mut options.reader_threads, self.reader_threads);
-        set(&mut options.distribution, common.popularity());
         set(&mut options.hot_set_bytes, self.hot_set.map(|size| size.0));
-        set(&mut options.memory_limit_bytes, common.memory_limit_bytes());
         options.compaction = match self.compaction {
             Some(arm) => arm,
             None => default_compaction(directory)?,
         };
-        set(&mut options.throughput_bytes_per_s, common.throughput());
-        set(&mut options.compaction_threads, common.threads);
-        options.compaction_memory_bytes = common.compaction_memory_bytes();
-        options.backend = common.backend;
         let seconds = |span: Option<Seconds>| span.map(|span| Duration::from_secs(span.0));
         set(&mut options.warm, seconds(self.warm));
         set(&mut options.measure, seconds(self.measure));
-        options.command = command_line();
         Ok(options)
     }
 }

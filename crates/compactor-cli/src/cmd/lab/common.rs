@@ -12,7 +12,7 @@ use compactor::generate::Shape;
 use compactor::io::{BackendKind, raise_open_files_limit};
 use compactor::sstable::Version;
 use compactor::{Error, catalog};
-use compactor_lab::options::{Data, Distribution};
+use compactor_lab::options::{Data, Distribution, Setup};
 use compactor_lab::outcome::End;
 use compactor_lab::report::Document;
 
@@ -208,22 +208,21 @@ enum ShapeName {
 }
 
 impl Common {
-    /// The table that is asked for, by default `data`.
+    /// Sets the options that experiments have in common.
     ///
     /// # Errors
     /// SSTables that cannot be found, or are of several tables.
-    pub fn data(&self, mut data: Data) -> anyhow::Result<Data> {
+    pub fn apply(&self, setup: &mut Setup, reader_threads: Option<u32>) -> anyhow::Result<()> {
         if !self.table.is_empty() {
             let catalog = catalog::find(&self.table)?;
             catalog::refuse_two_tables(&catalog.sstables)?;
-            return Ok(Data::Given(catalog.sstables));
-        }
-        if let Data::Generated {
+            setup.data = Data::Given(catalog.sstables);
+        } else if let Data::Generated {
             shape,
             version,
             uncompressed_bytes,
             sstables,
-        } = &mut data
+        } = &mut setup.data
         {
             *shape = match self.shape {
                 ShapeName::Kv => Shape::KeyValue,
@@ -235,11 +234,25 @@ impl Common {
                 *uncompressed_bytes = Some(size.0);
             }
         }
-        Ok(data)
+        set(&mut setup.repeats, self.repeat);
+        set(&mut setup.warm_ups, self.warm_up);
+        set(&mut setup.seed, self.seed);
+        set(&mut setup.reader_threads, reader_threads);
+        set(&mut setup.distribution, self.popularity());
+        let limit = self.memory_limit.map(|limit| limit.0.map(NonZeroU64::get));
+        set(&mut setup.memory_limit_bytes, limit);
+        let throughput = self.throughput.map(|limit| limit.0);
+        set(&mut setup.throughput_bytes_per_s, throughput);
+        set(&mut setup.compaction_threads, self.threads);
+        setup.compaction_memory_bytes = usize::try_from(self.memory.0).unwrap_or(usize::MAX);
+        setup.backend = self.backend;
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        setup.command = Some(words.collect());
+        Ok(())
     }
 
     /// Popularity of hot rows, if that is asked for.
-    pub fn popularity(&self) -> Option<Distribution> {
+    fn popularity(&self) -> Option<Distribution> {
         match (self.distribution, self.zipf_exponent) {
             (None, None) => None,
             (Some(DistributionName::Uniform), _) => Some(Distribution::Uniform),
@@ -247,22 +260,6 @@ impl Common {
                 exponent: exponent.unwrap_or(YCSB_EXPONENT),
             }),
         }
-    }
-
-    /// Memory of the cgroup, if that is asked for: `Some(None)` for no limit.
-    pub fn memory_limit_bytes(&self) -> Option<Option<u64>> {
-        let limit = self.memory_limit?;
-        Some(limit.0.map(NonZeroU64::get))
-    }
-
-    /// Bytes per second of the compaction, if that is asked for: `Some(None)` for no limit.
-    pub fn throughput(&self) -> Option<Option<NonZeroU64>> {
-        self.throughput.map(|limit| limit.0)
-    }
-
-    /// Bytes of the compaction's buffers.
-    pub fn compaction_memory_bytes(&self) -> usize {
-        usize::try_from(self.memory.0).unwrap_or(usize::MAX)
     }
 }
 
@@ -328,12 +325,6 @@ impl Results {
             End::Complete => ExitCode::FAILURE,
         })
     }
-}
-
-/// The command line, for the record.
-pub fn command_line() -> Option<Vec<String>> {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    Some(words.collect())
 }
 
 /// Takes a value if there is one.
