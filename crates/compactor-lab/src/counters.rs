@@ -67,55 +67,52 @@ fn counters_of(disk: &DiskStat) -> DiskStats {
     }
 }
 
-/// Counts from another moment on.
-pub(crate) trait Since {
-    /// The difference to `earlier`.
-    fn since(&self, earlier: &Self) -> Self;
-}
-
 pub(crate) fn difference(now: Option<u64>, earlier: Option<u64>) -> Option<u64> {
     Some(now?.saturating_sub(earlier?))
 }
 
-impl Since for VmStat {
-    fn since(&self, earlier: &VmStat) -> VmStat {
+impl VmStat {
+    /// Counts since `earlier`.
+    pub(crate) fn since(&self, earlier: &VmStat) -> VmStat {
+        let since = |count: fn(&VmStat) -> Option<u64>| difference(count(self), count(earlier));
         VmStat {
-            pgscan_kswapd: difference(self.pgscan_kswapd, earlier.pgscan_kswapd),
-            pgscan_direct: difference(self.pgscan_direct, earlier.pgscan_direct),
-            pgsteal_kswapd: difference(self.pgsteal_kswapd, earlier.pgsteal_kswapd),
-            pgsteal_direct: difference(self.pgsteal_direct, earlier.pgsteal_direct),
-            allocstall: difference(self.allocstall, earlier.allocstall),
-            workingset_refault_file: difference(
-                self.workingset_refault_file,
-                earlier.workingset_refault_file,
-            ),
+            pgscan_kswapd: since(|s| s.pgscan_kswapd),
+            pgscan_direct: since(|s| s.pgscan_direct),
+            pgsteal_kswapd: since(|s| s.pgsteal_kswapd),
+            pgsteal_direct: since(|s| s.pgsteal_direct),
+            allocstall: since(|s| s.allocstall),
+            workingset_refault_file: since(|s| s.workingset_refault_file),
         }
     }
 }
 
-impl Since for Pressure {
-    fn since(&self, earlier: &Pressure) -> Pressure {
+impl Pressure {
+    /// Stalls since `earlier`.
+    pub(crate) fn since(&self, earlier: &Pressure) -> Pressure {
+        let since = |stall: fn(&Pressure) -> Option<u64>| difference(stall(self), stall(earlier));
         Pressure {
-            memory_some_us: difference(self.memory_some_us, earlier.memory_some_us),
-            memory_full_us: difference(self.memory_full_us, earlier.memory_full_us),
-            io_some_us: difference(self.io_some_us, earlier.io_some_us),
-            io_full_us: difference(self.io_full_us, earlier.io_full_us),
+            memory_some_us: since(|p| p.memory_some_us),
+            memory_full_us: since(|p| p.memory_full_us),
+            io_some_us: since(|p| p.io_some_us),
+            io_full_us: since(|p| p.io_full_us),
         }
     }
 }
 
-impl Since for DiskStats {
-    fn since(&self, earlier: &DiskStats) -> DiskStats {
+impl DiskStats {
+    /// Counts since `earlier`, and requests in flight now.
+    pub(crate) fn since(&self, earlier: &DiskStats) -> DiskStats {
+        let since = |count: fn(&DiskStats) -> u64| count(self).saturating_sub(count(earlier));
         DiskStats {
-            reads: self.reads.saturating_sub(earlier.reads),
-            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
-            read_ms: self.read_ms.saturating_sub(earlier.read_ms),
-            writes: self.writes.saturating_sub(earlier.writes),
-            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
-            write_ms: self.write_ms.saturating_sub(earlier.write_ms),
+            reads: since(|d| d.reads),
+            read_bytes: since(|d| d.read_bytes),
+            read_ms: since(|d| d.read_ms),
+            writes: since(|d| d.writes),
+            written_bytes: since(|d| d.written_bytes),
+            write_ms: since(|d| d.write_ms),
             in_flight: self.in_flight,
-            busy_ms: self.busy_ms.saturating_sub(earlier.busy_ms),
-            queue_ms: self.queue_ms.saturating_sub(earlier.queue_ms),
+            busy_ms: since(|d| d.busy_ms),
+            queue_ms: since(|d| d.queue_ms),
         }
     }
 }

@@ -29,6 +29,7 @@ mod lookup;
 mod observer;
 pub mod options;
 pub mod outcome;
+mod parallel;
 mod point_read;
 pub mod priority;
 mod random;

@@ -13,7 +13,6 @@ use crate::arm::Arm;
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::{thread_cpu_ns, unix_ms};
 use crate::compaction::{CompactionSettings, Compactions};
-use crate::counters::Since;
 use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
@@ -22,6 +21,7 @@ use crate::outcome::{
     Attempt, CompactionRecord, GeneratorRecord, HotSetRecord, Interval, MemoryRecord, Pages, Phase,
     Run, Sample,
 };
+use crate::parallel::parallel;
 use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
 use crate::scratch::OutputDirectory;
 use crate::table::Table;
@@ -415,31 +415,18 @@ pub(crate) fn warm_up(
     new_reader: &(impl Fn(u32) -> ForegroundReader + Sync),
     watcher: &dyn Watcher,
 ) -> Result<()> {
-    let threads = threads.max(1);
-    let part = |thread: u32| {
-        let mut reader = new_reader(thread);
-        for row in (thread as usize..rows).step_by(threads as usize) {
-            if watcher.is_cancelled() {
-                return Err(Error::from(EngineError::Cancelled));
-            }
-            let read = reader.read_row(row);
-            read.map_err(|reason| EngineError::Internal(format!("warm up: {reason}")))?;
-        }
-        Ok(())
-    };
-    let part = &part;
+    let threads = threads.max(1) as usize;
     for _ in 0..times {
-        std::thread::scope(|scope| {
-            let start = |thread| {
-                std::thread::Builder::new()
-                    .spawn_scoped(scope, move || part(thread))
-                    .map_err(Error::thread("warming up"))
-            };
-            let parts: Vec<_> = (0..threads).map(start).collect();
-            parts.into_iter().try_for_each(|part| match part?.join() {
-                Ok(result) => result,
-                Err(_) => Err(EngineError::Internal("warming up panicked".to_owned()).into()),
-            })
+        parallel(threads, "warming up", |thread| {
+            let mut reader = new_reader(u32::try_from(thread).unwrap_or(u32::MAX));
+            for row in (thread..rows).step_by(threads) {
+                if watcher.is_cancelled() {
+                    return Err(EngineError::Cancelled.into());
+                }
+                let read = reader.read_row(row);
+                read.map_err(|reason| EngineError::Internal(format!("warm up: {reason}")))?;
+            }
+            Ok(())
         })?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use compactor::io::residency;
 
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::{CpuMeter, process_cpu_ns, thread_cpu_ns};
-use crate::counters::{self, Since, difference};
+use crate::counters::{self, difference};
 use crate::hot_set::HotSet;
 use crate::load::{IntervalReads, Load};
 use crate::outcome::{

@@ -7,6 +7,7 @@ use compactor::io::{ReadMode, WriteMode};
 use crate::arm::Arm;
 use crate::outcome::{CompactionRecord, Invalid, Latency, Pages, Run, Warning};
 use crate::report::units::mebibytes;
+use crate::warnings::Caveats;
 
 /// Share of an output's pages that modes which drop them behind themselves may leave: those that were just
 /// being written when they were counted.
@@ -216,44 +217,36 @@ pub(crate) fn keeps_schedule(reads: &Latency) -> bool {
 
 /// Caveats about a run that are no reason to discard it.
 pub(crate) fn caveats(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Warning> {
-    let mut caveats = Vec::new();
-    let mut caveat = |kind: &str, text: String| caveats.push(Warning::new(kind, text));
-    if !keeps_schedule(&run.during) {
-        caveat(
-            "rate_not_held",
-            format!(
-                "{:.0} of {:.0} reads/s were done meanwhile: latencies are those of a queue that grows \
-                 for as long as it takes; use a lower --rate",
-                run.during.achieved_per_s, run.during.intended_per_s
-            ),
-        );
-    }
-    if let Some(pages) = circumstances.not_dropped
-        && pages.resident as f64 > MOST_NOT_DROPPED * pages.total as f64
-    {
-        caveat(
-            "cache_not_dropped",
-            format!(
-                "{} of {} pages of the inputs stayed in the page cache when it was dropped before the \
-                 run: another process uses them, and they do not count against the memory limit",
-                pages.resident, pages.total
-            ),
-        );
-    }
+    let mut found = Caveats::default();
+    found.when(!keeps_schedule(&run.during), "rate_not_held", || {
+        format!(
+            "{:.0} of {:.0} reads/s were done meanwhile: latencies are those of a queue that grows for as \
+             long as it takes; use a lower --rate",
+            run.during.achieved_per_s, run.during.intended_per_s
+        )
+    });
+    let pages = circumstances.not_dropped.unwrap_or_default();
+    let stayed = pages.resident as f64 > MOST_NOT_DROPPED * pages.total as f64;
+    found.when(stayed, "cache_not_dropped", || {
+        format!(
+            "{} of {} pages of the inputs stayed in the page cache when it was dropped before the run: \
+             another process uses them, and they do not count against the memory limit",
+            pages.resident, pages.total
+        )
+    });
     if let (Some(compaction), Some(limit)) = (&run.compaction, circumstances.throughput_bytes_per_s)
-        && compaction.stored_bytes_per_s < LEAST_RATE * limit as f64
     {
-        caveat(
-            "slower_than_limit",
+        let rate = compaction.stored_bytes_per_s;
+        found.when(rate < LEAST_RATE * limit as f64, "slower_than_limit", || {
             format!(
                 "the compaction took {} MiB/s of its inputs, less than the {} MiB/s that it was allowed: \
                  arms do not have one rate",
-                mebibytes(compaction.stored_bytes_per_s),
+                mebibytes(rate),
                 mebibytes(limit as f64)
-            ),
-        );
+            )
+        });
     }
-    caveats
+    found.0
 }
 
 #[cfg(test)]

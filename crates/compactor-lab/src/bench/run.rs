@@ -24,7 +24,7 @@ use crate::report::units::bytes;
 use crate::scratch::{OutputDirectory, Scratch};
 use crate::stats::{ENOUGH_REPEATS, outliers};
 use crate::table::{Table, require_room};
-use crate::warnings;
+use crate::warnings::{self, Caveats};
 
 /// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6265_6e63;
@@ -308,16 +308,16 @@ fn reference(
 }
 
 fn warnings_of(environment: &Environment, options: &BenchOptions) -> Vec<Warning> {
-    let mut warnings = warnings::of_machine(environment, false);
-    if environment.file_system.as_deref() == Some("tmpfs") {
-        let text = "the directory is in memory: there is no disk";
-        warnings.push(Warning::new("in_memory", text));
-    }
-    if (options.repeats as usize) < ENOUGH_REPEATS {
-        let text = "with so few repeats an interval says little: --repeat 5 or more";
-        warnings.push(Warning::new("few_repeats", text));
-    }
-    warnings
+    let mut found = Caveats(warnings::of_machine(environment, false));
+    let in_memory = environment.file_system.as_deref() == Some("tmpfs");
+    found.when(in_memory, "in_memory", || {
+        "the directory is in memory: there is no disk".to_owned()
+    });
+    let is_few = (options.repeats as usize) < ENOUGH_REPEATS;
+    found.when(is_few, "few_repeats", || {
+        "with so few repeats an interval says little: --repeat 5 or more".to_owned()
+    });
+    found.0
 }
 
 fn outlying(arms: &[ArmOutcome]) -> Vec<Warning> {

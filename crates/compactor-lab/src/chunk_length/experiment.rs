@@ -25,7 +25,7 @@ use crate::report::units::bytes;
 use crate::schedule::Schedule;
 use crate::scratch::Scratch;
 use crate::table::{TABLE_DIRECTORY, Table, require_room};
-use crate::warnings;
+use crate::warnings::{self, Caveats, small_hot_set};
 use crate::watcher::{Event, Plan, Watcher};
 
 /// Stream of random numbers of the seed, for the order of runs.
@@ -205,56 +205,36 @@ fn of_variants(
     environment: &Environment,
     room: u64,
 ) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+    let mut found = Caveats::default();
     let hot_bytes = hot.page_count() * environment.page_bytes;
-    if hot_bytes < options.hot_set_bytes / 10 * 9 {
-        warnings.push(Warning::new(
-            "small_hot_set",
-            format!(
-                "the table has only {} of pages to be hot, {} were asked for; use more data",
-                bytes(hot_bytes as f64),
-                bytes(options.hot_set_bytes as f64)
-            ),
-        ));
-    }
+    small_hot_set(&mut found, hot_bytes, options.hot_set_bytes);
     let (fit, others): (Vec<_>, Vec<_>) = variants.iter().partition(|v| v.record.hot_bytes < room);
     let names = |variants: &[&Written]| {
-        let names: Vec<String> = variants
-            .iter()
-            .map(|v| v.record.variant.to_string())
-            .collect();
-        names.join(", ")
+        let names = variants.iter().map(|v| v.record.variant.to_string());
+        names.collect::<Vec<_>>().join(", ")
     };
-    let room_text = bytes(room as f64);
-    if others.is_empty() {
-        warnings.push(Warning::new(
-            "everything_fits",
-            format!(
-                "the hot rows of every variant fit into {room_text}: once they are there the disk is not \
-                 read, and variants differ in decompression alone; use more hot rows or a lower \
-                 --memory-limit"
-            ),
-        ));
-    } else if !fit.is_empty() {
-        warnings.push(Warning::new(
-            "some_fit",
-            format!(
-                "the same hot rows take more page cache the longer chunks are: they fit into \
-                 {room_text} as {}, and not as {}; part of the difference is how much of them is cached",
-                names(&fit),
-                names(&others)
-            ),
-        ));
-    }
-    if source.shape != "given" {
-        warnings.push(Warning::new(
-            "generated_values",
-            "the values are generated, and repeat what a short chunk has seen as well: their compression \
-             ratio depends less on the chunk length than that of most real data; name a table of one's \
-             own for its ratio",
-        ));
-    }
-    warnings
+    let room = bytes(room as f64);
+    found.when(others.is_empty(), "everything_fits", || {
+        format!(
+            "the hot rows of every variant fit into {room}: once they are there the disk is not read, and \
+             variants differ in decompression alone; use more hot rows or a lower --memory-limit"
+        )
+    });
+    let some_fit = !others.is_empty() && !fit.is_empty();
+    found.when(some_fit, "some_fit", || {
+        format!(
+            "the same hot rows take more page cache the longer chunks are: they fit into {room} as {}, and \
+             not as {}; part of the difference is how much of them is cached",
+            names(&fit),
+            names(&others)
+        )
+    });
+    found.when(source.shape != "given", "generated_values", || {
+        "the values are generated, and repeat what a short chunk has seen as well: their compression ratio \
+         depends less on the chunk length than that of most real data; use your own table for its ratio"
+            .to_owned()
+    });
+    found.0
 }
 
 /// Context of all runs.

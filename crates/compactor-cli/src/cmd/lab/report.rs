@@ -88,39 +88,38 @@ fn of_chunk_length(args: &Args) -> anyhow::Result<ExitCode> {
         let reason = "--ceilings are for results of `compactor lab interference` only";
         return Err(Error::invalid(reason).into());
     }
-    let outcomes: Vec<ChunkLengthOutcome> = args
-        .results
-        .iter()
-        .map(|path| parsed(path, chunk_length::FORMAT_VERSION))
-        .collect::<Result<_, Error>>()?;
-    let named = args.results.iter().zip(&outcomes);
-    let reports: Vec<ChunkLengthReport<'_>> = named
-        .map(|(path, outcome)| ChunkLengthReport::new(path.display().to_string(), outcome))
+    let outcomes: Vec<(String, ChunkLengthOutcome)> = named(args, chunk_length::FORMAT_VERSION)?;
+    let reports = outcomes.iter();
+    let reports: Vec<_> = reports
+        .map(|(name, of)| ChunkLengthReport::new(name, of))
         .collect();
     show(args, &ChunkLengthReport::document(&reports), &reports)
 }
 
 fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
-    let outcomes: Vec<Outcome> = args
-        .results
-        .iter()
-        .map(|path| read(path))
-        .collect::<Result<_, Error>>()?;
-    let named = args.results.iter().zip(&outcomes);
-    let mut reports: Vec<Report<'_>> = named
-        .map(|(path, outcome)| Report::new(path.display().to_string(), outcome))
-        .collect();
+    let outcomes: Vec<(String, Outcome)> = named(args, FORMAT_VERSION)?;
     let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
+    let reports = outcomes.iter();
+    let mut reports: Vec<_> = reports.map(|(name, of)| Report::new(name, of)).collect();
     if let Some(fio) = &fio {
-        reports = match <[Report<'_>; 1]>::try_from(reports) {
-            Ok([report]) => vec![report.with_fio(fio)],
-            Err(_) => {
-                let reason = "--ceilings are those of one machine: name one result with it";
-                return Err(Error::invalid(reason).into());
-            }
-        };
+        if reports.len() > 1 {
+            let reason = "--ceilings are those of one machine: name one result with it";
+            return Err(Error::invalid(reason).into());
+        }
+        reports = reports
+            .into_iter()
+            .map(|report| report.with_fio(fio))
+            .collect();
     }
     show(args, &Report::document(&reports), &reports)
+}
+
+/// The results with the names of their files.
+fn named<T: DeserializeOwned>(args: &Args, known: u32) -> Result<Vec<(String, T)>, Error> {
+    let results = args.results.iter();
+    results
+        .map(|path| Ok((path.display().to_string(), parsed(path, known)?)))
+        .collect()
 }
 
 fn show<R: Serialize>(args: &Args, document: &Document, reports: &[R]) -> anyhow::Result<ExitCode> {

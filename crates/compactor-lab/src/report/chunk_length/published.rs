@@ -145,7 +145,7 @@ impl Comparison {
     pub(super) fn name(&self) -> String {
         let figure = match self.figure {
             ReadFigure::ReadsPerS => "reads/s",
-            ReadFigure::PeakP99Ns => "p99 of as many reads as there can be",
+            ReadFigure::PeakP99Ns => "p99 at the most reads/s",
             _ => "p99 at the common rate",
         };
         format!("{} {figure}, {}", self.compressor, self.condition.name())
