@@ -27,7 +27,7 @@ impl Watcher for Lines {
     fn event(&self, event: &Event<'_>) {
         match event {
             Event::RunStarted(plan) => {
-                println!("run {} of {}: {}", plan.order + 1, plan.runs, plan.arm);
+                println!("run {} of {}: {}", plan.order + 1, plan.runs, plan.subject);
             }
             Event::Warning(warning) => println!("warning: {}", warning.text),
             _ => {}

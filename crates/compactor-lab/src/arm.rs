@@ -6,7 +6,7 @@ use std::str::FromStr;
 use compactor::io::{ReadMode, WriteMode};
 use serde::{Deserialize, Serialize};
 
-/// What runs beside the bystander. As text, also in JSON: `idle`, or `read/write` such as
+/// Work alongside the foreground load. As text, also in JSON: `idle`, or `read/write` such as
 /// `buffered/direct`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -15,9 +15,9 @@ pub enum Arm {
     Idle,
     /// A compaction.
     Compaction {
-        /// How it reads its inputs; never `auto`, which would hide what was done.
+        /// Read mode; never `auto`, which would hide what was done.
         read: ReadMode,
-        /// How it writes its output; never `auto`.
+        /// Write mode; never `auto`.
         write: WriteMode,
     },
 }

@@ -1,7 +1,7 @@
-//! A memory cgroup for the time of a run: bystander and compaction share its limit, as a node's page
+//! A memory cgroup for the time of a run: the foreground load and the compaction share its limit, as a node's page
 //! cache and its compactions share a machine.
 //!
-//! The whole process moves into a new group below its own (v2: beside it, where its own may not have
+//! The whole process moves into a new group below its own (v2: a sibling, where its own may not have
 //! children with processes), and back at the end. Version 1 and 2 both charge page cache to the group
 //! that first touched it. The group is removed when this is dropped; one that a killed run left is
 //! removed by the next. A memory controller that had to be enabled for children (v2) stays enabled:
@@ -12,13 +12,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use procfs::process::MountInfos;
+use procfs::{FromRead, ProcessCGroups};
+
 use crate::outcome::CgroupMemory;
 
 const PREFIX: &str = "compactor-lab-";
-/// How often to try to remove a group from which the kernel has not yet moved everything.
+/// Attempts to remove a group from which the kernel has not yet moved everything.
 const REMOVE_TRIES: u32 = 50;
 
-/// Which of Linux's two hierarchies.
+/// Version of Linux's cgroup hierarchies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hierarchy {
     V1,
@@ -50,23 +53,24 @@ impl Hierarchy {
 
 /// The memory cgroup that a process is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct CgroupPath {
     pub(crate) hierarchy: Hierarchy,
     /// Its directory.
     pub(crate) directory: PathBuf,
-    /// Where the hierarchy is mounted: nothing above can be reached.
+    /// Mount point of the hierarchy: nothing above can be reached.
     top: PathBuf,
 }
 
-impl Place {
-    /// That of the process whose directory in `/proc` this is, or why it cannot be told.
-    fn of(process: &Path) -> Result<Place, String> {
-        let read = |name: &str| {
-            let path = process.join(name);
-            fs::read_to_string(&path).map_err(|e| format!("read {}: {e}", path.display()))
-        };
-        let (groups, mounts) = (read("cgroup")?, read("mountinfo")?);
-        find(&groups, &mounts).ok_or_else(|| {
+impl CgroupPath {
+    /// The cgroup of the process whose directory in `/proc` this is, or why it is unknown.
+    fn of(process: &Path) -> Result<CgroupPath, String> {
+        let (groups, mounts) = (process.join("cgroup"), process.join("mountinfo"));
+        let failed = |path: &Path, e| format!("read {}: {e}", path.display());
+        let found = find(
+            &ProcessCGroups::from_file(&groups).map_err(|e| failed(&groups, e))?,
+            &MountInfos::from_file(&mounts).map_err(|e| failed(&mounts, e))?,
+        );
+        found.ok_or_else(|| {
             "no memory cgroup hierarchy is mounted where this process could see it".to_owned()
         })
     }
@@ -87,9 +91,9 @@ pub(crate) fn available(limit_bytes: Option<u64>) -> String {
 pub(crate) struct MemoryCgroup {
     hierarchy: Hierarchy,
     directory: PathBuf,
-    /// Where the process came from.
+    /// Cgroup that the process came from.
     origin: PathBuf,
-    /// What `/proc` says of it.
+    /// Directory of the process in `/proc`.
     process: PathBuf,
 }
 
@@ -100,7 +104,7 @@ impl MemoryCgroup {
     }
 
     fn enter_as(process: &Path, limit_bytes: u64) -> Result<MemoryCgroup, String> {
-        let place = Place::of(process)?;
+        let place = CgroupPath::of(process)?;
         let parent = parent_of_new(&place)?;
         remove_left_over(&parent);
         let directory = parent.join(format!("{PREFIX}{}", std::process::id()));
@@ -134,10 +138,10 @@ impl MemoryCgroup {
 
     /// Whether this process is still in it.
     pub(crate) fn holds_this_process(&self) -> bool {
-        Place::of(&self.process).is_ok_and(|place| place.directory == self.directory)
+        CgroupPath::of(&self.process).is_ok_and(|place| place.directory == self.directory)
     }
 
-    /// What it holds now; refaults since it was made.
+    /// Memory charged now; refaults since the group was made.
     pub(crate) fn memory(&self) -> CgroupMemory {
         let stat = fs::read_to_string(self.directory.join("memory.stat")).unwrap_or_default();
         let usage = fs::read_to_string(self.directory.join(self.hierarchy.usage_file()));
@@ -183,7 +187,7 @@ impl Drop for MemoryCgroup {
 }
 
 /// The directory in which a group can be made.
-fn parent_of_new(place: &Place) -> Result<PathBuf, String> {
+fn parent_of_new(place: &CgroupPath) -> Result<PathBuf, String> {
     let own = &place.directory;
     if place.hierarchy == Hierarchy::V1 {
         return Ok(own.clone());
@@ -227,39 +231,27 @@ fn remove_left_over(parent: &Path) {
     }
 }
 
-/// From `/proc/self/cgroup` and `/proc/self/mountinfo`.
-fn find(groups: &str, mounts: &str) -> Option<Place> {
-    let path_of = |wanted: &dyn Fn(&str) -> bool| {
-        groups.lines().find_map(|line| {
-            let mut fields = line.splitn(3, ':').skip(1);
-            let controllers = fields.next()?;
-            wanted(controllers).then_some(fields.next()?)
-        })
+/// Finds the memory cgroup among those of a process and the mounts that it sees.
+fn find(groups: &ProcessCGroups, mounts: &MountInfos) -> Option<CgroupPath> {
+    let path_of = |is_it: &dyn Fn(&[String]) -> bool| {
+        let found = groups.0.iter().find(|group| is_it(&group.controllers))?;
+        Some(&found.pathname)
     };
-    let has_memory = |list: &str| list.split(',').any(|controller| controller == "memory");
-    let (hierarchy, path) = match path_of(&|controllers| has_memory(controllers)) {
+    let is_memory = |controllers: &[String]| controllers.iter().any(|name| name == "memory");
+    let (hierarchy, path) = match path_of(&is_memory) {
         Some(path) => (Hierarchy::V1, path),
-        None => (Hierarchy::V2, path_of(&str::is_empty)?),
+        None => (Hierarchy::V2, path_of(&<[String]>::is_empty)?),
     };
-    // `36 35 0:30 /root /mount/point opts - cgroup2 source super,opts`
-    let (root, top) = mounts.lines().find_map(|line| {
-        let (before, after) = line.split_once(" - ")?;
-        let mut after = after.split(' ');
-        let kind = after.next()?;
-        let is_it = match hierarchy {
-            Hierarchy::V1 => kind == "cgroup" && has_memory(after.nth(1)?),
-            Hierarchy::V2 => kind == "cgroup2",
-        };
-        let mut fields = before.split(' ').skip(3);
-        let (root, mount_point) = (fields.next()?, fields.next()?);
-        is_it.then_some((root, PathBuf::from(mount_point)))
+    let mount = mounts.0.iter().find(|mount| match hierarchy {
+        Hierarchy::V1 => mount.fs_type == "cgroup" && mount.super_options.contains_key("memory"),
+        Hierarchy::V2 => mount.fs_type == "cgroup2",
     })?;
     // In a container the mount shows a part of the hierarchy.
-    let below = path.strip_prefix(root.trim_end_matches('/'))?;
-    Some(Place {
+    let below = path.strip_prefix(mount.root.trim_end_matches('/'))?;
+    Some(CgroupPath {
         hierarchy,
-        directory: top.join(below.trim_start_matches('/')),
-        top,
+        directory: mount.mount_point.join(below.trim_start_matches('/')),
+        top: mount.mount_point.clone(),
     })
 }
 

@@ -5,18 +5,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds that a thread, or several, have spent on processors; told by the threads themselves
-/// from time to time.
+/// Nanoseconds that threads have spent on processors, added by the threads themselves from time to time.
 #[derive(Debug, Default)]
 pub(crate) struct CpuMeter(AtomicU64);
 
 impl CpuMeter {
-    /// Adds what the calling thread has spent since it last told, `told_ns`, and returns what it has
-    /// spent altogether.
-    pub(crate) fn tell(&self, told_ns: u64) -> u64 {
+    /// Adds the time that the calling thread has spent since it last added its time, at `added_ns`, and
+    /// returns the time that it has spent altogether.
+    pub(crate) fn add(&self, added_ns: u64) -> u64 {
         let now = thread_cpu_ns();
         self.0
-            .fetch_add(now.saturating_sub(told_ns), Ordering::Relaxed);
+            .fetch_add(now.saturating_sub(added_ns), Ordering::Relaxed);
         now
     }
 
@@ -32,12 +31,12 @@ pub(crate) fn unix_ms() -> u64 {
         .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Of the calling thread, since it was started.
+/// Processor time of the calling thread, since it was started.
 pub(crate) fn thread_cpu_ns() -> u64 {
     nanoseconds(ClockId::ThreadCPUTime)
 }
 
-/// Of all threads of the process, also those that have ended.
+/// Processor time of all threads of the process, also those that have ended.
 pub(crate) fn process_cpu_ns() -> u64 {
     nanoseconds(ClockId::ProcessCPUTime)
 }

@@ -1,15 +1,17 @@
-//! The compaction beside the reads.
+//! Compactions during the reads: the same SSTables again and again.
 
 use std::num::NonZeroU64;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use compactor::io::{BackendKind, IoOptions, ReadMode, WriteMode};
-use compactor::{InputCheck, MergeReport, MergeRequest, Observer, RateLimiter, Result};
+use compactor::{Error, InputCheck, MergeReport, MergeRequest, RateLimiter, Result};
 
+use crate::observer::Following;
 use crate::table::Table;
 
-/// How it goes about it.
+/// Modes, rate and buffers of a compaction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompactionSettings {
     pub(crate) read: ReadMode,
@@ -23,36 +25,76 @@ pub(crate) struct CompactionSettings {
     pub(crate) may_fall_back: bool,
 }
 
-impl CompactionSettings {
-    /// Compacts a table into a directory.
+/// Compactions of one table, one after the other.
+pub(crate) struct Compactions<'a> {
+    pub(crate) settings: CompactionSettings,
+    pub(crate) table: &'a Table,
+    /// Where each puts its output, in a directory of its own.
+    pub(crate) directory: &'a Path,
+    /// Whether an output stays until the next is published; otherwise it is removed at once.
+    pub(crate) keeps_last: bool,
+    /// Uncompressed bytes read by all of them.
+    pub(crate) read_bytes: &'a AtomicU64,
+    /// Whether to stop the one that is running.
+    pub(crate) is_cancelled: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Compactions<'_> {
+    /// Compacts until `after_each` returns true.
     ///
     /// # Errors
-    /// A mode that is not to be had, damage, a failed read or write, or cancellation: then nothing is
-    /// written.
-    pub(crate) fn compact(
+    /// A mode that does not work, damage, a failed read or write, or cancellation.
+    pub(crate) fn run(
         &self,
-        table: &Table,
-        output: &Path,
-        observer: &mut dyn Observer,
-    ) -> Result<MergeReport> {
-        let mut request = MergeRequest::new(table.data_paths.clone(), output);
-        request.read_mode = match self.read {
-            ReadMode::Direct if self.may_fall_back => ReadMode::Auto,
+        before_each: impl Fn() -> Result<()>,
+        mut after_each: impl FnMut(MergeReport) -> bool,
+    ) -> Result<()> {
+        let mut previous: Option<PathBuf> = None;
+        for round in 0u32.. {
+            before_each()?;
+            let output = self.directory.join(round.to_string());
+            let report = self.once(&output)?;
+            let removed = match self.keeps_last {
+                true => previous.replace(output),
+                false => Some(output),
+            };
+            if let Some(path) = removed {
+                compactor::io::remove_dir_all(&path).map_err(Error::file("remove", &path))?;
+            }
+            if after_each(report) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn once(&self, output: &Path) -> Result<MergeReport> {
+        let settings = &self.settings;
+        let mut request = MergeRequest::new(self.table.data_paths.clone(), output);
+        request.read_mode = match settings.read {
+            ReadMode::Direct if settings.may_fall_back => ReadMode::Auto,
             read => read,
         };
-        request.write_mode = match self.write {
-            WriteMode::Direct if self.may_fall_back => WriteMode::Auto,
+        request.write_mode = match settings.write {
+            WriteMode::Direct if settings.may_fall_back => WriteMode::Auto,
             write => write,
         };
-        request.threads = self.threads;
-        request.memory_bytes = self.memory_bytes;
-        let rate = self.throughput_bytes_per_s;
+        request.threads = settings.threads;
+        request.memory_bytes = settings.memory_bytes;
+        let rate = settings.throughput_bytes_per_s;
         request.rate_limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate)));
         let options = IoOptions {
-            backend: self.backend,
+            backend: settings.backend,
             ..IoOptions::default()
         };
         let job = compactor::open_merge(options, request)?;
-        compactor::run_merge(job, InputCheck::DataOnly, observer)
+        let before = self.read_bytes.load(Ordering::Relaxed);
+        let mut observer = Following {
+            is_cancelled: self.is_cancelled,
+            progress: |read| {
+                self.read_bytes.fetch_max(before + read, Ordering::Relaxed);
+            },
+        };
+        compactor::run_merge(job, InputCheck::DataOnly, &mut observer)
     }
 }

@@ -1,151 +1,118 @@
 //! Counters of the kernel: `/proc/vmstat`, `/proc/pressure`, `/proc/diskstats`.
 
-use std::fs;
-
+use procfs::process::Io;
+use procfs::{Current, DiskStat, FromRead, IoPressure, MemoryPressure};
 use rustix::thread::Pid;
 
 use crate::outcome::{DiskStats, Pressure, VmStat};
 
+/// Bytes of a sector in `/proc/diskstats`, whatever the device has.
+const SECTOR: u64 = 512;
+
 /// `/proc/vmstat` since boot; what is not there is `None`.
 pub(crate) fn vmstat() -> VmStat {
-    parse_vmstat(&fs::read_to_string("/proc/vmstat").unwrap_or_default())
+    let all = procfs::vmstat().unwrap_or_default();
+    let one = |name: &str| u64::try_from(*all.get(name)?).ok();
+    // One for each zone.
+    let stalls = all
+        .iter()
+        .filter(|(name, _)| name.starts_with("allocstall"));
+    let stalls: Option<u64> = stalls.map(|(_, count)| u64::try_from(*count).ok()).sum();
+    VmStat {
+        pgscan_kswapd: one("pgscan_kswapd"),
+        pgscan_direct: one("pgscan_direct"),
+        pgsteal_kswapd: one("pgsteal_kswapd"),
+        pgsteal_direct: one("pgsteal_direct"),
+        allocstall: stalls.filter(|_| !all.is_empty()),
+        // One counter until 5.9.
+        workingset_refault_file: one("workingset_refault_file")
+            .or_else(|| one("workingset_refault")),
+    }
 }
 
-/// Stalls since boot; what is not there is `None`: kernels without PSI, and those that were not told
-/// `psi=1`.
+/// Stalls since boot; what is not there is `None`: kernels without PSI, and those without `psi=1`.
 pub(crate) fn pressure() -> Pressure {
-    let read = |what: &str| fs::read_to_string(format!("/proc/pressure/{what}"));
-    let memory = read("memory").unwrap_or_default();
-    let io = read("io").unwrap_or_default();
+    let (memory, io) = (MemoryPressure::current().ok(), IoPressure::current().ok());
     Pressure {
-        memory_some_us: stall(&memory, "some"),
-        memory_full_us: stall(&memory, "full"),
-        io_some_us: stall(&io, "some"),
-        io_full_us: stall(&io, "full"),
+        memory_some_us: memory.as_ref().map(|memory| memory.some.total),
+        memory_full_us: memory.as_ref().map(|memory| memory.full.total),
+        io_some_us: io.as_ref().map(|io| io.some.total),
+        io_full_us: io.as_ref().map(|io| io.full.total),
     }
 }
 
 /// Bytes that a thread of this process has made the disk read; `None` where the kernel does not count.
 pub(crate) fn disk_read_bytes_of(thread: Pid) -> Option<u64> {
     let path = format!("/proc/self/task/{}/io", thread.as_raw_nonzero());
-    parse_read_bytes(&fs::read_to_string(path).ok()?)
-}
-
-fn parse_read_bytes(text: &str) -> Option<u64> {
-    let mut lines = text.lines();
-    lines.find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok())
+    Some(Io::from_file(path).ok()?.read_bytes)
 }
 
 /// A device's counters since boot, by its name.
 pub(crate) fn disk(name: &str) -> Option<DiskStats> {
-    parse_disk(&fs::read_to_string("/proc/diskstats").ok()?, name)
+    let all = procfs::diskstats().ok()?;
+    all.iter().find(|disk| disk.name == name).map(counters_of)
 }
 
-fn parse_vmstat(text: &str) -> VmStat {
-    let sum = |wanted: &dyn Fn(&str) -> bool| {
-        let mut found = None;
-        for line in text.lines() {
-            if let Some((name, value)) = line.split_once(' ')
-                && wanted(name)
-                && let Ok(value) = value.trim().parse::<u64>()
-            {
-                *found.get_or_insert(0) += value;
-            }
-        }
-        found
-    };
-    let one = |name: &'static str| sum(&move |found| found == name);
-    VmStat {
-        pgscan_kswapd: one("pgscan_kswapd"),
-        pgscan_direct: one("pgscan_direct"),
-        pgsteal_kswapd: one("pgsteal_kswapd"),
-        pgsteal_direct: one("pgsteal_direct"),
-        // One for each zone.
-        allocstall: sum(&|name| name == "allocstall" || name.starts_with("allocstall_")),
-        workingset_refault_file: one("workingset_refault_file")
-            .or_else(|| one("workingset_refault")),
+fn counters_of(disk: &DiskStat) -> DiskStats {
+    DiskStats {
+        reads: disk.reads,
+        read_bytes: disk.sectors_read * SECTOR,
+        read_ms: disk.time_reading,
+        writes: disk.writes,
+        written_bytes: disk.sectors_written * SECTOR,
+        write_ms: disk.time_writing,
+        in_flight: disk.in_progress,
+        busy_ms: disk.time_in_progress,
+        queue_ms: disk.weighted_time_in_progress,
     }
-}
-
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=123`
-fn stall(text: &str, kind: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.starts_with(kind))?;
-    line.rsplit_once("total=")?.1.trim().parse().ok()
-}
-
-/// Sectors are of 512 bytes here, whatever the device has.
-fn parse_disk(text: &str, name: &str) -> Option<DiskStats> {
-    let line = text
-        .lines()
-        .find(|line| line.split_ascii_whitespace().nth(2) == Some(name))?;
-    let fields: Vec<u64> = line
-        .split_ascii_whitespace()
-        .skip(3)
-        .map_while(|field| field.parse().ok())
-        .collect();
-    let field = |index: usize| fields.get(index).copied();
-    Some(DiskStats {
-        reads: field(0)?,
-        read_bytes: field(2)? * 512,
-        read_ms: field(3)?,
-        writes: field(4)?,
-        written_bytes: field(6)? * 512,
-        write_ms: field(7)?,
-        in_flight: field(8)?,
-        busy_ms: field(9)?,
-        queue_ms: field(10)?,
-    })
-}
-
-/// Counts from another moment on.
-pub(crate) trait Since {
-    /// What has come since `earlier`.
-    fn since(&self, earlier: &Self) -> Self;
 }
 
 pub(crate) fn difference(now: Option<u64>, earlier: Option<u64>) -> Option<u64> {
     Some(now?.saturating_sub(earlier?))
 }
 
-impl Since for VmStat {
-    fn since(&self, earlier: &VmStat) -> VmStat {
+impl VmStat {
+    /// Counts since `earlier`.
+    pub(crate) fn since(&self, earlier: &VmStat) -> VmStat {
+        let since = |count: fn(&VmStat) -> Option<u64>| difference(count(self), count(earlier));
         VmStat {
-            pgscan_kswapd: difference(self.pgscan_kswapd, earlier.pgscan_kswapd),
-            pgscan_direct: difference(self.pgscan_direct, earlier.pgscan_direct),
-            pgsteal_kswapd: difference(self.pgsteal_kswapd, earlier.pgsteal_kswapd),
-            pgsteal_direct: difference(self.pgsteal_direct, earlier.pgsteal_direct),
-            allocstall: difference(self.allocstall, earlier.allocstall),
-            workingset_refault_file: difference(
-                self.workingset_refault_file,
-                earlier.workingset_refault_file,
-            ),
+            pgscan_kswapd: since(|s| s.pgscan_kswapd),
+            pgscan_direct: since(|s| s.pgscan_direct),
+            pgsteal_kswapd: since(|s| s.pgsteal_kswapd),
+            pgsteal_direct: since(|s| s.pgsteal_direct),
+            allocstall: since(|s| s.allocstall),
+            workingset_refault_file: since(|s| s.workingset_refault_file),
         }
     }
 }
 
-impl Since for Pressure {
-    fn since(&self, earlier: &Pressure) -> Pressure {
+impl Pressure {
+    /// Stalls since `earlier`.
+    pub(crate) fn since(&self, earlier: &Pressure) -> Pressure {
+        let since = |stall: fn(&Pressure) -> Option<u64>| difference(stall(self), stall(earlier));
         Pressure {
-            memory_some_us: difference(self.memory_some_us, earlier.memory_some_us),
-            memory_full_us: difference(self.memory_full_us, earlier.memory_full_us),
-            io_some_us: difference(self.io_some_us, earlier.io_some_us),
-            io_full_us: difference(self.io_full_us, earlier.io_full_us),
+            memory_some_us: since(|p| p.memory_some_us),
+            memory_full_us: since(|p| p.memory_full_us),
+            io_some_us: since(|p| p.io_some_us),
+            io_full_us: since(|p| p.io_full_us),
         }
     }
 }
 
-impl Since for DiskStats {
-    fn since(&self, earlier: &DiskStats) -> DiskStats {
+impl DiskStats {
+    /// Counts since `earlier`, and requests in flight now.
+    pub(crate) fn since(&self, earlier: &DiskStats) -> DiskStats {
+        let since = |count: fn(&DiskStats) -> u64| count(self).saturating_sub(count(earlier));
         DiskStats {
-            reads: self.reads.saturating_sub(earlier.reads),
-            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
-            read_ms: self.read_ms.saturating_sub(earlier.read_ms),
-            writes: self.writes.saturating_sub(earlier.writes),
-            written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
-            write_ms: self.write_ms.saturating_sub(earlier.write_ms),
+            reads: since(|d| d.reads),
+            read_bytes: since(|d| d.read_bytes),
+            read_ms: since(|d| d.read_ms),
+            writes: since(|d| d.writes),
+            written_bytes: since(|d| d.written_bytes),
+            write_ms: since(|d| d.write_ms),
             in_flight: self.in_flight,
-            busy_ms: self.busy_ms.saturating_sub(earlier.busy_ms),
-            queue_ms: self.queue_ms.saturating_sub(earlier.queue_ms),
+            busy_ms: since(|d| d.busy_ms),
+            queue_ms: since(|d| d.queue_ms),
         }
     }
 }
@@ -155,34 +122,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_are_parsed_and_what_is_missing_is_none() {
-        let text = "pgscan_kswapd 5\npgscan_direct_throttle 9\nallocstall_dma 1\nallocstall_normal 2\n\
-                    workingset_refault_anon 3\nworkingset_refault_file 4\n";
-        let found = parse_vmstat(text);
-        assert_eq!(found.pgscan_kswapd, Some(5));
-        assert_eq!(found.pgscan_direct, None);
-        assert_eq!(found.allocstall, Some(3));
-        assert_eq!(found.workingset_refault_file, Some(4));
-        let text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=17\nfull avg10=0 total=4\n";
-        assert_eq!(
-            (stall(text, "some"), stall(text, "full")),
-            (Some(17), Some(4))
-        );
-        assert_eq!(stall("", "some"), None);
-    }
-
-    #[test]
-    fn a_thread_is_asked_for_what_it_read_from_disk() {
-        let text = "rchar: 10\nsyscr: 1\nread_bytes: 8192\ncancelled_write_bytes: 0\n";
-        assert_eq!(parse_read_bytes(text), Some(8192));
-        assert_eq!(parse_read_bytes("rchar: 10\n"), None);
+    fn the_kernel_tells_what_it_counts() {
+        assert!(vmstat().pgscan_kswapd.is_some() && vmstat().allocstall.is_some());
+        let thread = rustix::thread::gettid();
+        let counts_io = std::path::Path::new("/proc/self/io").exists();
+        assert_eq!(disk_read_bytes_of(thread).is_some(), counts_io);
+        let has_psi = std::fs::read("/proc/pressure/io").is_ok();
+        assert_eq!(pressure().io_some_us.is_some(), has_psi);
     }
 
     #[test]
     fn diskstats_are_of_the_device_itself() {
-        let text = " 254 0 vda 10 1 80 5 20 2 160 7 3 11 13 0 0 0 0\n\
-                    254 1 vda1 1 0 8 1 0 0 0 0 0 1 1\n";
-        let found = parse_disk(text, "vda").unwrap();
+        let line = " 254 0 vda 10 1 80 5 20 2 160 7 3 11 13 0 0 0 0";
+        let found = counters_of(&DiskStat::from_line(line).unwrap());
         assert_eq!(
             (found.reads, found.read_bytes, found.read_ms),
             (10, 40_960, 5)
@@ -192,9 +144,9 @@ mod tests {
             (found.in_flight, found.busy_ms, found.queue_ms),
             (3, 11, 13)
         );
-        assert!(parse_disk(text, "vd").is_none());
         let later = DiskStats { reads: 15, ..found };
         assert_eq!(later.since(&found).reads, 5);
         assert_eq!(later.since(&found).in_flight, 3);
+        assert!(disk("no such device").is_none());
     }
 }

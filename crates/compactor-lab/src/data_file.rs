@@ -14,7 +14,7 @@ use compactor::sstable::{Component, Error as FormatError};
 
 use crate::lookup::read;
 
-/// What is read at a time of a file without compression (`RandomAccessReader.DEFAULT_BUFFER_SIZE`).
+/// Bytes read at a time of a file without compression (`RandomAccessReader.DEFAULT_BUFFER_SIZE`).
 /// Cassandra does not check `CRC.db` then, either.
 const PLAIN_LEN: u64 = 4096;
 
@@ -37,7 +37,7 @@ enum Storage {
     },
 }
 
-/// What a thread needs to read a [`DataFile`].
+/// Buffers of a thread that reads a [`DataFile`].
 #[derive(Debug, Default)]
 pub(crate) struct ReadBuffer {
     stored: Vec<u8>,
@@ -46,7 +46,7 @@ pub(crate) struct ReadBuffer {
     decompressor: Option<ChunkDecompressor>,
     /// Bytes that came out of decompression, or without it were read.
     pub(crate) decompressed_bytes: u64,
-    /// Parts of the file that were read, if somebody wants to know.
+    /// Parts of the file that were read, if recorded.
     pub(crate) touched: Option<Vec<Range<u64>>>,
 }
 
@@ -80,14 +80,6 @@ impl DataFile {
     /// Lets the kernel read only what is asked for. Without effect where the system refuses.
     pub(crate) fn expect_random(&self) {
         let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::Random);
-    }
-
-    /// Compressor and chunk length.
-    pub(crate) fn compression(&self) -> Option<(&str, u32)> {
-        match &self.storage {
-            Storage::Chunks { info, .. } => Some((&info.params.compressor, info.params.chunk_len)),
-            Storage::Plain { .. } => None,
-        }
     }
 
     /// Uncompressed length.

@@ -1,10 +1,11 @@
-//! The machine that an experiment takes place on.
+//! Capture of the machine that an experiment takes place on.
 
 use std::fs;
 use std::path::Path;
 
 use compactor::Result;
 use compactor::io::{BlockDevice, Probe, Support, probe};
+use procfs::{CpuInfo, Current, LoadAverage, Meminfo};
 
 use crate::outcome::{DeviceRecord, Environment};
 
@@ -20,13 +21,14 @@ const VM_SETTINGS: [&str; 8] = [
     "vfs_cache_pressure",
 ];
 
-/// Looks around; `directory` is on the disk in question, `memory_cgroup` what is known of that.
+/// Captures the environment; `directory` is on the disk in question, `memory_cgroup` what is known of that.
 ///
 /// # Errors
 /// If the directory cannot be opened.
 pub(crate) fn capture(directory: &Path, memory_cgroup: String) -> Result<Environment> {
     let found = probe(directory)?;
-    let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = CpuInfo::current().ok();
+    let of_cpu = |name: &str| cpu.as_ref()?.get_field(0, name).map(str::to_owned);
     Ok(Environment {
         compactor_version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: option_env!("COMPACTOR_LAB_COMMIT").map(str::to_owned),
@@ -41,12 +43,12 @@ pub(crate) fn capture(directory: &Path, memory_cgroup: String) -> Result<Environ
         ),
         kernel: kernel(&found),
         architecture: std::env::consts::ARCH.to_owned(),
-        cpu: field_of(&cpu, "model name").map(str::to_owned),
+        cpu: of_cpu("model name"),
         processors: std::thread::available_parallelism()
             .map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
         memory_bytes: memory_bytes(),
         page_bytes: rustix::param::page_size() as u64,
-        virtualisation: virtualisation(&cpu),
+        virtualisation: virtualisation(of_cpu("flags").as_deref()),
         file_system: found.mount.as_ref().map(|m| m.file_system.clone()),
         mounted_on: found.mount.as_ref().map(|m| m.mounted_on.clone()),
         mount_options: found.mount.as_ref().map(|m| m.options.clone()),
@@ -115,9 +117,8 @@ fn is_virtual(name: &str, model: Option<&str>) -> bool {
         || MODELS.iter().any(|word| model.contains(word))
 }
 
-fn virtualisation(cpuinfo: &str) -> Option<String> {
-    let flags = field_of(cpuinfo, "flags")?;
-    if !flags.split(' ').any(|flag| flag == "hypervisor") {
+fn virtualisation(flags: Option<&str>) -> Option<String> {
+    if !flags?.split(' ').any(|flag| flag == "hypervisor") {
         return None;
     }
     Some(line("/sys/class/dmi/id/sys_vendor").map_or_else(
@@ -134,27 +135,16 @@ fn damon() -> Option<bool> {
     Some(states.into_iter().any(|state| state.trim() == "on"))
 }
 
-/// Of `/proc/cpuinfo`, for the first processor.
-fn field_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    text.lines().find_map(|line| {
-        let (found, value) = line.split_once(':')?;
-        (found.trim() == name).then(|| value.trim())
-    })
-}
-
 pub(crate) fn memory_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let kib = field_of(&text, "MemTotal")?.strip_suffix("kB")?;
-    Some(kib.trim().parse::<u64>().ok()? << 10)
+    Some(Meminfo::current().ok()?.mem_total)
 }
 
 fn load() -> Option<[f64; 3]> {
-    let text = line("/proc/loadavg")?;
-    let mut numbers = text.split(' ').map_while(|word| word.parse().ok());
-    Some([numbers.next()?, numbers.next()?, numbers.next()?])
+    let load = LoadAverage::current().ok()?;
+    Some([load.one, load.five, load.fifteen].map(f64::from))
 }
 
-/// What a file of one line says, if it says something.
+/// Content of a file of one line, if there is any.
 fn line(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();

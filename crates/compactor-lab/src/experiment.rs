@@ -1,4 +1,4 @@
-//! The whole experiment: data, and for each size of the hot set all arms in random order, repeated.
+//! Interference experiment: data, and for each size of the hot set all arms in random order, repeated.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,25 +12,27 @@ use crate::cgroup::{self, MemoryCgroup};
 use crate::clocks::unix_ms;
 use crate::environment::{capture, memory_bytes};
 use crate::hot_set::HotSet;
+use crate::observer::watched;
 use crate::options::InterferenceOptions;
-use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, SweepPoint};
+use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, Subject, SweepPoint};
 use crate::point_read::PointReader;
 use crate::random::Random;
 use crate::run::Bench;
+use crate::schedule::Schedule;
 use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::warnings;
 use crate::watcher::{Event, Plan, Watcher};
 
-/// Tells the order's random numbers from others of the same seed.
+/// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6f72_6465;
-/// Idle as long as this where nothing tells how long a compaction takes.
+/// Duration of an idle run while that of a compaction is unknown.
 const IDLE: Duration = Duration::from_secs(20);
 
 /// Measures what a compaction does to reads of hot rows, in each of the arms.
 ///
-/// Whatever it makes on the disk is below `options.directory` and gone at the end, and so is its
-/// cgroup. If the watcher stops it, what was measured until then comes back, with
+/// Everything it makes on the disk is below `options.directory` and removed at the end, and so is its
+/// cgroup. If the watcher stops it, what was measured until then is returned, with
 /// [`End::Interrupted`].
 ///
 /// # Errors
@@ -48,11 +50,8 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
     for warning in &found {
         watcher.event(&Event::Warning(warning));
     }
-    let mut generating = Generating {
-        watcher,
-        total_bytes: options.generated_bytes().unwrap_or(0),
-    };
     let bytes = options.generated_bytes().unwrap_or(0);
+    let mut generating = generating(watcher, bytes);
     // Inputs, the output before and that which is being written: compressed, each is about half of it.
     let mut table = Table::prepare(
         &options.data,
@@ -61,18 +60,19 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         scratch.path(),
         &mut generating,
     )?;
+    drop(generating);
     let mut outcome = Outcome {
         format_version: FORMAT_VERSION,
         started_at_ms,
         elapsed_s: 0.0,
         end: End::Complete,
-        options: options.record(),
+        options: options.clone(),
         environment,
         points: Vec::new(),
         warnings: found,
     };
-    let runs = runs_of(options);
-    let mut clock = Clock::default();
+    let items = options.arms.len() * options.hot_sets_bytes.len();
+    let mut schedule = Schedule::new(items, options);
     for &hot_set_bytes in &options.hot_sets_bytes {
         let ended = point(
             options,
@@ -80,7 +80,7 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
             &mut table,
             scratch.path(),
             &mut outcome,
-            (&mut clock, runs),
+            &mut schedule,
             watcher,
         );
         match ended {
@@ -100,15 +100,6 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
     Ok(outcome)
 }
 
-/// Runs of the whole experiment.
-fn runs_of(options: &InterferenceOptions) -> u32 {
-    let arms = options.arms.len() * options.hot_sets_bytes.len();
-    let repeats = options.repeats + options.warm_ups;
-    u32::try_from(arms)
-        .unwrap_or(u32::MAX)
-        .saturating_mul(repeats)
-}
-
 /// All runs at one size of the hot set. What was measured is in the outcome, however it ends.
 fn point(
     options: &InterferenceOptions,
@@ -116,7 +107,7 @@ fn point(
     table: &mut Table,
     directory: &Path,
     outcome: &mut Outcome,
-    (clock, runs): (&mut Clock, u32),
+    schedule: &mut Schedule,
     watcher: &dyn Watcher,
 ) -> Result<()> {
     let hot = Arc::new(choose_hot_set(table, hot_set_bytes, options.seed, watcher)?);
@@ -164,45 +155,36 @@ fn point(
     let mut random = Random::new(options.seed, STREAM ^ hot_set_bytes);
     let mut arms = options.arms.clone();
     let planned = planned(options, table);
-    for repeat in 0..options.warm_ups + options.repeats {
-        let warm_up = repeat < options.warm_ups;
-        random.shuffle(&mut arms);
-        if warm_up {
-            // It lasts as long as compactions do, which is known after one.
-            arms.sort_by_key(|arm| *arm == Arm::Idle);
+    // Idle lasts as long as compactions do, which is known after one.
+    let idle_last = |arms: &mut [Arm]| arms.sort_by_key(|arm| *arm == Arm::Idle);
+    let one = |arm: Arm, plan: &dyn Fn(Subject) -> Plan| {
+        let plan = plan(Subject::Arm(arm));
+        watcher.event(&Event::RunStarted(plan));
+        let bench = Bench {
+            options,
+            table,
+            hot: &hot,
+            directory,
+            cgroup: cgroup.as_ref(),
+            device: device.as_deref(),
+            pressure,
+            idle: idle(options, table, &point.runs),
+        };
+        let run = bench.run(arm, plan, watcher)?;
+        watcher.event(&Event::RunEnded {
+            order: plan.order,
+            arm,
+            invalid: &run.attempt.invalid,
+            p99_ns: run.during.p99_ns,
+            run: &run,
+        });
+        if point.cache_room_bytes.is_none() {
+            point.cache_room_bytes = cache_room(limit, &run);
         }
-        for &arm in &arms {
-            let left = runs.saturating_sub(clock.done);
-            let plan = Plan {
-                arm,
-                repeat,
-                warm_up,
-                order: clock.done,
-                runs,
-                time_left: clock.time_left(left, planned.saturating_mul(left)),
-            };
-            watcher.event(&Event::RunStarted(plan));
-            let started = Instant::now();
-            let bench = Bench {
-                options,
-                table,
-                hot: &hot,
-                directory,
-                cgroup: cgroup.as_ref(),
-                device: device.as_deref(),
-                pressure,
-                idle: idle(options, table, &point.runs),
-            };
-            let run = bench.run(plan, watcher)?;
-            clock.add(planned, started.elapsed());
-            watcher.event(&Event::RunEnded { plan, run: &run });
-            if point.cache_room_bytes.is_none() {
-                point.cache_room_bytes = cache_room(limit, &run);
-            }
-            point.runs.push(run);
-        }
-    }
-    Ok(())
+        point.runs.push(run);
+        Ok(())
+    };
+    schedule.run(&mut arms, options, &mut random, |_| planned, idle_last, one)
 }
 
 /// Opens a table and draws its hot rows.
@@ -229,7 +211,7 @@ pub(crate) fn choose_hot_set(
     HotSet::choose(&readers, bytes, page_bytes, seed, &go_on)
 }
 
-/// As long as the compactions before were on average, or will be.
+/// Average duration of the compactions before, or expected duration.
 fn idle(options: &InterferenceOptions, table: &Table, runs: &[Run]) -> Duration {
     let times: Vec<f64> = runs
         .iter()
@@ -244,7 +226,7 @@ fn idle(options: &InterferenceOptions, table: &Table, runs: &[Run]) -> Duration 
     }
 }
 
-/// How long a run takes, going by the options: warming up and cleaning come on top.
+/// Duration of a run by the options, without warming up and cleaning.
 fn planned(options: &InterferenceOptions, table: &Table) -> Duration {
     let once = options.throughput_bytes_per_s.map_or(0.0, |rate| {
         table.data_file_bytes() as f64 / rate.get() as f64
@@ -258,7 +240,7 @@ fn planned(options: &InterferenceOptions, table: &Table) -> Duration {
     options.before + compaction + options.after
 }
 
-/// What the limit left to the page cache when the hot set had been warmed.
+/// Bytes that the limit left to the page cache when the hot set had been warmed.
 fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
     let first = run.samples.iter().find(|s| s.phase == Phase::Before)?;
     let found = first.cgroup?;
@@ -266,46 +248,10 @@ fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
     Some(limit?.saturating_sub(other))
 }
 
-/// How much longer runs take than planned.
-#[derive(Debug, Default)]
-pub(crate) struct Clock {
-    pub(crate) done: u32,
-    /// All of them together: to warm up and to clean, and a compaction that is slower than its limit.
-    late_s: f64,
-}
-
-impl Clock {
-    /// A run is over that was planned to take so long.
-    pub(crate) fn add(&mut self, planned: Duration, taken: Duration) {
-        self.done += 1;
-        self.late_s += taken.as_secs_f64() - planned.as_secs_f64();
-    }
-
-    /// Of so many runs, planned to take so long all together.
-    pub(crate) fn time_left(&self, runs: u32, planned: Duration) -> Duration {
-        let late_s = match self.done {
-            0 => 0.0,
-            done => self.late_s / f64::from(done) * f64::from(runs),
-        };
-        Duration::from_secs_f64((planned.as_secs_f64() + late_s).max(0.0))
-    }
-}
-
-/// Tells how far the table is.
-pub(crate) struct Generating<'a> {
-    pub(crate) watcher: &'a dyn Watcher,
-    pub(crate) total_bytes: u64,
-}
-
-impl Observer for Generating<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.watcher.is_cancelled()
-    }
-
-    fn progress(&mut self, done_bytes: u64, _rows: u64, _partitions: u64) {
-        self.watcher.event(&Event::Generating {
-            done_bytes,
-            total_bytes: self.total_bytes,
-        });
-    }
+/// Observer of the generation of a table.
+pub(crate) fn generating(watcher: &dyn Watcher, total_bytes: u64) -> impl Observer + '_ {
+    watched(watcher, move |done_bytes| Event::Generating {
+        done_bytes,
+        total_bytes,
+    })
 }

@@ -1,6 +1,6 @@
-//! What the device and the kernel do to such reads by themselves, measured with `fio`.
+//! Device and kernel by themselves, measured with `fio`.
 //!
-//! The profiles of `fio-profiles/` model a bystander beside a compaction in each I/O mode, and streams
+//! The profiles of `fio-profiles/` model a foreground load during a compaction in each I/O mode, and streams
 //! that have the device to themselves: the ceilings. They are part of this crate; `fio` is not.
 
 use std::fmt;
@@ -16,20 +16,20 @@ mod run;
 pub use profile::Profile;
 pub use run::{run, version};
 
-/// What is to be measured.
+/// Options of a measurement with fio.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FioOptions {
     /// Profiles, in the order in which they run.
     pub profiles: Vec<Profile>,
-    /// How often all of them run.
+    /// Repeats of all of them.
     pub repeats: u32,
-    /// The file that the bystander reads, bytes.
+    /// The file that the foreground load reads, bytes.
     pub hot_bytes: u64,
     /// The files that the compaction reads and writes, bytes each.
     pub input_bytes: u64,
     /// Bytes per second that the compaction reads, and writes.
     pub rate_bytes_per_s: u64,
-    /// Reads per second of each of the bystander's 8 threads.
+    /// Reads per second of each of the foreground load's 8 threads.
     pub reads_per_thread: u32,
     /// Seconds of each profile.
     pub runtime_s: u32,
@@ -49,31 +49,31 @@ impl Default for FioOptions {
     }
 }
 
-/// What was measured.
+/// Outcome of a measurement with fio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioOutcome {
-    /// As `fio --version` says.
+    /// Version, as `fio --version` prints it.
     pub fio_version: String,
-    /// Where the files lay.
+    /// Directory of the files.
     pub directory: String,
-    /// What was asked for.
+    /// Options that were given.
     pub options: FioOptions,
     /// Whether all runs took place.
     pub end: End,
-    /// In the order in which they took place.
+    /// Runs in the order in which they took place.
     pub runs: Vec<FioRun>,
 }
 
 /// One run of a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioRun {
-    /// Which.
+    /// The profile.
     pub profile: Profile,
-    /// Which time, from 0.
+    /// Repeat, from 0.
     pub repeat: u32,
     /// Its jobs; none if it failed.
     pub jobs: Vec<FioJob>,
-    /// Why it failed, in the words of fio.
+    /// Reason of a failure, in the words of fio.
     pub failure: Option<String>,
 }
 
@@ -87,7 +87,7 @@ impl FioRun {
 /// One job of a run: all reads, or all writes, of some threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioJob {
-    /// As the profile calls it, such as `bystander`.
+    /// Name in the profile, such as `bystander`.
     pub name: String,
     /// Bytes per second.
     pub bytes_per_s: f64,
@@ -105,7 +105,7 @@ pub struct FioJob {
     pub max_ns: f64,
 }
 
-/// Why there is nothing measured at all.
+/// Reason that nothing was measured at all.
 #[derive(Debug)]
 pub enum FioError {
     /// There is no fio.

@@ -1,9 +1,9 @@
-//! The rows that the bystander reads: some of the table that is compacted.
+//! Rows that the foreground load reads: some of the table that is compacted.
 //!
 //! They are of partitions drawn from all over the ring, as the popular keys of an application are, not
-//! of one range: then a compaction passes by them all the time, and not once. So many are taken that
-//! the parts of `Data.db` which reading them touches, in whole pages and over all SSTables that have
-//! the partition, come to the size asked for. Pages of the index come on top; they are few.
+//! of one range: then a compaction passes by them all the time, and not once. Their number
+//! is such that the parts of `Data.db` which reading them touches, in whole pages and over all SSTables that
+//! have the partition, have the size asked for. Pages of the index are not counted; they are few.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -18,18 +18,18 @@ use crate::outcome::Pages;
 use crate::point_read::{HotRow, PointReader, ReadState, RowFound};
 use crate::random::Random;
 
-/// Partitions that are drawn from, per SSTable; of more, every so many-th.
+/// Most partitions to draw from, per SSTable; if there are more, every n-th.
 const MOST_CANDIDATES: u64 = 1 << 20;
-/// Tells its random numbers from others of the same seed.
+/// Stream of random numbers of the seed.
 const STREAM: u64 = 0x686f_7420;
 
 /// The hot rows of a table, the most popular first.
 #[derive(Debug)]
 pub(crate) struct HotSet {
     pub(crate) rows: Vec<HotRow>,
-    /// Of each `Data.db`, the numbers of the pages that reads of these rows touch, ascending.
+    /// Numbers of the pages of each `Data.db` that reads of these rows touch, ascending.
     pages: Vec<(PathBuf, Vec<u64>)>,
-    /// Of each SSTable, what reads of these rows need of its uncompressed `Data.db`.
+    /// Ranges of each SSTable's uncompressed `Data.db` that reads of these rows need.
     pub(crate) spans: Vec<Vec<Range<u64>>>,
     /// Partitions of all SSTables.
     pub(crate) partitions: u64,
@@ -38,15 +38,15 @@ pub(crate) struct HotSet {
 /// Pages of the inputs' `Data.db`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HotAndCold {
-    /// Those that reads of hot rows touch.
+    /// Pages that reads of hot rows touch.
     pub(crate) hot: Pages,
     /// The others.
     pub(crate) cold: Pages,
 }
 
 impl HotSet {
-    /// Draws rows until their pages come to `bytes`, or until the table has no more. `go_on` says when to
-    /// give up.
+    /// Draws rows until their pages have `bytes`, or until the table has no more. `go_on` fails when to give
+    /// up.
     ///
     /// # Errors
     /// Damage, a failed read, or that of `go_on`.
@@ -115,8 +115,8 @@ impl HotSet {
         self.pages.iter().map(|(_, pages)| pages.len() as u64).sum()
     }
 
-    /// How many of them, and of the others of the same files, are in the page cache; `None` where the
-    /// kernel does not tell.
+    /// Number of them, and of the others of the same files, in the page cache; `None` where the kernel does
+    /// not report it.
     pub(crate) fn resident(&self) -> Option<HotAndCold> {
         let (mut total, mut resident, mut hot) = (0, 0, 0);
         for (path, pages) in &self.pages {

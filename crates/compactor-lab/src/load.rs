@@ -1,8 +1,8 @@
-//! The bystander's clock: reads that start when a schedule says, not when the one before is done; or, to
-//! learn how many there can be, each when the one before is done.
+//! Open-loop load: reads start on a schedule, not when the one before is done; or closed-loop, to measure the
+//! most reads per second, each when the one before is done.
 //!
 //! Each thread has a schedule of its own, a Poisson process of its share of the rate; together they are
-//! one of the whole rate. A read that is held up makes those behind it late, and each of them is counted
+//! one of the whole rate. A read that is held up makes those after it late, and each of them is counted
 //! from the moment at which it was to start: no omission is coordinated with the stall that it should
 //! show.
 
@@ -23,16 +23,16 @@ use crate::random::Random;
 
 /// Latencies beyond are counted as this.
 const LONGEST: Duration = Duration::from_secs(300);
-/// How long to go on at the end with reads that are due already.
+/// Time to go on at the end with reads that are due already.
 const DRAIN: Duration = Duration::from_secs(5);
-/// A sleeping thread looks this often whether it is to stop.
+/// Interval at which a sleeping thread checks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);
-/// Reads between two looks at the thread's processor time.
+/// Reads between two additions of the thread's processor time.
 const CPU_EVERY: u64 = 64;
 const PHASES: usize = 3;
 const UNSET: u64 = u64::MAX;
 
-/// What a thread does again and again.
+/// A read that a thread repeats.
 pub(crate) trait Reads: Send + 'static {
     /// One read; an error is a sentence.
     fn read(&mut self) -> Result<(), String>;
@@ -47,13 +47,13 @@ impl<F: FnMut() -> Result<(), String> + Send + 'static> Reads for F {
 /// When reads start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
-    /// On a schedule, so many per second over all threads.
+    /// On a schedule, with a rate over all threads.
     Open {
         /// Reads per second.
         per_s: f64,
     },
-    /// Each when the one before it in its thread is done: as many as there can be. Their latencies leave
-    /// out whoever waited for a stall to end.
+    /// Each when the one before it in its thread is done: the most that there can be. Their latencies omit
+    /// reads that would have waited for a stall to end.
     Closed,
 }
 
@@ -85,7 +85,7 @@ struct Shared {
     first_error: Mutex<Option<String>>,
 }
 
-/// What a thread has done since somebody last asked.
+/// Reads of a thread since the last interval.
 struct IntervalCounts {
     latency: Histogram<u64>,
     errors: u64,
@@ -99,7 +99,7 @@ pub(crate) struct IntervalReads {
 
 struct Measured {
     latency: [Histogram<u64>; PHASES],
-    /// How late threads that slept were woken.
+    /// Delay with which threads that slept were woken.
     wake_up: [Histogram<u64>; PHASES],
     errors: [u64; PHASES],
     /// Completed in a phase, whenever they were to start.
@@ -107,19 +107,19 @@ struct Measured {
     unfinished: bool,
 }
 
-/// Everything that was measured.
+/// Result of a load.
 pub(crate) struct LoadResult {
     measured: Measured,
     /// Length of each phase.
     durations: [Duration; PHASES],
-    /// What the first read that failed said.
+    /// Error of the first read that failed.
     pub(crate) first_error: Option<String>,
     /// Reads were still due when the time was over for good.
     pub(crate) is_unfinished: bool,
 }
 
 impl Load {
-    /// Starts reading at a pace over `threads`; `reads` makes what each of them does.
+    /// Starts reading at a pace over `threads`; `reads` makes the read of each.
     ///
     /// # Errors
     /// If the system refuses a thread.
@@ -160,7 +160,7 @@ impl Load {
             let mut reads = reads(thread);
             let shared = Arc::clone(&shared);
             let started = std::thread::Builder::new()
-                .name(format!("bystander-{thread}"))
+                .name(format!("foreground-{thread}"))
                 .spawn(move || shared.run(thread as usize, &mut schedule, &mut reads));
             // Those that run already stop when `load` is dropped.
             load.threads
@@ -169,14 +169,14 @@ impl Load {
         Ok(load)
     }
 
-    /// Reads that are to start from now on are those beside the compaction.
+    /// Begins the time of the compaction, for reads that are to start from now on.
     pub(crate) fn begin_during(&self) {
         self.shared
             .during_from
             .store(self.shared.now_ns(), Ordering::Relaxed);
     }
 
-    /// They are not any more.
+    /// Ends the time of the compaction.
     pub(crate) fn end_during(&self) {
         self.shared
             .during_to
@@ -189,13 +189,13 @@ impl Load {
     }
 
     /// Bytes that the threads have made the disk read so far, readahead and page faults included; `None`
-    /// where the kernel does not tell.
+    /// where the kernel does not report them.
     pub(crate) fn disk_read_bytes(&self) -> Option<u64> {
         let threads = lock(&self.shared.thread_ids);
         threads.iter().map(|&id| disk_read_bytes_of(id)).sum()
     }
 
-    /// What was read since this was last asked.
+    /// Takes the reads since the last call.
     pub(crate) fn take_interval(&self) -> IntervalReads {
         let mut all = IntervalReads {
             latency: histogram(),
@@ -288,7 +288,7 @@ impl Shared {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         lock(&self.thread_ids).push(gettid());
         let mut measured = Measured::new();
-        let mut told_ns = self.cpu.tell(thread_cpu_ns());
+        let mut added_ns = self.cpu.add(thread_cpu_ns());
         let mut count = 0u64;
         loop {
             let due = schedule.next(self.now_ns());
@@ -324,15 +324,15 @@ impl Shared {
             drop(interval);
             count += 1;
             if count.is_multiple_of(CPU_EVERY) {
-                told_ns = self.cpu.tell(told_ns);
+                added_ns = self.cpu.add(added_ns);
             }
         }
-        self.cpu.tell(told_ns);
+        self.cpu.add(added_ns);
         measured
     }
 
-    /// Sleeps until a read is due, and tells how late it was woken, if it slept. `None` if the read is
-    /// not to be any more.
+    /// Sleeps until a read is due, and returns how late the thread was woken, if it slept. `None` if the read
+    /// is cancelled.
     fn wait_until(&self, due: u64) -> Option<Option<u64>> {
         let mut slept = false;
         loop {
@@ -414,8 +414,7 @@ impl LoadResult {
         }
     }
 
-    /// How late sleeping threads were woken for reads that were to start in a phase: 99 percent were
-    /// not later.
+    /// 99th percentile of the delay with which sleeping threads were woken for reads of a phase.
     pub(crate) fn wake_up_p99_ns(&self, phase: Phase) -> u64 {
         self.measured.wake_up[phase as usize].value_at_quantile(0.99)
     }

@@ -1,4 +1,4 @@
-//! Where a partition and a row of it are: summary and index, or tries.
+//! Positions of partitions and of rows in them, by summary and index, or by tries.
 //!
 //! Source: `BigTableReader.getRowIndexEntry`, `BtiTableReader.getExactPosition`.
 
@@ -27,7 +27,7 @@ pub(crate) enum PartitionLookup {
     Big {
         /// The sample.
         summary: Summary,
-        /// Where each of its entries stands in the ring.
+        /// Position of each of its entries in the ring.
         positions: Vec<Position>,
         index: MappedFile,
         version: Version,
@@ -40,15 +40,15 @@ pub(crate) enum PartitionLookup {
     },
 }
 
-/// Where a partition is.
+/// Position of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// In the uncompressed `Data.db`.
+    /// Offset in the uncompressed `Data.db`.
     pub(crate) position: u64,
     pub(crate) blocks: BlockIndex,
 }
 
-/// What leads to the rows of a partition.
+/// Index of the rows of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockIndex {
     /// Nothing: it is short.
@@ -99,8 +99,8 @@ impl PartitionLookup {
         }
     }
 
-    /// Where the partition with this key may be. With tries, whose keys are cut short, it may turn out
-    /// to be another one's place.
+    /// Position of the partition with this key, if there is one. With tries, whose keys are cut short, it may
+    /// be that of another partition.
     ///
     /// # Errors
     /// Damage on the way.
@@ -124,7 +124,7 @@ impl PartitionLookup {
         }
     }
 
-    /// Where the block begins that holds a row, or would: from the partition's first byte. `None` to
+    /// Begin of the block that has a row, or would have it, from the partition's first byte. `None` to
     /// read from the partition's first row on.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl PartitionLookup {
         }
     }
 
-    /// Where each block of a partition begins, from its first byte; empty for a short one.
+    /// Begin of each block of a partition, from its first byte; empty for a short one.
     ///
     /// # Errors
     /// Damage on the way.

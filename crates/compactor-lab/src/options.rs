@@ -1,27 +1,32 @@
-//! What to measure, and how.
+//! Options of the interference experiment.
 
 use std::num::NonZeroU64;
+use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use compactor::Error;
 use compactor::generate::Shape;
-use compactor::io::BackendKind;
+use compactor::io::{BackendKind, ReadMode, WriteMode};
 use compactor::sstable::Version;
+use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
-use crate::outcome::{Distribution, OptionsRecord};
+use crate::compaction::CompactionSettings;
 use crate::priority::Priority;
 use crate::report::units::bytes;
+
+pub(crate) mod form;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Where the table comes from.
+/// Source of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// It is generated in the experiment's own directory and removed with it.
     Generated {
-        /// What it looks like: [`Shape::KeyValue`] or [`Shape::Wide`].
+        /// Shape of its rows: [`Shape::KeyValue`] or [`Shape::Wide`].
         shape: Shape,
         /// Version of the SSTables.
         version: Version,
@@ -36,7 +41,24 @@ pub enum Data {
     Given(Vec<PathBuf>),
 }
 
+/// A record of options does not have it.
+impl Default for Data {
+    fn default() -> Data {
+        Data::Given(Vec::new())
+    }
+}
+
 impl Data {
+    /// Two SSTables of small partitions.
+    fn generated(uncompressed_bytes: Option<u64>) -> Data {
+        Data::Generated {
+            shape: Shape::KeyValue,
+            version: Version::Oa,
+            uncompressed_bytes,
+            sstables: 2,
+        }
+    }
+
     /// Uncompressed bytes to generate; `None` for a table that was given.
     pub(crate) fn generated_bytes(&self, largest_hot_set: u64) -> Option<u64> {
         match self {
@@ -51,30 +73,38 @@ impl Data {
     }
 }
 
-/// An interference experiment.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InterferenceOptions {
-    /// Where outputs, and generated data, are put: on the disk that is of interest.
+/// Popularity of hot rows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    /// All alike.
+    Uniform,
+    /// The k-th most popular in proportion to `k.powf(-exponent)`; which is which is random.
+    Zipf {
+        /// 0 is uniform; YCSB's is 0.99.
+        exponent: f64,
+    },
+}
+
+/// Options that all experiments on reads have in common.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setup {
+    /// Directory for outputs and generated data, on the disk that is of interest.
     pub directory: PathBuf,
     /// The table.
+    #[serde(skip)]
     pub data: Data,
-    /// What to compare.
-    pub arms: Vec<Arm>,
-    /// How often each arm counts.
+    /// Repeats that count.
     pub repeats: u32,
-    /// How often each arm runs before, without counting.
+    /// Repeats before them that do not.
     pub warm_ups: u32,
-    /// What order, hot rows, arrivals and data are drawn from.
+    /// Random seed of order, hot rows, arrivals and data.
     pub seed: u64,
-    /// Reads per second, over all threads.
-    pub rate_per_s: f64,
     /// Threads that read.
     pub reader_threads: u32,
-    /// How often each hot row is read.
+    /// Popularity of hot rows.
     pub distribution: Distribution,
-    /// Sizes of the hot set in bytes of page cache; each is an experiment of its own on the same table.
-    pub hot_sets_bytes: Vec<u64>,
-    /// Memory limit that bystander and compaction share; `None` for none.
+    /// Memory limit that the foreground load and the compaction share; `None` for none.
     pub memory_limit_bytes: Option<u64>,
     /// Stored bytes of `Data.db` that the compaction takes per second; `None` for no limit.
     pub throughput_bytes_per_s: Option<NonZeroU64>,
@@ -82,72 +112,198 @@ pub struct InterferenceOptions {
     pub compaction_threads: usize,
     /// Bytes of the compaction's buffers.
     pub compaction_memory_bytes: usize,
-    /// Processors that the compaction gets beside the bystander, in all arms alike.
-    pub compaction_priority: Priority,
-    /// What carries the compaction's reads and writes out. Mode `dontcache` is always carried by
+    /// I/O backend of the compaction. Mode `dontcache` is always carried by
     /// threads.
+    #[serde(with = "form::text")]
     pub backend: BackendKind,
-    /// Reads before the compaction.
-    pub before: Duration,
-    /// Reads after it.
-    pub after: Duration,
-    /// The table is compacted again and again until so much time has passed.
-    pub least_compaction: Duration,
-    /// Time between samples.
-    pub sample_interval: Duration,
-    /// Time between lines of progress.
-    pub report_interval: Duration,
-    /// Where direct I/O is not to be had, mode `direct` does what `auto` would, and is not refused: only
-    /// to show that a run which falls back does not count.
-    #[doc(hidden)]
-    pub may_fall_back: bool,
     /// The command line, for the record.
     pub command: Option<Vec<String>>,
+}
+
+/// Options of an interference experiment, and their record in its outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InterferenceOptions {
+    /// What it has in common with other experiments.
+    #[serde(flatten)]
+    pub setup: Setup,
+    /// Arms to compare.
+    pub arms: Vec<Arm>,
+    /// Reads per second, over all threads.
+    pub rate_per_s: f64,
+    /// Sizes of the hot set in bytes of page cache; each is an experiment of its own on the same table.
+    pub hot_sets_bytes: Vec<u64>,
+    /// Priority of the compaction relative to the foreground load, in all arms alike.
+    #[serde(default)]
+    pub compaction_priority: Priority,
+    /// Reads before the compaction.
+    #[serde(rename = "before_s", with = "form::seconds")]
+    pub before: Duration,
+    /// Reads after it.
+    #[serde(rename = "after_s", with = "form::seconds")]
+    pub after: Duration,
+    /// Minimum time to keep compacting in each run.
+    #[serde(rename = "least_compaction_s", with = "form::seconds")]
+    pub least_compaction: Duration,
+    /// Time between samples.
+    #[serde(rename = "sample_ms", with = "form::milliseconds")]
+    pub sample_interval: Duration,
+    /// Time between lines of progress.
+    #[serde(skip)]
+    pub report_interval: Duration,
+    /// Whether mode `direct` falls back as `auto` would, where direct I/O does not work, instead of being
+    /// refused: only to show that a run which falls back does not count.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub may_fall_back: bool,
+}
+
+impl Deref for InterferenceOptions {
+    type Target = Setup;
+
+    fn deref(&self) -> &Setup {
+        &self.setup
+    }
+}
+
+impl DerefMut for InterferenceOptions {
+    fn deref_mut(&mut self) -> &mut Setup {
+        &mut self.setup
+    }
+}
+
+impl Setup {
+    /// Five repeats of a generated table, 32 readers, a limit of 512 MiB, and a compaction at Cassandra's
+    /// default of 64 MiB/s on half of the processors.
+    pub(crate) fn new(directory: PathBuf) -> Setup {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Setup {
+            directory,
+            data: Data::generated(None),
+            repeats: 5,
+            warm_ups: 1,
+            seed: 1,
+            // Cassandra's `concurrent_reads`: with fewer, some slow reads would hold up all others.
+            reader_threads: 32,
+            distribution: Distribution::Uniform,
+            memory_limit_bytes: Some(512 * MIB),
+            throughput_bytes_per_s: NonZeroU64::new(64 * MIB),
+            // A node does other things besides.
+            compaction_threads: processors.div_ceil(2),
+            compaction_memory_bytes: 64 << 20,
+            backend: BackendKind::Auto,
+            command: None,
+        }
+    }
+
+    /// Three repeats of a small table, a compaction at 32 MiB/s.
+    pub(crate) fn quick(directory: PathBuf, data_bytes: u64, limit_bytes: u64) -> Setup {
+        Setup {
+            data: Data::generated(Some(data_bytes)),
+            repeats: 3,
+            memory_limit_bytes: Some(limit_bytes),
+            throughput_bytes_per_s: NonZeroU64::new(32 * MIB),
+            ..Setup::new(directory)
+        }
+    }
+
+    /// All repeats.
+    pub(crate) fn all_repeats(&self) -> u32 {
+        self.warm_ups + self.repeats
+    }
+
+    /// A compaction in these modes.
+    pub(crate) fn compaction(&self, read: ReadMode, write: WriteMode) -> CompactionSettings {
+        CompactionSettings {
+            read,
+            write,
+            threads: self.compaction_threads,
+            memory_bytes: self.compaction_memory_bytes,
+            throughput_bytes_per_s: self.throughput_bytes_per_s,
+            backend: self.backend,
+            may_fall_back: false,
+        }
+    }
+
+    /// Checks that the options make sense.
+    ///
+    /// # Errors
+    /// No reader, a memory limit that the process itself exceeds, since the windows, the hot keys and the
+    /// filters are charged as well, or data that changes with time.
+    pub(crate) fn check(&self) -> compactor::Result<()> {
+        if self.reader_threads == 0 {
+            return Err(Error::invalid(
+                "the number of reader threads must be above 0",
+            ));
+        }
+        let least = self.compaction_memory_bytes as u64 + 64 * MIB;
+        if let Some(limit) = self.memory_limit_bytes.filter(|limit| *limit < least) {
+            return Err(Error::invalid(format!(
+                "a memory limit of {} MiB is too little for the compaction's own {} MiB of buffers; at \
+                 least {} MiB are needed",
+                limit / MIB,
+                self.compaction_memory_bytes as u64 / MIB,
+                least.div_ceil(MIB)
+            )));
+        }
+        match self.data {
+            Data::Generated {
+                shape: Shape::TimeSeries,
+                ..
+            } => Err(Error::invalid(
+                "a time series expires while it is measured; choose shape kv or wide",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses an item that is named twice.
+///
+/// # Errors
+/// If there is one.
+pub(crate) fn refuse_twice<T: Ord + Clone>(
+    items: &[T],
+    name: impl Fn(&T) -> String,
+) -> compactor::Result<()> {
+    let mut sorted = items.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(twice) => {
+            let text = format!("{} is named twice; use --repeat", name(&twice[0]));
+            Err(Error::invalid(text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether a rate is a positive number.
+pub(crate) fn is_rate(rate: f64) -> bool {
+    rate > 0.0 && rate.is_finite()
 }
 
 impl InterferenceOptions {
     /// The full experiment: all arms, five repeats, 2 GiB, hot set 256 MiB of a limit of 512 MiB, 10,000
     /// reads/s, compaction at Cassandra's default of 64 MiB/s. It takes some 25 minutes.
     pub fn new(directory: impl Into<PathBuf>) -> InterferenceOptions {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         InterferenceOptions {
-            directory: directory.into(),
-            data: Data::Generated {
-                shape: Shape::KeyValue,
-                version: Version::Oa,
-                uncompressed_bytes: None,
-                sstables: 2,
-            },
+            setup: Setup::new(directory.into()),
             arms: Arm::DEFAULT.to_vec(),
-            repeats: 5,
-            warm_ups: 1,
-            seed: 1,
             rate_per_s: 10_000.0,
-            // Cassandra's `concurrent_reads`: with fewer, some slow reads would hold up all others.
-            reader_threads: 32,
-            distribution: Distribution::Uniform,
             hot_sets_bytes: vec![256 * MIB],
-            memory_limit_bytes: Some(512 * MIB),
-            throughput_bytes_per_s: NonZeroU64::new(64 * MIB),
-            // A node does other things besides.
-            compaction_threads: processors.div_ceil(2),
-            compaction_memory_bytes: 64 << 20,
             compaction_priority: Priority::Idle,
-            backend: BackendKind::Auto,
             before: Duration::from_secs(5),
             after: Duration::from_secs(5),
             least_compaction: Duration::from_secs(10),
             sample_interval: Duration::from_millis(100),
             report_interval: Duration::from_secs(1),
             may_fall_back: false,
-            command: None,
         }
     }
 
     /// The short experiment, under five minutes: four arms, three repeats, 512 MiB, hot set 96 MiB of a
     /// limit of 256 MiB, 5,000 reads/s, compaction at 32 MiB/s.
     pub fn quick(directory: impl Into<PathBuf>) -> InterferenceOptions {
-        let full = InterferenceOptions::new(directory);
+        let directory = directory.into();
         let arms = [
             "idle",
             "buffered/buffered",
@@ -155,22 +311,14 @@ impl InterferenceOptions {
             "direct/direct",
         ];
         InterferenceOptions {
-            data: Data::Generated {
-                shape: Shape::KeyValue,
-                version: Version::Oa,
-                uncompressed_bytes: Some(512 * MIB),
-                sstables: 2,
-            },
+            setup: Setup::quick(directory.clone(), 512 * MIB, 256 * MIB),
             arms: arms.iter().filter_map(|arm| arm.parse().ok()).collect(),
-            repeats: 3,
             rate_per_s: 5000.0,
             hot_sets_bytes: vec![96 * MIB],
-            memory_limit_bytes: Some(256 * MIB),
-            throughput_bytes_per_s: NonZeroU64::new(32 * MIB),
             before: Duration::from_secs(2),
             after: Duration::from_secs(2),
             least_compaction: Duration::from_secs(4),
-            ..full
+            ..InterferenceOptions::new(directory)
         }
     }
 
@@ -180,95 +328,21 @@ impl InterferenceOptions {
         self.data.generated_bytes(largest.unwrap_or(0))
     }
 
-    pub(crate) fn record(&self) -> OptionsRecord {
-        OptionsRecord {
-            command: self.command.clone(),
-            directory: self.directory.display().to_string(),
-            arms: self.arms.clone(),
-            repeats: self.repeats,
-            warm_ups: self.warm_ups,
-            seed: self.seed,
-            rate_per_s: self.rate_per_s,
-            reader_threads: self.reader_threads,
-            distribution: self.distribution,
-            hot_sets_bytes: self.hot_sets_bytes.clone(),
-            memory_limit_bytes: self.memory_limit_bytes,
-            throughput_bytes_per_s: self.throughput_bytes_per_s.map(NonZeroU64::get),
-            compaction_threads: u32::try_from(self.compaction_threads).unwrap_or(u32::MAX),
-            compaction_memory_bytes: self.compaction_memory_bytes as u64,
-            compaction_priority: self.compaction_priority,
-            backend: self.backend.to_string(),
-            before_s: self.before.as_secs_f64(),
-            after_s: self.after.as_secs_f64(),
-            least_compaction_s: self.least_compaction.as_secs_f64(),
-            sample_ms: u64::try_from(self.sample_interval.as_millis()).unwrap_or(u64::MAX),
-        }
-    }
-
-    /// Says what makes no sense.
+    /// Checks that the options make sense.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`](compactor::ErrorKind::InvalidInput), with a sentence.
     pub(crate) fn check(&self) -> compactor::Result<()> {
-        let refuse = |text: String| Err(compactor::Error::invalid(text));
         if self.arms.is_empty() || self.repeats == 0 || self.hot_sets_bytes.is_empty() {
-            return refuse("name at least one arm, one repeat and one size of the hot set".into());
+            let text = "name at least one arm, one repeat and one size of the hot set";
+            return Err(Error::invalid(text));
         }
-        let mut arms = self.arms.clone();
-        arms.sort_unstable();
-        if let Some(twice) = arms.windows(2).find(|pair| pair[0] == pair[1]) {
-            return refuse(format!("arm {} is named twice; use --repeat", twice[0]));
+        refuse_twice(&self.arms, |arm| format!("arm {arm}"))?;
+        let size = |size: &u64| format!("a hot set of {}", bytes(*size as f64));
+        refuse_twice(&self.hot_sets_bytes, size)?;
+        if !is_rate(self.rate_per_s) {
+            return Err(Error::invalid("the rate must be above 0"));
         }
-        let mut sizes = self.hot_sets_bytes.clone();
-        sizes.sort_unstable();
-        if let Some(twice) = sizes.windows(2).find(|pair| pair[0] == pair[1]) {
-            return refuse(format!(
-                "a hot set of {} is named twice; use --repeat",
-                bytes(twice[0] as f64)
-            ));
-        }
-        if !(self.rate_per_s > 0.0 && self.rate_per_s.is_finite()) || self.reader_threads == 0 {
-            return refuse("the rate and the number of reader threads must be above 0".into());
-        }
-        refuse_small_limit(self.memory_limit_bytes, self.compaction_memory_bytes)?;
-        refuse_expiring_data(&self.data)
-    }
-}
-
-/// Refuses a limit that the process itself exceeds: what it needs is charged as well, beyond the
-/// compaction's buffers the windows, the hot keys and the filters.
-///
-/// # Errors
-/// If it is too little.
-pub(crate) fn refuse_small_limit(
-    limit_bytes: Option<u64>,
-    compaction_memory_bytes: usize,
-) -> compactor::Result<()> {
-    let least = compaction_memory_bytes as u64 + 64 * MIB;
-    match limit_bytes {
-        Some(limit) if limit < least => Err(compactor::Error::invalid(format!(
-            "a memory limit of {} MiB is too little for the compaction's own {} MiB of buffers; at \
-             least {} MiB are needed",
-            limit / MIB,
-            compaction_memory_bytes as u64 / MIB,
-            least.div_ceil(MIB)
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// Refuses data that changes with time.
-///
-/// # Errors
-/// For a time series.
-pub(crate) fn refuse_expiring_data(data: &Data) -> compactor::Result<()> {
-    match data {
-        Data::Generated {
-            shape: Shape::TimeSeries,
-            ..
-        } => Err(compactor::Error::invalid(
-            "a time series expires while it is measured; choose shape kv or wide",
-        )),
-        _ => Ok(()),
+        self.setup.check()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Durations end in `_ns`, `_us`, `_ms` or `_s`, amounts of data in `_bytes`; pages are those of the
 //! machine ([`Environment::page_bytes`]). Times `at_s` and `start_s` are seconds since the run's
-//! compaction was started, negative before. Nothing is estimated: what the system does not tell is
+//! compaction was started, negative before. Nothing is estimated: what the system does not report is
 //! `None`.
 
 use serde::{Deserialize, Serialize};
@@ -10,20 +10,19 @@ use serde::{Deserialize, Serialize};
 mod attempt;
 mod environment;
 mod latency;
-mod options;
 mod run;
 mod sample;
 
 pub use attempt::{Attempt, Invalid, Subject};
 pub use environment::{DeviceRecord, Environment};
 pub use latency::{CurvePoint, Interval, Latency};
-pub use options::{Distribution, OptionsRecord};
 pub use run::{CompactionRecord, GeneratorRecord, HotSetRecord, MemoryRecord, Phase, Run};
 pub use sample::{CgroupMemory, Cpu, DiskStats, Pages, Pressure, Sample, VmStat};
 
 use crate::arm::Arm;
+use crate::options::InterferenceOptions;
 
-/// Of this shape of the JSON document. A reader refuses numbers that it does not know.
+/// Version of the shape of the JSON document. A reader refuses versions that it does not know.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// Everything of one `compactor lab interference`.
@@ -31,19 +30,19 @@ pub const FORMAT_VERSION: u32 = 1;
 pub struct Outcome {
     /// [`FORMAT_VERSION`].
     pub format_version: u32,
-    /// When it was started, milliseconds since 1970.
+    /// Time of the start, milliseconds since 1970.
     pub started_at_ms: u64,
-    /// How long it took altogether, data made and files removed.
+    /// Duration, including making data and removing files.
     pub elapsed_s: f64,
     /// Whether all runs that were planned took place.
     pub end: End,
-    /// What was asked for, defaults filled in.
-    pub options: OptionsRecord,
-    /// Where it took place.
+    /// Options, defaults filled in.
+    pub options: InterferenceOptions,
+    /// Machine that it took place on.
     pub environment: Environment,
     /// One for each size of the hot set; just one without `--sweep`.
     pub points: Vec<SweepPoint>,
-    /// What makes all of the numbers doubtful, sentences.
+    /// Caveats about all of the numbers, sentences.
     pub warnings: Vec<Warning>,
 }
 
@@ -55,13 +54,13 @@ impl Outcome {
     }
 }
 
-/// How an experiment ended.
+/// End of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// All runs took place.
     Complete,
-    /// Somebody stopped it; what is there was measured before that.
+    /// It was stopped; what is there was measured before that.
     Interrupted,
 }
 
@@ -72,17 +71,17 @@ pub struct SweepPoint {
     pub hot_set_bytes: u64,
     /// The table that was read and compacted.
     pub data: DataRecord,
-    /// Memory limit of the cgroup that bystander and compaction ran in; `None` without one.
+    /// Memory limit of the cgroup that the foreground load and the compaction ran in; `None` without one.
     pub memory_limit_bytes: Option<u64>,
     /// Bytes that the limit, or without one the machine's memory, left to the page cache when the
-    /// bystander had warmed up: limit less what was not page cache.
+    /// foreground load had warmed up: limit less what was not page cache.
     pub cache_room_bytes: Option<u64>,
     /// Pressure: pages of the hot set, in bytes, divided by the limit (the machine's memory without
     /// one).
     pub pressure: f64,
-    /// In the order in which they took place, warm-ups and invalid ones included.
+    /// Runs in the order in which they took place, warm-ups and invalid ones included.
     pub runs: Vec<Run>,
-    /// What makes the numbers of this point doubtful.
+    /// Caveats about the numbers of this point.
     pub warnings: Vec<Warning>,
 }
 
@@ -107,7 +106,7 @@ pub struct DataRecord {
     pub partitions: u64,
 }
 
-/// Something that makes numbers doubtful.
+/// A caveat about numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// A word to find it by, such as `virtual_disk`.

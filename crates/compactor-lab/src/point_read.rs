@@ -1,6 +1,6 @@
 //! Reading one row as a node does: Bloom filter, partition index, row index, chunks, row.
 //!
-//! What a node does besides is left out: it has no key cache here (off by default with tries), merges
+//! Other work of a node is left out: it has no key cache here (off by default with tries), merges
 //! no versions of a row, and makes no result of it. Every SSTable that may have the partition is read.
 
 use std::cmp::Ordering;
@@ -46,7 +46,7 @@ pub(crate) struct PointReader {
     data: DataFile,
 }
 
-/// What a thread needs to read from a [`PointReader`].
+/// Buffers of a thread that reads from a [`PointReader`].
 #[derive(Debug, Default)]
 pub(crate) struct ReadState {
     pub(crate) buffer: ReadBuffer,
@@ -54,7 +54,7 @@ pub(crate) struct ReadState {
     row_spans: Vec<ValueSpan>,
 }
 
-/// What was found of a row.
+/// Result of a search for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowFound {
     /// The filter said no.
@@ -115,7 +115,7 @@ impl PointReader {
         &self.lookup
     }
 
-    /// Looks for a row.
+    /// Searches for a row.
     ///
     /// # Errors
     /// Damage, or a failed read.
@@ -227,7 +227,7 @@ impl PointReader {
         })
     }
 
-    /// A row to be read again: the first of the block that `choose` names among so many, or of the
+    /// A row to be read again: the first of the block that `choose` picks by their number, or of the
     /// partition where it has no blocks. `None` where there is no row.
     ///
     /// # Errors
@@ -278,7 +278,7 @@ impl PointReader {
     }
 }
 
-/// Where reading begins.
+/// Start of reading.
 #[derive(Clone, Copy)]
 enum Start<'a> {
     /// At the first byte of a partition, which is to have this key.
@@ -287,7 +287,7 @@ enum Start<'a> {
     Row,
 }
 
-/// What a parser found; `None` if it needs more bytes.
+/// Result of a parser; `None` if it needs more bytes.
 fn parsed<T>(result: Result<T, Stop>) -> Result<Option<T>, FormatError> {
     match result {
         Ok(found) => Ok(Some(found)),

@@ -10,17 +10,17 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Which processor time, and with it which I/O, a compaction gets beside the bystander.
+/// Priority of a compaction's threads for processors, and with it for I/O, relative to the foreground load.
 ///
-/// Where processors are few, a compaction at full speed takes them from the reads beside it, whatever it
-/// does to the page cache; who runs one beside a node gives it less.
+/// Where processors are few, a compaction at full speed takes them from concurrent reads, whatever it does to
+/// the page cache; an operator who runs one alongside a node gives it less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// As any other thread.
+    /// Priority of any other thread.
     #[default]
     Normal,
-    /// `SCHED_IDLE`, as under `chrt --idle 0`: processors that nobody else wants. Unless it is set with
+    /// `SCHED_IDLE`, as under `chrt --idle 0`: processors that are otherwise idle. Unless it is set with
     /// `ionice`, its I/O class follows: idle, for schedulers that have classes, and not for what the
     /// kernel writes back on its behalf.
     Idle,

@@ -1,13 +1,13 @@
 //! Numbers that look random and come from a seed (SplitMix64), and what is drawn with them.
 
-use crate::outcome::Distribution;
+use crate::options::Distribution;
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The stream of a seed; `stream` tells several of one seed apart.
+    /// The stream of a seed; `stream` distinguishes several of one seed.
     pub(crate) fn new(seed: u64, stream: u64) -> Random {
         let mut random = Random(seed ^ stream.wrapping_mul(0xd134_2543_de82_ef95));
         random.next();
@@ -45,7 +45,7 @@ impl Random {
     }
 }
 
-/// Draws which of so many items is next.
+/// Distribution from which items are drawn.
 #[derive(Clone, Debug)]
 pub(crate) enum Draw {
     Uniform(usize),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn zipf_prefers_the_first_and_uniform_nobody() {
+    fn zipf_prefers_the_first_and_uniform_none() {
         let count = 1000;
         let draws = 200_000;
         let histogram = |distribution| {

@@ -1,7 +1,7 @@
 //! Reports of experiments: figures of each arm over its repeats, how they compare, and why not to trust
 //! them.
 //!
-//! A report holds numbers and goes into JSON as it is; [`Document`] shows it to people. Nothing is measured
+//! A report has numbers and is serialised to JSON as it is; [`Document`] shows it to people. Nothing is measured
 //! here: a report can be made again at any time of a saved outcome.
 
 use serde::Serialize;
@@ -136,7 +136,7 @@ fn left_out_table(runs: &[LeftOut<'_>]) -> Option<Block> {
 }
 
 /// Warnings of runs that count, each text once with the names of its runs.
-fn told_once<'a>(runs: impl Iterator<Item = (Subject, &'a Attempt)>) -> Vec<Warning> {
+fn grouped<'a>(runs: impl Iterator<Item = (Subject, &'a Attempt)>) -> Vec<Warning> {
     let mut found: Vec<(&Warning, Vec<String>)> = Vec::new();
     for (subject, run) in runs.filter(|(_, run)| run.counts()) {
         let name = format!("{subject} repeat {}", run.repeat);
@@ -147,7 +147,7 @@ fn told_once<'a>(runs: impl Iterator<Item = (Subject, &'a Attempt)>) -> Vec<Warn
             }
         }
     }
-    let told = found.into_iter().map(|(warning, names)| {
+    let grouped = found.into_iter().map(|(warning, names)| {
         let names = match names.as_slice() {
             [first, second, third, _, ..] => {
                 let others = names.len() - 3;
@@ -157,7 +157,7 @@ fn told_once<'a>(runs: impl Iterator<Item = (Subject, &'a Attempt)>) -> Vec<Warn
         };
         Warning::new(&warning.kind, format!("{names}: {}", warning.text))
     });
-    told.collect()
+    grouped.collect()
 }
 
 /// Caveat about a number of runs that count; `None` if there are enough.

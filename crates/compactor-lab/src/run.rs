@@ -1,41 +1,42 @@
-//! One arm, once: drop the caches, warm the hot set, read, compact beside it, read the output, clean up.
+//! Run of an arm: drop the caches, warm the hot set, read, compact meanwhile, read the output, clean up.
 
-use std::path::{Path, PathBuf};
+use std::num::NonZeroU64;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use compactor::io::{Io, IoOptions};
-use compactor::{EngineError, Error, MergeReport, Result};
+use compactor::{EngineError, Error, ErrorKind, MergeReport, Result};
 
 use crate::arm::Arm;
-use crate::bystander::{Bystander, LiveSstables, draw};
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::{thread_cpu_ns, unix_ms};
-use crate::compaction::CompactionSettings;
-use crate::counters::Since;
+use crate::compaction::{CompactionSettings, Compactions};
+use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
 use crate::options::InterferenceOptions;
 use crate::outcome::{
-    Attempt, CompactionRecord, Cpu, GeneratorRecord, HotSetRecord, Interval, Latency, MemoryRecord,
-    Pages, Phase, Run, Sample, Warning,
+    Attempt, CompactionRecord, GeneratorRecord, HotSetRecord, Interval, MemoryRecord, Pages, Phase,
+    Run, Sample,
 };
-use crate::rounds::{Compacted, Rounds};
+use crate::parallel::parallel;
 use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
+use crate::scratch::OutputDirectory;
 use crate::table::Table;
-use crate::validity::{Facts, LEAST_ACHIEVED, invalid, judge};
+use crate::validity::{Circumstances, caveats, judge};
 use crate::watcher::{Event, Plan, Watcher};
 
-/// How often a waiting run looks whether it is to stop.
+/// Interval at which a waiting run checks whether it is to stop.
 const NAP: Duration = Duration::from_millis(20);
 /// Times that each hot row is read to warm up: pages that were touched twice are active.
 const WARMING_READS: usize = 2;
-/// Share of the inputs' pages that may be left when their pages have been dropped: some are in use for a
-/// moment.
-const MOST_NOT_DROPPED: f64 = 0.01;
+/// Compactions of a run at most: of a table that is compacted so often in its time, nothing is measured but
+/// how SSTables are opened and published.
+const MOST_COMPACTIONS: usize = 100;
 
-/// What all runs at one size of the hot set have in common.
+/// Context of all runs at one size of the hot set.
 #[derive(Debug)]
 pub(crate) struct Bench<'a> {
     pub(crate) options: &'a InterferenceOptions,
@@ -46,44 +47,36 @@ pub(crate) struct Bench<'a> {
     pub(crate) cgroup: Option<&'a MemoryCgroup>,
     pub(crate) device: Option<&'a str>,
     pub(crate) pressure: f64,
-    /// How long an idle run lasts.
+    /// Duration of an idle run.
     pub(crate) idle: Duration,
 }
 
-/// What came of the compaction's part of a run.
+/// Measurements of the time of the compaction.
 struct During {
     elapsed: Duration,
-    compacted: Option<Compacted>,
-    failure: Option<Error>,
+    /// One for each compaction.
+    reports: Vec<MergeReport>,
+    failure: Option<String>,
     inputs_before: Option<Pages>,
     hot_before: Option<HotAndCold>,
     hot_after: Option<HotAndCold>,
     before: Counters,
     after: Counters,
-    /// Bytes that the bystander had the disk read.
+    /// Bytes that the foreground load had the disk read.
     disk_read_bytes: Option<u64>,
     /// Seconds since the sampler was started.
     began_s: f64,
 }
 
-/// What is known of a run besides.
-struct Around {
-    rows_not_found: u64,
-    kept_cgroup: Option<bool>,
-    /// Pages of the inputs that were still in the page cache when it had been dropped.
-    not_dropped: Option<Pages>,
-}
-
 impl Bench<'_> {
-    /// Runs an arm. What the arm itself cannot do makes the run invalid; what the experiment cannot do
-    /// is an error.
+    /// Runs an arm. A failure of the compaction makes the run invalid; one of the experiment is an error.
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of the output stays.
-    pub(crate) fn run(&self, plan: Plan, watcher: &dyn Watcher) -> Result<Run> {
+    pub(crate) fn run(&self, arm: Arm, plan: Plan, watcher: &dyn Watcher) -> Result<Run> {
         let started = Instant::now();
         let started_at_ms = unix_ms();
-        let output = Output::new(self.directory.join(format!("run-{}", plan.order)))?;
+        let output = OutputDirectory::create(self.directory.join(format!("run-{}", plan.order)))?;
         self.table.drop_pages()?;
         let not_dropped = pages_of(&self.table.files());
         let io = Io::new(IoOptions::default())?;
@@ -91,40 +84,49 @@ impl Bench<'_> {
         live.expect_random();
         let draw = draw(self.options.distribution, self.hot);
         let seed = self.options.seed ^ (u64::from(plan.order) << 32);
-        let bystander = |thread| Bystander::new(&live, self.hot, &draw, seed, thread);
+        let new_reader = |thread| ForegroundReader::new(&live, self.hot, &draw, seed, thread);
         let threads = self.options.reader_threads;
         let rows = self.hot.rows.len();
-        warm_up(threads, rows, WARMING_READS, &bystander, watcher)?;
+        warm_up(threads, rows, WARMING_READS, &new_reader, watcher)?;
         let load = Load::start(
             self.options.reader_threads,
             Pace::Open {
                 per_s: self.options.rate_per_s,
             },
             seed,
-            bystander,
+            new_reader,
         )?;
-        let (seen, during) = self.measure(plan, &load, &live, &io, &output, watcher)?;
+        let (seen, during) =
+            self.measure((arm, plan.order), &load, &live, &io, &output, watcher)?;
         let result = load.finish();
-        let around = Around {
-            rows_not_found: live.not_found(),
+        let circumstances = Circumstances {
+            failure: during.failure.as_deref(),
+            least_compaction: self.options.least_compaction,
+            throughput_bytes_per_s: self.options.throughput_bytes_per_s.map(NonZeroU64::get),
+            first_error: result.first_error.as_deref(),
+            pressure: self.pressure,
             kept_cgroup: self.cgroup.map(MemoryCgroup::holds_this_process),
             not_dropped,
         };
+        let rows_not_found = live.not_found();
         drop(live);
         output.remove()?;
-        let mut run = self.assemble(plan, seen, during, &result, &around);
-        run.attempt.started_at_ms = started_at_ms;
-        run.attempt.elapsed_s = started.elapsed().as_secs_f64();
+        let mut run = Run {
+            attempt: plan.attempt(started_at_ms, started),
+            ..self.record(arm, seen, &during, &result, rows_not_found)
+        };
+        run.attempt.invalid = judge(&run, &circumstances);
+        run.attempt.warnings = caveats(&run, &circumstances);
         Ok(run)
     }
 
     fn measure(
         &self,
-        plan: Plan,
+        (arm, order): (Arm, u32),
         load: &Load,
         live: &LiveSstables,
         io: &Io,
-        output: &Output,
+        output: &OutputDirectory,
         watcher: &dyn Watcher,
     ) -> Result<(Seen, During)> {
         let inputs = self.table.files();
@@ -138,13 +140,14 @@ impl Bench<'_> {
             report_interval: self.options.report_interval,
         };
         let progress = Progress::default();
-        let tell = |interval: &Interval, operations| {
+        let notify = |interval: &Interval, operations| {
             watcher.event(&Event::Interval {
-                plan,
+                order,
+                arm,
                 interval,
                 operations,
                 compaction_read_bytes: progress.compaction_read_bytes.load(Ordering::Relaxed),
-                compaction_bytes: match plan.arm {
+                compaction_bytes: match arm {
                     Arm::Idle => 0,
                     Arm::Compaction { .. } => self.table.record.uncompressed_bytes,
                 },
@@ -153,7 +156,7 @@ impl Bench<'_> {
         std::thread::scope(|scope| {
             let (watched, progress) = (&watched, &progress);
             let sampler = std::thread::Builder::new()
-                .spawn_scoped(scope, move || watch(watched, load, progress, &tell))
+                .spawn_scoped(scope, move || watch(watched, load, progress, &notify))
                 .map_err(Error::thread("the sampler"))?;
             let sampling_since = Instant::now();
             let during = (|| {
@@ -169,25 +172,25 @@ impl Bench<'_> {
                 progress.set_phase(Phase::During);
                 load.begin_during();
                 let began = Instant::now();
-                let compacted = self.compact(plan.arm, &output.path, progress, watcher)?;
+                let compacted = self.compact(arm, &output.path, progress, watcher)?;
                 let elapsed = began.elapsed();
                 load.end_during();
                 let read = load.disk_read_bytes().zip(read_before);
                 let after = Counters::now(watched, load, progress);
                 let hot_after = self.hot.resident();
                 progress.set_phase(Phase::After);
-                let (compacted, failure) = match compacted {
-                    Ok(compacted) => (compacted, None),
-                    Err(error) => (None, Some(error)),
+                let (reports, failure) = match compacted {
+                    Ok(reports) => (reports, None),
+                    Err(error) => (Vec::new(), Some(error.to_string())),
                 };
-                if let Some(output) = compacted.as_ref().and_then(Compacted::output) {
-                    live.replace(io, &[output.to_owned()])?;
+                if let Some(output) = reports.last().and_then(|report| report.outputs.first()) {
+                    live.replace(io, std::slice::from_ref(&output.data_path))?;
                     live.expect_random();
                 }
                 wait(self.options.after, watcher)?;
                 Ok(During {
                     elapsed,
-                    compacted,
+                    reports,
                     failure,
                     inputs_before,
                     hot_before,
@@ -206,6 +209,8 @@ impl Bench<'_> {
         })
     }
 
+    /// Compacts, at the priority that was asked for, until the time that a run has to last is over.
+    ///
     /// The outer error stops the experiment, the inner one only this run.
     fn compact(
         &self,
@@ -213,37 +218,54 @@ impl Bench<'_> {
         output: &Path,
         progress: &Progress,
         watcher: &dyn Watcher,
-    ) -> Result<Result<Option<Compacted>>> {
+    ) -> Result<Result<Vec<MergeReport>>> {
         let Arm::Compaction { read, write } = arm else {
-            return wait(self.idle, watcher).map(|()| Ok(None));
+            return wait(self.idle, watcher).map(|()| Ok(Vec::new()));
         };
-        let settings = CompactionSettings {
-            read,
-            write,
-            threads: self.options.compaction_threads,
-            memory_bytes: self.options.compaction_memory_bytes,
-            throughput_bytes_per_s: self.options.throughput_bytes_per_s,
-            backend: self.options.backend,
-            may_fall_back: self.options.may_fall_back,
-        };
-        let rounds = Rounds {
-            options: self.options,
+        let options = self.options;
+        let compactions = Compactions {
+            settings: CompactionSettings {
+                may_fall_back: options.may_fall_back,
+                ..options.compaction(read, write)
+            },
             table: self.table,
-            settings,
-            output,
-            progress,
-            watcher,
+            directory: output,
+            keeps_last: true,
+            read_bytes: &progress.compaction_read_bytes,
+            is_cancelled: &|| watcher.is_cancelled(),
         };
-        Ok(rounds.run()?.map(Some))
+        let began = Instant::now();
+        let mut reports = Vec::new();
+        let is_enough = |report| {
+            reports.push(report);
+            began.elapsed() >= options.least_compaction || reports.len() >= MOST_COMPACTIONS
+        };
+        // A thread of its own, since threads inherit their priority and cannot always get back.
+        let result = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("compaction".to_owned());
+            let thread = thread.spawn_scoped(scope, || {
+                let set = options.compaction_priority.apply();
+                set.map_err(Error::file("set the priority of", "the compaction"))?;
+                compactions.run(|| Ok(()), is_enough)
+            });
+            let thread = thread.map_err(Error::thread("the compaction"))?;
+            let panicked = |_| EngineError::Internal("the compaction panicked".to_owned());
+            thread.join().map_err(panicked)?
+        });
+        match result {
+            Err(error) if error.kind() == ErrorKind::Cancelled => Err(error),
+            result => Ok(result.map(|()| reports)),
+        }
     }
 
-    fn assemble(
+    /// The record of what was measured.
+    fn record(
         &self,
-        plan: Plan,
+        arm: Arm,
         seen: Seen,
-        during: During,
+        during: &During,
         result: &LoadResult,
-        around: &Around,
+        rows_not_found: u64,
     ) -> Run {
         let Seen {
             mut samples,
@@ -253,53 +275,21 @@ impl Bench<'_> {
         intervals
             .iter_mut()
             .for_each(|i| i.start_s -= during.began_s);
-        let compaction = during
-            .compacted
-            .as_ref()
-            .and_then(|compacted| self.compaction_record(compacted, &during));
-        let hot_set = hot_set_record(self.hot, &during, &samples);
-        let [before, beside, after] =
-            [Phase::Before, Phase::During, Phase::After].map(|phase| result.latency(phase));
-        let generator = GeneratorRecord {
-            wake_up_p99_before_ns: result.wake_up_p99_ns(Phase::Before),
-            wake_up_p99_during_ns: result.wake_up_p99_ns(Phase::During),
-            is_unfinished: result.is_unfinished,
-            rows_not_found: around.rows_not_found,
-        };
-        let mut reasons = judge(&Facts {
-            arm: plan.arm,
-            compaction: compaction.as_ref(),
-            least_compaction: self.options.least_compaction,
-            before: &before,
-            during: &beside,
-            after: &after,
-            first_error: result.first_error.as_deref(),
-            is_unfinished: result.is_unfinished,
-            rows_not_found: around.rows_not_found,
-            wake_up_p99: Duration::from_nanos(generator.wake_up_p99_during_ns),
-            hot: &hot_set,
-            pressure: self.pressure,
-            kept_cgroup: around.kept_cgroup,
-        });
-        if let Some(error) = &during.failure {
-            reasons.insert(
-                0,
-                invalid("failed", format!("the compaction failed: {error}")),
-            );
-        }
         let vm = during.after.vmstat.since(&during.before.vmstat);
         let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
-        let cpu = during.after.cpu_since(&during.before);
+        let mut cpu = during.after.cpu_since(&during.before);
+        if arm == Arm::Idle {
+            // Without a compaction whatever is left is the experiment's own.
+            cpu.harness_s += std::mem::take(&mut cpu.compaction_s);
+        }
         Run {
-            arm: plan.arm,
-            attempt: Attempt {
-                repeat: plan.repeat,
-                warm_up: plan.warm_up,
-                order: plan.order,
-                invalid: reasons,
-                warnings: self.warnings(plan.arm, compaction.as_ref(), &beside, around),
-                ..Attempt::default()
-            },
+            arm,
+            attempt: Attempt::default(),
+            before: result.latency(Phase::Before),
+            during: result.latency(Phase::During),
+            after: result.latency(Phase::After),
+            compaction: self.compaction_record(during),
+            hot_set: hot_set_record(self.hot, during, &samples),
             memory: MemoryRecord {
                 cgroup_refaults: during.after.cgroup_refaults_since(&during.before),
                 machine_refaults: vm.workingset_refault_file,
@@ -309,41 +299,27 @@ impl Bench<'_> {
                 most_dirty_pages: most_dirty(&samples),
             },
             pressure: during.after.pressure.since(&during.before.pressure),
-            cpu: Cpu {
-                compaction_s: match plan.arm {
-                    Arm::Idle => 0.0,
-                    Arm::Compaction { .. } => cpu.compaction_s,
-                },
-                bystander_s: cpu.bystander_s,
-                harness_s: match plan.arm {
-                    // Without a compaction whatever is left is the experiment's own.
-                    Arm::Idle => cpu.harness_s + cpu.compaction_s,
-                    Arm::Compaction { .. } => cpu.harness_s,
-                },
+            cpu,
+            generator: GeneratorRecord {
+                wake_up_p99_before_ns: result.wake_up_p99_ns(Phase::Before),
+                wake_up_p99_during_ns: result.wake_up_p99_ns(Phase::During),
+                is_unfinished: result.is_unfinished,
+                rows_not_found,
             },
-            before,
-            during: beside,
-            after,
             intervals,
             samples,
-            compaction,
-            hot_set,
-            generator,
         }
     }
 
-    fn compaction_record(
-        &self,
-        compacted: &Compacted,
-        during: &During,
-    ) -> Option<CompactionRecord> {
+    fn compaction_record(&self, during: &During) -> Option<CompactionRecord> {
         let elapsed_s = during.elapsed.as_secs_f64();
         let per_s = |bytes: u64| bytes as f64 / elapsed_s.max(1e-9);
-        let reports = &compacted.reports;
+        let reports = &during.reports;
+        let all = |bytes: fn(&MergeReport) -> u64| reports.iter().map(bytes).sum::<u64>();
         let last = reports.last()?;
         let rounds = u32::try_from(reports.len()).unwrap_or(u32::MAX);
         let data_file_bytes = self.table.data_file_bytes() * u64::from(rounds);
-        let uncompressed = compacted.sum(|report| report.input_uncompressed_bytes);
+        let uncompressed = all(|report| report.input_uncompressed_bytes);
         // A fallback in any of them is one of the run.
         let odd = reports.iter().find(|report| {
             let io = |report: &MergeReport| {
@@ -357,10 +333,10 @@ impl Bench<'_> {
         Some(CompactionRecord {
             rounds,
             elapsed_s,
-            input_bytes: compacted.sum(|report| report.input_bytes),
+            input_bytes: all(|report| report.input_bytes),
             input_uncompressed_bytes: uncompressed,
             data_file_bytes,
-            output_bytes: compacted.sum(|report| report.output_bytes),
+            output_bytes: all(|report| report.output_bytes),
             stored_bytes_per_s: per_s(data_file_bytes),
             uncompressed_bytes_per_s: per_s(uncompressed),
             throughput_limit_bytes_per_s: self
@@ -384,61 +360,6 @@ impl Bench<'_> {
                 .max(),
         })
     }
-
-    /// What is doubtful, but no reason to discard a run.
-    fn warnings(
-        &self,
-        arm: Arm,
-        compaction: Option<&CompactionRecord>,
-        beside: &Latency,
-        around: &Around,
-    ) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        warnings.extend(rate_not_held(beside));
-        warnings.extend(around.not_dropped.and_then(cache_not_dropped));
-        let limit = self.options.throughput_bytes_per_s.map(|rate| rate.get());
-        if let (Arm::Compaction { .. }, Some(compaction), Some(limit)) = (arm, compaction, limit)
-            && compaction.stored_bytes_per_s < 0.9 * limit as f64
-        {
-            warnings.push(Warning::new(
-                "slower_than_limit",
-                format!(
-                    "the compaction took {:.1} MiB/s of its inputs, less than the {:.1} MiB/s that it \
-                     was allowed: arms do not have one rate",
-                    compaction.stored_bytes_per_s / 1048576.0,
-                    limit as f64 / 1048576.0
-                ),
-            ));
-        }
-        warnings
-    }
-}
-
-fn rate_not_held(beside: &Latency) -> Option<Warning> {
-    (beside.achieved_per_s < LEAST_ACHIEVED * beside.intended_per_s).then(|| {
-        Warning::new(
-            "rate_not_held",
-            format!(
-                "{:.0} of {:.0} reads/s were done beside it: latencies are those of a queue that grows \
-                 for as long as it takes; use a lower --rate",
-                beside.achieved_per_s, beside.intended_per_s
-            ),
-        )
-    })
-}
-
-/// Pages of the inputs that are in the page cache when it has been dropped.
-fn cache_not_dropped(pages: Pages) -> Option<Warning> {
-    (pages.resident as f64 > MOST_NOT_DROPPED * pages.total as f64).then(|| {
-        Warning::new(
-            "cache_not_dropped",
-            format!(
-                "{} of {} pages of the inputs stayed in the page cache when it was dropped before the \
-                 run: another process uses them, and they do not count against the memory limit",
-                pages.resident, pages.total
-            ),
-        )
-    })
 }
 
 fn hot_set_record(hot: &HotSet, during: &During, samples: &[Sample]) -> HotSetRecord {
@@ -483,7 +404,7 @@ fn most_dirty(samples: &[Sample]) -> Option<u64> {
         .max()
 }
 
-/// Reads each of so many hot rows some times, so that its pages are in the cache, and active there.
+/// Reads each hot row some times, so that its pages are in the cache, and active there.
 ///
 /// # Errors
 /// A failed read, or cancellation.
@@ -491,40 +412,27 @@ pub(crate) fn warm_up(
     threads: u32,
     rows: usize,
     times: usize,
-    bystander: &(impl Fn(u32) -> Bystander + Sync),
+    new_reader: &(impl Fn(u32) -> ForegroundReader + Sync),
     watcher: &dyn Watcher,
 ) -> Result<()> {
-    let threads = threads.max(1);
-    let part = |thread: u32| {
-        let mut reader = bystander(thread);
-        for row in (thread as usize..rows).step_by(threads as usize) {
-            if watcher.is_cancelled() {
-                return Err(Error::from(EngineError::Cancelled));
-            }
-            let read = reader.read_row(row);
-            read.map_err(|reason| EngineError::Internal(format!("warm up: {reason}")))?;
-        }
-        Ok(())
-    };
-    let part = &part;
+    let threads = threads.max(1) as usize;
     for _ in 0..times {
-        std::thread::scope(|scope| {
-            let start = |thread| {
-                std::thread::Builder::new()
-                    .spawn_scoped(scope, move || part(thread))
-                    .map_err(Error::thread("warming up"))
-            };
-            let parts: Vec<_> = (0..threads).map(start).collect();
-            parts.into_iter().try_for_each(|part| match part?.join() {
-                Ok(result) => result,
-                Err(_) => Err(EngineError::Internal("warming up panicked".to_owned()).into()),
-            })
+        parallel(threads, "warming up", |thread| {
+            let mut reader = new_reader(u32::try_from(thread).unwrap_or(u32::MAX));
+            for row in (thread..rows).step_by(threads) {
+                if watcher.is_cancelled() {
+                    return Err(EngineError::Cancelled.into());
+                }
+                let read = reader.read_row(row);
+                read.map_err(|reason| EngineError::Internal(format!("warm up: {reason}")))?;
+            }
+            Ok(())
         })?;
     }
     Ok(())
 }
 
-/// Sleeps, unless somebody wants to stop.
+/// Sleeps, unless the experiment is cancelled.
 pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
     let until = Instant::now() + duration;
     loop {
@@ -536,29 +444,6 @@ pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
             return Ok(());
         }
         std::thread::sleep(left.min(NAP));
-    }
-}
-
-/// The directory of a run's output, which goes with it.
-#[derive(Debug)]
-pub(crate) struct Output {
-    pub(crate) path: PathBuf,
-}
-
-impl Output {
-    pub(crate) fn new(path: PathBuf) -> Result<Output> {
-        std::fs::create_dir(&path).map_err(Error::file("create directory", &path))?;
-        Ok(Output { path })
-    }
-
-    pub(crate) fn remove(&self) -> Result<()> {
-        compactor::io::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        let _ = compactor::io::remove_dir_all(&self.path);
     }
 }
 
@@ -575,28 +460,5 @@ mod tests {
         // The compaction brought back what was missing.
         assert_eq!(evicted(10, 4, 10, Some(0)), 6);
         assert_eq!(evicted(10, 4, 10, None), 6);
-    }
-
-    #[test]
-    fn what_makes_a_run_doubtful_is_told() {
-        let reads = |achieved_per_s| Latency {
-            intended_per_s: 1000.0,
-            achieved_per_s,
-            ..Latency::default()
-        };
-        assert!(rate_not_held(&reads(951.0)).is_none());
-        let warning = rate_not_held(&reads(700.0)).unwrap();
-        assert!(
-            warning.text.starts_with("700 of 1000 reads/s"),
-            "{warning:?}"
-        );
-        let pages = |resident| Pages {
-            total: 1000,
-            resident,
-            ..Pages::default()
-        };
-        assert!(cache_not_dropped(pages(10)).is_none());
-        let warning = cache_not_dropped(pages(11)).unwrap();
-        assert!(warning.text.starts_with("11 of 1000 pages"), "{warning:?}");
     }
 }

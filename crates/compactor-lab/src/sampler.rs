@@ -1,4 +1,4 @@
-//! Looks at the system every 100 ms or so while a run lasts, and at the bystander every second.
+//! Sampler of the system every 100 ms or so during a run, and of the foreground load every second.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -8,20 +8,20 @@ use compactor::io::residency;
 
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::{CpuMeter, process_cpu_ns, thread_cpu_ns};
-use crate::counters::{self, Since, difference};
+use crate::counters::{self, difference};
 use crate::hot_set::HotSet;
 use crate::load::{IntervalReads, Load};
 use crate::outcome::{
     CgroupMemory, Cpu, DiskStats, Interval, Pages, Phase, Pressure, Sample, VmStat,
 };
 
-/// Pages are counted at most so often that it takes one part in so many of a processor's time: each page
-/// costs a look, a page that was evicted more than that, and reads would wait for it meanwhile.
+/// Reciprocal of the share of a processor that counting pages may take: each page costs a look, a page that
+/// was evicted more than that, and reads would wait for it meanwhile.
 const COUNTING_SHARE: u32 = 50;
 /// Directories of an output within one another: staging is one.
 const MOST_DEPTH: u32 = 4;
 
-/// What is looked at.
+/// Files, cgroup and device that are sampled.
 #[derive(Debug)]
 pub(crate) struct Watched<'a> {
     pub(crate) hot: &'a HotSet,
@@ -36,14 +36,14 @@ pub(crate) struct Watched<'a> {
     pub(crate) report_interval: Duration,
 }
 
-/// What the run tells the sampler.
+/// State of a run, shared with the sampler.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     phase: AtomicU8,
     is_over: AtomicBool,
     /// Uncompressed bytes that the compaction has read.
     pub(crate) compaction_read_bytes: AtomicU64,
-    /// Of the sampler's thread.
+    /// Processor time of the sampler's thread.
     harness: CpuMeter,
     /// Processor nanoseconds that were the harness's in other threads.
     pub(crate) other_harness_ns: AtomicU64,
@@ -76,7 +76,7 @@ pub(crate) struct Counters {
     pub(crate) pressure: Pressure,
     pub(crate) disk: Option<DiskStats>,
     process_ns: u64,
-    bystander_ns: u64,
+    foreground_ns: u64,
     harness_ns: u64,
 }
 
@@ -89,7 +89,7 @@ impl Counters {
             pressure: counters::pressure(),
             disk: watched.device.and_then(counters::disk),
             process_ns: process_cpu_ns(),
-            bystander_ns: load.cpu_ns(),
+            foreground_ns: load.cpu_ns(),
             harness_ns: progress.harness.ns() + other,
         }
     }
@@ -97,13 +97,13 @@ impl Counters {
     /// Processor time since `earlier`.
     pub(crate) fn cpu_since(&self, earlier: &Counters) -> Cpu {
         let seconds = |now: u64, before: u64| now.saturating_sub(before) as f64 / 1e9;
-        let bystander_s = seconds(self.bystander_ns, earlier.bystander_ns);
+        let foreground_s = seconds(self.foreground_ns, earlier.foreground_ns);
         let harness_s = seconds(self.harness_ns, earlier.harness_ns);
         let process_s = seconds(self.process_ns, earlier.process_ns);
         Cpu {
-            // The threads tell their part a little later than the process has it.
-            compaction_s: (process_s - bystander_s - harness_s).max(0.0),
-            bystander_s,
+            // The threads report their part a little later than the process has it.
+            compaction_s: (process_s - foreground_s - harness_s).max(0.0),
+            foreground_s,
             harness_s,
         }
     }
@@ -113,21 +113,21 @@ impl Counters {
     }
 }
 
-/// What was seen in a run. Times are since the sampler's start, to be moved to that of the compaction.
+/// Samples and intervals of a run. Times are since the sampler's start, to be moved to that of the compaction.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) samples: Vec<Sample>,
     pub(crate) intervals: Vec<Interval>,
 }
 
-/// Looks until the run is over. `tell` hears of each interval, and how many reads there were so far.
+/// Samples until the run is over. `notify` receives each interval, and the number of reads so far.
 pub(crate) fn watch(
     watched: &Watched<'_>,
     load: &Load,
     progress: &Progress,
-    tell: &dyn Fn(&Interval, u64),
+    notify: &dyn Fn(&Interval, u64),
 ) -> Seen {
-    let mut told_ns = progress.harness.tell(thread_cpu_ns());
+    let mut added_ns = progress.harness.add(thread_cpu_ns());
     let first = Counters::now(watched, load, progress);
     let started = Instant::now();
     let mut seen = Seen::default();
@@ -135,7 +135,7 @@ pub(crate) fn watch(
     let mut interval_phase = progress.phase();
     let mut operations = 0;
     let mut count_at = Duration::ZERO;
-    // What was read before this is nobody's interval.
+    // Reads before this are in no interval.
     drop(load.take_interval());
     let next_of = |count: usize| started + watched.sample_interval * (count as u32 + 1);
     loop {
@@ -158,12 +158,12 @@ pub(crate) fn watch(
             let reads = load.take_interval();
             let interval = interval(&reads, start_s, duration, interval_phase);
             operations += interval.operations + interval.errors;
-            tell(&interval, operations);
+            notify(&interval, operations);
             seen.intervals.push(interval);
             interval_from = now;
             interval_phase = progress.phase();
         }
-        told_ns = progress.harness.tell(told_ns);
+        added_ns = progress.harness.add(added_ns);
         if is_last {
             return seen;
         }
@@ -226,7 +226,7 @@ fn sample(
     }
 }
 
-/// Pages of files, of those that are still there; `None` where the kernel does not tell.
+/// Pages of files, of those that are still there; `None` where the kernel does not report them.
 pub(crate) fn pages_of(files: &[PathBuf]) -> Option<Pages> {
     let mut sum = Pages {
         dirty: Some(0),

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use compactor::Error;
 
-/// How directories of a purpose are called.
+/// Name prefix of directories of a purpose.
 fn prefix_of(purpose: &str) -> String {
     format!("compactor-{purpose}-")
 }
 
 /// A file that is made once the directory is locked. A directory of such a name without it is
-/// somebody's own.
+/// not ours.
 fn mark_of(purpose: &str) -> String {
     format!(".compactor-{purpose}")
 }
@@ -74,8 +74,40 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes directories that have our mark and are not locked: who made them is dead. What cannot be
-/// removed stays; it is nobody's harm but the disk's.
+/// The directory of a run's output, removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct OutputDirectory {
+    pub(crate) path: PathBuf,
+}
+
+impl OutputDirectory {
+    /// Creates the directory.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn create(path: PathBuf) -> Result<OutputDirectory, Error> {
+        fs::create_dir(&path).map_err(Error::file("create directory", &path))?;
+        Ok(OutputDirectory { path })
+    }
+
+    /// Removes the directory.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub(crate) fn remove(&self) -> Result<(), Error> {
+        compactor::io::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))
+    }
+}
+
+impl Drop for OutputDirectory {
+    fn drop(&mut self) {
+        // Gone by now, unless something failed.
+        let _ = compactor::io::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes directories that have our mark and are not locked: their process is dead. What cannot be
+/// removed stays, and takes space.
 fn remove_left_over(parent: &Path, prefix: &str, mark: &str) {
     let Ok(entries) = compactor::io::read_dir(parent) else {
         return;

@@ -1,4 +1,4 @@
-//! What several repeats say together: medians, ratios between arms, and how far to believe them.
+//! Statistics over repeats: medians, ratios between arms, and how far to trust them.
 //!
 //! A repeat of an experiment gives one number for each arm, such as its p99. Reads of one run are not
 //! independent of one another, since one stall holds up many, so that the repeat is the unit here and
@@ -41,7 +41,7 @@ fn sorted_median(sorted: &[f64]) -> Option<f64> {
 /// Numbers of several repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// How many there are.
+    /// Number of them.
     pub repeats: usize,
     /// Their [`median`].
     pub median: f64,
@@ -52,7 +52,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of those numbers that are finite; `None` if none is.
+    /// The spread of those numbers that are finite; `None` if none is.
     pub fn of(numbers: &[f64]) -> Option<Spread> {
         let sorted = sorted(numbers);
         Some(Spread {
@@ -64,7 +64,7 @@ impl Spread {
     }
 }
 
-/// How many times as much one arm has of something as another.
+/// A figure of one arm divided by that of another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
     /// The estimate.
@@ -168,8 +168,7 @@ fn interval(
     Some((at(tail)?, at(1.0 - tail)?))
 }
 
-/// How surely the range from least to most of so many repeats holds the median of all that could be
-/// run: `1 - 2^(1 - n)`, whatever the distribution. No interval over them can be surer.
+/// Confidence that the range from least to most of some repeats contains the median of all that could be run: `1 - 2^(1 - n)`, whatever the distribution. No interval over them has more confidence.
 pub fn median_range_confidence(repeats: usize) -> f64 {
     let Some(others) = repeats.checked_sub(1) else {
         return 0.0;
@@ -177,10 +176,10 @@ pub fn median_range_confidence(repeats: usize) -> f64 {
     1.0 - 0.5f64.powi(others.try_into().unwrap_or(i32::MAX))
 }
 
-/// Places of numbers that lie so far off the median that something other than chance moved them:
+/// Indices of numbers so far from the median that something other than chance moved them:
 /// modified z-score above 3.5 (B. Iglewicz, D. Hoaglin, *How to Detect and Handle Outliers*, 1993).
 ///
-/// None among fewer than [`ENOUGH_REPEATS`]. They are to be told of, not removed.
+/// None among fewer than [`ENOUGH_REPEATS`]. They are to be reported, not removed.
 pub fn outliers(numbers: &[f64]) -> Vec<usize> {
     let Some(middle) = median(numbers).filter(|_| numbers.len() >= ENOUGH_REPEATS) else {
         return Vec::new();

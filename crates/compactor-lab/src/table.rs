@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::{Io, IoOptions, drop_clean_pages};
+use compactor::generate::{Amount, GenerateOptions, generate};
+use compactor::input::InputSstable;
+use compactor::io::{Io, IoOptions, ReadMode, drop_clean_pages};
 use compactor::sstable::Component;
 use compactor::sstable::descriptor::Descriptor;
 use compactor::{Error, Observer, Result};
 
 use crate::options::Data;
 use crate::outcome::DataRecord;
-use crate::point_read::PointReader;
 
-/// Rows per partition of shape `wide`: enough for a promoted index of some blocks.
-const WIDE_ROWS: u32 = 4000;
-/// Outputs that lie on the disk at a time: one that was published, and goes when the next is.
+/// Rows per partition of shapes with a sequence of rows: enough for a promoted index of some blocks.
+pub(crate) const WIDE_ROWS: u32 = 4000;
+/// Outputs on the disk at a time: one that was published, until the next is.
 const OUTPUTS: u64 = 2;
 /// Where a generated table is put.
 pub(crate) const TABLE_DIRECTORY: &str = "table";
@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Generates so many uncompressed bytes of it below `directory`, where so many may come to lie in all,
+    /// Generates `bytes` uncompressed bytes of it below `directory`, where `needed_bytes` may be needed in all,
     /// or takes what was given.
     ///
     /// # Errors
@@ -39,11 +39,11 @@ impl Table {
         directory: &Path,
         observer: &mut dyn Observer,
     ) -> Result<Table> {
-        let (shape, data_paths) = match data {
+        match data {
             Data::Given(paths) => {
                 let table = Table::open("given".to_owned(), paths.clone())?;
                 require_room(directory, OUTPUTS * table.record.bytes)?;
-                return Ok(table);
+                Ok(table)
             }
             Data::Generated {
                 shape,
@@ -58,15 +58,23 @@ impl Table {
                 generated.amount = Amount::Bytes(bytes / u64::from(generated.sstables));
                 generated.version = *version;
                 generated.seed = seed;
-                if *shape == Shape::Wide {
+                if shape.has_sequence() {
                     generated.rows_per_partition = WIDE_ROWS;
                 }
-                let report = generate(IoOptions::default(), generated, observer)?;
-                let paths = report.sstables.iter().map(|s| s.data_path.clone());
-                (shape.name().to_owned(), paths.collect())
+                Table::generate(generated, observer)
             }
-        };
-        Table::open(shape, data_paths)
+        }
+    }
+
+    /// Generates SSTables.
+    ///
+    /// # Errors
+    /// A failed write, or cancellation.
+    pub(crate) fn generate(options: GenerateOptions, observer: &mut dyn Observer) -> Result<Table> {
+        let shape = options.shape.name().to_owned();
+        let report = generate(IoOptions::default(), options, observer)?;
+        let paths = report.sstables.into_iter().map(|s| s.data_path);
+        Table::open(shape, paths.collect())
     }
 
     /// SSTables that are there already.
@@ -75,26 +83,27 @@ impl Table {
     /// Damage, or none at all.
     pub(crate) fn open(shape: String, data_paths: Vec<PathBuf>) -> Result<Table> {
         let io = Io::new(IoOptions::default())?;
-        let readers: Vec<PointReader> = data_paths
-            .iter()
-            .map(|path| PointReader::open(&io, path))
-            .collect::<Result<_>>()?;
-        let Some(first) = readers.first() else {
+        let sstables = InputSstable::open_all(&io, &data_paths, ReadMode::Auto)
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()?;
+        let Some(first) = sstables.first() else {
             return Err(Error::invalid("there are no SSTables to compact"));
         };
-        let compression = first.data().compression();
+        let params = first.compression_info().map(|info| &info.params);
+        let partitions = sstables.iter().map(|sstable| {
+            let sizes = &sstable.statistics.stats.partition_sizes;
+            u64::try_from(sizes.count()).unwrap_or_default()
+        });
         let record = DataRecord {
             shape,
-            version: first.descriptor().version.to_string(),
-            compressor: compression.map(|(name, _)| name.to_owned()),
-            chunk_length_bytes: compression.map(|(_, len)| len),
-            sstables: u32::try_from(readers.len()).unwrap_or(u32::MAX),
-            bytes: readers.iter().map(|r| disk_len(r.descriptor())).sum(),
-            uncompressed_bytes: readers.iter().map(|r| r.data().data_len()).sum(),
-            // Counted when the hot set is chosen.
-            partitions: 0,
+            version: first.descriptor.version.to_string(),
+            compressor: params.map(|params| params.compressor.clone()),
+            chunk_length_bytes: params.map(|params| params.chunk_len),
+            sstables: u32::try_from(sstables.len()).unwrap_or(u32::MAX),
+            bytes: sstables.iter().map(InputSstable::disk_len).sum(),
+            uncompressed_bytes: sstables.iter().map(InputSstable::data_len).sum(),
+            partitions: partitions.sum(),
         };
-        drop(readers);
         Ok(Table { data_paths, record })
     }
 

@@ -1,5 +1,9 @@
 //! Numbers and tables for people.
 
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+
 /// A number with separators between thousands.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -29,32 +33,19 @@ pub fn counted(number: u64, noun: &str) -> String {
 
 /// Lines of cells in columns: the first to the left, the others to the right.
 pub fn aligned(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width_of = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
-    };
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| width_of(column).unwrap_or(0))
-        .collect();
-    let mut out = String::new();
-    for row in rows {
-        let mut line = String::from("  ");
-        for (index, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let padding = " ".repeat(width - cell.chars().count());
-            let padded = if index == 0 {
-                format!("{cell}{padding}")
-            } else {
-                format!("   {padding}{cell}")
-            };
-            line.push_str(&padded);
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
+    let mut table = Table::new();
+    table.load_style(NOTHING).add_rows(rows);
+    table.discover_columns();
+    for (column, at) in table.column_iter_mut().zip(0..) {
+        let (padding, alignment) = match at {
+            0 => (2, CellAlignment::Left),
+            _ => (3, CellAlignment::Right),
+        };
+        column
+            .set_padding((padding, 0))
+            .set_cell_alignment(alignment);
     }
-    out
+    format!("{}\n", table.trim_fmt())
 }
 
 /// Lines of a name and a value; values are broken between words and begin in one column.
@@ -68,26 +59,15 @@ pub fn aligned_left(lines: &[(&str, String)]) -> String {
 /// Breaks a text between words into lines of 100 columns; `first` precedes it, and as many blanks each
 /// further line.
 pub fn wrapped(first: &str, text: &str) -> String {
-    const WIDTH: usize = 100;
-    let indent = first.chars().count();
-    let mut out = first.to_owned();
-    let mut column = indent;
-    for word in text.split(' ') {
-        let len = word.chars().count();
-        if column > indent && column + 1 + len > WIDTH {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        }
-        if column > indent {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += len;
-    }
-    out.push('\n');
-    out
+    let indent = " ".repeat(first.chars().count());
+    let options = Options::new(100)
+        .initial_indent(first)
+        .subsequent_indent(&indent)
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    textwrap::fill(text, options) + "\n"
 }
 
 #[cfg(test)]

@@ -5,213 +5,248 @@ use std::time::Duration;
 use compactor::io::{ReadMode, WriteMode};
 
 use crate::arm::Arm;
-use crate::outcome::{CompactionRecord, HotSetRecord, Invalid, Latency};
+use crate::outcome::{CompactionRecord, Invalid, Latency, Pages, Run, Warning};
+use crate::report::units::mebibytes;
+use crate::warnings::Caveats;
 
-/// Share of an output's pages that modes which drop them behind themselves may leave: what was just
-/// being written when it was looked at.
+/// Share of an output's pages that modes which drop them behind themselves may leave: those that were just
+/// being written when they were counted.
 const MOST_LEFT_BY_DROPPING: f64 = 0.01;
 /// Share of the pages off the hot set that may come into the cache in a mode that is to leave none: what
-/// the kernel reads ahead where the bystander misses. Pages of the hot set and of the index are the
-/// bystander's, and come and go as it reads.
+/// the kernel reads ahead where the foreground load misses. Pages of the hot set and of the index are those of
+/// the load, and come and go as it reads.
 const MOST_COLD_GROWTH: f64 = 0.02;
 /// Share of the hot set that must be in the cache when the compaction begins, where there is room.
 const LEAST_WARM: f64 = 0.95;
-/// Up to this share of the room the hot set has to be warm.
+/// Pressure up to which the hot set has to be warm.
 const PRESSURE_WITH_ROOM: f64 = 0.6;
 /// Share of the reads that may find no row: deletions shadow some.
-pub(crate) const MOST_NOT_FOUND: f64 = 0.01;
-/// A reader that is free is to be woken within this for 99 percent of the reads.
-pub(crate) const MOST_WAKE_UP_DELAY: Duration = Duration::from_millis(20);
+const MOST_NOT_FOUND: f64 = 0.01;
+/// Time within which a reader that is free has to be woken for 99 percent of the reads.
+const MOST_WAKE_UP_DELAY: Duration = Duration::from_millis(20);
 /// Share of the reads that must be done for a schedule to be kept.
 pub(crate) const LEAST_ACHIEVED: f64 = 0.95;
+/// Share of the inputs' pages that may be left when their pages have been dropped: some are in use for a
+/// moment.
+const MOST_NOT_DROPPED: f64 = 0.01;
+/// Share of its limit that a compaction has to reach.
+const LEAST_RATE: f64 = 0.9;
 
-/// What a run is judged by.
+/// Why a run does not count.
+#[derive(Debug, Default)]
+pub(crate) struct Reasons(pub(crate) Vec<Invalid>);
+
+impl Reasons {
+    /// Adds a reason if it applies.
+    pub(crate) fn when(&mut self, applies: bool, kind: &str, text: impl FnOnce() -> String) {
+        if applies {
+            self.0.push(Invalid {
+                kind: kind.to_owned(),
+                text: text(),
+            });
+        }
+    }
+
+    pub(crate) fn failed(&mut self, error: &str) {
+        self.when(true, "failed", || format!("the compaction failed: {error}"));
+    }
+
+    pub(crate) fn failed_reads(&mut self, errors: u64, first: Option<&str>) {
+        self.when(errors > 0 || first.is_some(), "reads_failed", || {
+            let first = first.unwrap_or("for an unknown reason");
+            format!("{errors} reads of the foreground load failed: {first}")
+        });
+    }
+
+    pub(crate) fn rows_not_found(&mut self, not_found: u64, all: f64) {
+        let too_many = not_found as f64 > MOST_NOT_FOUND * all;
+        self.when(too_many, "reads_failed", || {
+            format!("{not_found} of {all:.0} reads found no row")
+        });
+    }
+
+    /// Judges how late readers were woken; `name`, of the measurement, begins the text.
+    pub(crate) fn wake_up(&mut self, name: &str, p99_ns: u64) {
+        let late = Duration::from_nanos(p99_ns);
+        self.when(late > MOST_WAKE_UP_DELAY, "generator_late", || {
+            format!(
+                "{name}1 percent of the reads began {:.1} ms late or later although a reader was free: the \
+                 processors were busy, and the latencies are theirs",
+                late.as_secs_f64() * 1e3
+            )
+        });
+    }
+
+    /// Judges the modes that were used: `None` if unknown.
+    pub(crate) fn modes(
+        &mut self,
+        asked: (ReadMode, WriteMode),
+        used: [&str; 2],
+        notes: &[String],
+    ) {
+        let asked = [("read", asked.0.name()), ("wrote", asked.1.name())];
+        for ((did, asked), used) in asked.into_iter().zip(used) {
+            self.when(used != asked, "fallback", || {
+                let why = match notes {
+                    [] => String::new(),
+                    notes => format!(": {}", notes.join("; ")),
+                };
+                format!("the compaction {did} in mode {used}, not {asked}{why}")
+            });
+        }
+    }
+
+    pub(crate) fn lost_cgroup(&mut self, is_lost: bool) {
+        self.when(is_lost, "memory_limit_lost", || {
+            "the process was moved out of its cgroup while it ran".to_owned()
+        });
+    }
+}
+
+/// What a run is judged by, apart from its record.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts<'a> {
-    pub(crate) arm: Arm,
-    pub(crate) compaction: Option<&'a CompactionRecord>,
+pub(crate) struct Circumstances<'a> {
+    /// Why the compaction failed.
+    pub(crate) failure: Option<&'a str>,
     pub(crate) least_compaction: Duration,
-    pub(crate) before: &'a Latency,
-    pub(crate) during: &'a Latency,
-    pub(crate) after: &'a Latency,
+    pub(crate) throughput_bytes_per_s: Option<u64>,
+    /// The first read that failed.
     pub(crate) first_error: Option<&'a str>,
-    pub(crate) is_unfinished: bool,
-    pub(crate) rows_not_found: u64,
-    pub(crate) wake_up_p99: Duration,
-    pub(crate) hot: &'a HotSetRecord,
     /// Hot set divided by the memory that it may take.
     pub(crate) pressure: f64,
     /// Whether the process was in its cgroup to the end; `None` without one.
     pub(crate) kept_cgroup: Option<bool>,
+    /// Pages of the inputs that were still in the page cache when it had been dropped.
+    pub(crate) not_dropped: Option<Pages>,
 }
 
 /// Why the run does not count; nothing if it does.
-pub(crate) fn judge(facts: &Facts<'_>) -> Vec<Invalid> {
-    let mut reasons = Vec::new();
-    if let (Arm::Compaction { read, write }, Some(compaction)) = (facts.arm, facts.compaction) {
-        judge_modes(read, write, compaction, &mut reasons);
+pub(crate) fn judge(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Invalid> {
+    let mut reasons = Reasons::default();
+    if let Some(error) = circumstances.failure {
+        reasons.failed(error);
+    }
+    if let (Arm::Compaction { read, write }, Some(compaction)) = (run.arm, &run.compaction) {
+        let wrote = compaction.write_mode.as_deref().unwrap_or("nothing");
+        let used = [compaction.read_mode.as_str(), wrote];
+        reasons.modes((read, write), used, &compaction.fallbacks);
         judge_pages(read, write, compaction, &mut reasons);
-        let least = facts.least_compaction.as_secs_f64();
-        if compaction.elapsed_s < least {
-            reasons.push(invalid(
-                "compaction_too_short",
-                format!(
-                    "the compaction took {:.1} s, less than the {least} s that a run needs; use more \
-                     data, or a lower --throughput",
-                    compaction.elapsed_s
-                ),
-            ));
-        }
+        let least = circumstances.least_compaction.as_secs_f64();
+        reasons.when(compaction.elapsed_s < least, "compaction_too_short", || {
+            format!(
+                "the compaction took {:.1} s, less than the {least} s that a run needs; use more data, or \
+                 a lower --throughput",
+                compaction.elapsed_s
+            )
+        });
     }
-    judge_bystander(facts, &mut reasons);
-    if facts.kept_cgroup == Some(false) {
-        reasons.push(invalid(
-            "memory_limit_lost",
-            "somebody moved the process out of its cgroup while it ran",
-        ));
-    }
-    reasons
-}
-
-pub(crate) fn invalid(kind: &str, text: impl Into<String>) -> Invalid {
-    Invalid {
-        kind: kind.to_owned(),
-        text: text.into(),
-    }
-}
-
-fn judge_modes(
-    read: ReadMode,
-    write: WriteMode,
-    compaction: &CompactionRecord,
-    reasons: &mut Vec<Invalid>,
-) {
-    let used_write = compaction.write_mode.as_deref();
-    let directions = [
-        ("read", read.name(), Some(compaction.read_mode.as_str())),
-        ("wrote", write.name(), used_write),
-    ];
-    for (did, asked, used) in directions {
-        if used != Some(asked) {
-            let used = used.unwrap_or("nothing");
-            let why = match &compaction.fallbacks[..] {
-                [] => String::new(),
-                notes => format!(": {}", notes.join("; ")),
-            };
-            reasons.push(invalid(
-                "fallback",
-                format!("the compaction {did} in mode {used}, not {asked}{why}"),
-            ));
-        }
-    }
+    judge_reads(run, circumstances, &mut reasons);
+    reasons.lost_cgroup(circumstances.kept_cgroup == Some(false));
+    reasons.0
 }
 
 fn judge_pages(
     read: ReadMode,
     write: WriteMode,
     compaction: &CompactionRecord,
-    reasons: &mut Vec<Invalid>,
+    reasons: &mut Reasons,
 ) {
-    let most_left = match write {
-        WriteMode::Direct => Some(0),
+    let most = match write {
+        WriteMode::Direct => 0,
         WriteMode::DontNeed | WriteMode::DontCache => {
-            Some((compaction.output_pages as f64 * MOST_LEFT_BY_DROPPING) as u64)
+            (compaction.output_pages as f64 * MOST_LEFT_BY_DROPPING) as u64
         }
-        _ => None,
+        _ => u64::MAX,
     };
-    if let (Some(most), Some(left)) = (most_left, compaction.output_pages_after)
-        && left > most
-    {
-        reasons.push(invalid(
-            "pages_left",
+    if let Some(left) = compaction.output_pages_after {
+        reasons.when(left > most, "pages_left", || {
             format!(
-                "{left} of {} pages of the output were in the page cache when it was published, in \
-                 write mode {write}",
+                "{left} of {} pages of the output were in the page cache when it was published, in write \
+                 mode {write}",
                 compaction.output_pages
-            ),
-        ));
+            )
+        });
     }
-    let leaves_none = matches!(
-        read,
-        ReadMode::Direct | ReadMode::DontNeed | ReadMode::DontCache
-    );
-    if let (true, Some(before), Some(after)) = (
-        leaves_none,
-        compaction.cold_pages_before,
-        compaction.cold_pages_after,
-    ) {
+    let cold = (compaction.cold_pages_before).zip(compaction.cold_pages_after);
+    let leaves_none = [ReadMode::Direct, ReadMode::DontNeed, ReadMode::DontCache].contains(&read);
+    if let (true, Some((before, after))) = (leaves_none, cold) {
         let most = before + (compaction.cold_pages as f64 * MOST_COLD_GROWTH) as u64;
-        if after > most {
-            reasons.push(invalid(
-                "pages_left",
-                format!(
-                    "{after} of {} pages of the inputs that no hot row lies on were in the page cache \
-                     when the compaction was done, {before} when it began, in read mode {read}",
-                    compaction.cold_pages
-                ),
-            ));
-        }
+        reasons.when(after > most, "pages_left", || {
+            format!(
+                "{after} of {} pages of the inputs without hot rows were in the page cache when the \
+                 compaction was done, {before} when it began, in read mode {read}",
+                compaction.cold_pages
+            )
+        });
     }
 }
 
-fn judge_bystander(facts: &Facts<'_>, reasons: &mut Vec<Invalid>) {
-    let errors = facts.before.errors + facts.during.errors + facts.after.errors;
-    if errors > 0 || facts.first_error.is_some() {
-        reasons.push(invalid(
-            "reads_failed",
-            format!(
-                "{errors} reads of the bystander failed: {}",
-                facts.first_error.unwrap_or("nobody knows why")
-            ),
-        ));
-    }
-    let all = facts.before.operations + facts.during.operations + facts.after.operations;
-    if facts.rows_not_found as f64 > MOST_NOT_FOUND * all as f64 {
-        reasons.push(invalid(
-            "reads_failed",
-            format!("{} of {all} reads found no row", facts.rows_not_found),
-        ));
-    }
-    let alone = facts.before;
-    if alone.achieved_per_s < LEAST_ACHIEVED * alone.intended_per_s {
-        reasons.push(invalid(
-            "generator_late",
-            format!(
-                "without any compaction {:.0} of {:.0} reads/s were done; use a lower --rate or more \
-                 --reader-threads",
-                alone.achieved_per_s, alone.intended_per_s
-            ),
-        ));
-    }
-    if facts.wake_up_p99 > MOST_WAKE_UP_DELAY {
-        reasons.push(invalid(
-            "generator_late",
-            format!(
-                "1 percent of the reads began {:.1} ms late or later although a reader was free: the \
-                 processors were busy, and the latencies are theirs",
-                facts.wake_up_p99.as_secs_f64() * 1e3
-            ),
-        ));
-    }
-    if facts.is_unfinished {
-        reasons.push(invalid(
-            "generator_late",
-            "reads that were due were still waiting seconds after the run",
-        ));
-    }
-    if let Some(resident) = facts.hot.resident_before
-        && facts.pressure <= PRESSURE_WITH_ROOM
-        && (resident as f64) < LEAST_WARM * facts.hot.pages as f64
+fn judge_reads(run: &Run, circumstances: &Circumstances<'_>, reasons: &mut Reasons) {
+    let phases = [&run.before, &run.during, &run.after];
+    let errors = phases.iter().map(|reads| reads.errors).sum();
+    reasons.failed_reads(errors, circumstances.first_error);
+    let all: u64 = phases.iter().map(|reads| reads.operations).sum();
+    reasons.rows_not_found(run.generator.rows_not_found, all as f64);
+    reasons.when(!keeps_schedule(&run.before), "generator_late", || {
+        format!(
+            "without any compaction {:.0} of {:.0} reads/s were done; use a lower --rate or more \
+             --reader-threads",
+            run.before.achieved_per_s, run.before.intended_per_s
+        )
+    });
+    reasons.wake_up("", run.generator.wake_up_p99_during_ns);
+    reasons.when(run.generator.is_unfinished, "generator_late", || {
+        "reads that were due were still waiting seconds after the run".to_owned()
+    });
+    let hot = &run.hot_set;
+    let resident = hot.resident_before.unwrap_or(hot.pages);
+    let has_room = circumstances.pressure <= PRESSURE_WITH_ROOM;
+    let is_cold = (resident as f64) < LEAST_WARM * hot.pages as f64;
+    reasons.when(has_room && is_cold, "hot_set_not_warm", || {
+        format!(
+            "{resident} of {} pages of the hot set were in the page cache when the compaction began",
+            hot.pages
+        )
+    });
+}
+
+/// Whether reads kept up with their schedule.
+pub(crate) fn keeps_schedule(reads: &Latency) -> bool {
+    reads.achieved_per_s >= LEAST_ACHIEVED * reads.intended_per_s
+}
+
+/// Caveats about a run that are no reason to discard it.
+pub(crate) fn caveats(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Warning> {
+    let mut found = Caveats::default();
+    found.when(!keeps_schedule(&run.during), "rate_not_held", || {
+        format!(
+            "{:.0} of {:.0} reads/s were done meanwhile: latencies are those of a queue that grows for as \
+             long as it takes; use a lower --rate",
+            run.during.achieved_per_s, run.during.intended_per_s
+        )
+    });
+    let pages = circumstances.not_dropped.unwrap_or_default();
+    let stayed = pages.resident as f64 > MOST_NOT_DROPPED * pages.total as f64;
+    found.when(stayed, "cache_not_dropped", || {
+        format!(
+            "{} of {} pages of the inputs stayed in the page cache when it was dropped before the run: \
+             another process uses them, and they do not count against the memory limit",
+            pages.resident, pages.total
+        )
+    });
+    if let (Some(compaction), Some(limit)) = (&run.compaction, circumstances.throughput_bytes_per_s)
     {
-        reasons.push(invalid(
-            "hot_set_not_warm",
+        let rate = compaction.stored_bytes_per_s;
+        found.when(rate < LEAST_RATE * limit as f64, "slower_than_limit", || {
             format!(
-                "{resident} of {} pages of the hot set were in the page cache when the compaction \
-                 began",
-                facts.hot.pages
-            ),
-        ));
+                "the compaction took {} MiB/s of its inputs, less than the {} MiB/s that it was allowed: \
+                 arms do not have one rate",
+                mebibytes(rate),
+                mebibytes(limit as f64)
+            )
+        });
     }
+    found.0
 }
 
 #[cfg(test)]

@@ -1,127 +1,119 @@
-//! When not to believe the numbers, as far as the machine and the options tell.
+//! Caveats that machine and options show before anything is measured.
 
 use compactor::io::{BackendKind, ReadMode, WriteMode};
 
 use crate::arm::Arm;
 use crate::options::InterferenceOptions;
 use crate::outcome::{DataRecord, Environment, Warning};
+use crate::report::units::bytes;
 
-/// Below this share of the limit, hot set and compaction fit beside each other.
+/// Share of the limit below which hot set and compaction fit together.
 const LITTLE_PRESSURE: f64 = 0.1;
-/// Load per processor, before anything was started, beyond which others disturb.
+/// Load per processor before the experiment, beyond which other processes disturb it.
 const MUCH_LOAD: f64 = 0.5;
 
-/// About the machine, whatever is measured on it; `is_limited`: whether a memory limit was asked for.
-pub(crate) fn of_machine(environment: &Environment, is_limited: bool) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let mut warn = |kind: &str, text: String| warnings.push(Warning::new(kind, text));
-    if cfg!(debug_assertions) {
-        warn(
-            "debug_build",
-            "this is a debug build, many times slower than one with --release".to_owned(),
-        );
+/// Caveats that apply.
+#[derive(Debug, Default)]
+pub(crate) struct Caveats(pub(crate) Vec<Warning>);
+
+impl Caveats {
+    /// Adds a caveat if it applies.
+    pub(crate) fn when(&mut self, applies: bool, kind: &str, text: impl FnOnce() -> String) {
+        if applies {
+            self.0.push(Warning::new(kind, text()));
+        }
     }
-    match &environment.device {
-        Some(device) if device.is_virtual => warn(
-            "virtual_disk",
-            format!(
-                "{} is a virtual disk: its host may cache what is read and written past this \
-                 machine's page cache, and may share it with others",
-                device.name
-            ),
-        ),
-        Some(_) => {}
-        None => warn(
-            "no_block_device",
-            format!(
-                "no block device is known under {}: nothing is told of its queue, and there may be \
-                 none",
-                environment
-                    .file_system
-                    .as_deref()
-                    .unwrap_or("the directory")
-            ),
-        ),
-    }
-    if let Some([load, ..]) = environment.load_before
-        && load > MUCH_LOAD * f64::from(environment.processors)
-    {
-        warn(
-            "busy_machine",
-            format!(
-                "the load was {load:.1} on {} processors before anything was started: others disturb",
-                environment.processors
-            ),
-        );
-    }
-    if environment.damon == Some(true) {
-        warn(
-            "damon",
-            "DAMON is at work on this machine: it may evict pages that were not read for a while, \
-             whatever a compaction does"
-                .to_owned(),
-        );
-    }
-    if is_limited && !environment.memory_cgroup.starts_with('v') {
-        warn(
-            "no_memory_limit",
-            format!(
-                "there is no memory limit ({}): the page cache had the whole machine to itself",
-                environment.memory_cgroup
-            ),
-        );
-    }
-    if environment.cachestat != "yes" {
-        warn(
-            "no_cachestat",
-            format!(
-                "cachestat does not work ({}): dirty pages are not counted",
-                environment.cachestat
-            ),
-        );
-    }
-    warnings
 }
 
-/// About the machine and what is to be measured on it.
+/// Caveats about the machine, whatever is measured on it; `is_limited`: whether a memory limit was asked for.
+pub(crate) fn of_machine(environment: &Environment, is_limited: bool) -> Vec<Warning> {
+    let mut found = Caveats::default();
+    found.when(cfg!(debug_assertions), "debug_build", || {
+        "this is a debug build, many times slower than one with --release".to_owned()
+    });
+    let device = environment.device.as_ref();
+    if let Some(device) = device.filter(|device| device.is_virtual) {
+        found.when(true, "virtual_disk", || {
+            format!(
+                "{} is a virtual disk: its host may cache what is read and written past this machine's \
+                 page cache, and may share it with others",
+                device.name
+            )
+        });
+    }
+    found.when(device.is_none(), "no_block_device", || {
+        let file_system = environment.file_system.as_deref();
+        format!(
+            "no block device is known under {}: its queue is not sampled, and there may be none",
+            file_system.unwrap_or("the directory")
+        )
+    });
+    let load = environment.load_before.map_or(0.0, |[load, ..]| load);
+    let is_busy = load > MUCH_LOAD * f64::from(environment.processors);
+    found.when(is_busy, "busy_machine", || {
+        format!(
+            "the load was {load:.1} on {} processors before anything was started: others disturb",
+            environment.processors
+        )
+    });
+    found.when(environment.damon == Some(true), "damon", || {
+        "DAMON is at work on this machine: it may evict pages that were not read for a while, whatever a \
+         compaction does"
+            .to_owned()
+    });
+    let cgroup = &environment.memory_cgroup;
+    let is_missing = is_limited && !cgroup.starts_with('v');
+    found.when(is_missing, "no_memory_limit", || {
+        format!(
+            "there is no memory limit ({cgroup}): the page cache had the whole machine to itself"
+        )
+    });
+    let cachestat = &environment.cachestat;
+    found.when(cachestat != "yes", "no_cachestat", || {
+        format!("cachestat does not work ({cachestat}): dirty pages are not counted")
+    });
+    found.0
+}
+
+/// Caveats about the machine and the options.
 pub(crate) fn of_environment(
     environment: &Environment,
     options: &InterferenceOptions,
 ) -> Vec<Warning> {
-    let mut warnings = of_machine(environment, options.memory_limit_bytes.is_some());
-    let mut warn = |kind: &str, text: String| warnings.push(Warning::new(kind, text));
-    let dontcache = options.arms.iter().any(|arm| {
-        matches!(
-            arm,
-            Arm::Compaction {
-                read: ReadMode::DontCache,
-                ..
-            } | Arm::Compaction {
-                write: WriteMode::DontCache,
-                ..
-            }
-        )
+    let is_limited = options.memory_limit_bytes.is_some();
+    let mut found = Caveats(of_machine(environment, is_limited));
+    let dontcache = |arm: &Arm| {
+        matches!(arm, Arm::Compaction { read, write }
+            if *read == ReadMode::DontCache || *write == WriteMode::DontCache)
+    };
+    let two_backends = options.arms.iter().any(dontcache)
+        && options.backend != BackendKind::Threads
+        && environment.io_uring == "yes";
+    found.when(two_backends, "two_backends", || {
+        "mode dontcache is carried by threads, the others by io_uring; --backend threads makes them equal"
+            .to_owned()
     });
-    if dontcache && options.backend != BackendKind::Threads && environment.io_uring == "yes" {
-        warn(
-            "two_backends",
-            "mode dontcache is carried by threads, the others by io_uring; --backend threads makes \
-             them equal"
-                .to_owned(),
-        );
-    }
-    if options.throughput_bytes_per_s.is_none() {
-        warn(
-            "no_throughput_limit",
-            "compactions ran as fast as they could: arms differ in rate as well, and a slower one \
-             disturbs less and for longer"
-                .to_owned(),
-        );
-    }
-    warnings
+    let is_unlimited = options.throughput_bytes_per_s.is_none();
+    found.when(is_unlimited, "no_throughput_limit", || {
+        "compactions ran as fast as they could: arms differ in rate as well, and a slower one disturbs less \
+         and for longer"
+            .to_owned()
+    });
+    found.0
 }
 
-/// About one size of the hot set.
+/// Caveat about a hot set that is smaller than asked for.
+pub(crate) fn small_hot_set(found: &mut Caveats, hot_bytes: u64, asked_bytes: u64) {
+    found.when(hot_bytes < asked_bytes / 10 * 9, "small_hot_set", || {
+        format!(
+            "the table has only {} of pages to be hot, {} were asked for; use more data",
+            bytes(hot_bytes as f64),
+            bytes(asked_bytes as f64)
+        )
+    });
+}
+
+/// Caveats about one size of the hot set.
 pub(crate) fn of_point(
     data: &DataRecord,
     hot_bytes: u64,
@@ -130,39 +122,27 @@ pub(crate) fn of_point(
     limit_bytes: Option<u64>,
     memory_bytes: Option<u64>,
 ) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    if hot_bytes < asked_bytes / 10 * 9 {
-        warnings.push(Warning::new(
-            "small_hot_set",
-            format!(
-                "the table has only {} MiB of pages to be hot, {} MiB were asked for; use more data",
-                hot_bytes >> 20,
-                asked_bytes >> 20
-            ),
-        ));
-    }
-    let room = limit_bytes.or(memory_bytes);
+    let mut found = Caveats::default();
+    small_hot_set(&mut found, hot_bytes, asked_bytes);
+    let room = limit_bytes.or(memory_bytes).unwrap_or(0);
     // Inputs and output, which is as long at most.
-    if let Some(room) = room.filter(|&room| 2 * data.bytes + hot_bytes < room) {
-        warnings.push(Warning::new(
-            "everything_fits",
-            format!(
-                "inputs, output and hot set fit into {} MiB of memory together: nothing has to be \
-                 evicted, and no mode can be better for it; use more data or a lower --memory-limit",
-                room >> 20
-            ),
-        ));
-    } else if pressure < LITTLE_PRESSURE {
-        warnings.push(Warning::new(
-            "little_pressure",
-            format!(
-                "the hot set is {:.1}% of the memory it may take: the kernel keeps so little of it \
-                 active without effort",
-                100.0 * pressure
-            ),
-        ));
-    }
-    warnings
+    let all_fits = 2 * data.bytes + hot_bytes < room;
+    found.when(all_fits, "everything_fits", || {
+        format!(
+            "inputs, output and hot set fit into {} MiB of memory together: nothing has to be evicted, and \
+             no mode can be better for it; use more data or a lower --memory-limit",
+            room >> 20
+        )
+    });
+    let is_little = !all_fits && pressure < LITTLE_PRESSURE;
+    found.when(is_little, "little_pressure", || {
+        format!(
+            "the hot set is {:.1}% of the memory it may take: the kernel keeps so little of it active \
+             without effort",
+            100.0 * pressure
+        )
+    });
+    found.0
 }
 
 #[cfg(test)]

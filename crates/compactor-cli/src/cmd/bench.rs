@@ -1,4 +1,4 @@
-//! `compactor bench`: a merge beside what bounds it.
+//! `compactor bench`: a merge against a plain copy, the codec alone, and Cassandra.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -6,23 +6,19 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use compactor::io::{ReadMode, WriteMode, raise_open_files_limit};
+use compactor::io::{ReadMode, WriteMode};
 use compactor::sstable::Version;
 use compactor::sstable::compression::info::CompressionParams;
 use compactor::table::DEFAULT_CHUNK_LENGTH;
 use compactor::{Error, Table};
 use compactor_lab::bench::{self, ArmKind, BenchOptions, BenchReport, Generated, IoPair};
-use compactor_lab::outcome::End;
 
 use super::generate::ShapeName;
-use crate::exit_code::INTERRUPTED;
+use super::lab::common::{Results, begin};
 use crate::flags::ByteSize;
-use crate::interrupt;
 use crate::numbers::{DEFAULT_MEMORY, MEMORY, THREADS, beside_program, within};
-use crate::output::{print, say, say_notes};
+use crate::output::{say, say_notes};
 use crate::output_form::{Compression, chunk_length, codec};
-use crate::place;
-use crate::result_file::ResultFile;
 
 /// Uncompressed bytes that may be asked for.
 const SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 44);
@@ -38,7 +34,7 @@ const SAMPLE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(4 << 30);
 /// cache before each run. Every merge has to leave the same bytes. Deletions and expired data older
 /// than ten days are purged, as if the inputs were all that the table has.
 ///
-/// Everything lies in a temporary directory, which is removed at the end, also on Ctrl-C. An arm that
+/// Everything is in a temporary directory, which is removed at the end, also on Ctrl-C. An arm that
 /// failed, or did otherwise than it claims (another I/O mode, another output), is marked, and the exit
 /// code is 1.
 #[derive(Debug, clap::Args)]
@@ -50,7 +46,7 @@ const SAMPLE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(4 << 30);
   A snapshot, for a README:
     compactor bench snapshot --directory /scratch --format markdown --json bench.json
 
-  Beside Cassandra, from the sources of compactor, with Java and Maven:
+  Against Cassandra, from the sources of compactor, with Java and Maven:
     compactor bench --directory /scratch --size 2GiB \\
         --cassandra 'cargo run --release -p interop --bin interop-bench -- --access direct'")]
 pub struct Args {
@@ -58,12 +54,12 @@ pub struct Args {
     #[arg(value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     inputs: Vec<PathBuf>,
 
-    /// Where the temporary directory is made. Default: the current directory, $TMPDIR or /var/tmp,
+    /// Directory for the temporary directory. Default: the current directory, $TMPDIR or /var/tmp,
     /// whichever is the first to support direct I/O.
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 
-    /// Generated inputs: what they look like; see `compactor generate --help`.
+    /// Shape of generated inputs; see `compactor generate --help`.
     #[arg(
         long,
         help_heading = "Generated inputs",
@@ -78,7 +74,7 @@ pub struct Args {
         value_parser = within(SIZE), allow_hyphen_values = true, conflicts_with = "inputs")]
     size: ByteSize,
 
-    /// How many, half of whose partitions all have.
+    /// Number of them; all have half of their partitions in common.
     #[arg(long, help_heading = "Generated inputs", value_name = "N", default_value = "2",
         value_parser = within(1..=1000u32), allow_negative_numbers = true,
         conflicts_with = "inputs")]
@@ -114,7 +110,7 @@ pub struct Args {
     )]
     chunk_length: Option<ByteSize>,
 
-    /// Which of our arms run.
+    /// Our arms that run.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "ARM,...",
         default_values = ["merge", "copy", "codec"])]
     arms: Vec<ArmName>,
@@ -125,7 +121,7 @@ pub struct Args {
     #[arg(long, value_name = "COMMAND")]
     cassandra: Vec<String>,
 
-    /// How inputs are read: auto, direct, buffered, dontneed, dontcache; one merge and one copy for
+    /// Read modes: auto, direct, buffered, dontneed, dontcache; one merge and one copy for
     /// each.
     #[arg(
         long,
@@ -136,7 +132,7 @@ pub struct Args {
     )]
     read_io: Vec<ReadMode>,
 
-    /// How outputs are written: auto, direct, buffered, trickle, dontneed, dontcache; as many as
+    /// Write modes: auto, direct, buffered, trickle, dontneed, dontcache; the number of
     /// --read-io, or one for all.
     #[arg(
         long,
@@ -186,7 +182,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// What is printed on stdout.
+    /// Form of the output on stdout.
     #[arg(long, value_enum, default_value = "text")]
     format: BenchFormat,
 }
@@ -209,7 +205,7 @@ enum ArmName {
     Codec,
 }
 
-/// How the result is printed.
+/// Form of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum BenchFormat {
     /// A table for terminals.
@@ -222,36 +218,21 @@ enum BenchFormat {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let _ = raise_open_files_limit();
-    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
-    let place = place::choose(args.directory.as_deref())?;
-    for note in &place.notes {
-        say(format_args!("note: {note}"));
-    }
-    let options = options(&args, place.directory)?;
+    let (interrupted, directory) = begin(args.directory.as_deref())?;
+    let options = options(&args, directory)?;
     let program = std::env::current_exe().context("find the program itself")?;
-    let to_json = args.json.as_deref().map(ResultFile::create).transpose()?;
+    let results = Results::create(args.json.as_deref(), None)?;
     let mut progress = |line: &str| say(format_args!("{line}"));
     let outcome = bench::run(&options, &program, &interrupted, &mut progress)?;
     let report = BenchReport::new(&outcome);
     let json = serde_json::to_string_pretty(&report)?;
-    if let (Some(file), Some(path)) = (to_json, &args.json) {
-        file.write(&json)?;
-        say(format_args!(
-            "everything that was measured: {}",
-            path.display()
-        ));
-    }
-    let code = print(&match args.format {
-        BenchFormat::Text => report.document().to_text(),
-        BenchFormat::Markdown => report.document().to_markdown(),
-        BenchFormat::Json => json,
-    })?;
-    Ok(match outcome.end {
-        End::Interrupted => ExitCode::from(INTERRUPTED),
-        End::Complete if outcome.is_sound() => code,
-        End::Complete => ExitCode::FAILURE,
-    })
+    let document = report.document();
+    let text = match args.format {
+        BenchFormat::Text => document.to_text(),
+        BenchFormat::Markdown => document.to_markdown(),
+        BenchFormat::Json => json.clone(),
+    };
+    results.write(&json, &document, &text, (&outcome.end, outcome.is_sound()))
 }
 
 fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
@@ -302,7 +283,7 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
     })
 }
 
-/// As somebody else would type it.
+/// The command line, as another user would type it.
 fn command() -> Vec<String> {
     let mut words = vec!["compactor".to_owned()];
     let rest = std::env::args_os().skip(1);
@@ -321,7 +302,7 @@ fn compression(args: &Args) -> anyhow::Result<Option<CompressionParams>> {
     }
 }
 
-/// Each read mode with the write mode in its place; one of either goes with all of the other.
+/// Pairs of read and write modes by position; one of either is combined with all of the other.
 fn pairs(read: &[ReadMode], write: &[WriteMode]) -> Result<Vec<IoPair>, Error> {
     let count = read.len().max(write.len());
     let fits = |len: usize| len == count || len == 1;

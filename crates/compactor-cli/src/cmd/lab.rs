@@ -1,8 +1,8 @@
-//! `compactor lab`: experiments on what a compaction does to others, and on how data is stored.
+//! `compactor lab`: experiments on the effect of a compaction on reads, and on how data is stored.
 
 mod arguments;
 mod chunk_length;
-mod common;
+pub(super) mod common;
 mod fio;
 mod interference;
 mod progress;
@@ -14,7 +14,7 @@ use clap::Subcommand;
 
 use crate::flags::Format;
 
-/// Measure what a compaction does to reads beside it, and what reads cost in chunks of each length.
+/// Measure the effect of a compaction on concurrent reads, and the cost of reads by chunk length.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -66,7 +66,7 @@ fn all_arms_take_turns_and_leave_the_same_bytes() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("| merge dontneed/trickle | "), "{text}");
     assert!(
-        stderr(&output).contains("MiB will lie in"),
+        stderr(&output).contains("MiB will be in"),
         "{}",
         stderr(&output)
     );

@@ -31,7 +31,7 @@ const SMALL: [&str; 22] = [
     "1s",
     "--least-compaction",
     "0s",
-    // Beside other tests it might get no processor at all.
+    // Alongside other tests it might get no processor at all.
     "--compaction-priority",
     "normal",
 ];

@@ -139,7 +139,7 @@ fn a_comparison_ends_with_a_table_the_json_and_a_page_and_is_shown_again() {
 
 #[test]
 fn interrupted_it_ends_with_130_and_leaves_nothing() {
-    // While it writes, and while it reads beside a compaction.
+    // While it writes, and while it reads during a compaction.
     for (beginning, repeats) in [("at most", "1"), ("run 2", "50")] {
         let directory = disk_directory();
         let mut child = chunk_length(directory.path())

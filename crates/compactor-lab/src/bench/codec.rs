@@ -16,6 +16,7 @@ use compactor::sstable::compression::info::{CompressionParams, StoredChunk};
 use compactor::{EngineError, Error, Observer, Result};
 
 use super::{CodecTimes, Request};
+use crate::parallel::parallel;
 use crate::stats::median;
 
 /// Uncompressed bytes that are taken together: many chunks, so that compressing can cut them anew.
@@ -57,15 +58,11 @@ pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<Co
             return Err(EngineError::Cancelled.into());
         }
         let decompress = timed(request.threads, &pieces, || {
-            Decompress(decompressors.clone(), Vec::new())
+            decompression(decompressors.clone())
         })?;
         let compress = match &params {
             None => Took::default(),
-            Some(params) => {
-                // Fails here, if at all, and not on a thread.
-                ChunkCompressor::new(params)?;
-                timed(request.threads, &pieces, || Compress::new(params))?
-            }
+            Some(params) => timed(request.threads, &pieces, || compression(params))?,
         };
         passes.push([decompress, compress]);
     }
@@ -82,7 +79,7 @@ pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<Co
     })
 }
 
-/// What a pass over all pieces took.
+/// Time of a pass over all pieces.
 #[derive(Clone, Copy, Debug, Default)]
 struct Took {
     wall_s: f64,
@@ -152,7 +149,7 @@ fn read_sample(
     }
 }
 
-/// Whether piece `number`, from 1, is among so many bytes evenly taken of all. The first always is.
+/// Whether piece `number`, from 1, is in a sample of `sample_bytes`, evenly taken of all. The first always is.
 fn is_sampled(number: u64, sample_bytes: u64, total_bytes: u64) -> bool {
     if number == 1 || sample_bytes >= total_bytes {
         return true;
@@ -198,86 +195,51 @@ fn each_chunk(
     Ok(())
 }
 
-/// What a thread does to pieces, with memory of its own.
-trait PieceWork {
-    fn piece(&mut self, piece: &Piece) -> Result<()>;
-}
-
-struct Decompress(Vec<Option<ChunkDecompressor>>, Vec<u8>);
-
-impl PieceWork for Decompress {
-    fn piece(&mut self, piece: &Piece) -> Result<()> {
-        let Decompress(decompressors, buffer) = self;
+/// Decompression of pieces, with memory of its own.
+fn decompression(
+    mut decompressors: Vec<Option<ChunkDecompressor>>,
+) -> Result<impl FnMut(&Piece) -> Result<()>> {
+    let mut buffer = Vec::new();
+    Ok(move |piece: &Piece| {
         let Some(Some(decompressor)) = decompressors.get_mut(piece.input) else {
             return Ok(());
         };
         each_chunk(piece, |chunk, stored| {
             buffer.resize(chunk.raw_len as usize, 0);
-            decompressor.decompress(stored, chunk.offset, buffer)
+            decompressor.decompress(stored, chunk.offset, &mut buffer)
         })
-    }
+    })
 }
 
-struct Compress {
-    compressor: Option<ChunkCompressor>,
-    chunk_len: usize,
-    buffer: Vec<u8>,
-}
-
-impl Compress {
-    fn new(params: &CompressionParams) -> Compress {
-        Compress {
-            compressor: ChunkCompressor::new(params).ok(),
-            chunk_len: params.chunk_len as usize,
-            buffer: Vec::new(),
-        }
-    }
-}
-
-impl PieceWork for Compress {
-    fn piece(&mut self, piece: &Piece) -> Result<()> {
-        let Some(compressor) = &mut self.compressor else {
-            return Err(EngineError::Internal("no compressor".to_owned()).into());
-        };
-        let room = compressor.max_stored_len(self.chunk_len);
-        self.buffer.resize(room, 0);
-        for chunk in piece.raw.chunks(self.chunk_len.max(1)) {
-            compressor.compress_into(chunk, &mut self.buffer)?;
+/// Compression of pieces, with memory of its own.
+fn compression(params: &CompressionParams) -> Result<impl FnMut(&Piece) -> Result<()>> {
+    let mut compressor = ChunkCompressor::new(params)?;
+    let chunk_len = params.chunk_len as usize;
+    let mut buffer = vec![0; compressor.max_stored_len(chunk_len)];
+    Ok(move |piece: &Piece| {
+        for chunk in piece.raw.chunks(chunk_len.max(1)) {
+            compressor.compress_into(chunk, &mut buffer)?;
         }
         Ok(())
-    }
+    })
 }
 
-/// One pass over all pieces on so many threads.
-fn timed<W: PieceWork>(
+/// Times one pass over all pieces; `new` makes the work of a thread.
+fn timed<W: FnMut(&Piece) -> Result<()>>(
     threads: usize,
     pieces: &[Piece],
-    new: impl Fn() -> W + Sync,
+    new: impl Fn() -> Result<W> + Sync,
 ) -> Result<Took> {
     let next = AtomicUsize::new(0);
     let before = Usage::now();
     let started = Instant::now();
-    let (next, new) = (&next, &new);
-    std::thread::scope(|scope| {
-        let part = move || {
-            let mut work = new();
-            while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-                work.piece(piece)?;
-            }
-            Ok(())
-        };
-        let start = |_| {
-            std::thread::Builder::new()
-                .spawn_scoped(scope, part)
-                .map_err(Error::thread("the codec"))
-        };
-        let parts: Vec<_> = (0..threads.max(1)).map(start).collect();
-        parts.into_iter().try_for_each(|part| match part?.join() {
-            Ok(result) => result,
-            Err(_) => Err(EngineError::Internal("the codec panicked".to_owned()).into()),
-        })
-    })
-    .map_err(|e: Error| e)?;
+    parallel(threads, "the codec", |_| {
+        let mut work = new()?;
+        while let Some(piece) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(piece)?;
+        }
+        Ok(())
+    })?;
     Ok(Took {
         wall_s: started.elapsed().as_secs_f64(),
         cpu_s: Usage::now().since(&before).cpu.as_secs_f64(),

@@ -18,13 +18,13 @@ pub struct ArmFigures {
     pub cpu_s: Spread,
     /// Largest resident set.
     pub peak_rss_bytes: Option<Spread>,
-    /// Seconds as a multiple of the first arm's, each held against that of the same repeat.
+    /// Seconds as a multiple of the first arm's, each compared with that of the same repeat.
     pub to_first: Option<Ratio>,
     /// Seconds as a multiple of the codec's, likewise.
     pub to_codec: Option<Ratio>,
 }
 
-/// Of each arm that has a run that counts.
+/// Figures of each arm that has a run that counts.
 pub(super) fn of(outcome: &BenchOutcome) -> Vec<ArmFigures> {
     let first = outcome.arms.first();
     let codec = outcome.arms.iter().find(|arm| arm.kind == ArmKind::Codec);
@@ -55,7 +55,7 @@ pub(super) fn of(outcome: &BenchOutcome) -> Vec<ArmFigures> {
     outcome.arms.iter().filter_map(of_arm).collect()
 }
 
-/// What the codec would take for all of it, by its sample: seconds, and processor seconds. Inputs are
+/// Time that the codec would take for all of it, by its sample: seconds, and processor seconds. Inputs are
 /// decompressed and outputs compressed, of which there may be less.
 pub fn at_scale(times: &CodecTimes, input_bytes: u64, output_bytes: u64) -> (f64, f64) {
     let sample = times.sample_bytes.max(1) as f64;

@@ -1,4 +1,4 @@
-//! What is measured, and how often.
+//! Options of a bench.
 
 use std::path::PathBuf;
 
@@ -27,11 +27,11 @@ pub enum ArmKind {
 /// SSTables to make.
 #[derive(Clone, Debug)]
 pub struct Generated {
-    /// What they look like.
+    /// Shape of their rows.
     pub shape: Shape,
     /// Uncompressed bytes of all of them together.
     pub bytes: u64,
-    /// How many.
+    /// Number of SSTables.
     pub sstables: u32,
     /// Their version.
     pub version: Version,
@@ -39,22 +39,28 @@ pub struct Generated {
     pub compression: Option<CompressionParams>,
 }
 
-/// What to do.
-#[derive(Clone, Debug)]
+/// Options of a bench, and their record in its outcome.
+#[derive(Clone, Debug, Serialize)]
 pub struct BenchOptions {
     /// The command line, for the record.
     pub command: Option<Vec<String>>,
-    /// Where a directory is made for everything; on the disk in question.
+    /// Where a directory for everything is made; on the disk in question.
+    #[serde(skip)]
     pub directory: PathBuf,
     /// `Data.db` of SSTables that are there; empty for generated ones.
+    #[serde(skip)]
     pub given: Vec<PathBuf>,
     /// What to generate, if none are given.
+    #[serde(skip)]
     pub generated: Generated,
-    /// Which of ours run.
+    /// Our arms that run.
+    #[serde(skip)]
     pub kinds: Vec<ArmKind>,
     /// The modes of merges and copies. The first merge is what others are compared with.
+    #[serde(skip)]
     pub pairs: Vec<IoPair>,
     /// Commands that answer requests, each an arm.
+    #[serde(skip)]
     pub external: Vec<String>,
     /// Runs of each arm that count.
     pub repeats: u32,
@@ -66,11 +72,13 @@ pub struct BenchOptions {
     pub threads: usize,
     /// Bytes of buffers of a merge.
     pub memory_bytes: usize,
-    /// What data and order come from.
+    /// Random seed of data and order.
     pub seed: u64,
     /// The most uncompressed bytes that the codec is tried on; twice as much is held in memory.
+    #[serde(skip)]
     pub sample_bytes: u64,
     /// Time at which TTL expiry is evaluated, seconds since 1970.
+    #[serde(skip)]
     pub now_s: i64,
 }
 

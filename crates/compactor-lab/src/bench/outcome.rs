@@ -1,63 +1,44 @@
-//! The result: everything that was measured. Bytes, seconds and pages as in [`crate::outcome`].
+//! Outcome of a bench: everything that was measured. Bytes, seconds and pages as in [`crate::outcome`].
 
 use serde::Serialize;
 
-use super::{ArmKind, CodecTimes, Compression, IoPair};
+use super::{ArmKind, BenchOptions, CodecTimes, Compression, IoPair};
 use crate::outcome::{DataRecord, End, Environment, Warning};
 
-/// Of this shape of the JSON document.
+/// Version of the shape of the JSON document.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// Everything of one `compactor bench`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct BenchOutcome {
-    /// Of this shape of the document: 1.
+    /// Version of the shape of the document: 1.
     pub format_version: u32,
-    /// When it was started, milliseconds since 1970.
+    /// Time of the start, milliseconds since 1970.
     pub started_at_ms: u64,
-    /// How long it took altogether.
+    /// Duration.
     pub elapsed_s: f64,
     /// Whether all runs took place.
     pub end: End,
-    /// What was asked for, defaults filled in.
-    pub options: BenchRecord,
-    /// Where it took place.
+    /// Options, defaults filled in.
+    pub options: BenchOptions,
+    /// Machine that it took place on.
     pub environment: Environment,
     /// The inputs.
     pub data: DataRecord,
     /// Stored bytes of the inputs' `Data.db`: what is copied.
     pub data_file_bytes: u64,
-    /// What a merge of them leaves, as found after one that is not measured.
+    /// Output of a merge of them, as found after one that is not measured.
     pub output: OutputFacts,
     /// Ours first, in the order of the options.
     pub arms: Vec<ArmOutcome>,
-    /// What makes all of the numbers doubtful.
+    /// Caveats about all of the numbers.
     pub warnings: Vec<Warning>,
 }
 
-/// What was asked for.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct BenchRecord {
-    /// The command line, as far as there was one.
-    pub command: Option<Vec<String>>,
-    /// Runs of each arm that count.
-    pub repeats: u32,
-    /// Runs before them that do not.
-    pub warm_ups: u32,
-    /// Whether inputs were in the page cache when a run began; otherwise they were dropped from it.
-    pub warm: bool,
-    /// Threads that decode and compress.
-    pub threads: usize,
-    /// Bytes of buffers of a merge.
-    pub memory_bytes: usize,
-    /// What data and order come from.
-    pub seed: u64,
-}
-
-/// An output, as it lies on the disk.
+/// An output on the disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OutputFacts {
-    /// How many SSTables.
+    /// Number of SSTables.
     pub sstables: u32,
     /// Bytes of all components.
     pub bytes: u64,
@@ -74,24 +55,24 @@ pub struct OutputFacts {
 /// An arm and its runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ArmOutcome {
-    /// How it is called.
+    /// Name.
     pub name: String,
-    /// What it does.
+    /// Kind of its work.
     pub kind: ArmKind,
     /// Modes that it was asked to use.
     pub io: Option<IoPair>,
-    /// What a reader should know of it.
+    /// Notes for readers of the report.
     pub notes: Vec<String>,
-    /// In the order of repeats, warm-ups included.
+    /// Runs in the order of repeats, warm-ups included.
     pub runs: Vec<BenchRun>,
-    /// Why it was given up.
+    /// Reason that it was abandoned.
     pub failure: Option<String>,
 }
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BenchRun {
-    /// Which repeat, warm-ups included.
+    /// Repeat, warm-ups included.
     pub repeat: u32,
     /// Whether it does not count.
     pub warm_up: bool,
@@ -106,9 +87,9 @@ pub struct BenchRun {
     pub peak_rss_bytes: Option<u64>,
     /// Modes that were really used.
     pub io: Option<IoPair>,
-    /// What the codec took for its sample.
+    /// Times of the codec for its sample.
     pub codec: Option<CodecTimes>,
-    /// What it did otherwise than the arm claims, sentences.
+    /// Deviations from what the arm claims, sentences.
     pub otherwise: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a run left, for comparison with what the others left.
+//! Output of a run, in comparison with the others'.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use compactor::{EngineError, Error, Result, table};
 use super::{Compression, OutputFacts, Request, Work};
 use crate::table::components;
 
-/// Looks at the SSTables in a directory; `None` if there are none.
+/// Examines the SSTables in a directory; `None` if there are none.
 ///
 /// # Errors
 /// Damage, a failed read, or cancellation.
@@ -66,7 +66,7 @@ fn sum_of(io: &Io, path: &Path, is_cancelled: &dyn Fn() -> bool) -> Result<u32> 
     Ok(crc32(&sums))
 }
 
-/// What is wrong with what a run left, as far as it can be told: a merge of ours leaves the same bytes
+/// Fault of the output of a run, as far as it shows: a merge of ours leaves the same bytes
 /// every time, a copy as many as there were, and others as many rows.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! What a process that runs arms is asked, and what it answers: lines of JSON on its stdin and stdout.
+//! Requests to a process that runs arms, and its replies: lines of JSON on its stdin and stdout.
 
 use std::io::{BufRead, ErrorKind, Write};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::IoPair;
 
-/// What kind of work.
+/// Kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -24,17 +24,17 @@ pub enum Work {
 /// One run of an arm. Paths are absolute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// What to do.
+    /// The work.
     pub work: Work,
     /// `Data.db` of each input.
     pub inputs: Vec<PathBuf>,
-    /// An empty directory for the output; whoever asks removes it.
+    /// An empty directory for the output; the caller removes it.
     pub output: PathBuf,
     /// Whether the output is wanted there. Without it a process may do away with it.
     pub keep_output: bool,
-    /// A directory for whatever else has to lie on the same disk; removed when all runs are over.
+    /// A directory for other files on the same disk; removed when all runs are over.
     pub scratch: PathBuf,
-    /// How inputs are read and outputs written; not for those who have ways of their own.
+    /// Modes of reads and writes; not for external commands, which have their own.
     pub io: IoPair,
     /// Threads that decode and compress.
     pub threads: usize,
@@ -50,7 +50,7 @@ pub struct Request {
     pub sample_bytes: u64,
 }
 
-/// How an SSTable is compressed.
+/// Compression of an SSTable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compression {
     /// Class name of the compressor.
@@ -90,7 +90,7 @@ impl From<&Compression> for CompressionParams {
 pub struct Introduction {
     /// The arm's name in reports.
     pub name: String,
-    /// How it measures, and what a reader should know.
+    /// Notes on how it measures.
     pub notes: Vec<String>,
 }
 
@@ -104,29 +104,29 @@ pub enum Reply {
     Failed(String),
 }
 
-/// What the work took.
+/// Result of the work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     /// Seconds from opening the inputs to the last sync.
     pub wall_s: f64,
     /// Processor seconds meanwhile, user and system, over all threads.
     pub cpu_s: f64,
-    /// Largest resident set of the process, bytes; of the work alone if the process goes on.
+    /// Largest resident set of the process, bytes; of the work alone if the process stays.
     pub peak_rss_bytes: u64,
     /// Modes that were really used.
     pub io: Option<IoPair>,
-    /// What was done otherwise than the arm claims, sentences.
+    /// Deviations from what the arm claims, sentences.
     pub otherwise: Vec<String>,
-    /// Of [`Work::Codec`].
+    /// Times of [`Work::Codec`].
     pub codec: Option<CodecTimes>,
 }
 
-/// What the codec took, for a sample of the inputs. Medians over passes.
+/// Times of the codec, for a sample of the inputs. Medians over passes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CodecTimes {
     /// Uncompressed bytes of the sample.
     pub sample_bytes: u64,
-    /// How often it was decompressed and compressed.
+    /// Number of times that it was decompressed and compressed.
     pub passes: u32,
     /// Seconds to check and decompress it, on all threads.
     pub decompress_s: f64,

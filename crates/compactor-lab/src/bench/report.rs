@@ -206,7 +206,12 @@ fn compression(compressor: Option<&str>, chunk_length: Option<u32>) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{ArmOutcome, BenchRecord, BenchRun, CodecTimes, Compression, OutputFacts};
+    use compactor::generate::Shape;
+    use compactor::sstable::Version;
+
+    use super::super::{
+        ArmOutcome, BenchOptions, BenchRun, CodecTimes, Compression, Generated, OutputFacts,
+    };
     use super::*;
     use crate::outcome::{DataRecord, End, Warning};
 
@@ -254,14 +259,28 @@ pub(super) mod tests {
             started_at_ms: 0,
             elapsed_s: 60.0,
             end: End::Complete,
-            options: BenchRecord {
+            options: BenchOptions {
                 command: None,
+                directory: "/data".into(),
+                given: Vec::new(),
+                generated: Generated {
+                    shape: Shape::KeyValue,
+                    bytes: 0,
+                    sstables: 3,
+                    version: Version::Pa,
+                    compression: None,
+                },
+                kinds: Vec::new(),
+                pairs: Vec::new(),
+                external: Vec::new(),
                 repeats: 3,
                 warm_ups: 1,
                 warm: false,
                 threads: 2,
                 memory_bytes: 64 << 20,
                 seed: 1,
+                sample_bytes: 0,
+                now_s: 0,
             },
             environment: crate::environment::capture(&std::env::temp_dir(), "none".to_owned())
                 .unwrap(),

@@ -1,35 +1,37 @@
-//! All runs: every repeat has each arm once, in an order of its own.
+//! Runs of a bench: every repeat has each arm once, in an order of its own.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use compactor::{Error, ErrorKind, Observer, Result};
 
-use super::external::External;
-use super::inputs::{Inputs, needed_bytes};
+use super::inputs::{self, make_ready, needed_bytes};
 use super::options::GC_GRACE_S;
 use super::outcome::FORMAT_VERSION;
+use super::process::{External, run_ours};
 use super::{
-    ArmKind, ArmOutcome, BenchOptions, BenchOutcome, BenchRecord, BenchRun, Done, OutputFacts,
-    Reply, Request, Work, at_scale, child, output, work,
+    ArmKind, ArmOutcome, BenchOptions, BenchOutcome, BenchRun, Done, OutputFacts, Reply, Request,
+    Work, at_scale, output, work,
 };
 use crate::clocks::unix_ms;
 use crate::environment::capture;
+use crate::observer::Following;
 use crate::outcome::{End, Environment, Warning};
 use crate::random::Random;
 use crate::report::units::bytes;
-use crate::scratch::Scratch;
+use crate::scratch::{OutputDirectory, Scratch};
 use crate::stats::{ENOUGH_REPEATS, outliers};
-use crate::table::require_room;
+use crate::table::{Table, require_room};
+use crate::warnings::{self, Caveats};
 
-/// Tells the order's random numbers from others of the same seed.
+/// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6265_6e63;
 
 /// Measures all arms. `program bench-arm` has to [`serve`](super::serve) a request. Whatever is
-/// made on the disk is below `options.directory` and gone at the end, and so are processes. `say` hears
-/// a line about every step. Once `stop` is set, what was measured until then comes back, with
+/// made on the disk is below `options.directory` and removed at the end, and so are processes. `say`
+/// receives a line about every step. Once `stop` is set, what was measured until then comes back, with
 /// [`End::Interrupted`].
 ///
 /// # Errors
@@ -48,26 +50,29 @@ pub fn run(
         std::path::absolute(&options.directory).map_err(Error::file("find", &options.directory))?;
     let needed = needed_bytes(options);
     say(&format!(
-        "up to {} will lie in {} at a time",
+        "up to {} will be in {} at a time",
         bytes(needed as f64),
         options.directory.display()
     ));
     require_room(&directory, needed)?;
     let scratch = Scratch::create(&directory, "bench")?;
     let environment = capture(scratch.path(), "none".to_owned())?;
-    // Ended before the directory goes, which is dropped later.
+    // Ended before the directory is removed, which is dropped later.
     let mut externals = Vec::new();
     for command in &options.external {
         externals.push(External::start(command, stop)?);
     }
-    let mut observer = Stoppable(stop);
+    let mut observer = Following {
+        is_cancelled: || stop.load(Ordering::Relaxed),
+        progress: |_| (),
+    };
     if options.given.is_empty() {
         say(&format!(
             "generating {}",
             bytes(options.generated.bytes as f64)
         ));
     }
-    let inputs = Inputs::prepare(options, scratch.path(), &mut observer)?;
+    let inputs = inputs::prepare(options, scratch.path(), &mut observer)?;
     say("merging once, to know the output");
     let mut bench = Bench {
         options,
@@ -83,11 +88,11 @@ pub fn run(
         started_at_ms,
         elapsed_s: 0.0,
         end: End::Complete,
-        options: record(options),
-        warnings: warnings(&environment, options),
+        options: options.clone(),
+        warnings: warnings_of(&environment, options),
         environment,
         data: bench.inputs.record.clone(),
-        data_file_bytes: bench.inputs.data_file_bytes,
+        data_file_bytes: bench.inputs.data_file_bytes(),
         output: bench.expected.clone(),
         arms: bench.arms(say),
     };
@@ -112,25 +117,13 @@ pub fn run(
     Ok(outcome)
 }
 
-fn record(options: &BenchOptions) -> BenchRecord {
-    BenchRecord {
-        command: options.command.clone(),
-        repeats: options.repeats,
-        warm_ups: options.warm_ups,
-        warm: options.warm,
-        threads: options.threads,
-        memory_bytes: options.memory_bytes,
-        seed: options.seed,
-    }
-}
-
-/// What all runs have in common.
+/// Context of all runs.
 struct Bench<'a> {
     options: &'a BenchOptions,
     program: &'a Path,
     stop: &'a AtomicBool,
     scratch: &'a Path,
-    inputs: Inputs,
+    inputs: Table,
     expected: OutputFacts,
     externals: Vec<External>,
 }
@@ -213,7 +206,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Runs an arm once, and looks at what it left.
+    /// Runs an arm once, and examines its output.
     fn one(
         &mut self,
         arm: &ArmOutcome,
@@ -221,9 +214,9 @@ impl Bench<'_> {
         repeat: u32,
     ) -> Result<std::result::Result<Done, String>> {
         let is_cancelled = || self.stop.load(Ordering::Relaxed);
-        let output = Output::new(self.scratch.join("output"))?;
-        self.inputs.make_ready(self.options.warm)?;
-        let mut request = request(self.options, &self.inputs, self.scratch, output.path());
+        let output = OutputDirectory::create(self.scratch.join("output"))?;
+        make_ready(&self.inputs, self.options.warm)?;
+        let mut request = request(self.options, &self.inputs, self.scratch, &output.path);
         request.compression.clone_from(&self.expected.compression);
         // Others may have to copy it: once is enough.
         request.keep_output = arm.kind != ArmKind::External || repeat == 0;
@@ -241,14 +234,14 @@ impl Bench<'_> {
         }
         let reply = match (arm.kind, self.externals.get_mut(external)) {
             (ArmKind::External, Some(external)) => external.run(&request, self.stop)?,
-            _ => child::run(self.program, &request, self.stop)?,
+            _ => run_ours(self.program, &request, self.stop)?,
         };
         let mut done = match reply {
             Reply::Done(done) => done,
             Reply::Failed(reason) => return Ok(Err(reason)),
         };
         let is_ours = arm.kind != ArmKind::External;
-        let bytes = self.inputs.data_file_bytes;
+        let bytes = self.inputs.data_file_bytes();
         let wrong = output::wrong(&request, is_ours, &self.expected, bytes, &is_cancelled)?;
         done.otherwise.extend(wrong);
         output.remove()?;
@@ -278,7 +271,7 @@ impl Bench<'_> {
     }
 }
 
-fn request(options: &BenchOptions, inputs: &Inputs, scratch: &Path, output: &Path) -> Request {
+fn request(options: &BenchOptions, inputs: &Table, scratch: &Path, output: &Path) -> Request {
     Request {
         work: Work::Merge,
         inputs: inputs.data_paths.clone(),
@@ -295,16 +288,16 @@ fn request(options: &BenchOptions, inputs: &Inputs, scratch: &Path, output: &Pat
     }
 }
 
-/// Merges in this process, where an error is one with all that it says.
+/// Merges in this process, where an error has its full text.
 fn reference(
     options: &BenchOptions,
-    inputs: &Inputs,
+    inputs: &Table,
     scratch: &Path,
-    observer: &mut Stoppable<'_>,
+    observer: &mut dyn Observer,
 ) -> Result<OutputFacts> {
-    let output = Output::new(scratch.join("output"))?;
-    work::merge(&request(options, inputs, scratch, output.path()), observer)?;
-    let facts = output::examine(output.path(), &|| observer.is_cancelled())?;
+    let output = OutputDirectory::create(scratch.join("output"))?;
+    work::merge(&request(options, inputs, scratch, &output.path), observer)?;
+    let facts = output::examine(&output.path, &|| observer.is_cancelled())?;
     output.remove()?;
     facts.ok_or_else(|| {
         Error::invalid(
@@ -314,69 +307,17 @@ fn reference(
     })
 }
 
-/// The directory of a run's output, which goes with it.
-struct Output(PathBuf);
-
-impl Output {
-    fn new(path: PathBuf) -> Result<Output> {
-        fs::create_dir(&path).map_err(Error::file("create directory", &path))?;
-        Ok(Output(path))
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-
-    fn remove(self) -> Result<()> {
-        compactor::io::remove_dir_all(&self.0).map_err(Error::file("remove", &self.0))
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        // Gone by now, unless something failed.
-        let _ = compactor::io::remove_dir_all(&self.0);
-    }
-}
-
-fn warnings(environment: &Environment, options: &BenchOptions) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let mut warn = |kind: &str, text: &str| warnings.push(Warning::new(kind, text));
-    if cfg!(debug_assertions) {
-        warn(
-            "debug_build",
-            "this is a debug build, many times slower than one with --release",
-        );
-    }
-    if environment
-        .device
-        .as_ref()
-        .is_some_and(|device| device.is_virtual)
-    {
-        warn(
-            "virtual_disk",
-            "the disk is virtual: its host may cache what is read and written past this machine's \
-             page cache, and may share it with others",
-        );
-    }
-    if environment.file_system.as_deref() == Some("tmpfs") {
-        warn("in_memory", "the directory is in memory: there is no disk");
-    }
-    if let Some([load, ..]) = environment.load_before
-        && load > 0.5 * f64::from(environment.processors)
-    {
-        warn(
-            "busy_machine",
-            &format!("the load was {load:.1} before anything was started: others disturb"),
-        );
-    }
-    if (options.repeats as usize) < ENOUGH_REPEATS {
-        warn(
-            "few_repeats",
-            "with so few repeats an interval says little: --repeat 5 or more",
-        );
-    }
-    warnings
+fn warnings_of(environment: &Environment, options: &BenchOptions) -> Vec<Warning> {
+    let mut found = Caveats(warnings::of_machine(environment, false));
+    let in_memory = environment.file_system.as_deref() == Some("tmpfs");
+    found.when(in_memory, "in_memory", || {
+        "the directory is in memory: there is no disk".to_owned()
+    });
+    let is_few = (options.repeats as usize) < ENOUGH_REPEATS;
+    found.when(is_few, "few_repeats", || {
+        "with so few repeats an interval says little: --repeat 5 or more".to_owned()
+    });
+    found.0
 }
 
 fn outlying(arms: &[ArmOutcome]) -> Vec<Warning> {
@@ -400,23 +341,12 @@ fn outlying(arms: &[ArmOutcome]) -> Vec<Warning> {
     arms.iter().flat_map(of_arm).collect()
 }
 
-/// Stops work in this process when the person asks to.
-struct Stoppable<'a>(&'a AtomicBool);
-
-impl Observer for Stoppable<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_run_far_off_is_told_of() {
+    fn a_run_far_off_is_reported() {
         let mut outcome = super::super::report::tests::outcome();
         let arm = &mut outcome.arms[0];
         let run = arm.runs[1].clone();

@@ -21,7 +21,7 @@ pub fn serve(
     to: &mut impl Write,
     observer: &mut dyn Observer,
 ) -> std::io::Result<()> {
-    // Where it is refused, a child without a parent works to its end and finds nobody to tell.
+    // Where it is refused, a child without a parent works to its end, and its reply is lost.
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
     let Some(request) = read_line(from)? else {
         return Ok(());
@@ -33,7 +33,7 @@ pub fn serve(
     write_line(to, &reply)
 }
 
-/// Does what is asked, and measures it. Peak memory is that of the process since it was started: the
+/// Carries out a request, and measures it. Peak memory is that of the process since it was started: the
 /// kernel's account for a parent (`wait4`) would begin with what the parent itself once had.
 ///
 /// # Errors
@@ -58,7 +58,7 @@ fn carry_out(request: &Request, observer: &mut dyn Observer) -> Result<Done> {
     Ok(done)
 }
 
-/// Merges the inputs, which are all that the table has, checking every component of them.
+/// Merges the inputs, which are the whole table, checking every component of them.
 ///
 /// # Errors
 /// As [`compactor::merge()`].

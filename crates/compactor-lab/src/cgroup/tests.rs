@@ -5,14 +5,19 @@ const V1_MOUNTS: &str = "24 1 0:20 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n\
     26 24 0:22 / /sys/fs/cgroup/memory rw,nosuid shared:9 - cgroup cgroup rw,memory\n\
     27 24 0:23 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
+fn found(groups: &str, mounts: &str) -> Option<CgroupPath> {
+    let groups = ProcessCGroups::from_read(groups.as_bytes()).unwrap();
+    find(&groups, &MountInfos::from_read(mounts.as_bytes()).unwrap())
+}
+
 #[test]
 fn the_group_of_a_process_is_found_in_either_hierarchy() {
-    let place = find("4:memory:/a/b\n3:cpu:/\n0::/\n", V1_MOUNTS).unwrap();
+    let place = found("4:memory:/a/b\n3:cpu:/\n0::/\n", V1_MOUNTS).unwrap();
     assert_eq!(place.hierarchy, Hierarchy::V1);
     assert_eq!(place.directory, Path::new("/sys/fs/cgroup/memory/a/b"));
 
     let v2 = "30 1 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
-    let place = find("0::/user.slice/x.scope\n", v2).unwrap();
+    let place = found("0::/user.slice/x.scope\n", v2).unwrap();
     assert_eq!(place.hierarchy, Hierarchy::V2);
     assert_eq!(
         place.directory,
@@ -21,10 +26,10 @@ fn the_group_of_a_process_is_found_in_either_hierarchy() {
 
     // A container sees the part of the hierarchy that is its own.
     let docker = "30 1 0:26 /docker/12 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
-    let place = find("4:memory:/docker/12/inner\n", docker).unwrap();
+    let place = found("4:memory:/docker/12/inner\n", docker).unwrap();
     assert_eq!(place.directory, Path::new("/sys/fs/cgroup/memory/inner"));
-    assert!(find("4:memory:/elsewhere\n", docker).is_none());
-    assert!(find("0::/\n", "").is_none());
+    assert!(found("4:memory:/elsewhere\n", docker).is_none());
+    assert!(found("0::/\n", "").is_none());
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! The whole comparison: rows, variants, and all variants in random order, repeated.
+//! Chunk-length experiment: rows, variants, and all variants in random order, repeated.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use compactor::{Error, ErrorKind, Observer, Result};
+use compactor::{Error, ErrorKind, Result};
 
 use super::options::ChunkLengthOptions;
 use super::outcome::{ChunkLengthOutcome, Experiment, FORMAT_VERSION, VariantRun};
@@ -15,29 +15,31 @@ use crate::arm::Arm;
 use crate::cgroup::{self, MemoryCgroup};
 use crate::clocks::unix_ms;
 use crate::environment::{capture, memory_bytes};
-use crate::experiment::{Clock, Generating, choose_hot_set};
+use crate::experiment::{choose_hot_set, generating};
 use crate::hot_set::HotSet;
+use crate::observer::watched;
 use crate::options::Data;
-use crate::outcome::{DataRecord, End, Environment, Warning};
+use crate::outcome::{DataRecord, End, Environment, Subject, Warning};
 use crate::random::Random;
 use crate::report::units::bytes;
+use crate::schedule::Schedule;
 use crate::scratch::Scratch;
 use crate::table::{TABLE_DIRECTORY, Table, require_room};
-use crate::warnings;
-use crate::watcher::{Event, VariantPlan, Watcher};
+use crate::warnings::{self, Caveats, small_hot_set};
+use crate::watcher::{Event, Plan, Watcher};
 
-/// Tells the order's random numbers from others of the same seed.
+/// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6368_756e;
 /// By how much a variant may be longer than the source: short chunks compress worse.
 const ROOM_FOR_WORSE_RATIO: f64 = 1.3;
-/// Share of the slowest variant's most at which latencies are compared if nobody names a rate: queues
+/// Share of the slowest variant's most at which latencies are compared if no rate is named: queues
 /// are short there, and every variant can hold it.
 const SHARE_OF_SLOWEST: f64 = 0.5;
 
 /// Measures what reads cost in each of the variants.
 ///
-/// Whatever it makes on the disk is below `options.directory` and gone at the end, and so is its
-/// cgroup. If the watcher stops it, what was measured until then comes back, with
+/// Everything it makes on the disk is below `options.directory` and removed at the end, and so is its
+/// cgroup. If the watcher stops it, what was measured until then is returned, with
 /// [`End::Interrupted`].
 ///
 /// # Errors
@@ -79,7 +81,7 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
         started_at_ms,
         elapsed_s: 0.0,
         end: End::Complete,
-        options: options.record(),
+        options: options.clone(),
         environment,
         source: DataRecord {
             partitions: hot.partitions,
@@ -117,10 +119,7 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
 /// The rows, as they are before any variant is written of them: a copy of what was given or generated.
 fn source(options: &ChunkLengthOptions, directory: &Path, watcher: &dyn Watcher) -> Result<Table> {
     let bytes = options.generated_bytes().unwrap_or(0);
-    let mut generating = Generating {
-        watcher,
-        total_bytes: bytes,
-    };
+    let mut generating = generating(watcher, bytes);
     // Source, copy, variants and an output; compressed data takes about half of what it is.
     let needed = bytes.saturating_mul(options.variants().len() as u64 + 3);
     let generated = Table::prepare(
@@ -144,7 +143,7 @@ fn source(options: &ChunkLengthOptions, directory: &Path, watcher: &dyn Watcher)
     Ok(source)
 }
 
-/// What a copy, all variants and one output of the compaction take on disk at most.
+/// Most bytes of a copy, all variants and one output of the compaction.
 fn needed_bytes(variants: &[Variant], source: &Table) -> u64 {
     let (data, all) = (source.data_file_bytes(), source.record.bytes);
     let plain = source.record.uncompressed_bytes;
@@ -167,15 +166,18 @@ fn write_all(
 ) -> Result<Vec<Written>> {
     let page_bytes = rustix::param::page_size() as u64;
     let write = |variant| {
-        let mut writing = Writing {
-            watcher,
+        let total_bytes = source.record.uncompressed_bytes;
+        let mut writing = watched(watcher, move |done_bytes| Event::Writing {
             variant,
-            total_bytes: source.record.uncompressed_bytes,
-        };
+            done_bytes,
+            total_bytes,
+        });
         let mut written = written::write(source, variant, directory, &mut writing)?;
         written.record.hot_bytes = written.hot_bytes(hot, page_bytes)?;
         written.record.pressure = written.record.hot_bytes as f64 / room as f64;
-        watcher.event(&Event::Written(&written.record));
+        watcher.event(&Event::Written {
+            variant: &written.record,
+        });
         Ok(written)
     };
     let written: Vec<Written> = options
@@ -194,7 +196,7 @@ fn write_all(
     Ok(written)
 }
 
-/// What makes the comparison doubtful before anything was read.
+/// Caveats about the comparison before anything was read.
 fn of_variants(
     options: &ChunkLengthOptions,
     source: &DataRecord,
@@ -203,59 +205,39 @@ fn of_variants(
     environment: &Environment,
     room: u64,
 ) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+    let mut found = Caveats::default();
     let hot_bytes = hot.page_count() * environment.page_bytes;
-    if hot_bytes < options.hot_set_bytes / 10 * 9 {
-        warnings.push(Warning::new(
-            "small_hot_set",
-            format!(
-                "the table has only {} of pages to be hot, {} were asked for; use more data",
-                bytes(hot_bytes as f64),
-                bytes(options.hot_set_bytes as f64)
-            ),
-        ));
-    }
+    small_hot_set(&mut found, hot_bytes, options.hot_set_bytes);
     let (fit, others): (Vec<_>, Vec<_>) = variants.iter().partition(|v| v.record.hot_bytes < room);
     let names = |variants: &[&Written]| {
-        let names: Vec<String> = variants
-            .iter()
-            .map(|v| v.record.variant.to_string())
-            .collect();
-        names.join(", ")
+        let names = variants.iter().map(|v| v.record.variant.to_string());
+        names.collect::<Vec<_>>().join(", ")
     };
-    let room_text = bytes(room as f64);
-    if others.is_empty() {
-        warnings.push(Warning::new(
-            "everything_fits",
-            format!(
-                "the hot rows of every variant fit into {room_text}: once they are there the disk is not \
-                 read, and variants differ in decompression alone; use more hot rows or a lower \
-                 --memory-limit"
-            ),
-        ));
-    } else if !fit.is_empty() {
-        warnings.push(Warning::new(
-            "some_fit",
-            format!(
-                "the same hot rows take more page cache the longer chunks are: they fit into \
-                 {room_text} as {}, and not as {}; part of the difference is how much of them is cached",
-                names(&fit),
-                names(&others)
-            ),
-        ));
-    }
-    if source.shape != "given" {
-        warnings.push(Warning::new(
-            "generated_values",
-            "the values are generated, and repeat what a short chunk has seen as well: their compression \
-             ratio depends less on the chunk length than that of most real data; name a table of one's \
-             own for its ratio",
-        ));
-    }
-    warnings
+    let room = bytes(room as f64);
+    found.when(others.is_empty(), "everything_fits", || {
+        format!(
+            "the hot rows of every variant fit into {room}: once they are there the disk is not read, and \
+             variants differ in decompression alone; use more hot rows or a lower --memory-limit"
+        )
+    });
+    let some_fit = !others.is_empty() && !fit.is_empty();
+    found.when(some_fit, "some_fit", || {
+        format!(
+            "the same hot rows take more page cache the longer chunks are: they fit into {room} as {}, and \
+             not as {}; part of the difference is how much of them is cached",
+            names(&fit),
+            names(&others)
+        )
+    });
+    found.when(source.shape != "given", "generated_values", || {
+        "the values are generated, and repeat what a short chunk has seen as well: their compression ratio \
+         depends less on the chunk length than that of most real data; use your own table for its ratio"
+            .to_owned()
+    });
+    found.0
 }
 
-/// What the runs have in common.
+/// Context of all runs.
 struct All<'a> {
     options: &'a ChunkLengthOptions,
     source: &'a Table,
@@ -266,57 +248,47 @@ struct All<'a> {
 }
 
 impl All<'_> {
-    /// All of them. What was measured is in the outcome, however it ends.
+    /// Runs all of them. What was measured is in the outcome, however it ends.
     fn run(&self, outcome: &mut ChunkLengthOutcome, watcher: &dyn Watcher) -> Result<()> {
         let options = self.options;
-        let repeats = options.warm_ups + options.repeats;
-        let variants = u32::try_from(self.variants.len()).unwrap_or(u32::MAX);
-        let runs = variants.saturating_mul(repeats);
-        let mut random = Random::new(options.seed, STREAM);
         let mut order: Vec<&Written> = self.variants.iter().collect();
-        let mut clock = Clock::default();
-        for repeat in 0..repeats {
-            let warm_up = repeat < options.warm_ups;
-            if !warm_up && outcome.rate_per_s.is_none() {
+        let mut schedule = Schedule::new(order.len(), options);
+        let one = |written: &Written, plan: &dyn Fn(Subject) -> Plan| {
+            let variant = written.record.variant;
+            let plan = plan(Subject::Variant(variant));
+            if !plan.warm_up && outcome.rate_per_s.is_none() {
                 outcome.rate_per_s = common_rate(&outcome.runs);
                 if let Some(rate) = outcome.rate_per_s {
-                    watcher.event(&Event::Rate(rate));
+                    watcher.event(&Event::Rate { reads_per_s: rate });
                 }
             }
-            random.shuffle(&mut order);
-            for &written in &order {
-                let plan = VariantPlan {
-                    variant: written.record.variant,
-                    repeat,
-                    warm_up,
-                    order: clock.done,
-                    runs,
-                    time_left: clock.time_left(
-                        runs.saturating_sub(clock.done),
-                        planned_left(options, variants, clock.done),
-                    ),
-                };
-                watcher.event(&Event::VariantStarted(plan));
-                let started = Instant::now();
-                let bench = Bench {
-                    options,
-                    source: self.source,
-                    hot: self.hot,
-                    directory: self.directory,
-                    cgroup: self.cgroup,
-                    rate_per_s: outcome.rate_per_s,
-                };
-                let run = bench.run(written, plan, watcher)?;
-                clock.add(planned(options, repeat), started.elapsed());
-                watcher.event(&Event::VariantEnded { plan, run: &run });
-                outcome.runs.push(run);
-            }
-        }
-        Ok(())
+            watcher.event(&Event::VariantStarted(plan));
+            let bench = Bench {
+                options,
+                source: self.source,
+                hot: self.hot,
+                directory: self.directory,
+                cgroup: self.cgroup,
+                rate_per_s: outcome.rate_per_s,
+            };
+            let run = bench.run(written, plan, watcher)?;
+            watcher.event(&Event::VariantEnded {
+                order: plan.order,
+                variant,
+                invalid: &run.attempt.invalid,
+                reads_per_s: run.alone.peak.latency.achieved_per_s,
+                run: &run,
+            });
+            outcome.runs.push(run);
+            Ok(())
+        };
+        let mut random = Random::new(options.seed, STREAM);
+        let planned = |repeat| planned(options, repeat);
+        schedule.run(&mut order, options, &mut random, planned, |_| (), one)
     }
 }
 
-/// How long a run of a repeat takes, going by the options: dropping caches and cleaning come on top. A
+/// Duration of a run of a repeat by the options, without dropping caches and cleaning. A
 /// warm-up whose rate is not known yet measures nothing at it.
 fn planned(options: &ChunkLengthOptions, repeat: u32) -> Duration {
     let at_rate = options.rate_per_s.is_some() || repeat >= options.warm_ups;
@@ -329,65 +301,26 @@ fn planned(options: &ChunkLengthOptions, repeat: u32) -> Duration {
     options.warm + (SETTLE + options.measure) * measurements
 }
 
-/// How long all runs take that are not `done`.
-fn planned_left(options: &ChunkLengthOptions, variants: u32, done: u32) -> Duration {
-    let runs = variants.saturating_mul(options.warm_ups + options.repeats);
-    let repeats = (done..runs).map(|order| order / variants.max(1));
-    repeats.map(|repeat| planned(options, repeat)).sum()
-}
-
-/// A rate that every variant can hold, alone and beside a compaction: by the warm-ups.
+/// A rate that every variant can hold, alone and during a compaction: by the warm-ups.
 fn common_rate(runs: &[VariantRun]) -> Option<f64> {
     let conditions = runs
         .iter()
-        .flat_map(|run| std::iter::once(&run.alone).chain(&run.beside));
+        .flat_map(|run| std::iter::once(&run.alone).chain(&run.compacting));
     let rates = conditions.map(|reads| reads.peak.latency.achieved_per_s);
     let slowest = rates.min_by(f64::total_cmp)?;
     Some((slowest * SHARE_OF_SLOWEST).floor().max(1.0))
 }
 
-/// Tells how far a variant is.
-struct Writing<'a> {
-    watcher: &'a dyn Watcher,
-    variant: Variant,
-    total_bytes: u64,
-}
-
-impl Observer for Writing<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.watcher.is_cancelled()
-    }
-
-    fn progress(&mut self, done_bytes: u64, _rows: u64, _partitions: u64) {
-        self.watcher.event(&Event::Writing {
-            variant: self.variant,
-            done_bytes,
-            total_bytes: self.total_bytes,
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Clock;
 
-    /// Warm-ups take half as long, and are not what the others are told by.
     #[test]
-    fn the_time_left_is_that_of_runs_that_measure_more() {
+    fn warm_ups_measure_less() {
         let options = ChunkLengthOptions::new("/nowhere");
         let (warm, one) = (options.warm, SETTLE + options.measure);
         assert_eq!(planned(&options, 0), warm + 2 * one);
         assert_eq!(planned(&options, 1), warm + 4 * one);
-        let left = planned_left(&options, 4, 0);
-        assert_eq!(left, 4 * (warm + 2 * one) + 20 * (warm + 4 * one));
-        let mut clock = Clock::default();
-        assert_eq!(clock.time_left(24, left), left);
-        // Each warm-up took a second more than that.
-        let second = Duration::from_secs(1);
-        (0..4).for_each(|_| clock.add(planned(&options, 0), warm + 2 * one + second));
-        let left = planned_left(&options, 4, 4);
-        assert_eq!(clock.time_left(20, left), left + 20 * second);
         let mut named = options;
         named.rate_per_s = Some(1.0);
         assert_eq!(planned(&named, 0), warm + 4 * one);

@@ -3,14 +3,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::variant::{Compressor, Variant};
-use crate::arm::Arm;
-use crate::outcome::{Attempt, DataRecord, Distribution, End, Environment, Latency, Warning};
+use super::options::ChunkLengthOptions;
+use super::variant::Variant;
+use crate::outcome::{Attempt, DataRecord, End, Environment, Latency, Warning};
 
-/// Of this shape of the JSON document. A reader refuses numbers that it does not know.
+/// Version of the shape of the JSON document. A reader refuses versions that it does not know.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// Tells this document from those of other experiments.
+/// Kind of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Experiment {
@@ -25,29 +25,29 @@ pub struct ChunkLengthOutcome {
     pub experiment: Experiment,
     /// [`FORMAT_VERSION`].
     pub format_version: u32,
-    /// When it was started, milliseconds since 1970.
+    /// Time of the start, milliseconds since 1970.
     pub started_at_ms: u64,
-    /// How long it took altogether, data made and files removed.
+    /// Duration, including making data and removing files.
     pub elapsed_s: f64,
     /// Whether all runs that were planned took place.
     pub end: End,
-    /// What was asked for, defaults filled in.
-    pub options: ChunkLengthOptionsRecord,
-    /// Where it took place.
+    /// Options, defaults filled in.
+    pub options: ChunkLengthOptions,
+    /// Machine that it took place on.
     pub environment: Environment,
-    /// The table that the variants were written from, and that was compacted beside the reads.
+    /// The table that the variants were written from, and that was compacted during the reads.
     pub source: DataRecord,
     /// Hot rows, the same in all variants.
     pub hot_rows: u64,
-    /// Memory limit of the cgroup that bystander and compaction ran in; `None` without one.
+    /// Memory limit of the cgroup that the foreground load and the compaction ran in; `None` without one.
     pub memory_limit_bytes: Option<u64>,
-    /// Reads per second at which latencies were compared; `None` if it did not come to that.
+    /// Reads per second at which latencies were compared; `None` if none were compared.
     pub rate_per_s: Option<f64>,
-    /// What was compared, in the order in which it was named.
+    /// Variants in the order in which they were named.
     pub variants: Vec<VariantRecord>,
-    /// In the order in which they took place, warm-ups and invalid ones included.
+    /// Runs in the order in which they took place, warm-ups and invalid ones included.
     pub runs: Vec<VariantRun>,
-    /// What makes the numbers doubtful, sentences.
+    /// Caveats about the numbers, sentences.
     pub warnings: Vec<Warning>,
 }
 
@@ -59,53 +59,10 @@ impl ChunkLengthOutcome {
     }
 }
 
-/// The options of a comparison, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ChunkLengthOptionsRecord {
-    /// The command line, as far as there was one.
-    pub command: Option<Vec<String>>,
-    /// Directory of the data.
-    pub directory: String,
-    /// Uncompressed bytes of a chunk.
-    pub chunk_lengths_bytes: Vec<u32>,
-    /// Each goes with each chunk length.
-    pub compressors: Vec<Compressor>,
-    /// Repeats that count.
-    pub repeats: u32,
-    /// Repeats before them that do not.
-    pub warm_ups: u32,
-    /// What order, hot rows, arrivals and data come from.
-    pub seed: u64,
-    /// Reads per second that were asked for; `None`: half of what the slowest variant came to.
-    pub rate_per_s: Option<f64>,
-    /// Threads of the bystander.
-    pub reader_threads: u32,
-    /// How often each hot row is read.
-    pub distribution: Distribution,
-    /// Bytes of page cache that the hot rows were to take in the source.
-    pub hot_set_bytes: u64,
-    /// Memory limit that was asked for.
-    pub memory_limit_bytes: Option<u64>,
-    /// How the compaction moved its bytes; `idle` for none.
-    pub compaction: Arm,
-    /// Limit on the stored bytes of `Data.db` that the compaction takes per second.
-    pub throughput_bytes_per_s: Option<u64>,
-    /// Threads of the compaction.
-    pub compaction_threads: u32,
-    /// Buffers of the compaction.
-    pub compaction_memory_bytes: u64,
-    /// `auto`, `uring` or `threads`.
-    pub backend: String,
-    /// Seconds of reads before each run that are not measured.
-    pub warm_s: f64,
-    /// Seconds of each measurement.
-    pub measure_s: f64,
-}
-
 /// The rows as one variant stores them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantRecord {
-    /// Which.
+    /// The variant.
     pub variant: Variant,
     /// Bytes of `Data.db` of all SSTables, checksums included.
     pub data_file_bytes: u64,
@@ -135,17 +92,18 @@ pub struct VariantRecord {
 /// One run of one variant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantRun {
-    /// What was read.
+    /// The variant that was read.
     pub variant: Variant,
     /// When it took place, and whether it counts.
     #[serde(flatten)]
     pub attempt: Attempt,
-    /// Reads with nothing beside them.
+    /// Reads alone.
     pub alone: Reads,
-    /// Reads beside a compaction; `None` if there was to be none.
-    pub beside: Option<Reads>,
-    /// What went on beside those.
-    pub compaction: Option<BesideRecord>,
+    /// Reads during a compaction; `None` if there was to be none.
+    #[serde(rename = "beside")]
+    pub compacting: Option<Reads>,
+    /// The compactions meanwhile.
+    pub compaction: Option<BackgroundRecord>,
     /// Reads that found no row: none are expected.
     pub rows_not_found: u64,
 }
@@ -153,12 +111,19 @@ pub struct VariantRun {
 /// Reads under one condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reads {
-    /// As many as there can be: in each thread the next begins when the one before is done. Latencies
+    /// The most that there can be: in each thread the next begins when the one before is done. Latencies
     /// are from the begin of each.
     pub peak: Reading,
     /// At the rate that all variants have in common, on a Poisson schedule. Latencies are from when
     /// each was to begin. `None` while that rate is not known: in a warm-up.
     pub at_rate: Option<Reading>,
+}
+
+impl Reads {
+    /// The measurements.
+    pub(crate) fn readings(&self) -> impl Iterator<Item = &Reading> {
+        std::iter::once(&self.peak).chain(&self.at_rate)
+    }
 }
 
 /// One measurement.
@@ -167,7 +132,7 @@ pub struct Reading {
     /// Reads and their latencies.
     pub latency: Latency,
     /// Bytes that the reader threads had the disk read, also for pages of the index, readahead
-    /// included; `None` where the kernel does not tell (`/proc/self/task/*/io`).
+    /// included; `None` where the kernel does not report them (`/proc/self/task/*/io`).
     pub disk_read_bytes: Option<u64>,
     /// Bytes that came out of decompression; of stored pages without compression.
     pub decompressed_bytes: u64,
@@ -175,7 +140,7 @@ pub struct Reading {
     pub reader_cpu_s: f64,
     /// Uncompressed bytes that a compaction has read meanwhile.
     pub compacted_bytes: u64,
-    /// A reader that slept until its next read was woken at most so late for 99 percent of them.
+    /// 99th percentile of the delay with which a reader that slept until its next read was woken.
     pub wake_up_p99_ns: u64,
     /// Reads were still waiting seconds after the end.
     pub is_unfinished: bool,
@@ -194,21 +159,21 @@ impl Reading {
     }
 }
 
-/// Compactions of the source beside the reads, one after the other.
+/// Compactions of the source during the reads, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct BesideRecord {
-    /// Those that came to their end; the last was stopped.
+pub struct BackgroundRecord {
+    /// Number of those that were completed; the last was stopped.
     pub completed: u32,
     /// Uncompressed bytes that were read.
     pub read_bytes: u64,
     /// Seconds from the first one's start to when they were stopped.
     pub elapsed_s: f64,
-    /// How `Data.db` was really read; `None` if none came to its end.
+    /// Mode in which `Data.db` was really read; `None` if none was completed.
     pub read_mode: Option<String>,
-    /// How the output was really written.
+    /// Mode in which the output was really written.
     pub write_mode: Option<String>,
-    /// Where something else was used than asked for.
+    /// Notes on modes that were used instead of those asked for.
     pub fallbacks: Vec<String>,
-    /// Why one failed.
+    /// Reason that one failed.
     pub failure: Option<String>,
 }

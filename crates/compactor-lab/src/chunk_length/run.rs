@@ -1,4 +1,4 @@
-//! One variant, once: drop the caches, read until they are filled again, measure alone and beside a
+//! Run of a variant: drop the caches, read until they are filled again, measure alone and during a
 //! compaction.
 
 use std::path::Path;
@@ -8,32 +8,32 @@ use std::time::{Duration, Instant};
 use compactor::io::{Io, IoOptions};
 use compactor::{EngineError, Error, Result};
 
-use super::beside::Beside;
+use super::background::Background;
 use super::options::ChunkLengthOptions;
-use super::outcome::{BesideRecord, Reading, Reads, VariantRun};
+use super::outcome::{BackgroundRecord, Reading, Reads, VariantRun};
 use super::written::Written;
 use crate::arm::Arm;
-use crate::bystander::{Bystander, LiveSstables, draw};
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::unix_ms;
 use crate::compaction::CompactionSettings;
+use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
-use crate::outcome::{Attempt, Invalid, Phase, Warning};
+use crate::outcome::{Invalid, Phase, Warning};
 use crate::random::Draw;
 use crate::run::wait;
 use crate::table::Table;
-use crate::validity::{LEAST_ACHIEVED, MOST_NOT_FOUND, MOST_WAKE_UP_DELAY, invalid};
-use crate::watcher::{VariantPlan, Watcher};
+use crate::validity::{Reasons, keeps_schedule};
+use crate::watcher::{Plan, Watcher};
 
 /// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
 
-/// What all runs have in common.
+/// Context of all runs.
 #[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) options: &'a ChunkLengthOptions,
-    /// What is compacted.
+    /// Table that is compacted.
     pub(super) source: &'a Table,
     pub(super) hot: &'a Arc<HotSet>,
     /// Where a compaction may put its output.
@@ -43,7 +43,7 @@ pub(super) struct Bench<'a> {
     pub(super) rate_per_s: Option<f64>,
 }
 
-/// What the measurements of a run have in common.
+/// Context of the measurements of a run.
 struct Reader<'a> {
     bench: &'a Bench<'a>,
     live: Arc<LiveSstables>,
@@ -54,15 +54,14 @@ struct Reader<'a> {
 }
 
 impl Bench<'_> {
-    /// Runs a variant. What it cannot do makes the run invalid; what the experiment cannot do is an
-    /// error.
+    /// Runs a variant. A failure of the compaction makes the run invalid; one of the experiment is an error.
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of a compaction's output stays.
     pub(super) fn run(
         &self,
         written: &Written,
-        plan: VariantPlan,
+        plan: Plan,
         watcher: &dyn Watcher,
     ) -> Result<VariantRun> {
         let started = Instant::now();
@@ -82,19 +81,11 @@ impl Bench<'_> {
             reader.measure(Pace::Closed, self.options.warm, None)?;
         }
         let alone = reader.reads(None)?;
-        let (beside, compaction) = match self.options.compaction {
+        let (compacting, compaction) = match self.options.compaction {
             Arm::Idle => (None, None),
             Arm::Compaction { read, write } => {
-                let settings = CompactionSettings {
-                    read,
-                    write,
-                    threads: self.options.compaction_threads,
-                    memory_bytes: self.options.compaction_memory_bytes,
-                    throughput_bytes_per_s: self.options.throughput_bytes_per_s,
-                    backend: self.options.backend,
-                    may_fall_back: false,
-                };
-                let (reads, record) = self.beside(&settings, &mut reader)?;
+                let settings = self.options.setup.compaction(read, write);
+                let (reads, record) = self.during_compactions(&settings, &mut reader)?;
                 (Some(reads), Some(record))
             }
         };
@@ -104,41 +95,39 @@ impl Bench<'_> {
         // Its pages are of no use to the next one.
         written.table.drop_pages()?;
         let mut run = VariantRun {
-            variant: plan.variant,
-            attempt: Attempt {
-                repeat: plan.repeat,
-                warm_up: plan.warm_up,
-                order: plan.order,
-                started_at_ms,
-                elapsed_s: started.elapsed().as_secs_f64(),
-                ..Attempt::default()
-            },
+            variant: written.record.variant,
+            attempt: plan.attempt(started_at_ms, started),
             alone,
-            beside,
+            compacting,
             compaction,
             rows_not_found,
         };
         let kept_cgroup = self.cgroup.is_none_or(MemoryCgroup::holds_this_process);
-        run.attempt.invalid = judge(&run, self.options.compaction, first_error, kept_cgroup);
+        run.attempt.invalid = judge(
+            &run,
+            self.options.compaction,
+            first_error.as_deref(),
+            kept_cgroup,
+        );
         run.attempt.warnings = warnings(&run);
         Ok(run)
     }
 
-    /// Reads beside compactions.
-    fn beside(
+    /// Reads during compactions.
+    fn during_compactions(
         &self,
         settings: &CompactionSettings,
         reader: &mut Reader<'_>,
-    ) -> Result<(Reads, BesideRecord)> {
-        let (beside, watcher) = (Beside::default(), reader.watcher);
+    ) -> Result<(Reads, BackgroundRecord)> {
+        let (background, watcher) = (Background::default(), reader.watcher);
         std::thread::scope(|scope| {
-            let run = || beside.run(settings, self.source, self.directory, watcher);
+            let run = || background.run(settings, self.source, self.directory, watcher);
             let running = std::thread::Builder::new()
                 .spawn_scoped(scope, run)
                 .map_err(Error::thread("the compaction"))?;
-            let reads =
-                wait_for_first_bytes(&beside, watcher).and_then(|()| reader.reads(Some(&beside)));
-            beside.end();
+            let reads = wait_for_first_bytes(&background, watcher)
+                .and_then(|()| reader.reads(Some(&background)));
+            background.end();
             let record = running
                 .join()
                 .map_err(|_| EngineError::Internal("the compaction panicked".to_owned()))?;
@@ -148,39 +137,44 @@ impl Bench<'_> {
 }
 
 /// Waits until a compaction is under way, or none will be.
-fn wait_for_first_bytes(beside: &Beside, watcher: &dyn Watcher) -> Result<()> {
+fn wait_for_first_bytes(background: &Background, watcher: &dyn Watcher) -> Result<()> {
     let until = Instant::now() + Duration::from_secs(10);
-    while beside.read_bytes() == 0 && !beside.has_failed() && Instant::now() < until {
+    while background.read_bytes() == 0 && !background.has_failed() && Instant::now() < until {
         wait(Duration::from_millis(20), watcher)?;
     }
     Ok(())
 }
 
 impl Reader<'_> {
-    /// As many reads as there can be, then reads at the common rate.
-    fn reads(&mut self, beside: Option<&Beside>) -> Result<Reads> {
+    /// The most reads that there can be, then reads at the common rate.
+    fn reads(&mut self, background: Option<&Background>) -> Result<Reads> {
         let span = self.bench.options.measure;
-        let peak = self.measure(Pace::Closed, span, beside)?;
+        let peak = self.measure(Pace::Closed, span, background)?;
         let at_rate = match self.bench.rate_per_s {
-            Some(per_s) => Some(self.measure(Pace::Open { per_s }, span, beside)?),
+            Some(per_s) => Some(self.measure(Pace::Open { per_s }, span, background)?),
             None => None,
         };
         Ok(Reads { peak, at_rate })
     }
 
-    fn measure(&mut self, pace: Pace, span: Duration, beside: Option<&Beside>) -> Result<Reading> {
+    fn measure(
+        &mut self,
+        pace: Pace,
+        span: Duration,
+        background: Option<&Background>,
+    ) -> Result<Reading> {
         // Each measurement draws its own rows, and each variant the same ones for it.
         self.seed = self.seed.wrapping_add(1);
         let (live, hot) = (&self.live, self.bench.hot);
-        let bystander = |thread| Bystander::new(live, hot, &self.draw, self.seed, thread);
+        let new_reader = |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread);
         let load = Load::start(
             self.bench.options.reader_threads,
             pace,
             self.seed,
-            bystander,
+            new_reader,
         )?;
         wait(SETTLE, self.watcher)?;
-        let compacted = || beside.map_or(0, Beside::read_bytes);
+        let compacted = || background.map_or(0, Background::read_bytes);
         let now = || {
             (
                 load.disk_read_bytes(),
@@ -218,91 +212,43 @@ impl Reader<'_> {
 fn judge(
     run: &VariantRun,
     asked: Arm,
-    first_error: Option<String>,
+    first_error: Option<&str>,
     kept_cgroup: bool,
 ) -> Vec<Invalid> {
-    let mut reasons = Vec::new();
-    if let Some(reason) = first_error {
-        reasons.push(invalid(
-            "reads_failed",
-            format!("reads of the bystander failed: {reason}"),
-        ));
-    }
+    let mut reasons = Reasons::default();
+    let errors = readings(run)
+        .map(|(_, reading)| reading.latency.errors)
+        .sum();
+    reasons.failed_reads(errors, first_error);
     let all: f64 = readings(run).map(|(_, reading)| reading.completed()).sum();
-    if run.rows_not_found as f64 > MOST_NOT_FOUND * all {
-        reasons.push(invalid(
-            "reads_failed",
-            format!("{} of {all:.0} reads found no row", run.rows_not_found),
-        ));
-    }
+    reasons.rows_not_found(run.rows_not_found, all);
     for (name, reading) in readings(run) {
-        if reading.latency.operations == 0 {
-            reasons.push(invalid("no_reads", format!("{name}: nothing was read")));
-        }
-        let late = Duration::from_nanos(reading.wake_up_p99_ns);
-        if late > MOST_WAKE_UP_DELAY {
-            reasons.push(invalid(
-                "generator_late",
-                format!(
-                    "{name}: 1 percent of the reads began {:.1} ms late or later although a reader was \
-                     free: the processors were busy, and the latencies are theirs",
-                    late.as_secs_f64() * 1e3
-                ),
-            ));
-        }
+        reasons.when(reading.latency.operations == 0, "no_reads", || {
+            format!("{name}: nothing was read")
+        });
+        reasons.wake_up(&format!("{name}: "), reading.wake_up_p99_ns);
     }
     if let (Arm::Compaction { read, write }, Some(record)) = (asked, &run.compaction) {
-        judge_compaction(run, record, (read.name(), write.name()), &mut reasons);
-    }
-    if !kept_cgroup {
-        reasons.push(invalid(
-            "memory_limit_lost",
-            "somebody moved the process out of its cgroup while it ran",
-        ));
-    }
-    reasons
-}
-
-fn judge_compaction(
-    run: &VariantRun,
-    record: &BesideRecord,
-    (read, write): (&str, &str),
-    reasons: &mut Vec<Invalid>,
-) {
-    if let Some(failure) = &record.failure {
-        reasons.push(invalid(
-            "failed",
-            format!("the compaction failed: {failure}"),
-        ));
-        return;
-    }
-    // What was used is told by those that came to their end.
-    let used = [
-        ("read", read, &record.read_mode),
-        ("wrote", write, &record.write_mode),
-    ];
-    for (did, asked, used) in used {
-        if let Some(used) = used.as_deref().filter(|used| *used != asked) {
-            reasons.push(invalid(
-                "fallback",
-                format!("the compaction {did} in mode {used}, not {asked}"),
-            ));
+        match &record.failure {
+            Some(failure) => reasons.failed(failure),
+            None => {
+                // Modes are known of those that were completed.
+                let read_mode = record.read_mode.as_deref().unwrap_or(read.name());
+                let write_mode = record.write_mode.as_deref().unwrap_or(write.name());
+                reasons.modes((read, write), [read_mode, write_mode], &[]);
+                let mut compacting = run.compacting.iter().flat_map(Reads::readings);
+                let is_idle = compacting.any(|reading| reading.compacted_bytes == 0);
+                reasons.when(is_idle, "compaction_idle", || {
+                    "the compaction read nothing while the reads during it were measured".to_owned()
+                });
+            }
         }
     }
-    let beside = run.beside.iter();
-    let readings = beside.flat_map(|reads| std::iter::once(&reads.peak).chain(&reads.at_rate));
-    if readings
-        .into_iter()
-        .any(|reading| reading.compacted_bytes == 0)
-    {
-        reasons.push(invalid(
-            "compaction_idle",
-            "the compaction read nothing while the reads beside it were measured",
-        ));
-    }
+    reasons.lost_cgroup(!kept_cgroup);
+    reasons.0
 }
 
-/// What is doubtful, but no reason to discard a run.
+/// Caveats about a run that are no reason to discard it.
 fn warnings(run: &VariantRun) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (name, reading) in readings(run) {
@@ -322,21 +268,22 @@ fn warnings(run: &VariantRun) -> Vec<Warning> {
 
 /// Whether reads kept up with their schedule.
 pub(crate) fn holds_rate(reading: &Reading) -> bool {
-    let latency = &reading.latency;
-    !reading.is_unfinished && latency.achieved_per_s >= LEAST_ACHIEVED * latency.intended_per_s
+    !reading.is_unfinished && keeps_schedule(&reading.latency)
 }
 
 /// All measurements of a run with their names.
 fn readings(run: &VariantRun) -> impl Iterator<Item = (&'static str, &Reading)> {
-    let alone = std::iter::once(("peak alone", &run.alone.peak))
-        .chain(run.alone.at_rate.iter().map(|r| ("at the rate alone", r)));
-    let beside = run.beside.iter().flat_map(|reads| {
-        std::iter::once(("peak beside a compaction", &reads.peak)).chain(
-            reads
-                .at_rate
-                .iter()
-                .map(|r| ("at the rate beside a compaction", r)),
-        )
-    });
-    alone.chain(beside)
+    let alone = ["peak alone", "at the rate alone"];
+    let during = [
+        "peak during a compaction",
+        "at the rate during a compaction",
+    ];
+    let compacting = run
+        .compacting
+        .iter()
+        .flat_map(move |reads| during.into_iter().zip(reads.readings()));
+    alone
+        .into_iter()
+        .zip(run.alone.readings())
+        .chain(compacting)
 }

@@ -8,7 +8,7 @@ use compactor::sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
 use compactor::sstable::compression::info::CompressionParams;
 use serde::{Deserialize, Serialize};
 
-/// What chunks are compressed with.
+/// Compressor of chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compressor {
@@ -85,7 +85,7 @@ impl FromStr for Compressor {
 /// Compressor and chunk length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Variant {
-    /// What chunks are compressed with.
+    /// Compressor of chunks.
     pub compressor: Compressor,
     /// Uncompressed bytes of a chunk; `None` without chunks.
     pub chunk_length_bytes: Option<u32>,

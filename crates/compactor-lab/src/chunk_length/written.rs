@@ -1,5 +1,6 @@
 //! The rows of a table, written once for each variant.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -13,6 +14,7 @@ use compactor::{
 use super::outcome::VariantRecord;
 use super::variant::Variant;
 use crate::hot_set::HotSet;
+use crate::observer::Following;
 use crate::point_read::PointReader;
 use crate::table::Table;
 
@@ -50,13 +52,15 @@ fn rewrite(
         request.existing_output = ExistingOutput::Keep;
         request.compression = compression.clone();
         let job = compactor::open_merge(IoOptions::default(), request)?;
-        let mut observer = Onward {
-            inner: &mut *observer,
-            done,
-            reached: done,
+        let report = {
+            let observer = RefCell::new(&mut *observer);
+            let mut following = Following {
+                is_cancelled: || observer.borrow().is_cancelled(),
+                progress: |read| observer.borrow_mut().progress(done + read, 0, 0),
+            };
+            compactor::run_merge(job, InputCheck::DataOnly, &mut following)?
         };
-        let report = compactor::run_merge(job, InputCheck::DataOnly, &mut observer)?;
-        done = observer.reached;
+        done += report.input_uncompressed_bytes;
         rows += report.rows_written;
         partitions += report.partitions_written;
         data_paths.extend(report.outputs.into_iter().map(|o| o.data_path));
@@ -163,24 +167,6 @@ fn open(table: &Table) -> Result<Vec<PointReader>> {
     paths.map(|path| PointReader::open(&io, path)).collect()
 }
 
-/// Adds what the SSTables before have come to.
-struct Onward<'a> {
-    inner: &'a mut dyn Observer,
-    done: u64,
-    reached: u64,
-}
-
-impl Observer for Onward<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.inner.is_cancelled()
-    }
-
-    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
-        self.reached = self.done + read_bytes;
-        self.inner.progress(self.reached, rows, partitions);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use compactor::NoObserver;
@@ -228,7 +214,7 @@ mod tests {
                 for (ours, theirs) in readers.iter().zip(&sources) {
                     assert!(content(ours) == content(theirs), "{variant}");
                 }
-                let chunk_len = readers[0].data().compression().map(|(_, len)| len);
+                let chunk_len = written.table.record.chunk_length_bytes;
                 assert_eq!(chunk_len, variant.chunk_length_bytes);
                 for row in &hot.rows {
                     let mut found = readers.iter().map(|reader| {

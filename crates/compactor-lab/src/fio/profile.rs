@@ -10,14 +10,15 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
     /// Point reads of a hot file, alone.
-    Bystander,
-    /// Beside a compaction through the page cache.
+    #[serde(rename = "bystander")]
+    Foreground,
+    /// During a compaction through the page cache.
     MixBuffered,
-    /// Beside one whose writes are written back every 10 MiB.
+    /// During one whose writes are written back every 10 MiB.
     MixTrickle,
-    /// Beside one past the page cache.
+    /// During one past the page cache.
     MixDirect,
-    /// Beside one whose pages go when they are done with.
+    /// During one whose pages are dropped after use.
     MixUncached,
     /// One direct reader, in order.
     CeilingSequentialRead,
@@ -34,7 +35,7 @@ pub enum Profile {
 impl Profile {
     /// All, in the order of the README.
     pub const ALL: [Profile; 9] = [
-        Profile::Bystander,
+        Profile::Foreground,
         Profile::MixBuffered,
         Profile::MixTrickle,
         Profile::MixDirect,
@@ -48,7 +49,7 @@ impl Profile {
     /// Name of its file, without `.fio`.
     pub fn name(self) -> &'static str {
         match self {
-            Profile::Bystander => "bystander",
+            Profile::Foreground => "bystander",
             Profile::MixBuffered => "mix-buffered",
             Profile::MixTrickle => "mix-trickle",
             Profile::MixDirect => "mix-direct",
@@ -60,7 +61,7 @@ impl Profile {
         }
     }
 
-    /// Whether it has a bystander.
+    /// Whether it has a foreground load.
     pub fn is_mix(self) -> bool {
         !self.name().starts_with("ceiling")
     }
@@ -68,7 +69,7 @@ impl Profile {
     /// The arm of the interference experiment that does the same.
     pub fn arm(self) -> Option<&'static str> {
         Some(match self {
-            Profile::Bystander => "idle",
+            Profile::Foreground => "idle",
             Profile::MixBuffered => "buffered/buffered",
             Profile::MixTrickle => "buffered/trickle",
             Profile::MixDirect => "direct/direct",

@@ -14,7 +14,7 @@ use crate::outcome::End;
 use crate::report::units::bytes;
 use crate::scratch::Scratch;
 
-/// How often it is looked whether fio is done, or is to stop.
+/// Interval at which fio is checked for its end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The version of the fio that is installed.
@@ -29,9 +29,9 @@ pub fn version() -> Result<String, FioError> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Runs the profiles in `directory`, which is there, and tells `say` of each before it begins. Files lie
-/// in a directory of their own in it, which is gone at the end, whatever that is. Once `stop` is set fio
-/// is ended, and what was measured before is returned.
+/// Runs the profiles in `directory`, and calls `say` before each. Files are in a directory of their own in it,
+/// which is removed at the end in any case. Once `stop` is set fio is ended, and what was measured before is
+/// returned.
 ///
 /// A profile that fails, for example as the kernel does not support it, is no error: its run says so.
 ///
@@ -96,7 +96,7 @@ fn has_room(options: &FioOptions, directory: &Path) -> Result<(), FioError> {
     let failed = |e| FioError::Failed(format!("ask for room in {}: {e}", directory.display()));
     let found = rustix::fs::statvfs(directory).map_err(failed)?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    // Input and output besides the hot file, and a little for whoever else writes there.
+    // Input and output besides the hot file, and a little for other processes that write there.
     let files = options.input_bytes.saturating_mul(2);
     let needed = files.saturating_add(options.hot_bytes);
     if needed > free - free / 20 {
@@ -157,9 +157,9 @@ fn command(options: &FioOptions, profile: Profile, scratch: &Path, argument: &st
     command
 }
 
-/// What a command printed, or why it failed; `None` if it was to stop.
+/// Output of a command, or why it failed; `None` if it was to stop.
 fn wait(mut command: Command, scratch: &Path, stop: &AtomicBool) -> Option<Result<String, String>> {
-    // Into files: nobody reads a pipe meanwhile.
+    // Into files: a pipe would not be read meanwhile.
     let (out, err) = (scratch.join("printed"), scratch.join("complaints"));
     let files = File::create(&out).and_then(|out| Ok((out, File::create(&err)?)));
     let spawned = files.and_then(|(out, err)| {
@@ -225,7 +225,7 @@ mod tests {
     fn small() -> FioOptions {
         FioOptions {
             profiles: vec![
-                Profile::Bystander,
+                Profile::Foreground,
                 Profile::MixBuffered,
                 Profile::CeilingSequentialWrite,
             ],
@@ -273,13 +273,10 @@ mod tests {
             panic!("{outcome:?}");
         };
         assert_eq!((&alone.failure, &mix.failure), (&None, &None));
-        let bystander = alone.job("bystander").unwrap();
+        let reads = alone.job("bystander").unwrap();
         // 8 threads of 50 reads per second.
-        assert!(
-            (100.0..800.0).contains(&bystander.requests_per_s),
-            "{bystander:?}"
-        );
-        assert!(bystander.p50_ns > 0.0 && bystander.p50_ns <= bystander.p99_ns);
+        assert!((100.0..800.0).contains(&reads.requests_per_s), "{reads:?}");
+        assert!(reads.p50_ns > 0.0 && reads.p50_ns <= reads.p99_ns);
         for name in ["bystander", "compaction-input", "compaction-output"] {
             assert!(mix.job(name).unwrap().bytes_per_s > 0.0, "{name}: {mix:?}");
         }
@@ -318,7 +315,7 @@ mod tests {
         }
         let temp = tempfile::TempDir::new().unwrap();
         let options = FioOptions {
-            profiles: vec![Profile::Bystander],
+            profiles: vec![Profile::Foreground],
             // Less than one read.
             hot_bytes: 1,
             ..small()

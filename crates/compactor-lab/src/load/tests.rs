@@ -10,7 +10,7 @@ fn quick() -> Result<(), String> {
 }
 
 /// A closed loop would count one read of 200 ms among thousands and show nothing at p99.9: of the reads
-/// of two seconds, here some 5 percent were to start while nobody could.
+/// of two seconds, here some 5 percent were to start while no thread could.
 #[test]
 fn a_stall_shows_in_all_reads_that_it_held_up() {
     let mut count = 0;

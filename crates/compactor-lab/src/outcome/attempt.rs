@@ -1,4 +1,4 @@
-//! What runs of all experiments on reads have in common.
+//! Common part of runs of all experiments on reads.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::Warning;
 use crate::arm::Arm;
 use crate::chunk_length::Variant;
 
-/// What is run again and again, and compared.
+/// Subject of runs that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -36,11 +36,11 @@ pub struct Attempt {
     pub warm_up: bool,
     /// Position among all runs of the experiment, from 0.
     pub order: u32,
-    /// When it began, milliseconds since 1970.
+    /// Time of the start, milliseconds since 1970.
     pub started_at_ms: u64,
-    /// How long it took with preparation and cleaning.
+    /// Duration with preparation and cleaning.
     pub elapsed_s: f64,
-    /// Why it is not to be compared with others; empty for a valid run.
+    /// Reasons not to compare it with others; empty for a valid run.
     pub invalid: Vec<Invalid>,
     /// Caveats that are no reason to discard it.
     pub warnings: Vec<Warning>,
@@ -53,7 +53,7 @@ impl Attempt {
     }
 }
 
-/// Why a run does not count.
+/// Reason that a run does not count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invalid {
     /// A word to find it by: `failed`, `fallback`, `pages_left`, `compaction_too_short`,

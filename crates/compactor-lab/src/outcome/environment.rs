@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where an experiment took place. `None`: the system does not tell.
+/// Machine that an experiment took place on. `None`: the system does not report it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// Version of compactor.
@@ -27,7 +27,7 @@ pub struct Environment {
     pub virtualisation: Option<String>,
     /// Type of the file system.
     pub file_system: Option<String>,
-    /// Where it is mounted.
+    /// Mount point.
     pub mounted_on: Option<String>,
     /// Options of the mount.
     pub mount_options: Option<String>,
@@ -45,13 +45,13 @@ pub struct Environment {
     pub cachestat: String,
     /// Whether the multi-generational LRU decides on eviction; `None` if the kernel has none.
     pub mglru: Option<bool>,
-    /// Whether DAMON is at work, which may be told to evict what was not used for a while, room or not;
-    /// `None` if the kernel has none or does not tell.
+    /// Whether DAMON is at work, which may be set to evict what was not used for a while, room or not;
+    /// `None` if the kernel has none or does not report it.
     #[serde(default)]
     pub damon: Option<bool>,
     /// `v1`, `v2`, or why there was none.
     pub memory_cgroup: String,
-    /// Of `/proc/sys/vm`: `dirty_ratio`, `dirty_background_ratio`, `swappiness` and their like, as
+    /// Settings of `/proc/sys/vm`: `dirty_ratio`, `dirty_background_ratio`, `swappiness` and their like, as
     /// name and value.
     pub vm_settings: Vec<(String, String)>,
     /// Load averages of 1, 5 and 15 minutes before the first run.
@@ -63,7 +63,7 @@ pub struct Environment {
 pub struct DeviceRecord {
     /// Name, such as `nvme0n1p2`.
     pub name: String,
-    /// Model, as the device says.
+    /// Model, as the device reports it.
     pub model: Option<String>,
     /// Devices that it is made of.
     pub made_of: Vec<String>,
@@ -73,12 +73,12 @@ pub struct DeviceRecord {
     pub read_ahead_kb: Option<u64>,
     /// Longest request, KiB.
     pub max_sectors_kb: Option<u64>,
-    /// Whether it says to be a spinning disk.
+    /// Whether it reports to be a spinning disk.
     pub rotational: Option<bool>,
     /// Logical block length.
     pub logical_block_bytes: Option<u64>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
-    /// Whether it is a virtual disk, behind which a host may have a cache of its own.
+    /// Whether it is a virtual disk, whose host may have a cache of its own.
     pub is_virtual: bool,
 }

@@ -1,10 +1,10 @@
-//! Latencies of the bystander's reads.
+//! Latencies of the foreground load's reads.
 
 use serde::{Deserialize, Serialize};
 
 use super::Phase;
 
-/// Latencies of reads whose intended start lies in a span of time.
+/// Latencies of reads whose intended start is in a span of time.
 ///
 /// Each is counted from the moment at which the read was *to* start, whether or not a thread was free
 /// then: a stall shows in all reads that it held up. Three significant digits.
@@ -49,7 +49,7 @@ pub struct Latency {
 pub struct CurvePoint {
     /// 0 to 100.
     pub percentile: f64,
-    /// So much or less is what this share of the reads took.
+    /// Latency that this share of the reads had at most.
     pub latency_ns: u64,
     /// Number of reads that took at most this.
     pub operations: u64,
@@ -58,11 +58,11 @@ pub struct CurvePoint {
 /// Latencies of a second or so: reads that *ended* in it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// When it began.
+    /// Begin.
     pub start_s: f64,
-    /// How long it was.
+    /// Length.
     pub duration_s: f64,
-    /// What the run was doing when it began.
+    /// Phase of the run when it began.
     pub phase: Phase,
     /// Reads.
     pub operations: u64,

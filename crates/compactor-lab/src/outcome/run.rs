@@ -1,4 +1,4 @@
-//! One arm, once.
+//! A run of an arm.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::arm::Arm;
 /// One run of one arm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// What ran beside the bystander.
+    /// Work alongside the foreground load.
     pub arm: Arm,
     /// When it took place, and whether it counts.
     #[serde(flatten)]
@@ -24,9 +24,9 @@ pub struct Run {
     pub intervals: Vec<Interval>,
     /// Every 100 ms or so over the same time.
     pub samples: Vec<Sample>,
-    /// What the compaction did; `None` for [`Arm::Idle`] and where it failed.
+    /// Record of the compaction; `None` for [`Arm::Idle`] and where it failed.
     pub compaction: Option<CompactionRecord>,
-    /// What became of the hot set in the page cache.
+    /// Hot set in the page cache.
     pub hot_set: HotSetRecord,
     /// Memory, from the start of the compaction to its end.
     pub memory: MemoryRecord,
@@ -34,29 +34,29 @@ pub struct Run {
     pub pressure: Pressure,
     /// Processor time, from the start of the compaction to its end.
     pub cpu: Cpu,
-    /// Whether the bystander itself kept time.
+    /// Whether the foreground load itself kept time.
     pub generator: GeneratorRecord,
 }
 
-/// What a run was doing.
+/// Phase of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Reads alone, of a warm hot set.
     Before,
-    /// Reads beside the compaction.
+    /// Reads during the compaction.
     During,
     /// Reads after the compaction.
     After,
 }
 
-/// What the compactions of a run did; amounts of data are of all of them together.
+/// Compactions of a run; amounts of data are of all of them together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CompactionRecord {
-    /// How often the table was compacted, one time after the other.
+    /// Number of compactions, one after the other.
     #[serde(default = "once")]
     pub rounds: u32,
-    /// From the start of the first until the output of the last was published.
+    /// Seconds from the start of the first until the output of the last was published.
     pub elapsed_s: f64,
     /// Bytes of the inputs on disk, all components.
     pub input_bytes: u64,
@@ -72,13 +72,13 @@ pub struct CompactionRecord {
     pub stored_bytes_per_s: f64,
     /// The limit that was set on those; `None` for none.
     pub throughput_limit_bytes_per_s: Option<u64>,
-    /// How `Data.db` was really read.
+    /// Mode in which `Data.db` was really read.
     pub read_mode: String,
-    /// How the output was really written.
+    /// Mode in which the output was really written.
     pub write_mode: Option<String>,
     /// `uring` or `threads`.
     pub backend: String,
-    /// Where something else was used than the arm says.
+    /// Notes on modes that were used instead of the arm's.
     pub fallbacks: Vec<String>,
     /// Pages of the inputs.
     pub input_pages: u64,
@@ -89,10 +89,10 @@ pub struct CompactionRecord {
     /// Pages of the inputs' `Data.db` that no read of a hot row touches.
     #[serde(default)]
     pub cold_pages: u64,
-    /// Of these in the page cache just before the first began.
+    /// Those in the page cache just before the first began.
     #[serde(default)]
     pub cold_pages_before: Option<u64>,
-    /// Of these in the page cache when the last was over.
+    /// Those in the page cache when the last was over.
     #[serde(default)]
     pub cold_pages_after: Option<u64>,
     /// Pages of an output in the page cache when it was published: the most of all outputs.
@@ -111,34 +111,34 @@ fn once() -> u32 {
 pub struct HotSetRecord {
     /// Pages of the hot set.
     pub pages: u64,
-    /// Of these in the page cache when the compaction began.
+    /// Those in the page cache when the compaction began.
     pub resident_before: Option<u64>,
     /// The least that were during the compaction.
     pub least_resident: Option<u64>,
-    /// Of these when the compaction was over, and before its inputs were let go.
+    /// Those in the page cache when the compaction was over, and before its inputs were dropped.
     pub resident_after: Option<u64>,
-    /// Pages that the bystander's threads had the disk read during the compaction, those of the index
-    /// included; `None` where the kernel does not tell (`/proc/self/task/*/io`).
+    /// Pages that the foreground load's threads had the disk read during the compaction, those of the index
+    /// included; `None` where the kernel does not report them (`/proc/self/task/*/io`).
     #[serde(default)]
     pub read_again: Option<u64>,
-    /// Evictions of the bystander's pages: those that were gone at the end, and each time that one was
+    /// Evictions of the foreground load's pages: those that were gone at the end, and each time that one was
     /// read again, `resident_before - resident_after + read_again`. More, where the compaction brought
-    /// some back. Where the kernel does not tell what threads read, those that were missing at one time.
+    /// some back. Where the kernel does not report what threads read, those that were missing at one time.
     pub evicted: Option<u64>,
 }
 
-/// How well the bystander kept time.
+/// Timeliness of the foreground load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneratorRecord {
-    /// A reader that slept until its next read was woken at most so late for 99 percent of them, before
-    /// the compaction. It is in the latencies.
+    /// 99th percentile of the delay with which a reader that slept until its next read was woken, before the
+    /// compaction. It is part of the latencies.
     pub wake_up_p99_before_ns: u64,
-    /// The same beside the compaction: much more tells that processors were short.
+    /// The same during the compaction: much more shows that processors were short.
     pub wake_up_p99_during_ns: u64,
     /// Reads were still waiting seconds after the end.
     pub is_unfinished: bool,
     /// Reads that found no row, warming up included. Deletions among the inputs make some; many would
-    /// tell that not what was meant is read.
+    /// show that other rows are read than intended.
     pub rows_not_found: u64,
 }
 

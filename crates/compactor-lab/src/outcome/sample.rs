@@ -1,23 +1,23 @@
-//! What the samplers see, every 100 ms or so.
+//! Samples of the system, every 100 ms or so.
 
 use serde::{Deserialize, Serialize};
 
 use super::Phase;
 
 /// The system at one instant. Counters have counted since the first sample of the run; `None` is what
-/// the system does not tell.
+/// the system does not report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub at_s: f64,
-    /// What the run was doing.
+    /// Phase of the run.
     pub phase: Phase,
-    /// Of the hot set in the inputs. Pages are counted only with some of the samples, since that costs
+    /// Pages of the hot set in the inputs. Pages are counted only with some of the samples, since that costs
     /// more than all else.
     pub hot: Option<Pages>,
-    /// Of all files of the inputs.
+    /// Pages of all files of the inputs.
     pub inputs: Option<Pages>,
-    /// Of all files in the output's directory, also while they are being written.
+    /// Pages of all files in the output's directory, also while they are being written.
     pub outputs: Option<Pages>,
     /// The cgroup, if there is one.
     pub cgroup: Option<CgroupMemory>,
@@ -36,13 +36,13 @@ pub struct Sample {
 /// Pages of files, now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pages {
-    /// That the files consist of.
+    /// Pages of the files.
     pub total: u64,
-    /// In the page cache.
+    /// Pages in the page cache.
     pub resident: u64,
-    /// Of these, dirty.
+    /// Dirty ones of these.
     pub dirty: Option<u64>,
-    /// Of these, being written.
+    /// Those of these that are being written.
     pub writeback: Option<u64>,
 }
 
@@ -119,10 +119,11 @@ pub struct DiskStats {
 /// Processor seconds since the first sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// The process without bystander and samplers: the compaction.
+    /// The process without foreground load and samplers: the compaction.
     pub compaction_s: f64,
-    /// The bystander's threads.
-    pub bystander_s: f64,
+    /// The foreground load's threads.
+    #[serde(rename = "bystander_s")]
+    pub foreground_s: f64,
     /// The samplers and whatever else the experiment needs.
     pub harness_s: f64,
 }

@@ -329,7 +329,7 @@ pub(super) fn bars(bars: &[Bar], figure: &str, base: &str, id: &str) -> String {
     let mut described = Vec::new();
     for (bar, row) in bars.iter().zip(0..) {
         let y = top + f64::from(row) * ROW;
-        // Lines are behind bars only: names and numbers between them stand free.
+        // Lines are behind bars only: names and numbers are between them.
         let (from, to) = (y + 12.0, y + 28.0);
         for &(_, tick) in &ticks {
             svg.line("grid", (tick, from), (tick, to));

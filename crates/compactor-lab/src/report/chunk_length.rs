@@ -7,8 +7,8 @@ use super::chart::{Bar, Stroke, bars};
 use super::document::{Block, Document, Facts, Section};
 use super::units::{bytes, seconds, significant};
 use super::{
-    Counted, FigureRatio, FigureSpread, LeftOut, Measure, facts, few_repeats, left_out, ratio_of,
-    ratios, spread_of, spreads, texts, told_once,
+    Counted, FigureRatio, FigureSpread, LeftOut, Measure, facts, few_repeats, grouped, left_out,
+    ratio_of, ratios, spread_of, spreads, texts,
 };
 use crate::arm::Arm;
 use crate::chunk_length::{
@@ -69,7 +69,8 @@ pub struct VariantReport<'a> {
     /// Reads alone.
     pub alone: ConditionReport,
     /// Reads during a compaction.
-    pub beside: ConditionReport,
+    #[serde(rename = "beside")]
+    pub compacting: ConditionReport,
 }
 
 /// The figures of one variant under one condition.
@@ -89,14 +90,15 @@ pub enum Condition {
     /// Nothing.
     Alone,
     /// A compaction.
-    Beside,
+    #[serde(rename = "beside")]
+    Compacting,
 }
 
 impl Condition {
     fn of(self, run: &VariantRun) -> Option<&Reads> {
         match self {
             Condition::Alone => Some(&run.alone),
-            Condition::Beside => run.beside.as_ref(),
+            Condition::Compacting => run.compacting.as_ref(),
         }
     }
 
@@ -113,7 +115,7 @@ impl Condition {
     pub fn name(self) -> &'static str {
         match self {
             Condition::Alone => "alone",
-            Condition::Beside => "during a compaction",
+            Condition::Compacting => "during a compaction",
         }
     }
 }
@@ -204,7 +206,7 @@ impl VariantReport<'_> {
     pub fn under(&self, condition: Condition) -> &ConditionReport {
         match condition {
             Condition::Alone => &self.alone,
-            Condition::Beside => &self.beside,
+            Condition::Compacting => &self.compacting,
         }
     }
 }
@@ -260,12 +262,12 @@ impl<'a> ChunkLengthReport<'a> {
                 counted: outcome.counted(variant).count(),
                 runs: runs.filter(|run| !run.attempt.warm_up).count(),
                 alone: ConditionReport::new(outcome, variant, baseline, Condition::Alone),
-                beside: ConditionReport::new(outcome, variant, baseline, Condition::Beside),
+                compacting: ConditionReport::new(outcome, variant, baseline, Condition::Compacting),
             }
         };
         let variants: Vec<VariantReport<'a>> = outcome.variants.iter().map(of).collect();
         let mut caveats = outcome.warnings.clone();
-        caveats.extend(told_once(attempts(outcome)));
+        caveats.extend(grouped(attempts(outcome)));
         let fewest = variants.iter().map(|v| v.counted).min().unwrap_or(0);
         if let Some((kind, text)) = few_repeats(fewest) {
             caveats.push(Warning::new(kind, format!("a variant: {text}")));
@@ -329,7 +331,7 @@ impl<'a> ChunkLengthReport<'a> {
     fn charts(&self, id: &str) -> Option<Block> {
         let baseline = self.baseline?.to_string();
         let mut pictures = String::new();
-        for condition in [Condition::Alone, Condition::Beside] {
+        for condition in [Condition::Alone, Condition::Compacting] {
             for (figure, name) in [
                 (ReadFigure::ReadsPerS, "reads/s"),
                 (ReadFigure::P99Ns, "p99"),
@@ -395,19 +397,14 @@ impl<'a> ChunkLengthReport<'a> {
             Arm::Idle => "none".to_owned(),
             arm => format!(
                 "of the table as it was, the same for all variants, again and again, {arm}: {}",
-                facts::compaction(
-                    options.throughput_bytes_per_s,
-                    options.compaction_threads,
-                    options.compaction_memory_bytes,
-                    &options.backend
-                )
+                facts::compaction(options)
             ),
         };
         let repeats = format!(
             "{}; page cache dropped before each, filled by {} of reads, {} for each measurement",
             facts::repeats(options.repeats, "variant", options.seed, options.warm_ups),
-            seconds(options.warm_s),
-            seconds(options.measure_s),
+            seconds(options.warm.as_secs_f64()),
+            seconds(options.measure.as_secs_f64()),
         );
         facts.extend([
             ("rows", facts::table(&outcome.source)),

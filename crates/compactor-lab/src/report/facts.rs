@@ -1,8 +1,9 @@
-//! Where and how an outcome was measured, as names and values.
+//! Facts on where and how an outcome was measured, as names and values.
 
 use super::document::Facts;
 use super::units::{bytes, seconds, significant, utc};
-use crate::outcome::{DataRecord, DeviceRecord, Distribution, End, Environment};
+use crate::options::{Distribution, Setup};
+use crate::outcome::{DataRecord, DeviceRecord, End, Environment};
 use crate::text_table::{count, counted};
 
 /// When an experiment took place, and its command line.
@@ -28,7 +29,7 @@ pub(crate) fn of_experiment(
     facts
 }
 
-/// How often each of several things ran.
+/// Number of repeats of each of several things.
 pub(crate) fn repeats(repeats: u32, what: &str, seed: u64, warm_ups: u32) -> String {
     format!(
         "{repeats} of each {what}, in an order drawn anew each time (seed {seed}), after {}",
@@ -36,7 +37,7 @@ pub(crate) fn repeats(repeats: u32, what: &str, seed: u64, warm_ups: u32) -> Str
     )
 }
 
-/// How often each hot row is read.
+/// Popularity of hot rows.
 pub(crate) fn popularity(distribution: Distribution) -> String {
     match distribution {
         Distribution::Uniform => "all hot partitions alike".to_owned(),
@@ -45,20 +46,16 @@ pub(crate) fn popularity(distribution: Distribution) -> String {
 }
 
 /// Rate, threads and buffers of a compaction.
-pub(crate) fn compaction(
-    throughput_bytes_per_s: Option<u64>,
-    threads: u32,
-    memory_bytes: u64,
-    backend: &str,
-) -> String {
-    let limit = throughput_bytes_per_s.map_or_else(
+pub(crate) fn compaction(setup: &Setup) -> String {
+    let limit = setup.throughput_bytes_per_s.map_or_else(
         || "as fast as it can".to_owned(),
-        |limit| format!("at most {}/s", bytes(limit as f64)),
+        |limit| format!("at most {}/s", bytes(limit.get() as f64)),
     );
     format!(
-        "{limit}, {}, {} of buffers, backend {backend}",
-        counted(u64::from(threads), "thread"),
-        bytes(memory_bytes as f64),
+        "{limit}, {}, {} of buffers, backend {}",
+        counted(setup.compaction_threads as u64, "thread"),
+        bytes(setup.compaction_memory_bytes as f64),
+        setup.backend,
     )
 }
 

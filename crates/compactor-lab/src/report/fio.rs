@@ -171,7 +171,7 @@ fn rates(point: &PointReport<'_>, arm: &ArmReport) -> Option<(f64, f64)> {
     ))
 }
 
-/// How much of the device a compaction used.
+/// Share of the device that a compaction used.
 fn of_ceiling(fio: &FioOutcome, point: &PointReport<'_>) -> Option<Table> {
     let ceiling = |row| middle(fio, row, |job| job.bytes_per_s).filter(|rate| *rate > 0.0);
     let (read, written) = (ceiling(CEILINGS[0])?, ceiling(CEILINGS[1])?);

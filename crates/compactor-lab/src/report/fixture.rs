@@ -170,7 +170,7 @@ fn run(arm: Arm, like: &Run, pressure: f64, random: &mut Random) -> Run {
     }
 }
 
-/// Latencies with a tail, of so many reads.
+/// Latencies with a tail.
 fn latency(tail: f64, operations: u64) -> Latency {
     let at = |p: f64| {
         let least = 0.3 / operations as f64;

@@ -181,20 +181,15 @@ impl<'a> Report<'a> {
         );
         let compaction = format!(
             "{}; at {} priority, again and again for {}",
-            facts::compaction(
-                options.throughput_bytes_per_s,
-                options.compaction_threads,
-                options.compaction_memory_bytes,
-                &options.backend,
-            ),
+            facts::compaction(options),
             options.compaction_priority,
-            seconds(options.least_compaction_s),
+            seconds(options.least_compaction.as_secs_f64()),
         );
         let repeats = format!(
             "{}; {} before and {} after the compaction",
             facts::repeats(options.repeats, "arm", options.seed, options.warm_ups),
-            seconds(options.before_s),
-            seconds(options.after_s),
+            seconds(options.before.as_secs_f64()),
+            seconds(options.after.as_secs_f64()),
         );
         facts.extend([
             ("foreground", reads),

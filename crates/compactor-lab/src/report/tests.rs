@@ -38,8 +38,8 @@ fn figures_are_of_the_runs_that_count() {
 
 fn kinds(outcome: &Outcome) -> Vec<String> {
     let report = Report::new("", outcome);
-    let doubts = report.points.iter().flat_map(|point| &point.caveats);
-    doubts.map(|doubt| doubt.kind.clone()).collect()
+    let caveats = report.points.iter().flat_map(|point| &point.caveats);
+    caveats.map(|caveat| caveat.kind.clone()).collect()
 }
 
 #[test]
@@ -99,20 +99,20 @@ fn numbers_have_caveats() {
     }
     assert!(kinds(&apart).contains(&"unpaired".to_owned()));
 
-    let mut told = sound;
-    for run in &mut told.points[0].runs {
+    let mut warned = sound;
+    for run in &mut warned.points[0].runs {
         run.attempt
             .warnings
             .push(Warning::new("load", "something else was running"));
     }
-    let report = Report::new("", &told);
-    let [doubt] = &report.points[0].caveats[..] else {
+    let report = Report::new("", &warned);
+    let [caveat] = &report.points[0].caveats[..] else {
         panic!("once, and not for each run");
     };
     assert!(
-        doubt.text.contains("and 12 more: something else"),
+        caveat.text.contains("and 12 more: something else"),
         "{}",
-        doubt.text
+        caveat.text
     );
 }
 
@@ -191,7 +191,7 @@ fn parsed<'a>(name: &str, html: &'a str) -> roxmltree::Document<'a> {
         .unwrap_or_else(|e| panic!("{name}: {e}\n{html}"))
 }
 
-/// Well-formed, complete, and each picture tells in words what it shows.
+/// Well-formed, complete, and each picture has its content in words.
 fn check(name: &str, html: &str) {
     let document = parsed(name, html);
     let mut ids = std::collections::HashSet::new();

@@ -1,6 +1,8 @@
 //! Numbers as people read them.
 
-/// What stands for a number that is not there.
+use jiff::Timestamp;
+
+/// Text for a number that is missing.
 pub const NONE: &str = "–";
 
 /// Nanoseconds as milliseconds, without the unit: `0.0855`, `1.84`, `1,240`.
@@ -61,30 +63,13 @@ pub fn seconds(seconds: f64) -> String {
 
 /// Milliseconds since 1970 as a date and time of UTC: `2026-01-01 00:00 UTC`.
 pub fn utc(ms: u64) -> String {
-    let minutes = ms / 60_000;
-    let (year, month, day) = date(minutes / 1440);
-    let (hour, minute) = (minutes % 1440 / 60, minutes % 60);
-    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
-}
-
-/// Year, month and day of a day after 1970-01-01. H. Hinnant, *chrono-Compatible Low-Level Date
-/// Algorithms*: years begin in March there, so that the leap day is their last.
-fn date(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
+    let time = i64::try_from(ms)
+        .ok()
+        .and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    time.map_or_else(
+        || NONE.to_owned(),
+        |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+    )
 }
 
 #[cfg(test)]

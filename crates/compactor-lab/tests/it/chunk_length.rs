@@ -81,7 +81,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
             .collect();
         assert!(faults.is_empty(), "{}: {faults:?}", run.variant);
         assert_eq!(run.rows_not_found, 0);
-        let beside = run.beside.as_ref().unwrap();
+        let beside = run.compacting.as_ref().unwrap();
         for reads in [&run.alone, beside] {
             assert_eq!(reads.at_rate.is_none(), run.attempt.warm_up);
             for reading in std::iter::once(&reads.peak).chain(&reads.at_rate) {
@@ -112,7 +112,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
     assert!(shown.contains("62,000 / 44,000"), "{shown}");
 }
 
-/// Everything else is the same with tries, and without a compaction beside.
+/// Everything else is the same with tries, and without a compaction.
 #[test]
 fn tries_and_wide_partitions_are_compared_too() {
     let _alone = ONE_AT_A_TIME.lock();
@@ -131,7 +131,7 @@ fn tries_and_wide_partitions_are_compared_too() {
     let outcome = compare(&options, &NoWatcher).unwrap();
     assert_eq!(outcome.runs.len(), 2);
     for run in &outcome.runs {
-        assert!(run.beside.is_none() && run.compaction.is_none());
+        assert!(run.compacting.is_none() && run.compaction.is_none());
         assert!(!run.attempt.invalid.iter().any(|i| i.kind == "reads_failed"));
         assert!(run.alone.at_rate.as_ref().unwrap().latency.operations > 0);
     }

@@ -49,7 +49,7 @@ fn small(directory: &Path, arms: &[&str]) -> InterferenceOptions {
     options.after = Duration::from_millis(400);
     options.least_compaction = Duration::from_millis(500);
     options.report_interval = Duration::from_millis(200);
-    // Beside other tests it might get no processor at all.
+    // Alongside other tests it might get no processor at all.
     options.compaction_priority = Priority::Normal;
     options
 }
@@ -58,7 +58,7 @@ fn is_empty(directory: &Path) -> bool {
     std::fs::read_dir(directory).unwrap().next().is_none()
 }
 
-/// Directories that runs make below this process's cgroup, or beside it.
+/// Cgroups that runs make below or next to that of this process.
 fn cgroups() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut directories = vec![PathBuf::from("/sys/fs/cgroup")];
@@ -132,7 +132,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
         let at: Vec<f64> = run.samples.iter().map(|sample| sample.at_s).collect();
         assert!(at[0] < 0.0 && at.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(run.samples.iter().any(|sample| sample.hot.is_some()));
-        assert!(run.intervals.len() > 3 && run.cpu.bystander_s > 0.0);
+        assert!(run.intervals.len() > 3 && run.cpu.foreground_s > 0.0);
         match (run.arm, &run.compaction) {
             (Arm::Idle, None) => assert!(run.cpu.compaction_s == 0.0),
             (Arm::Compaction { .. }, Some(compaction)) => {
@@ -295,7 +295,7 @@ fn a_run_that_fell_back_is_in_no_figure() {
     }
 }
 
-/// Stops an experiment beside a compaction, once so many runs are over.
+/// Stops an experiment during a compaction, after a number of runs.
 struct Stopper {
     after_runs: u32,
     runs: AtomicU32,

@@ -1,4 +1,4 @@
-//! Options of `compactor lab interference`, and what they come to.
+//! Options of `compactor lab interference`.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -8,21 +8,22 @@ use compactor_lab::arm::Arm;
 use compactor_lab::options::InterferenceOptions;
 use compactor_lab::priority::Priority;
 
-use super::common::{Common, HOT_SET, RATE, READERS, SPAN, command_line, set};
+use super::common::{Common, HOT_SET, RATE, READERS, SPAN, set};
 use crate::duration::Seconds;
 use crate::flags::ByteSize;
 use crate::numbers::within;
 
 /// Measure p99 read latency during compaction on this disk, in each I/O mode.
 ///
-/// A bystander reads hot rows of a table, as a node does: Bloom filter, summary and index or trie, row
+/// A foreground load reads hot rows of a table, as a node does: Bloom filter, summary and index or trie, row
 /// index, one chunk by buffered pread, CRC, decompression, row. Its reads start on a Poisson schedule
 /// and are timed from when they were to start, so that a stall shows in all of them. Meanwhile the table
 /// is compacted, in each arm's modes, again and again until --least-compaction is over; from then on the
-/// last output is read. Arms take turns in random order, several times over. Bystander and compaction share a memory cgroup. A run that did not do what its arm says is
+/// last output is read. Arms take turns in random order, several times over. Foreground load and compaction share
+/// a memory cgroup. A run that did not do what its arm says is
 /// shown with the reason and not counted.
 ///
-/// All that it makes lies in a temporary directory and is removed at the end, also on Ctrl-C, or by the
+/// Everything that it makes is in a temporary directory and removed at the end, also on Ctrl-C, or by the
 /// next run there if this one is killed. So is the cgroup, for which it takes root or a delegated one;
 /// without it the experiment runs with a warning and no limit.
 ///
@@ -39,7 +40,7 @@ use crate::numbers::within;
     compactor lab interference --arms idle,buffered/buffered,direct/direct \\
         --memory-limit 2GiB --sweep hot-set=100MiB,500MiB,1GiB,1500MiB
 
-  A table of one's own, a snapshot for example, as fast as it goes:
+  Your own table, a snapshot for example, as fast as possible:
     compactor lab interference /data/ks/t-1c6a.../snapshots/x --directory /data --throughput none")]
 pub struct Args {
     #[command(flatten)]
@@ -58,26 +59,30 @@ pub struct Args {
     arms: Option<Vec<Arm>>,
 
     /// Reads per second, over all reader threads. Default: 10000.
-    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(RATE),
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE),
         allow_negative_numbers = true)]
     rate: Option<f64>,
 
     /// Threads that read. Default: 32, as Cassandra's concurrent_reads.
-    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(READERS),
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(READERS),
         allow_negative_numbers = true)]
     reader_threads: Option<u32>,
 
     /// Bytes of page cache that the hot rows take in the inputs' Data.db. Default: 256MiB.
-    #[arg(long, help_heading = "Bystander", value_name = "SIZE", value_parser = within(HOT_SET),
+    #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET),
         allow_hyphen_values = true, conflicts_with = "sweep")]
     hot_set: Option<ByteSize>,
 
     /// The whole experiment for each of several sizes: `hot-set=100MiB,1GiB`.
-    #[arg(long, help_heading = "Bystander", value_name = "hot-set=SIZE,...")]
+    #[arg(
+        long,
+        help_heading = "Foreground load",
+        value_name = "hot-set=SIZE,..."
+    )]
     sweep: Option<Sweep>,
 
-    /// Processors that the compaction gets: idle, those that nobody else wants (SCHED_IDLE, as under
-    /// `chrt --idle 0`; its I/O class follows), or normal, as many as the bystander.
+    /// Priority of the compaction: idle, only processors that are otherwise unused (SCHED_IDLE, as under
+    /// `chrt --idle 0`; its I/O class follows), or normal, as the foreground load.
     #[arg(
         long,
         help_heading = "Compaction",
@@ -98,7 +103,7 @@ pub struct Args {
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     least_compaction: Option<Seconds>,
 
-    /// Puts what `compactor lab fio --json` wrote beside it in the report: the device's ceilings.
+    /// Adds what `compactor lab fio --json` wrote to the report: the device's ceilings.
     #[arg(long, help_heading = "Results", value_name = "FIO.json")]
     pub ceilings: Option<PathBuf>,
 }
@@ -122,7 +127,7 @@ impl FromStr for Sweep {
 }
 
 impl Args {
-    /// What is to be measured in `directory`.
+    /// The options of an experiment in `directory`.
     ///
     /// # Errors
     /// SSTables that cannot be found, or are of several tables.
@@ -132,36 +137,25 @@ impl Args {
             false => InterferenceOptions::new(directory),
         };
         let common = &self.common;
-        options.data = common.data(options.data)?;
+        common.apply(&mut options.setup, self.reader_threads)?;
         let seconds = |span: Option<Seconds>| span.map(|span| Duration::from_secs(span.0));
-        set(&mut options.reader_threads, self.reader_threads);
         set(&mut options.arms, self.arms.clone());
-        set(&mut options.repeats, common.repeat);
-        set(&mut options.warm_ups, common.warm_up);
-        set(&mut options.seed, common.seed);
         set(&mut options.rate_per_s, self.rate);
         let sizes = self.hot_set.map(|size| vec![size.0]);
         set(&mut options.hot_sets_bytes, sizes);
         let sizes = self.sweep.as_ref().map(|sweep| sweep.0.clone());
         set(&mut options.hot_sets_bytes, sizes);
-        set(&mut options.memory_limit_bytes, common.memory_limit_bytes());
-        set(&mut options.throughput_bytes_per_s, common.throughput());
-        set(&mut options.compaction_threads, common.threads);
         set(&mut options.before, seconds(self.before));
         set(&mut options.after, seconds(self.after));
         set(
             &mut options.least_compaction,
             seconds(self.least_compaction),
         );
-        set(&mut options.distribution, common.popularity());
-        options.compaction_memory_bytes = common.compaction_memory_bytes();
         options.compaction_priority = self.compaction_priority;
-        options.backend = common.backend;
-        options.command = command_line();
         Ok(options)
     }
 
-    /// Whether somebody chose the arms.
+    /// Whether arms were named.
     pub fn names_arms(&self) -> bool {
         self.arms.is_some()
     }

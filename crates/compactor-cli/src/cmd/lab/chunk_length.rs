@@ -1,52 +1,46 @@
-//! `compactor lab chunk-length`: what reads cost in chunks of each length, with each compressor.
+//! `compactor lab chunk-length`: the cost of reads in chunks of each length, with each compressor.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
 use compactor::Error;
-use compactor::io::{probe, raise_open_files_limit};
+use compactor::io::probe;
 use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, Compressor, compare};
-use compactor_lab::outcome::End;
 use compactor_lab::report::chunk_length::ChunkLengthReport;
 
-use super::common::{Common, HOT_SET, RATE, READERS, SPAN, command_line, set};
+use super::common::{Common, HOT_SET, RATE, READERS, Results, SPAN, begin, set};
 use super::interference::is_dontcache;
 use super::progress::LabProgress;
 use crate::duration::Seconds;
-use crate::exit_code::INTERRUPTED;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
-use crate::interrupt;
 use crate::numbers::within;
-use crate::output::{print, say};
-use crate::place;
-use crate::result_file::ResultFile;
+use crate::output::say;
 
 const CHUNK_LENGTH: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(64 << 20);
 const MEASURE: RangeInclusive<Seconds> = Seconds(1)..=Seconds(86_400);
 
 /// Measure the cost of reads in chunks of 4, 16, 64 and 256 KiB, with each compressor.
 ///
-/// The same rows are written once for each chunk length and compressor, and the same bystander reads the
-/// same hot rows of each, as a node does: Bloom filter, summary and index or trie, chunks by buffered
-/// pread without advice, CRC, decompression, row. First as fast as its threads can, which tells the most
-/// reads per second, what of the disk each needs and what it costs the processor; then at a rate that
-/// all variants have in common, on a Poisson schedule and timed from when each read was to start, which
-/// tells p50, p99 and p99.9. Both alone, and beside a compaction, which is the same for all variants: of
-/// the SSTables that these were written from. Variants run in random order, several times over; before
-/// each run its page cache is dropped. Published figures for 4 KB against 64 KB stand beside what was
-/// measured, and whether the two agree.
+/// The same rows are written once for each chunk length and compressor, and the same foreground load reads
+/// the same hot rows of each, as a node does: Bloom filter, summary and index or trie, chunks by buffered
+/// pread without advice, CRC, decompression, row. First as fast as its threads can, which measures the
+/// most reads per second, bytes from disk and processor time of each; then at a rate that all variants have
+/// in common, on a Poisson schedule and timed from when each read was to start, which measures p50, p99 and
+/// p99.9. Both alone, and during a compaction, which is the same for all variants: of the SSTables that these
+/// were written from. Variants run in random order, several times over; before
+/// each run its page cache is dropped. Published figures for 4 KB against 64 KB are
+/// compared with those measured.
 ///
 /// With more hot rows than memory the disk matters, as in the defaults; with less, decompression alone.
 /// The default, LZ4, takes some 12 minutes, with --quick under five; each further compressor takes as
 /// long again.
 ///
-/// All that it makes lies in a temporary directory and is removed at the end, also on Ctrl-C, or by the
-/// next run there if this one is killed; how much room that takes is said, and looked for, before. So is
-/// the cgroup, for which it takes root or a delegated one; without it the experiment runs with a warning
+/// Everything that it makes is in a temporary directory and removed at the end, also on Ctrl-C, or by the
+/// next run there if this one is killed; the space that it needs is printed, and checked, before. So is the
+/// cgroup, for which it takes root or a delegated one; without it the experiment runs with a warning
 /// and no limit.
 ///
 /// Exit codes: 0 done, 1 failed or a variant without a run that counts, 2 wrong usage, 130 interrupted.
@@ -59,7 +53,7 @@ const MEASURE: RangeInclusive<Seconds> = Seconds(1)..=Seconds(86_400);
     compactor lab chunk-length --directory /var/lib/cassandra \\
         --compressors lz4,snappy,deflate,zstd,noop,none --json chunks.json
 
-  A table of one's own, whose rows compress as they do, no compaction beside:
+  A table of one's own, whose rows compress as they do, without a compaction:
     compactor lab chunk-length /data/ks/t-1c6a.../snapshots/x --directory /data --compaction idle
 
   A saved one again:
@@ -88,22 +82,22 @@ pub struct Args {
     compressors: Vec<Compressor>,
 
     /// Reads per second at which latencies are compared, over all reader threads. Default: half of the
-    /// most that the slowest variant came to while warming up.
-    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(RATE),
+    /// most that the slowest variant reached while warming up.
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE),
         allow_negative_numbers = true)]
     rate: Option<f64>,
 
     /// Threads that read. Default: 32, as Cassandra's concurrent_reads.
-    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(READERS),
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(READERS),
         allow_negative_numbers = true)]
     reader_threads: Option<u32>,
 
     /// Bytes of page cache that the hot rows take in Data.db before it is written anew. Default: 768MiB.
-    #[arg(long, help_heading = "Bystander", value_name = "SIZE", value_parser = within(HOT_SET),
+    #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET),
         allow_hyphen_values = true)]
     hot_set: Option<ByteSize>,
 
-    /// How the compaction beside the reads moves its bytes: READ/WRITE as the arms of `compactor lab
+    /// Modes of the compaction during the reads: READ/WRITE as the arms of `compactor lab
     /// interference`, or idle for no compaction. Default: direct/direct, or buffered/buffered where that
     /// does not work.
     #[arg(long, help_heading = "Compaction", value_name = "ARM")]
@@ -126,32 +120,21 @@ impl Args {
             false => ChunkLengthOptions::new(directory),
         };
         let common = &self.common;
-        options.data = common.data(options.data)?;
+        common.apply(&mut options.setup, self.reader_threads)?;
         let lengths = self.chunk_lengths.iter();
         options.chunk_lengths_bytes = lengths
             .map(|len| u32::try_from(len.0).unwrap_or(u32::MAX))
             .collect();
         options.compressors.clone_from(&self.compressors);
-        set(&mut options.repeats, common.repeat);
-        set(&mut options.warm_ups, common.warm_up);
-        set(&mut options.seed, common.seed);
         set(&mut options.rate_per_s, self.rate.map(Some));
-        set(&mut options.reader_threads, self.reader_threads);
-        set(&mut options.distribution, common.popularity());
         set(&mut options.hot_set_bytes, self.hot_set.map(|size| size.0));
-        set(&mut options.memory_limit_bytes, common.memory_limit_bytes());
         options.compaction = match self.compaction {
             Some(arm) => arm,
             None => default_compaction(directory)?,
         };
-        set(&mut options.throughput_bytes_per_s, common.throughput());
-        set(&mut options.compaction_threads, common.threads);
-        options.compaction_memory_bytes = common.compaction_memory_bytes();
-        options.backend = common.backend;
         let seconds = |span: Option<Seconds>| span.map(|span| Duration::from_secs(span.0));
         set(&mut options.warm, seconds(self.warm));
         set(&mut options.measure, seconds(self.measure));
-        options.command = command_line();
         Ok(options)
     }
 }
@@ -170,43 +153,21 @@ fn default_compaction(directory: &Path) -> Result<Arm, Error> {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let _ = raise_open_files_limit();
-    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
     let common = &args.common;
-    let place = place::choose(common.directory.as_deref())?;
-    for note in &place.notes {
-        say(format_args!("note: {note}"));
-    }
-    let options = args.options(&place.directory)?;
+    let (interrupted, directory) = begin(common.directory.as_deref())?;
+    let options = args.options(&directory)?;
     let is_dontcache = is_dontcache(&options.compaction);
     refuse_uring_with_dontcache(options.backend, &[("--compaction", is_dontcache)])?;
-    let to_json = common.json.as_deref().map(ResultFile::create).transpose()?;
-    let to_html = common.html.as_deref().map(ResultFile::create).transpose()?;
+    let results = Results::create(common.json.as_deref(), common.html.as_deref())?;
     let watcher = LabProgress::new(common.progress, interrupted);
     let outcome = compare(&options, &watcher)?;
     let json = serde_json::to_string(&outcome)?;
-    if let (Some(file), Some(path)) = (to_json, &common.json) {
-        file.write(&json)?;
-        say(format_args!(
-            "everything that was measured: {}",
-            path.display()
-        ));
-    }
     let report = ChunkLengthReport::new("chunk length", &outcome);
-    let is_complete = report.is_complete();
+    let is_sound = report.is_complete();
     let document = ChunkLengthReport::document(&[report]);
-    let to_print = match common.format {
-        Format::Json => json,
+    let text = match common.format {
+        Format::Json => json.clone(),
         Format::Text => document.to_text(),
     };
-    if let (Some(file), Some(path)) = (to_html, &common.html) {
-        file.write(&document.to_html())?;
-        say(format_args!("with pictures: {}", path.display()));
-    }
-    let code = print(&to_print)?;
-    Ok(match outcome.end {
-        End::Interrupted => ExitCode::from(INTERRUPTED),
-        End::Complete if is_complete => code,
-        End::Complete => ExitCode::FAILURE,
-    })
+    results.write(&json, &document, &text, (&outcome.end, is_sound))
 }

@@ -1,20 +1,30 @@
-//! Options that experiments on tables have in common, and what they come to.
+//! Options that experiments on tables have in common, and their begin and end.
 
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use compactor::Table;
+use anyhow::Context;
 use compactor::generate::Shape;
-use compactor::io::BackendKind;
+use compactor::io::{BackendKind, raise_open_files_limit};
 use compactor::sstable::Version;
-use compactor_lab::options::Data;
-use compactor_lab::outcome::Distribution;
+use compactor::{Error, Table};
+use compactor_lab::options::{Data, Distribution, Setup};
+use compactor_lab::outcome::End;
+use compactor_lab::report::Document;
 
 use crate::duration::Seconds;
+use crate::exit_code::INTERRUPTED;
 use crate::flags::{ByteRate, ByteSize, Format};
+use crate::interrupt;
 use crate::numbers::{MEMORY, THREADS, throughput, within};
+use crate::output::{print, say};
+use crate::place;
 use crate::progress::ProgressMode;
+use crate::result_file::ResultFile;
 
 const DATA: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(16 << 40);
 /// Sizes of a hot set.
@@ -38,7 +48,7 @@ pub struct Common {
     #[arg(value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     table: Vec<PathBuf>,
 
-    /// Where outputs and generated data are put for the time. Default: the current directory, $TMPDIR or
+    /// Directory for outputs and generated data meanwhile. Default: the current directory, $TMPDIR or
     /// /var/tmp, whichever is the first to support direct I/O.
     #[arg(long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
@@ -55,17 +65,16 @@ pub struct Common {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
-    /// How often each hot row is read: uniform, so that all are hot, or zipf, whose last ones hardly
-    /// are. Default: uniform for interference, zipf for chunk-length.
-    #[arg(long, help_heading = "Bystander", value_enum)]
+    /// Popularity of hot rows: uniform, so that all are hot, or zipf, whose last ones hardly are. Default: uniform for interference, zipf for chunk-length.
+    #[arg(long, help_heading = "Foreground load", value_enum)]
     distribution: Option<DistributionName>,
 
     /// With zipf: the k-th most popular row is read in proportion to 1/k^N. Default: 0.99.
-    #[arg(long, help_heading = "Bystander", value_name = "N", value_parser = within(EXPONENT),
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(EXPONENT),
         allow_negative_numbers = true)]
     zipf_exponent: Option<f64>,
 
-    /// Memory of the cgroup that bystander and compaction share, or `none`. Default: 512MiB.
+    /// Memory of the cgroup that the foreground load and the compaction share, or `none`. Default: 512MiB.
     #[arg(
         long,
         help_heading = "Memory",
@@ -180,7 +189,7 @@ impl Limit {
     }
 }
 
-/// How often each row is read.
+/// Popularity of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum DistributionName {
     /// A few rows take most of the reads.
@@ -189,7 +198,7 @@ enum DistributionName {
     Uniform,
 }
 
-/// What generated data looks like.
+/// Shape of generated data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ShapeName {
     /// One row per partition.
@@ -199,21 +208,20 @@ enum ShapeName {
 }
 
 impl Common {
-    /// The table that is asked for; `data` is what there is by default.
+    /// Sets the options that experiments have in common.
     ///
     /// # Errors
     /// SSTables that cannot be found, or are of several tables.
-    pub fn data(&self, mut data: Data) -> anyhow::Result<Data> {
+    pub fn apply(&self, setup: &mut Setup, reader_threads: Option<u32>) -> anyhow::Result<()> {
         if !self.table.is_empty() {
             let table = Table::open_all(&self.table, None)?;
-            return Ok(Data::Given(table.sstables().to_vec()));
-        }
-        if let Data::Generated {
+            setup.data = Data::Given(table.sstables().to_vec());
+        } else if let Data::Generated {
             shape,
             version,
             uncompressed_bytes,
             sstables,
-        } = &mut data
+        } = &mut setup.data
         {
             *shape = match self.shape {
                 ShapeName::Kv => Shape::KeyValue,
@@ -225,11 +233,25 @@ impl Common {
                 *uncompressed_bytes = Some(size.0);
             }
         }
-        Ok(data)
+        set(&mut setup.repeats, self.repeat);
+        set(&mut setup.warm_ups, self.warm_up);
+        set(&mut setup.seed, self.seed);
+        set(&mut setup.reader_threads, reader_threads);
+        set(&mut setup.distribution, self.popularity());
+        let limit = self.memory_limit.map(|limit| limit.0.map(NonZeroU64::get));
+        set(&mut setup.memory_limit_bytes, limit);
+        let throughput = self.throughput.map(|limit| limit.0);
+        set(&mut setup.throughput_bytes_per_s, throughput);
+        set(&mut setup.compaction_threads, self.threads);
+        setup.compaction_memory_bytes = usize::try_from(self.memory.0).unwrap_or(usize::MAX);
+        setup.backend = self.backend;
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        setup.command = Some(words.collect());
+        Ok(())
     }
 
-    /// How often each hot row is read, if that is asked for.
-    pub fn popularity(&self) -> Option<Distribution> {
+    /// Popularity of hot rows, if that is asked for.
+    fn popularity(&self) -> Option<Distribution> {
         match (self.distribution, self.zipf_exponent) {
             (None, None) => None,
             (Some(DistributionName::Uniform), _) => Some(Distribution::Uniform),
@@ -238,28 +260,70 @@ impl Common {
             }),
         }
     }
-
-    /// Memory of the cgroup, if that is asked for: `Some(None)` for no limit.
-    pub fn memory_limit_bytes(&self) -> Option<Option<u64>> {
-        let limit = self.memory_limit?;
-        Some(limit.0.map(NonZeroU64::get))
-    }
-
-    /// Bytes per second of the compaction, if that is asked for: `Some(None)` for no limit.
-    pub fn throughput(&self) -> Option<Option<NonZeroU64>> {
-        self.throughput.map(|limit| limit.0)
-    }
-
-    /// Bytes of the compaction's buffers.
-    pub fn compaction_memory_bytes(&self) -> usize {
-        usize::try_from(self.memory.0).unwrap_or(usize::MAX)
-    }
 }
 
-/// The command line, for the record.
-pub fn command_line() -> Option<Vec<String>> {
-    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-    Some(words.collect())
+/// Prepares for an experiment: signals, the limit of open files, and the directory to work in.
+///
+/// # Errors
+/// If handlers cannot be installed, or there is no such directory.
+pub fn begin(directory: Option<&Path>) -> anyhow::Result<(Arc<AtomicBool>, PathBuf)> {
+    let _ = raise_open_files_limit();
+    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
+    let place = place::choose(directory)?;
+    for note in &place.notes {
+        say(format_args!("note: {note}"));
+    }
+    Ok((interrupted, place.directory))
+}
+
+/// Files for results, made before the experiment: a place that cannot be written is known at once.
+pub struct Results {
+    json: Option<(ResultFile, PathBuf)>,
+    html: Option<(ResultFile, PathBuf)>,
+}
+
+impl Results {
+    /// Prepares files.
+    ///
+    /// # Errors
+    /// If one cannot be written.
+    pub fn create(json: Option<&Path>, html: Option<&Path>) -> Result<Results, Error> {
+        let create = |path: &Path| Ok::<_, Error>((ResultFile::create(path)?, path.to_owned()));
+        Ok(Results {
+            json: json.map(create).transpose()?,
+            html: html.map(create).transpose()?,
+        })
+    }
+
+    /// Writes the files, prints a text, and returns the exit code.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn write(
+        self,
+        json: &str,
+        document: &Document,
+        text: &str,
+        (end, is_sound): (&End, bool),
+    ) -> anyhow::Result<ExitCode> {
+        if let Some((file, path)) = self.json {
+            file.write(json)?;
+            say(format_args!(
+                "everything that was measured: {}",
+                path.display()
+            ));
+        }
+        if let Some((file, path)) = self.html {
+            file.write(&document.to_html())?;
+            say(format_args!("with pictures: {}", path.display()));
+        }
+        let code = print(text)?;
+        Ok(match end {
+            End::Interrupted => ExitCode::from(INTERRUPTED),
+            End::Complete if is_sound => code,
+            End::Complete => ExitCode::FAILURE,
+        })
+    }
 }
 
 /// Takes a value if there is one.

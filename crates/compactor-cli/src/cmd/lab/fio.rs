@@ -1,4 +1,4 @@
-//! `compactor lab fio`: what the device and the kernel do by themselves.
+//! `compactor lab fio`: the device and the kernel by themselves.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,8 +18,8 @@ use crate::result_file::ResultFile;
 
 /// Run the profiles of fio-profiles: the same mix of reads and writes on the device, without SSTables.
 ///
-/// Models of a bystander beside a compaction, in each I/O mode, and the most that the device gives to
-/// one stream or to random readers: what `compactor` can at best reach here. Needs fio. Its files lie in
+/// Models of a foreground load during a compaction, in each I/O mode, and the most that the device gives to
+/// one stream or to random readers: the limit of what `compactor` can reach here. Needs fio. Its files are in
 /// a temporary directory that is removed at the end, also on Ctrl-C. With memory to spare nothing gets
 /// evicted and the mixes hardly differ: give it a memory limit, as in the last example.
 ///
@@ -29,7 +29,7 @@ use crate::result_file::ResultFile;
   All profiles, a minute each:
     compactor lab fio --directory /var/lib/cassandra --json fio.json
 
-  The ceilings only, beside a saved experiment:
+  The ceilings only, compared with a saved experiment:
     compactor lab fio ceiling-sequential-read ceiling-sequential-write --directory /data \\
         --outcome outcome.json
 
@@ -46,12 +46,12 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     directory: PathBuf,
 
-    /// How often all profiles run.
+    /// Repeats of all profiles.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = within(1..=100u32),
         allow_negative_numbers = true)]
     repeat: u32,
 
-    /// The file that the bystander reads.
+    /// Size of the file that the foreground load reads.
     #[arg(long, value_name = "SIZE", default_value = "1GiB",
         value_parser = within(ByteSize(1 << 20)..=ByteSize(1 << 40)), allow_hyphen_values = true)]
     hot_size: ByteSize,
@@ -61,7 +61,7 @@ pub struct Args {
         value_parser = throughput, allow_hyphen_values = true)]
     rate: ByteRate,
 
-    /// Reads per second of each of the bystander's 8 threads.
+    /// Reads per second of each of the foreground load's 8 threads.
     #[arg(long, value_name = "N", default_value_t = 250, value_parser = within(1..=1_000_000u32),
         allow_negative_numbers = true)]
     reads_per_thread: u32,
@@ -71,7 +71,7 @@ pub struct Args {
         allow_negative_numbers = true)]
     runtime: u32,
 
-    /// Puts it beside what `compactor lab interference --json` wrote.
+    /// Compares it with what `compactor lab interference --json` wrote.
     #[arg(long, value_name = "RESULT.json")]
     outcome: Option<PathBuf>,
 
@@ -101,7 +101,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         reads_per_thread: args.reads_per_thread,
         runtime_s: args.runtime,
     };
-    // A missing fio is told of before anything is made.
+    // A missing fio is reported before anything is made.
     let version = fio::version()?;
     say(format_args!("{version} in {}", args.directory.display()));
     let to_json = args.json.as_deref().map(ResultFile::create).transpose()?;

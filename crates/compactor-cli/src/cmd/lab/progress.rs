@@ -1,4 +1,4 @@
-//! What goes on while an experiment runs: a line per second in the manner of cassandra-stress.
+//! Progress of an experiment: a line per second in the manner of cassandra-stress.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -6,22 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use compactor_lab::chunk_length::{Reads, VariantRun};
-use compactor_lab::outcome::{Interval, Invalid, Phase, Run, Warning};
+use compactor_lab::outcome::{Attempt, Interval, Phase, Run};
 use compactor_lab::watcher::{Event, Plan, Watcher};
-use serde_json::json;
 
 use crate::flags::ByteSize;
 use crate::output::say;
 use crate::progress::ProgressMode;
 
-/// Between two lines on the generation of data.
-const GENERATING_EVERY: Duration = Duration::from_secs(5);
-
-/// Shows progress on stderr, and stops the experiment when the person asks to.
+/// Shows progress on stderr, and stops the experiment when the user interrupts it.
 pub struct LabProgress {
     style: Style,
     interrupted: Arc<AtomicBool>,
-    told: Mutex<Option<Instant>>,
+    last: Mutex<Option<Instant>>,
 }
 
 enum Style {
@@ -40,48 +36,50 @@ impl LabProgress {
                 ProgressMode::None => Style::None,
             },
             interrupted,
-            told: Mutex::new(None),
+            last: Mutex::new(None),
         }
     }
 
     fn is_due(&self, every: Duration) -> bool {
-        let Ok(mut told) = self.told.lock() else {
+        let Ok(mut last) = self.last.lock() else {
             return true;
         };
-        let is_due = told.is_none_or(|told| told.elapsed() >= every);
+        let is_due = last.is_none_or(|last| last.elapsed() >= every);
         if is_due {
-            *told = Some(Instant::now());
+            *last = Some(Instant::now());
         }
         is_due
     }
 
+    /// Prints lines for people.
     fn line(&self, event: &Event<'_>) {
-        match event {
+        let lines = match event {
             Event::Generating {
                 done_bytes,
                 total_bytes,
-            } if self.is_due(GENERATING_EVERY) => say(format_args!(
+            } => vec![format!(
                 "generating data: {} of {}",
                 ByteSize(*done_bytes),
                 ByteSize(*total_bytes)
-            )),
+            )],
             Event::HotSet {
                 rows,
                 bytes,
                 pressure,
-            } => say(format_args!(
+            } => vec![format!(
                 "hot set: {rows} rows on {} of pages, {:.0}% of the memory they may take",
                 ByteSize(*bytes),
                 100.0 * pressure
-            )),
-            Event::Warning(warning) => say(format_args!("warning: {}", warning.text)),
-            Event::RunStarted(plan) => {
-                say(format_args!("{}", title(plan)));
-                say(format_args!(
+            )],
+            Event::Warning(warning) => vec![format!("warning: {}", warning.text)],
+            Event::RunStarted(plan) => vec![
+                title(plan),
+                format!(
                     "{:>11} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6}  phase",
                     "total ops", "op/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms", "s"
-                ));
-            }
+                ),
+            ],
+            Event::VariantStarted(plan) => vec![title(plan)],
             Event::Interval {
                 interval,
                 operations,
@@ -89,126 +87,47 @@ impl LabProgress {
                 compaction_bytes,
                 ..
             } => {
-                let done = match (interval.phase, compaction_bytes) {
-                    (Phase::During, 1..) => compacted(*compaction_read_bytes, *compaction_bytes),
-                    _ => String::new(),
+                let (phase, done) = match (interval.phase, compaction_bytes) {
+                    (Phase::Before, _) => ("before", String::new()),
+                    (Phase::During, 0) => ("during", String::new()),
+                    (Phase::During, bytes) => ("during", compacted(*compaction_read_bytes, *bytes)),
+                    (Phase::After, _) => ("after", String::new()),
                 };
-                say(format_args!(
-                    "{}  {}{done}",
-                    columns(interval, *operations),
-                    name(interval)
-                ));
+                vec![format!("{}  {phase}{done}", columns(interval, *operations))]
             }
-            Event::Room { bytes, directory } => say(format_args!(
+            Event::Room { bytes, directory } => vec![format!(
                 "at most {} are needed in {}",
                 ByteSize(*bytes),
                 directory.display()
-            )),
+            )],
             Event::Writing {
                 variant,
                 done_bytes,
                 total_bytes,
-            } if self.is_due(GENERATING_EVERY) => say(format_args!(
+            } => vec![format!(
                 "writing {variant}: {} of {}",
                 ByteSize(*done_bytes),
                 ByteSize(*total_bytes)
-            )),
-            Event::Written(record) => say(format_args!(
+            )],
+            Event::Written { variant } => vec![format!(
                 "{}: {} of Data.db, hot rows on {} of pages, {:.0}% of the memory they may take",
-                record.variant,
-                ByteSize(record.data_file_bytes),
-                ByteSize(record.hot_bytes),
-                100.0 * record.pressure
-            )),
-            Event::Rate(rate) => {
-                say(format_args!("latencies are compared at {rate:.0} reads/s"));
+                variant.variant,
+                ByteSize(variant.data_file_bytes),
+                ByteSize(variant.hot_bytes),
+                100.0 * variant.pressure
+            )],
+            Event::Rate { reads_per_s } => {
+                vec![format!(
+                    "latencies are compared at {reads_per_s:.0} reads/s"
+                )]
             }
-            Event::VariantStarted(plan) => say(format_args!(
-                "{}",
-                run_title(
-                    &plan.variant.to_string(),
-                    (plan.order, plan.runs),
-                    (plan.warm_up, plan.repeat),
-                    plan.time_left
-                )
-            )),
-            Event::VariantEnded { run, .. } => {
-                for line in verdict_of_variant(run) {
-                    say(format_args!("{line}"));
-                }
-            }
-            Event::RunEnded { run, .. } => {
-                for line in verdict(run) {
-                    say(format_args!("{line}"));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn json(&self, event: &Event<'_>) {
-        let line = match event {
-            Event::Generating {
-                done_bytes,
-                total_bytes,
-            } if self.is_due(Duration::from_secs(1)) => json!({
-                "event": "generating", "done_bytes": done_bytes, "total_bytes": total_bytes,
-            }),
-            Event::HotSet {
-                rows,
-                bytes,
-                pressure,
-            } => json!({ "event": "hot_set", "rows": rows, "bytes": bytes, "pressure": pressure }),
-            Event::Warning(warning) => json!({
-                "event": "warning", "kind": warning.kind, "text": warning.text,
-            }),
-            Event::RunStarted(plan) => json!({
-                "event": "run_started", "arm": plan.arm, "repeat": plan.repeat,
-                "warm_up": plan.warm_up, "order": plan.order, "runs": plan.runs,
-                "time_left_s": plan.time_left.as_secs_f64(),
-            }),
-            Event::Interval {
-                plan,
-                interval,
-                operations,
-                compaction_read_bytes,
-                compaction_bytes,
-            } => json!({
-                "event": "interval", "order": plan.order, "arm": plan.arm,
-                "operations": operations, "interval": interval,
-                "compaction_read_bytes": compaction_read_bytes,
-                "compaction_bytes": compaction_bytes,
-            }),
-            Event::Room { bytes, directory } => json!({
-                "event": "room", "bytes": bytes, "directory": directory.to_string_lossy(),
-            }),
-            Event::Writing {
-                variant,
-                done_bytes,
-                total_bytes,
-            } if self.is_due(Duration::from_secs(1)) => json!({
-                "event": "writing", "variant": variant, "done_bytes": done_bytes,
-                "total_bytes": total_bytes,
-            }),
-            Event::Written(record) => json!({ "event": "written", "variant": record }),
-            Event::Rate(rate) => json!({ "event": "rate", "reads_per_s": rate }),
-            Event::VariantStarted(plan) => json!({
-                "event": "variant_started", "variant": plan.variant, "repeat": plan.repeat,
-                "warm_up": plan.warm_up, "order": plan.order, "runs": plan.runs,
-                "time_left_s": plan.time_left.as_secs_f64(),
-            }),
-            Event::VariantEnded { plan, run } => json!({
-                "event": "variant_ended", "order": plan.order, "variant": plan.variant,
-                "invalid": run.attempt.invalid,
-                "reads_per_s": run.alone.peak.latency.achieved_per_s,
-            }),
-            Event::RunEnded { plan, run } => json!({
-                "event": "run_ended", "order": plan.order, "arm": plan.arm,
-                "invalid": run.attempt.invalid, "p99_ns": run.during.p99_ns,
-            }),
-            _ => return,
+            Event::VariantEnded { run, .. } => of_variant(run),
+            Event::RunEnded { run, .. } => of_arm(run),
+            _ => Vec::new(),
         };
-        say(format_args!("{line}"));
+        for line in lines {
+            say(format_args!("{line}"));
+        }
     }
 }
 
@@ -218,15 +137,23 @@ impl Watcher for LabProgress {
     }
 
     fn event(&self, event: &Event<'_>) {
-        match self.style {
-            Style::Lines => self.line(event),
-            Style::Json => self.json(event),
-            Style::None => {}
+        let is_frequent = matches!(event, Event::Generating { .. } | Event::Writing { .. });
+        let every = match self.style {
+            Style::Lines => Duration::from_secs(5),
+            Style::Json => Duration::from_secs(1),
+            Style::None => return,
+        };
+        if is_frequent && !self.is_due(every) {
+            return;
+        }
+        match (&self.style, serde_json::to_string(event)) {
+            (Style::Json, Ok(json)) => say(format_args!("{json}")),
+            _ => self.line(event),
         }
     }
 }
 
-/// How far the compaction is, and which one it is, from the second on.
+/// Share of the compaction that is done, and its number from the second on.
 fn compacted(read_bytes: u64, bytes: u64) -> String {
     let before = read_bytes.saturating_sub(1) / bytes;
     let share = 100 * (read_bytes - before * bytes) / bytes;
@@ -237,28 +164,17 @@ fn compacted(read_bytes: u64, bytes: u64) -> String {
 }
 
 fn title(plan: &Plan) -> String {
-    run_title(
-        &plan.arm.to_string(),
-        (plan.order, plan.runs),
-        (plan.warm_up, plan.repeat),
-        plan.time_left,
-    )
-}
-
-fn run_title(
-    name: &str,
-    (order, runs): (u32, u32),
-    (warm_up, repeat): (bool, u32),
-    time_left: Duration,
-) -> String {
-    let left = span(time_left);
-    let what = match warm_up {
+    let what = match plan.warm_up {
         true => "warm-up",
         false => "repeat",
     };
     format!(
-        "run {} of {runs}: {name}, {what} {repeat}, about {left} left for all",
-        order + 1
+        "run {} of {}: {}, {what} {}, about {} left for all",
+        plan.order + 1,
+        plan.runs,
+        plan.subject,
+        plan.repeat,
+        span(plan.time_left)
     )
 }
 
@@ -284,15 +200,7 @@ fn columns(interval: &Interval, operations: u64) -> String {
     )
 }
 
-fn name(interval: &Interval) -> &'static str {
-    match interval.phase {
-        Phase::Before => "before",
-        Phase::During => "during",
-        Phase::After => "after",
-    }
-}
-
-fn verdict_of_variant(run: &VariantRun) -> Vec<String> {
+fn of_variant(run: &VariantRun) -> Vec<String> {
     let line = |what: &str, reads: &Reads| {
         let at_rate = reads.at_rate.as_ref().map_or_else(String::new, |reading| {
             format!(
@@ -310,24 +218,21 @@ fn verdict_of_variant(run: &VariantRun) -> Vec<String> {
         )
     };
     let mut lines = vec![line("alone", &run.alone)];
-    let beside = run.beside.iter();
-    lines.extend(beside.map(|reads| line("beside a compaction", reads)));
-    lines.extend(remarks(&run.attempt.invalid, &run.attempt.warnings));
+    let compacting = run.compacting.iter();
+    lines.extend(compacting.map(|reads| line("during a compaction", reads)));
+    lines.extend(remarks(&run.attempt));
     lines
 }
 
-/// Why a run does not count, and what is doubtful about it.
-fn remarks<'a>(
-    invalid: &'a [Invalid],
-    warnings: &'a [Warning],
-) -> impl Iterator<Item = String> + 'a {
-    let reasons = invalid.iter();
+/// Why a run does not count, and caveats about it.
+fn remarks(run: &Attempt) -> impl Iterator<Item = String> {
+    let reasons = run.invalid.iter();
     let reasons = reasons.map(|reason| format!("  NOT COUNTED: {}", reason.text));
-    let warnings = warnings.iter();
+    let warnings = run.warnings.iter();
     reasons.chain(warnings.map(|warning| format!("  warning: {}", warning.text)))
 }
 
-fn verdict(run: &Run) -> Vec<String> {
+fn of_arm(run: &Run) -> Vec<String> {
     let ms = |ns: u64| ns as f64 / 1e6;
     let rate = match &run.compaction {
         None => String::new(),
@@ -344,6 +249,6 @@ fn verdict(run: &Run) -> Vec<String> {
         ms(run.during.p999_ns),
         ms(run.during.max_ns)
     )];
-    lines.extend(remarks(&run.attempt.invalid, &run.attempt.warnings));
+    lines.extend(remarks(&run.attempt));
     lines
 }

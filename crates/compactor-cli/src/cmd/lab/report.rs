@@ -34,8 +34,8 @@ pub struct Args {
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
 
-    /// Puts what `compactor lab fio --json` wrote on the same machine beside the result, of which there
-    /// may be only one then.
+    /// Adds what `compactor lab fio --json` wrote on the same machine to the result, of which there may be
+    /// only one then.
     #[arg(long, value_name = "FIO.json")]
     ceilings: Option<PathBuf>,
 
@@ -62,7 +62,7 @@ enum ReportFormat {
     Text,
     /// Tables of GitHub's Markdown.
     Markdown,
-    /// Figures, ratios, intervals and doubts: an array with an object per result.
+    /// Figures, ratios, intervals and caveats: an array with an object per result.
     Json,
 }
 
@@ -77,7 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         0 => of_interference(&args),
         found if found == kinds.len() => of_chunk_length(&args),
         _ => Err(Error::invalid(
-            "results of two experiments cannot stand side by side; show each kind by itself",
+            "results of two experiments cannot be compared; show each kind by itself",
         )
         .into()),
     }
@@ -85,42 +85,41 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 fn of_chunk_length(args: &Args) -> anyhow::Result<ExitCode> {
     if args.ceilings.is_some() {
-        let reason = "--ceilings stand beside results of `compactor lab interference` only";
+        let reason = "--ceilings are for results of `compactor lab interference` only";
         return Err(Error::invalid(reason).into());
     }
-    let outcomes: Vec<ChunkLengthOutcome> = args
-        .results
-        .iter()
-        .map(|path| parsed(path, chunk_length::FORMAT_VERSION))
-        .collect::<Result<_, Error>>()?;
-    let named = args.results.iter().zip(&outcomes);
-    let reports: Vec<ChunkLengthReport<'_>> = named
-        .map(|(path, outcome)| ChunkLengthReport::new(path.display().to_string(), outcome))
+    let outcomes: Vec<(String, ChunkLengthOutcome)> = named(args, chunk_length::FORMAT_VERSION)?;
+    let reports = outcomes.iter();
+    let reports: Vec<_> = reports
+        .map(|(name, of)| ChunkLengthReport::new(name, of))
         .collect();
     show(args, &ChunkLengthReport::document(&reports), &reports)
 }
 
 fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
-    let outcomes: Vec<Outcome> = args
-        .results
-        .iter()
-        .map(|path| read(path))
-        .collect::<Result<_, Error>>()?;
-    let named = args.results.iter().zip(&outcomes);
-    let mut reports: Vec<Report<'_>> = named
-        .map(|(path, outcome)| Report::new(path.display().to_string(), outcome))
-        .collect();
+    let outcomes: Vec<(String, Outcome)> = named(args, FORMAT_VERSION)?;
     let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
+    let reports = outcomes.iter();
+    let mut reports: Vec<_> = reports.map(|(name, of)| Report::new(name, of)).collect();
     if let Some(fio) = &fio {
-        reports = match <[Report<'_>; 1]>::try_from(reports) {
-            Ok([report]) => vec![report.with_fio(fio)],
-            Err(_) => {
-                let reason = "--ceilings are those of one machine: name one result with it";
-                return Err(Error::invalid(reason).into());
-            }
-        };
+        if reports.len() > 1 {
+            let reason = "--ceilings are those of one machine: name one result with it";
+            return Err(Error::invalid(reason).into());
+        }
+        reports = reports
+            .into_iter()
+            .map(|report| report.with_fio(fio))
+            .collect();
     }
     show(args, &Report::document(&reports), &reports)
+}
+
+/// The results with the names of their files.
+fn named<T: DeserializeOwned>(args: &Args, known: u32) -> Result<Vec<(String, T)>, Error> {
+    let results = args.results.iter();
+    results
+        .map(|path| Ok((path.display().to_string(), parsed(path, known)?)))
+        .collect()
 }
 
 fn show<R: Serialize>(args: &Args, document: &Document, reports: &[R]) -> anyhow::Result<ExitCode> {
@@ -157,7 +156,7 @@ pub fn read_fio(path: &Path) -> Result<FioOutcome, Error> {
     })
 }
 
-/// Of any version, to tell that from a file that is something else.
+/// A result of any version, to distinguish it from other files.
 #[derive(Deserialize)]
 struct AnyVersion {
     format_version: u32,

@@ -26,7 +26,7 @@ impl Axis {
         }
     }
 
-    /// Equal steps for equal ratios; only positive values have a place. At least so many decades.
+    /// Equal steps for equal ratios; only positive values have a place. At least `decades`.
     pub(in crate::report) fn log(
         values: impl Iterator<Item = f64>,
         decades: f64,

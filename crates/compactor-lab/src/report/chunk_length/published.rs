@@ -110,9 +110,9 @@ pub(super) fn compare(outcome: &ChunkLengthOutcome) -> Vec<Comparison> {
         (ReadFigure::PeakP99Ns, PUBLISHED_P99_NS),
         (ReadFigure::P99Ns, PUBLISHED_P99_NS),
     ];
-    let has_beside = outcome.runs.iter().any(|run| run.beside.is_some());
-    let conditions: &[Condition] = match has_beside {
-        true => &[Condition::Alone, Condition::Beside],
+    let has_compaction = outcome.runs.iter().any(|run| run.compacting.is_some());
+    let conditions: &[Condition] = match has_compaction {
+        true => &[Condition::Alone, Condition::Compacting],
         false => &[Condition::Alone],
     };
     let mut all = Vec::new();
@@ -145,7 +145,7 @@ impl Comparison {
     pub(super) fn name(&self) -> String {
         let figure = match self.figure {
             ReadFigure::ReadsPerS => "reads/s",
-            ReadFigure::PeakP99Ns => "p99 of as many reads as there can be",
+            ReadFigure::PeakP99Ns => "p99 at the most reads/s",
             _ => "p99 at the common rate",
         };
         format!("{} {figure}, {}", self.compressor, self.condition.name())

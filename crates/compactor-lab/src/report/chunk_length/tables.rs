@@ -14,13 +14,16 @@ fn name(row: &Row<'_>) -> String {
 
 /// All tables but the first.
 pub(super) fn others(report: &ChunkLengthReport<'_>) -> Vec<Block> {
-    let has_beside = report.variants.iter().any(|v| !v.beside.figures.is_empty());
+    let has_compaction = report
+        .variants
+        .iter()
+        .any(|v| !v.compacting.figures.is_empty());
     let mut tables = Vec::new();
-    if has_beside {
-        tables.push(reads(report, Condition::Beside));
+    if has_compaction {
+        tables.push(reads(report, Condition::Compacting));
     }
     tables.push(stored(report));
-    tables.extend(ratios(report, has_beside));
+    tables.extend(ratios(report, has_compaction));
     let mut blocks: Vec<Block> = tables.into_iter().map(Block::Table).collect();
     blocks.extend(published(report));
     blocks
@@ -64,7 +67,7 @@ pub(super) fn reads(report: &ChunkLengthReport<'_>, condition: Condition) -> Tab
         ("p99.9", &p999),
         ("p99 at most", &peak_p99),
     ];
-    if condition == Condition::Beside {
+    if condition == Condition::Compacting {
         columns.push(("compacted MiB/s", &compacted));
     }
     Table::new(caption, &report.variants, &columns)
@@ -96,7 +99,7 @@ fn stored(report: &ChunkLengthReport<'_>) -> Table {
 }
 
 /// Variants in comparison; `None` if there is nothing to compare with.
-fn ratios(report: &ChunkLengthReport<'_>, has_beside: bool) -> Option<Table> {
+fn ratios(report: &ChunkLengthReport<'_>, has_compaction: bool) -> Option<Table> {
     let baseline = report.baseline.filter(|_| report.variants.len() > 1)?;
     let of = |condition, figure| {
         move |row: &Row<'_>| match row.record.variant == baseline {
@@ -105,7 +108,7 @@ fn ratios(report: &ChunkLengthReport<'_>, has_beside: bool) -> Option<Table> {
         }
     };
     let of_each = |condition| [ReadFigure::ReadsPerS, ReadFigure::P99Ns].map(|f| of(condition, f));
-    let (alone, beside) = (of_each(Condition::Alone), of_each(Condition::Beside));
+    let (alone, compacting) = (of_each(Condition::Alone), of_each(Condition::Compacting));
     let disk = of(Condition::Alone, ReadFigure::DiskBytesPerRead);
     let mut columns: Vec<Column<'_, Row<'_>>> = vec![
         ("variant", &name),
@@ -113,9 +116,9 @@ fn ratios(report: &ChunkLengthReport<'_>, has_beside: bool) -> Option<Table> {
         ("p99", &alone[1]),
         ("disk per read", &disk),
     ];
-    if has_beside {
-        columns.push(("reads/s compacting", &beside[0]));
-        columns.push(("p99 compacting", &beside[1]));
+    if has_compaction {
+        columns.push(("reads/s compacting", &compacting[0]));
+        columns.push(("p99 compacting", &compacting[1]));
     }
     let caption = format!(
         "As a multiple of {baseline}, within each repeat: median, and 95% bootstrap interval over repeats"

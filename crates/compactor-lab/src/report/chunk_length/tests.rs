@@ -74,9 +74,21 @@ fn published_figures_stand_beside_those_measured() {
             (ReadFigure::ReadsPerS, Condition::Alone, Verdict::Agrees),
             (ReadFigure::PeakP99Ns, Condition::Alone, Verdict::Agrees),
             (ReadFigure::P99Ns, Condition::Alone, Verdict::Larger),
-            (ReadFigure::ReadsPerS, Condition::Beside, Verdict::NotShown),
-            (ReadFigure::PeakP99Ns, Condition::Beside, Verdict::Smaller),
-            (ReadFigure::P99Ns, Condition::Beside, Verdict::Contradicts),
+            (
+                ReadFigure::ReadsPerS,
+                Condition::Compacting,
+                Verdict::NotShown
+            ),
+            (
+                ReadFigure::PeakP99Ns,
+                Condition::Compacting,
+                Verdict::Smaller
+            ),
+            (
+                ReadFigure::P99Ns,
+                Condition::Compacting,
+                Verdict::Contradicts
+            ),
         ]
     );
     let mut without = outcome.clone();
@@ -136,7 +148,7 @@ fn all_forms_show_the_same_figures() {
             .filter(|n| n.tag_name().name() == name)
             .count()
     };
-    // Reads alone and beside, what is stored, ratios, published, left out; four pictures.
+    // Reads alone and during a compaction, what is stored, ratios, published, left out; four pictures.
     assert_eq!((count("table"), count("svg"), count("script")), (6, 4, 0));
     assert!(!page.contains("NaN") && !page.contains("http://localhost"));
     for form in [text, document.to_markdown(), page] {

@@ -4,7 +4,7 @@ use super::{ArmReport, Figure, PointReport, attempts};
 use crate::arm::Arm;
 use crate::outcome::{Outcome, Warning};
 use crate::report::units::{bytes, milliseconds};
-use crate::report::{few_repeats, told_once};
+use crate::report::{few_repeats, grouped};
 use crate::stats::{ENOUGH_REPEATS, Spread, outliers};
 use crate::text_table::count;
 
@@ -24,7 +24,7 @@ const RATE_TOLERANCE: f64 = 0.1;
 /// What the experiment noticed at the point and in its runs, then what the numbers show.
 pub(super) fn of(report: &PointReport<'_>) -> Vec<Warning> {
     let mut caveats = report.point.warnings.clone();
-    caveats.extend(told_once(attempts(report.point)));
+    caveats.extend(grouped(attempts(report.point)));
     caveats.extend(too_few(report));
     for arm in report.arms.iter().filter(|arm| arm.runs > 0) {
         caveats.extend(unpaired(arm));

@@ -1,4 +1,4 @@
-//! The bystander: reads hot rows from the SSTables that are live, as the node beside a compaction does.
+//! Foreground load: reads hot rows from the SSTables that are live, as a node does during a compaction.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,11 +9,11 @@ use compactor::io::Io;
 
 use crate::hot_set::HotSet;
 use crate::load::Reads;
-use crate::outcome::Distribution;
+use crate::options::Distribution;
 use crate::point_read::{PointReader, ReadState, RowFound};
 use crate::random::{Draw, Random};
 
-/// Tells its random numbers from others of the same seed.
+/// Stream of random numbers of the seed.
 const STREAM: u64 = 0x6279_7374;
 
 /// The SSTables that reads go to: the inputs, and from the moment it is published the output.
@@ -78,9 +78,9 @@ fn open_all(io: &Io, data_paths: &[PathBuf]) -> Result<Arc<[PointReader]>> {
         .collect()
 }
 
-/// One reader thread's part.
+/// A reader thread of the foreground load.
 #[derive(Debug)]
-pub(crate) struct Bystander {
+pub(crate) struct ForegroundReader {
     live: Arc<LiveSstables>,
     hot: Arc<HotSet>,
     draw: Arc<Draw>,
@@ -90,17 +90,17 @@ pub(crate) struct Bystander {
     states: Vec<ReadState>,
 }
 
-impl Bystander {
-    /// Reads rows of `hot` as often as `draw` says.
+impl ForegroundReader {
+    /// Reads rows of `hot` as often as `draw` specifies.
     pub(crate) fn new(
         live: &Arc<LiveSstables>,
         hot: &Arc<HotSet>,
         draw: &Arc<Draw>,
         seed: u64,
         thread: u32,
-    ) -> Bystander {
+    ) -> ForegroundReader {
         let readers = live.readers();
-        Bystander {
+        ForegroundReader {
             live: Arc::clone(live),
             hot: Arc::clone(hot),
             draw: Arc::clone(draw),
@@ -139,14 +139,14 @@ fn states(readers: &[PointReader]) -> Vec<ReadState> {
     readers.iter().map(|_| ReadState::default()).collect()
 }
 
-impl Reads for Bystander {
+impl Reads for ForegroundReader {
     fn read(&mut self) -> Result<(), String> {
         let number = self.draw.next(&mut self.random);
         self.read_row(number)
     }
 }
 
-/// The shares of so many hot rows.
+/// Shares of hot rows in the reads.
 pub(crate) fn draw(distribution: Distribution, hot: &HotSet) -> Arc<Draw> {
     Arc::new(Draw::new(distribution, hot.rows.len()))
 }

@@ -1,8 +1,9 @@
-//! An arm of somebody else's: a command that answers one request after the other, such as a JVM that
-//! stays warm.
+//! Processes that arms run in: ours, one for each run, and commands that answer one request after the other,
+//! such as a JVM that stays warm.
 
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -10,33 +11,52 @@ use std::time::{Duration, Instant};
 
 use compactor::{EngineError, Error, Result};
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group, waitid,
 };
 use serde_json::Value;
 
-use super::child::LOOK;
 use super::{Introduction, Reply, Request, read_line, write_line};
 
-/// How long a command may take to end by itself once its stdin has ended: it may be at work on a request
-/// that nobody wants any more, and whatever it made on the disk goes with our directory.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Time between two looks at a process.
+const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a command may take to introduce itself: it may have to fetch what it runs.
+/// Time that a process may take to end by itself once it is asked to: it may be at work on a request that
+/// is obsolete, or remove what it has made.
+const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE_WITH_OURS: Duration = Duration::from_secs(10);
+
+/// Time that a command may take to introduce itself: it may have to fetch what it runs.
 const INTRODUCTION: Duration = Duration::from_secs(600);
 
-/// A running command. It is ended, with all that it started, when this is dropped.
+/// A command that was brought, and its introduction.
 #[derive(Debug)]
 pub(super) struct External {
     pub(super) introduction: Introduction,
     process: Process,
 }
 
+/// A process that answers requests. It is ended, with all that it started, when this is dropped.
 #[derive(Debug)]
 struct Process {
-    command: String,
+    name: String,
     child: Child,
     requests: Option<ChildStdin>,
     replies: Receiver<std::io::Result<Value>>,
+    /// Whether SIGTERM stops it; the end of its stdin does in any case, after the current request.
+    is_ours: bool,
+}
+
+/// Runs `program bench-arm` for one request.
+///
+/// # Errors
+/// Cancellation, or a process that cannot be started. A failure in it is a [`Reply::Failed`].
+pub(super) fn run_ours(program: &Path, request: &Request, stop: &AtomicBool) -> Result<Reply> {
+    let mut command = Command::new(program);
+    command.arg("bench-arm");
+    let name = format!("{} bench-arm", program.display());
+    let failed = |e| EngineError::Internal(format!("run {name}: {e}"));
+    let mut process = Process::start(name.clone(), command, true).map_err(failed)?;
+    process.ask(request, stop)
 }
 
 impl External {
@@ -50,36 +70,10 @@ impl External {
 
     fn start_within(introduction: Duration, command: &str, stop: &AtomicBool) -> Result<External> {
         let failed = |e: String| Error::invalid(format!("--cassandra {command:?}: {e}"));
-        let mut child = Command::new("sh")
-            .args(["-c", command])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // A group of its own: Ctrl-C is for us, who then end all of it.
-            .process_group(0)
-            .spawn()
-            .map_err(|e| failed(e.to_string()))?;
-        let requests = child.stdin.take();
-        let stdout = child.stdout.take();
-        let (sender, replies) = mpsc::channel();
-        let mut process = Process {
-            command: command.to_owned(),
-            child,
-            requests,
-            replies,
-        };
-        let read = move || {
-            let Some(stdout) = stdout else { return };
-            let mut from = BufReader::new(stdout);
-            while let Some(line) = read_line(&mut from).transpose() {
-                let is_last = line.is_err();
-                if sender.send(line).is_err() || is_last {
-                    return;
-                }
-            }
-        };
-        std::thread::Builder::new()
-            .spawn(read)
-            .map_err(Error::thread("what the command prints"))?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]);
+        let process = Process::start(command.to_owned(), shell, false);
+        let mut process = process.map_err(|e| failed(e.to_string()))?;
         let deadline = Instant::now() + introduction;
         let introduction = process.line(stop, Some(deadline))?.map_err(failed)?;
         let introduction = serde_json::from_value(introduction)
@@ -93,23 +87,63 @@ impl External {
     /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// Cancellation. What goes wrong there is a [`Reply::Failed`].
+    /// Cancellation. A failure there is a [`Reply::Failed`].
     pub(super) fn run(&mut self, request: &Request, stop: &AtomicBool) -> Result<Reply> {
-        if let Some(requests) = &mut self.process.requests
+        self.process.ask(request, stop)
+    }
+}
+
+impl Process {
+    fn start(name: String, mut command: Command, is_ours: bool) -> std::io::Result<Process> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // A group of its own: Ctrl-C is for this process, which then ends all of it.
+            .process_group(0)
+            .spawn()?;
+        let requests = child.stdin.take();
+        let stdout = child.stdout.take();
+        let (sender, replies) = mpsc::channel();
+        // From here on it is ended if anything fails.
+        let process = Process {
+            name,
+            child,
+            requests,
+            replies,
+            is_ours,
+        };
+        let read = move || {
+            let Some(stdout) = stdout else { return };
+            let mut from = BufReader::new(stdout);
+            while let Some(line) = read_line(&mut from).transpose() {
+                let is_last = line.is_err();
+                if sender.send(line).is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().spawn(read)?;
+        Ok(process)
+    }
+
+    /// Sends a request and waits for the answer.
+    ///
+    /// # Errors
+    /// Cancellation.
+    fn ask(&mut self, request: &Request, stop: &AtomicBool) -> Result<Reply> {
+        if let Some(requests) = &mut self.requests
             && let Err(e) = write_line(requests, request)
         {
-            let ended = self.process.how_it_ended();
+            let ended = self.how_it_ended();
             return Ok(Reply::Failed(format!("it takes no request: {e}; {ended}")));
         }
-        Ok(match self.process.line(stop, None)? {
+        Ok(match self.line(stop, None)? {
             Err(reason) => Reply::Failed(reason),
             Ok(line) => serde_json::from_value(line)
                 .unwrap_or_else(|e| Reply::Failed(format!("no reply but something else: {e}"))),
         })
     }
-}
 
-impl Process {
     /// Waits for a line, or says why there is none.
     ///
     /// # Errors
@@ -147,9 +181,9 @@ impl Process {
         }
     }
 
-    /// What became of a command that prints nothing more.
+    /// How a process ended that prints nothing more.
     fn how_it_ended(&self) -> String {
-        let command = &self.command;
+        let command = &self.name;
         let asked = Instant::now();
         while asked.elapsed() < PATIENCE {
             if let Some(status) = self.status() {
@@ -173,24 +207,28 @@ impl Process {
     }
 }
 
-/// How a process has ended, if it has. It is not waited for, so that its number stays its own.
+/// Status of a process that has ended. It is not waited for, so that its number stays its own.
 fn look_at(pid: Pid) -> rustix::io::Result<Option<WaitIdStatus>> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pid(pid), options)
 }
 
 impl Drop for Process {
-    /// The end of its stdin is its end, too; after a while it is killed.
     fn drop(&mut self) {
-        if let Some(mut requests) = self.requests.take() {
-            let _ = requests.flush();
-        }
+        drop(self.requests.take());
         if let Some(pid) = self.pid() {
+            let patience = match self.is_ours {
+                true => PATIENCE_WITH_OURS,
+                false => PATIENCE,
+            };
+            if self.is_ours {
+                let _ = kill_process(pid, Signal::TERM);
+            }
             let asked = Instant::now();
-            while asked.elapsed() < PATIENCE && matches!(look_at(pid), Ok(None)) {
+            while asked.elapsed() < patience && matches!(look_at(pid), Ok(None)) {
                 std::thread::sleep(LOOK);
             }
-            // Whatever it left behind, too.
+            // All that it left behind, too.
             let _ = kill_process_group(pid, Signal::KILL);
         }
         let _ = self.child.wait();
