@@ -123,7 +123,7 @@ pub struct Setup {
 /// Options of an interference experiment, and their record in its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterferenceOptions {
-    /// What it has in common with other experiments.
+    /// Options in common with other experiments.
     #[serde(flatten)]
     pub setup: Setup,
     /// Arms to compare.
