@@ -15,6 +15,7 @@ use crate::arm::Arm;
 use crate::compaction::CompactionSettings;
 use crate::priority::Priority;
 use crate::report::units::bytes;
+use crate::schedule::Repeats;
 
 pub(crate) mod form;
 
@@ -206,9 +207,12 @@ impl Setup {
         }
     }
 
-    /// All repeats.
-    pub(crate) fn all_repeats(&self) -> u32 {
-        self.warm_ups + self.repeats
+    /// Repeats of each arm or variant.
+    pub(crate) fn all_repeats(&self) -> Repeats {
+        Repeats {
+            warm_ups: self.warm_ups,
+            counted: self.repeats,
+        }
     }
 
     /// A compaction in these modes.
