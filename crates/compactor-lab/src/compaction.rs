@@ -29,7 +29,7 @@ pub(crate) struct CompactionSettings {
 pub(crate) struct Compactions<'a> {
     pub(crate) settings: CompactionSettings,
     pub(crate) table: &'a Table,
-    /// Where each puts its output, in a directory of its own.
+    /// Directory for their outputs, each in a directory of its own.
     pub(crate) directory: &'a Path,
     /// Whether an output stays until the next is published; otherwise it is removed at once.
     pub(crate) keeps_last: bool,

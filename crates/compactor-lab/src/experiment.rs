@@ -18,11 +18,11 @@ use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, Subject, SweepPoi
 use crate::point_read::PointReader;
 use crate::random::Random;
 use crate::run::Bench;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Turn};
 use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::warnings;
-use crate::watcher::{Event, Plan, Watcher};
+use crate::watcher::{Event, Watcher};
 
 /// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6f72_6465;
@@ -72,7 +72,7 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         warnings: found,
     };
     let items = options.arms.len() * options.hot_sets_bytes.len();
-    let mut schedule = Schedule::new(items, options);
+    let mut schedule = Schedule::new(items, options.all_repeats());
     for &hot_set_bytes in &options.hot_sets_bytes {
         let ended = point(
             options,
@@ -157,8 +157,8 @@ fn point(
     let planned = planned(options, table);
     // Idle lasts as long as compactions do, which is known after one.
     let idle_last = |arms: &mut [Arm]| arms.sort_by_key(|arm| *arm == Arm::Idle);
-    let one = |arm: Arm, plan: &dyn Fn(Subject) -> Plan| {
-        let plan = plan(Subject::Arm(arm));
+    let one = |arm: Arm, turn: Turn| {
+        let plan = turn.plan(Subject::Arm(arm));
         watcher.event(&Event::RunStarted(plan));
         let bench = Bench {
             options,
@@ -184,7 +184,7 @@ fn point(
         point.runs.push(run);
         Ok(())
     };
-    schedule.run(&mut arms, options, &mut random, |_| planned, idle_last, one)
+    schedule.run(&mut arms, &mut random, |_| planned, idle_last, one)
 }
 
 /// Opens a table and draws its hot rows.

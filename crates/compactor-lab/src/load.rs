@@ -44,7 +44,7 @@ impl<F: FnMut() -> Result<(), String> + Send + 'static> Reads for F {
     }
 }
 
-/// When reads start.
+/// Pace of reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
     /// On a schedule, with a rate over all threads.
@@ -79,7 +79,7 @@ struct Shared {
     stop_at: AtomicU64,
     is_abandoned: AtomicBool,
     cpu: CpuMeter,
-    /// Of the threads that have begun.
+    /// Ids of the threads that have begun.
     thread_ids: Mutex<Vec<Pid>>,
     intervals: Vec<Mutex<IntervalCounts>>,
     first_error: Mutex<Option<String>>,
@@ -257,7 +257,7 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// When the next read is to start.
+    /// Time at which the next read is to start.
     fn next(&mut self, now_ns: u64) -> u64 {
         let Some(mean_ns) = self.mean_ns else {
             return now_ns;

@@ -15,6 +15,7 @@ use crate::arm::Arm;
 use crate::compaction::CompactionSettings;
 use crate::priority::Priority;
 use crate::report::units::bytes;
+use crate::schedule::Repeats;
 
 pub(crate) mod form;
 
@@ -123,7 +124,7 @@ pub struct Setup {
 /// Options of an interference experiment, and their record in its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterferenceOptions {
-    /// What it has in common with other experiments.
+    /// Options in common with other experiments.
     #[serde(flatten)]
     pub setup: Setup,
     /// Arms to compare.
@@ -206,9 +207,12 @@ impl Setup {
         }
     }
 
-    /// All repeats.
-    pub(crate) fn all_repeats(&self) -> u32 {
-        self.warm_ups + self.repeats
+    /// Repeats of each arm or variant.
+    pub(crate) fn all_repeats(&self) -> Repeats {
+        Repeats {
+            warm_ups: self.warm_ups,
+            counted: self.repeats,
+        }
     }
 
     /// A compaction in these modes.

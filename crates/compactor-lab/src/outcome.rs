@@ -25,7 +25,7 @@ use crate::options::InterferenceOptions;
 /// Version of the shape of the JSON document. A reader refuses versions that it does not know.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// Everything of one `compactor lab interference`.
+/// Outcome of one `compactor lab interference`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// [`FORMAT_VERSION`].

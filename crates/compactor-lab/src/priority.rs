@@ -4,18 +4,20 @@
     reason = "a system call without a wrapper: sched_setscheduler"
 )]
 
-use std::fmt;
 use std::io;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString};
 
 /// Priority of a compaction's threads for processors, and with it for I/O, relative to the foreground load.
 ///
 /// Where processors are few, a compaction at full speed takes them from concurrent reads, whatever it does to
 /// the page cache; an operator who runs one alongside a node gives it less.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Display, EnumString,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", parse_err_ty = String, parse_err_fn = no_priority)]
 pub enum Priority {
     /// Priority of any other thread.
     #[default]
@@ -46,32 +48,10 @@ impl Priority {
             _ => Err(io::Error::last_os_error()),
         }
     }
-
-    /// Its name, as an option has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Priority::Normal => "normal",
-            Priority::Idle => "idle",
-        }
-    }
 }
 
-impl fmt::Display for Priority {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Priority {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Priority, String> {
-        match text {
-            "normal" => Ok(Priority::Normal),
-            "idle" => Ok(Priority::Idle),
-            _ => Err(format!("`{text}` is no priority: expected normal or idle")),
-        }
-    }
+fn no_priority(text: &str) -> String {
+    format!("`{text}` is no priority: expected normal or idle")
 }
 
 #[cfg(test)]
@@ -100,7 +80,7 @@ mod tests {
     #[test]
     fn names_parse_back() {
         for priority in [Priority::Normal, Priority::Idle] {
-            assert_eq!(priority.name().parse(), Ok(priority));
+            assert_eq!(priority.to_string().parse(), Ok(priority));
         }
         assert!("nice".parse::<Priority>().is_err());
     }

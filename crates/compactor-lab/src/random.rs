@@ -22,12 +22,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// From 0 up to, without, 1.
+    /// Draws a number from 0 up to, without, 1.
     pub(crate) fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// From 0 up to, without, `end`, which is not 0.
+    /// Draws a number from 0 up to, without, `end`, which is not 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         // The bias is 2^-64 * end: nothing that could be seen.
         ((u128::from(self.next()) * end as u128) >> 64) as usize

@@ -24,11 +24,11 @@ pub use interference::{Figure, Report};
 
 /// A number that each run of an experiment gives.
 pub trait Measure: Copy + PartialEq + Serialize + 'static {
-    /// What it is a number of.
+    /// Run, or part of a run, that has the number.
     type Of;
     /// All of them.
     const ALL: &'static [Self];
-    /// Those that arms are compared by.
+    /// Figures that arms are compared by.
     const COMPARED: &'static [Self];
 
     /// The number of a run; `None` where it has none, such as latencies without a read.
@@ -66,7 +66,7 @@ pub struct LeftOut<'a> {
     pub subject: Subject,
     /// Its repeat.
     pub repeat: u32,
-    /// Why.
+    /// Reasons.
     pub reasons: &'a [Invalid],
 }
 

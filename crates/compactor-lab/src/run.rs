@@ -42,7 +42,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) options: &'a InterferenceOptions,
     pub(crate) table: &'a Table,
     pub(crate) hot: &'a Arc<HotSet>,
-    /// Where a run may put its output.
+    /// Directory for the output of a run.
     pub(crate) directory: &'a Path,
     pub(crate) cgroup: Option<&'a MemoryCgroup>,
     pub(crate) device: Option<&'a str>,

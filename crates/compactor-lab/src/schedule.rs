@@ -4,14 +4,48 @@ use std::time::{Duration, Instant};
 
 use compactor::Result;
 
-use crate::options::Setup;
 use crate::outcome::Subject;
 use crate::random::Random;
 use crate::watcher::Plan;
 
+/// Repeats of each item.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Repeats {
+    pub(crate) warm_ups: u32,
+    pub(crate) counted: u32,
+}
+
+/// A run among all others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// Repeat, warm-ups included.
+    pub(crate) repeat: u32,
+    pub(crate) warm_up: bool,
+    /// Position among all runs, from 0.
+    pub(crate) order: u32,
+    /// Number of all runs.
+    pub(crate) runs: u32,
+    time_left: Duration,
+}
+
+impl Turn {
+    /// The plan of the run of an arm or a variant.
+    pub(crate) fn plan(self, subject: Subject) -> Plan {
+        Plan {
+            subject,
+            repeat: self.repeat,
+            warm_up: self.warm_up,
+            order: self.order,
+            runs: self.runs,
+            time_left: self.time_left,
+        }
+    }
+}
+
 /// Runs of an experiment, and how much longer they take than planned.
 #[derive(Debug)]
 pub(crate) struct Schedule {
+    repeats: Repeats,
     /// Number of all runs.
     runs: u32,
     /// Number of runs that are over.
@@ -23,10 +57,11 @@ pub(crate) struct Schedule {
 
 impl Schedule {
     /// A schedule of an experiment that runs a number of items in each repeat, all together.
-    pub(crate) fn new(items: usize, setup: &Setup) -> Schedule {
+    pub(crate) fn new(items: usize, repeats: Repeats) -> Schedule {
         let items = u32::try_from(items).unwrap_or(u32::MAX);
         Schedule {
-            runs: items.saturating_mul(setup.all_repeats()),
+            repeats,
+            runs: items.saturating_mul(repeats.warm_ups + repeats.counted),
             done: 0,
             late_s: 0.0,
         }
@@ -40,32 +75,28 @@ impl Schedule {
     pub(crate) fn run<T: Copy>(
         &mut self,
         items: &mut [T],
-        setup: &Setup,
         random: &mut Random,
         planned: impl Fn(u32) -> Duration,
         arrange: impl Fn(&mut [T]),
-        mut run: impl FnMut(T, &dyn Fn(Subject) -> Plan) -> Result<()>,
+        mut run: impl FnMut(T, Turn) -> Result<()>,
     ) -> Result<()> {
         let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
-        for repeat in 0..setup.all_repeats() {
-            let warm_up = repeat < setup.warm_ups;
+        for repeat in 0..self.repeats.warm_ups + self.repeats.counted {
+            let warm_up = repeat < self.repeats.warm_ups;
             random.shuffle(items);
             if warm_up {
                 arrange(items);
             }
             for &item in items.iter() {
                 let started = Instant::now();
-                let time_left = self.time_left(count, setup.all_repeats(), &planned);
-                let (order, runs) = (self.done, self.runs);
-                let plan = |subject| Plan {
-                    subject,
+                let turn = Turn {
                     repeat,
                     warm_up,
-                    order,
-                    runs,
-                    time_left,
+                    order: self.done,
+                    runs: self.runs,
+                    time_left: self.time_left(count, &planned),
                 };
-                run(item, &plan)?;
+                run(item, turn)?;
                 self.add(planned(repeat), started.elapsed());
             }
         }
@@ -79,7 +110,8 @@ impl Schedule {
     }
 
     /// Expected duration of all runs that are not over.
-    fn time_left(&self, items: u32, repeats: u32, planned: &impl Fn(u32) -> Duration) -> Duration {
+    fn time_left(&self, items: u32, planned: &impl Fn(u32) -> Duration) -> Duration {
+        let repeats = self.repeats.warm_ups + self.repeats.counted;
         let repeat_of = |order: u32| order / items.max(1) % repeats.max(1);
         let left = self.done..self.runs;
         let planned: Duration = left.clone().map(|order| planned(repeat_of(order))).sum();
@@ -100,9 +132,12 @@ mod tests {
     fn the_time_left_is_that_of_runs_that_measure_more() {
         let second = Duration::from_secs(1);
         let planned = |repeat| if repeat == 0 { 3 * second } else { 6 * second };
-        let setup = Setup::new("/nowhere".into());
-        let mut schedule = Schedule::new(4, &setup);
-        let left = |schedule: &Schedule| schedule.time_left(4, 6, &planned);
+        let repeats = Repeats {
+            warm_ups: 1,
+            counted: 5,
+        };
+        let mut schedule = Schedule::new(4, repeats);
+        let left = |schedule: &Schedule| schedule.time_left(4, &planned);
         assert_eq!(left(&schedule), 4 * 3 * second + 20 * 6 * second);
         // Each warm-up took a second more than that.
         (0..4).for_each(|_| schedule.add(3 * second, 4 * second));

@@ -16,7 +16,7 @@ use crate::outcome::DataRecord;
 pub(crate) const WIDE_ROWS: u32 = 4000;
 /// Outputs on the disk at a time: one that was published, until the next is.
 const OUTPUTS: u64 = 2;
-/// Where a generated table is put.
+/// Directory of a generated table.
 pub(crate) const TABLE_DIRECTORY: &str = "table";
 
 /// SSTables that are compacted in each run, always the same.

@@ -32,7 +32,7 @@ const MOST_NOT_DROPPED: f64 = 0.01;
 /// Share of its limit that a compaction has to reach.
 const LEAST_RATE: f64 = 0.9;
 
-/// Why a run does not count.
+/// Reasons that a run does not count.
 #[derive(Debug, Default)]
 pub(crate) struct Reasons(pub(crate) Vec<Invalid>);
 
@@ -103,10 +103,10 @@ impl Reasons {
     }
 }
 
-/// What a run is judged by, apart from its record.
+/// Circumstances of a run that are not in its record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances<'a> {
-    /// Why the compaction failed.
+    /// Error of the compaction.
     pub(crate) failure: Option<&'a str>,
     pub(crate) least_compaction: Duration,
     pub(crate) throughput_bytes_per_s: Option<u64>,
@@ -120,7 +120,7 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) not_dropped: Option<Pages>,
 }
 
-/// Why the run does not count; nothing if it does.
+/// Reasons that the run does not count; none if it does.
 pub(crate) fn judge(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Invalid> {
     let mut reasons = Reasons::default();
     if let Some(error) = circumstances.failure {

@@ -37,7 +37,7 @@ pub enum Event<'a> {
         rows: usize,
         /// Their pages in bytes.
         bytes: u64,
-        /// Those divided by the memory limit, or the machine's memory.
+        /// Their bytes divided by the memory limit, or the machine's memory.
         pressure: f64,
     },
     /// A run of an arm begins.

@@ -31,13 +31,13 @@ const MOST_PASSES: usize = 15;
 /// Neighbouring chunks of one input.
 #[derive(Debug)]
 struct Piece {
-    /// As in the file; empty if the input is not compressed.
+    /// Bytes as in the file; empty if the input is not compressed.
     stored: Vec<u8>,
-    /// Where the chunks are in `stored`, by what they are in the file.
+    /// Chunks in `stored`, with their positions in the file.
     chunks: Vec<StoredChunk>,
     /// Decompressed.
     raw: Vec<u8>,
-    /// Which input's.
+    /// Index of the input.
     input: usize,
 }
 

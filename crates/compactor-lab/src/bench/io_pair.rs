@@ -6,14 +6,14 @@ use std::str::FromStr;
 use compactor::io::{ReadMode, WriteMode};
 use serde::{Deserialize, Serialize};
 
-/// How an arm reads and writes. As text, also in JSON: `direct/buffered`. With `auto`, what was really
+/// Modes in which an arm reads and writes. As text, also in JSON: `direct/buffered`. With `auto`, what was really
 /// used is told of each run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct IoPair {
-    /// How inputs are read.
+    /// Read mode of inputs.
     pub read: ReadMode,
-    /// How outputs are written.
+    /// Write mode of outputs.
     pub write: WriteMode,
 }
 

@@ -44,13 +44,13 @@ pub struct Generated {
 pub struct BenchOptions {
     /// The command line, for the record.
     pub command: Option<Vec<String>>,
-    /// Where a directory for everything is made; on the disk in question.
+    /// Parent of the directory for everything; on the disk in question.
     #[serde(skip)]
     pub directory: PathBuf,
     /// `Data.db` of SSTables that are there; empty for generated ones.
     #[serde(skip)]
     pub given: Vec<PathBuf>,
-    /// What to generate, if none are given.
+    /// SSTables to generate, if none are given.
     #[serde(skip)]
     pub generated: Generated,
     /// Our arms that run.

@@ -8,7 +8,7 @@ use crate::outcome::{DataRecord, End, Environment, Warning};
 /// Version of the shape of the JSON document.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// Everything of one `compactor bench`.
+/// Outcome of one `compactor bench`.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchOutcome {
     /// Version of the shape of the document: 1.

@@ -181,7 +181,7 @@ impl Process {
         }
     }
 
-    /// How a process ended that prints nothing more.
+    /// Describes the end of a process that prints nothing more.
     fn how_it_ended(&self) -> String {
         let command = &self.name;
         let asked = Instant::now();

@@ -14,7 +14,7 @@ use crate::text_table::{count, counted};
 pub struct BenchReport<'a> {
     /// Figures of each arm that has some.
     pub figures: Vec<ArmFigures>,
-    /// Where they come from.
+    /// Source of the figures.
     #[serde(flatten)]
     pub outcome: &'a BenchOutcome,
 }
@@ -142,7 +142,7 @@ impl<'a> BenchReport<'a> {
         })
     }
 
-    /// What went wrong, and why not to trust the numbers.
+    /// Failures, and reasons not to trust the numbers.
     fn caveats(&self) -> Vec<String> {
         let mut caveats = Vec::new();
         for arm in &self.outcome.arms {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use compactor::{Error, ErrorKind, Observer, Result};
 
@@ -21,6 +21,7 @@ use crate::observer::Following;
 use crate::outcome::{End, Environment, Warning};
 use crate::random::Random;
 use crate::report::units::bytes;
+use crate::schedule::{Repeats, Schedule, Turn};
 use crate::scratch::{OutputDirectory, Scratch};
 use crate::stats::{ENOUGH_REPEATS, outliers};
 use crate::table::{Table, require_room};
@@ -165,45 +166,40 @@ impl Bench<'_> {
     }
 
     fn rounds(&mut self, arms: &mut [ArmOutcome], say: &mut dyn FnMut(&str)) -> Result<()> {
-        let rounds = self.options.warm_ups + self.options.repeats;
-        let runs = rounds as usize * arms.len();
-        let mut random = Random::new(self.options.seed, STREAM);
+        let repeats = Repeats {
+            warm_ups: self.options.warm_ups,
+            counted: self.options.repeats,
+        };
         let mut order: Vec<usize> = (0..arms.len()).collect();
-        let mut number = 0;
-        for repeat in 0..rounds {
-            random.shuffle(&mut order);
-            for &index in &order {
-                let external = arms[..index]
-                    .iter()
-                    .filter(|arm| arm.kind == ArmKind::External);
-                let external = external.count();
-                let Some(arm) = arms.get_mut(index).filter(|arm| arm.failure.is_none()) else {
-                    number += 1;
-                    continue;
-                };
-                let warm_up = repeat < self.options.warm_ups;
-                let reply = self.one(arm, external, repeat)?;
-                let done = match reply {
-                    Ok(done) => done,
-                    Err(reason) => {
-                        say(&format!("{} failed: {reason}", arm.name));
-                        arm.failure = Some(reason);
-                        number += 1;
-                        continue;
-                    }
-                };
-                let run = self.run_of(arm.kind, done, repeat, number);
-                number += 1;
-                say(&format!(
-                    "run {number} of {runs}{}: {}: {:.2} s",
-                    if warm_up { ", warm-up" } else { "" },
-                    arm.name,
-                    run.wall_s
-                ));
-                arm.runs.push(run);
-            }
-        }
-        Ok(())
+        let mut random = Random::new(self.options.seed, STREAM);
+        let one = |index: usize, turn: Turn| {
+            let is_external = |arm: &&ArmOutcome| arm.kind == ArmKind::External;
+            let external = arms[..index].iter().filter(is_external).count();
+            let Some(arm) = arms.get_mut(index).filter(|arm| arm.failure.is_none()) else {
+                return Ok(());
+            };
+            let done = match self.one(arm, external, turn.repeat)? {
+                Ok(done) => done,
+                Err(reason) => {
+                    say(&format!("{} failed: {reason}", arm.name));
+                    arm.failure = Some(reason);
+                    return Ok(());
+                }
+            };
+            let run = self.run_of(arm.kind, done, turn);
+            say(&format!(
+                "run {} of {}{}: {}: {:.2} s",
+                turn.order + 1,
+                turn.runs,
+                if turn.warm_up { ", warm-up" } else { "" },
+                arm.name,
+                run.wall_s
+            ));
+            arm.runs.push(run);
+            Ok(())
+        };
+        let mut schedule = Schedule::new(order.len(), repeats);
+        schedule.run(&mut order, &mut random, |_| Duration::ZERO, |_| (), one)
     }
 
     /// Runs an arm once, and examines its output.
@@ -248,7 +244,7 @@ impl Bench<'_> {
         Ok(Ok(done))
     }
 
-    fn run_of(&self, kind: ArmKind, done: Done, repeat: u32, order: u32) -> BenchRun {
+    fn run_of(&self, kind: ArmKind, done: Done, turn: Turn) -> BenchRun {
         let (wall_s, cpu_s) = match &done.codec {
             None => (done.wall_s, done.cpu_s),
             Some(times) => at_scale(
@@ -258,9 +254,9 @@ impl Bench<'_> {
             ),
         };
         BenchRun {
-            repeat,
-            warm_up: repeat < self.options.warm_ups,
-            order,
+            repeat: turn.repeat,
+            warm_up: turn.warm_up,
+            order: turn.order,
             wall_s,
             cpu_s,
             peak_rss_bytes: (kind != ArmKind::Codec).then_some(done.peak_rss_bytes),

@@ -22,11 +22,11 @@ use crate::options::Data;
 use crate::outcome::{DataRecord, End, Environment, Subject, Warning};
 use crate::random::Random;
 use crate::report::units::bytes;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Turn};
 use crate::scratch::Scratch;
 use crate::table::{TABLE_DIRECTORY, Table, require_room};
 use crate::warnings::{self, Caveats, small_hot_set};
-use crate::watcher::{Event, Plan, Watcher};
+use crate::watcher::{Event, Watcher};
 
 /// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6368_756e;
@@ -252,10 +252,10 @@ impl All<'_> {
     fn run(&self, outcome: &mut ChunkLengthOutcome, watcher: &dyn Watcher) -> Result<()> {
         let options = self.options;
         let mut order: Vec<&Written> = self.variants.iter().collect();
-        let mut schedule = Schedule::new(order.len(), options);
-        let one = |written: &Written, plan: &dyn Fn(Subject) -> Plan| {
+        let mut schedule = Schedule::new(order.len(), options.all_repeats());
+        let one = |written: &Written, turn: Turn| {
             let variant = written.record.variant;
-            let plan = plan(Subject::Variant(variant));
+            let plan = turn.plan(Subject::Variant(variant));
             if !plan.warm_up && outcome.rate_per_s.is_none() {
                 outcome.rate_per_s = common_rate(&outcome.runs);
                 if let Some(rate) = outcome.rate_per_s {
@@ -284,7 +284,7 @@ impl All<'_> {
         };
         let mut random = Random::new(options.seed, STREAM);
         let planned = |repeat| planned(options, repeat);
-        schedule.run(&mut order, options, &mut random, planned, |_| (), one)
+        schedule.run(&mut order, &mut random, planned, |_| (), one)
     }
 }
 

@@ -17,7 +17,7 @@ const GIB: u64 = 1 << 30;
 /// Options of a comparison of chunk lengths and compressors, and their record in its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChunkLengthOptions {
-    /// What it has in common with other experiments. The rows are written anew once for each variant.
+    /// Options in common with other experiments. The rows are written anew once for each variant.
     #[serde(flatten)]
     pub setup: Setup,
     /// Uncompressed bytes of a chunk: powers of two.

@@ -18,7 +18,7 @@ pub enum Experiment {
     ChunkLength,
 }
 
-/// Everything of one `compactor lab chunk-length`.
+/// Outcome of one `compactor lab chunk-length`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChunkLengthOutcome {
     /// Always [`Experiment::ChunkLength`].
@@ -75,7 +75,7 @@ pub struct VariantRecord {
     /// Bytes that their offsets take in memory as long as the SSTables are open: 8 for each chunk, as in
     /// Cassandra's `CompressionMetadata`.
     pub chunk_offset_bytes: u64,
-    /// The same for each GiB of uncompressed data.
+    /// Bytes of chunk offsets for each GiB of uncompressed data.
     pub chunk_offset_bytes_per_gib: f64,
     /// Partitions of all SSTables.
     pub partitions: u64,
@@ -83,7 +83,7 @@ pub struct VariantRecord {
     pub rows: u64,
     /// Pages of `Data.db` that the hot rows are read from, bytes.
     pub hot_bytes: u64,
-    /// Those divided by the memory limit, or without one by the machine's memory.
+    /// Hot bytes divided by the memory limit, or without one by the machine's memory.
     pub pressure: f64,
     /// Seconds that writing it took.
     pub written_in_s: f64,
@@ -94,7 +94,7 @@ pub struct VariantRecord {
 pub struct VariantRun {
     /// The variant that was read.
     pub variant: Variant,
-    /// When it took place, and whether it counts.
+    /// Time of the run, and whether it counts.
     #[serde(flatten)]
     pub attempt: Attempt,
     /// Reads alone.
@@ -152,7 +152,7 @@ impl Reading {
         self.latency.achieved_per_s * self.latency.duration_s
     }
 
-    /// Of a total, what a read has on average; `None` without reads.
+    /// Average of a total per read; `None` without reads.
     pub fn per_read(&self, total: f64) -> Option<f64> {
         let reads = self.completed();
         (reads > 0.0).then(|| total / reads)

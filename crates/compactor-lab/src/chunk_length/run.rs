@@ -36,7 +36,7 @@ pub(super) struct Bench<'a> {
     /// Table that is compacted.
     pub(super) source: &'a Table,
     pub(super) hot: &'a Arc<HotSet>,
-    /// Where a compaction may put its output.
+    /// Directory for the output of a compaction.
     pub(super) directory: &'a Path,
     pub(super) cgroup: Option<&'a MemoryCgroup>,
     /// `None` while it is not known.
@@ -208,7 +208,7 @@ impl Reader<'_> {
     }
 }
 
-/// Why a run does not count; nothing if it does.
+/// Reasons that a run does not count; none if it does.
 fn judge(
     run: &VariantRun,
     asked: Arm,

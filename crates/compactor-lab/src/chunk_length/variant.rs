@@ -1,16 +1,32 @@
 //! A way of storing the same rows: compressor and chunk length.
 
 use std::fmt;
-use std::str::FromStr;
 
 use compactor::OutputCompression;
 use compactor::sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
 use compactor::sstable::compression::info::CompressionParams;
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// Compressor of chunks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", parse_err_ty = String, parse_err_fn = no_compressor)]
 pub enum Compressor {
     /// `LZ4Compressor`.
     Lz4,
@@ -28,25 +44,11 @@ pub enum Compressor {
 
 impl Compressor {
     /// All of them.
-    pub const ALL: [Compressor; 6] = [
-        Compressor::Lz4,
-        Compressor::Snappy,
-        Compressor::Deflate,
-        Compressor::Zstd,
-        Compressor::Noop,
-        Compressor::None,
-    ];
+    pub const ALL: &[Compressor] = Compressor::VARIANTS;
 
     /// Its name in options and tables.
     pub fn name(self) -> &'static str {
-        match self {
-            Compressor::Lz4 => "lz4",
-            Compressor::Snappy => "snappy",
-            Compressor::Deflate => "deflate",
-            Compressor::Zstd => "zstd",
-            Compressor::Noop => "noop",
-            Compressor::None => "none",
-        }
+        self.into()
     }
 
     fn codec(self) -> Option<Codec> {
@@ -63,23 +65,12 @@ impl Compressor {
     }
 }
 
-impl fmt::Display for Compressor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Compressor {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Compressor, String> {
-        let mut all = Compressor::ALL.into_iter();
-        all.find(|compressor| compressor.name() == text)
-            .ok_or_else(|| {
-                let names = Compressor::ALL.map(Compressor::name).join(", ");
-                format!("`{text}` is no compressor: expected one of {names}")
-            })
-    }
+fn no_compressor(text: &str) -> String {
+    let names: Vec<&str> = Compressor::ALL.iter().map(|c| c.name()).collect();
+    format!(
+        "`{text}` is no compressor: expected one of {}",
+        names.join(", ")
+    )
 }
 
 /// Compressor and chunk length.
@@ -140,7 +131,7 @@ mod tests {
         let all = Variant::all(&[Compressor::Lz4, Compressor::None], &[4096, 65536]);
         let names: Vec<String> = all.iter().map(Variant::to_string).collect();
         assert_eq!(names, ["lz4 4 KiB", "lz4 64 KiB", "none"]);
-        for compressor in Compressor::ALL {
+        for &compressor in Compressor::ALL {
             assert_eq!(compressor.name().parse(), Ok(compressor));
         }
         let error = "gzip".parse::<Compressor>().unwrap_err();

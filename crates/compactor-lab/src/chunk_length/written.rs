@@ -206,7 +206,7 @@ mod tests {
             let source = copy(&generated, &below, &mut NoObserver).unwrap();
             let sources = open(&source).unwrap();
             let hot = HotSet::choose(&sources, 400_000, 4096, 1, &|| Ok(())).unwrap();
-            let all = Variant::all(&Compressor::ALL, &[4096, 16384, 65536]);
+            let all = Variant::all(Compressor::ALL, &[4096, 16384, 65536]);
             let mut hot_bytes = Vec::new();
             for variant in all {
                 let written = write(&source, variant, &below, &mut NoObserver).unwrap();

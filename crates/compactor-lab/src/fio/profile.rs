@@ -1,16 +1,29 @@
 //! The profiles of `fio-profiles/`, whose README says what each models.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 /// A profile, by the name of its file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    Display,
+    EnumString,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", parse_err_ty = String, parse_err_fn = no_profile)]
 pub enum Profile {
     /// Point reads of a hot file, alone.
     #[serde(rename = "bystander")]
+    #[strum(serialize = "bystander")]
     Foreground,
     /// During a compaction through the page cache.
     MixBuffered,
@@ -26,39 +39,21 @@ pub enum Profile {
     CeilingSequentialWrite,
     /// Direct readers of pages at random.
     #[serde(rename = "ceiling-random-read-4k")]
+    #[strum(serialize = "ceiling-random-read-4k")]
     CeilingRandomRead4k,
     /// Direct readers of chunks at random.
     #[serde(rename = "ceiling-random-read-16k")]
+    #[strum(serialize = "ceiling-random-read-16k")]
     CeilingRandomRead16k,
 }
 
 impl Profile {
     /// All, in the order of the README.
-    pub const ALL: [Profile; 9] = [
-        Profile::Foreground,
-        Profile::MixBuffered,
-        Profile::MixTrickle,
-        Profile::MixDirect,
-        Profile::MixUncached,
-        Profile::CeilingSequentialRead,
-        Profile::CeilingSequentialWrite,
-        Profile::CeilingRandomRead4k,
-        Profile::CeilingRandomRead16k,
-    ];
+    pub const ALL: &[Profile] = Profile::VARIANTS;
 
     /// Name of its file, without `.fio`.
     pub fn name(self) -> &'static str {
-        match self {
-            Profile::Foreground => "bystander",
-            Profile::MixBuffered => "mix-buffered",
-            Profile::MixTrickle => "mix-trickle",
-            Profile::MixDirect => "mix-direct",
-            Profile::MixUncached => "mix-uncached",
-            Profile::CeilingSequentialRead => "ceiling-sequential-read",
-            Profile::CeilingSequentialWrite => "ceiling-sequential-write",
-            Profile::CeilingRandomRead4k => "ceiling-random-read-4k",
-            Profile::CeilingRandomRead16k => "ceiling-random-read-16k",
-        }
+        self.into()
     }
 
     /// Whether it has a foreground load.
@@ -79,22 +74,9 @@ impl Profile {
     }
 }
 
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Profile {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Profile, String> {
-        let mut all = Profile::ALL.into_iter();
-        all.find(|profile| profile.name() == text).ok_or_else(|| {
-            let names = Profile::ALL.map(Profile::name);
-            format!("unknown profile; there are {}", names.join(", "))
-        })
-    }
+fn no_profile(_: &str) -> String {
+    let names: Vec<&str> = Profile::ALL.iter().map(|p| p.name()).collect();
+    format!("unknown profile; there are {}", names.join(", "))
 }
 
 macro_rules! files {
@@ -125,7 +107,7 @@ mod tests {
 
     #[test]
     fn every_profile_has_its_files() {
-        for profile in Profile::ALL {
+        for &profile in Profile::ALL {
             let file = format!("{profile}.fio");
             let (_, text) = FILES.iter().find(|(name, _)| *name == file).unwrap();
             for line in text.lines() {

@@ -33,7 +33,7 @@ pub(crate) mod milliseconds {
     }
 }
 
-/// What has a form as text.
+/// Values with a form as text.
 pub(crate) mod text {
     use std::fmt::Display;
     use std::str::FromStr;

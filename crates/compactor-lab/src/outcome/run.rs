@@ -10,7 +10,7 @@ use crate::arm::Arm;
 pub struct Run {
     /// Work alongside the foreground load.
     pub arm: Arm,
-    /// When it took place, and whether it counts.
+    /// Time of the run, and whether it counts.
     #[serde(flatten)]
     pub attempt: Attempt,
     /// Reads before the compaction: hot set warm, nothing else going on.
@@ -89,10 +89,10 @@ pub struct CompactionRecord {
     /// Pages of the inputs' `Data.db` that no read of a hot row touches.
     #[serde(default)]
     pub cold_pages: u64,
-    /// Those in the page cache just before the first began.
+    /// Cold pages in the page cache just before the first compaction began.
     #[serde(default)]
     pub cold_pages_before: Option<u64>,
-    /// Those in the page cache when the last was over.
+    /// Cold pages in the page cache when the last compaction was over.
     #[serde(default)]
     pub cold_pages_after: Option<u64>,
     /// Pages of an output in the page cache when it was published: the most of all outputs.
@@ -111,11 +111,11 @@ fn once() -> u32 {
 pub struct HotSetRecord {
     /// Pages of the hot set.
     pub pages: u64,
-    /// Those in the page cache when the compaction began.
+    /// Hot pages in the page cache when the compaction began.
     pub resident_before: Option<u64>,
     /// The least that were during the compaction.
     pub least_resident: Option<u64>,
-    /// Those in the page cache when the compaction was over, and before its inputs were dropped.
+    /// Hot pages in the page cache when the compaction was over, and before its inputs were dropped.
     pub resident_after: Option<u64>,
     /// Pages that the foreground load's threads had the disk read during the compaction, those of the index
     /// included; `None` where the kernel does not report them (`/proc/self/task/*/io`).
@@ -133,7 +133,7 @@ pub struct GeneratorRecord {
     /// 99th percentile of the delay with which a reader that slept until its next read was woken, before the
     /// compaction. It is part of the latencies.
     pub wake_up_p99_before_ns: u64,
-    /// The same during the compaction: much more shows that processors were short.
+    /// Delay during the compaction: much more shows that processors were short.
     pub wake_up_p99_during_ns: u64,
     /// Reads were still waiting seconds after the end.
     pub is_unfinished: bool,
@@ -148,7 +148,7 @@ pub struct MemoryRecord {
     /// Pages of files that were evicted and soon needed again (`workingset_refault_file`), of the
     /// cgroup.
     pub cgroup_refaults: Option<u64>,
-    /// The same of the whole machine, from `/proc/vmstat`.
+    /// Refaults of the whole machine, from `/proc/vmstat`.
     pub machine_refaults: Option<u64>,
     /// Pages scanned for reclaim, machine.
     pub pages_scanned: Option<u64>,

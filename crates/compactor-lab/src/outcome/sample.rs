@@ -42,7 +42,7 @@ pub struct Pages {
     pub resident: u64,
     /// Dirty ones of these.
     pub dirty: Option<u64>,
-    /// Those of these that are being written.
+    /// Pages that are being written, of these.
     pub writeback: Option<u64>,
 }
 

@@ -180,7 +180,7 @@ pub(super) struct LinePlot<'a> {
     /// Name of the vertical axis, and of the horizontal one.
     pub(super) axes: [&'a str; 2],
     pub(super) is_x_log: bool,
-    /// What the horizontal axis extends to at least.
+    /// Values that the horizontal axis includes at least.
     pub(super) least_x: [f64; 2],
     /// Marks of the horizontal axis: value, text, and a second line of text.
     pub(super) marks: Vec<(f64, String, String)>,

@@ -33,15 +33,15 @@ const BASELINES: [u32; 2] = [64 << 10, 16 << 10];
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ChunkLengthReport<'a> {
-    /// What to call the outcome among others, such as its file.
+    /// Name of the outcome, such as its file.
     pub name: String,
-    /// How the experiment ended.
+    /// End of the experiment.
     pub end: &'a End,
     /// Reads per second at which latencies were compared.
     pub rate_per_s: Option<f64>,
     /// The variant that others are compared with.
     pub baseline: Option<Variant>,
-    /// In the order in which they were named.
+    /// Variants in the order in which they were named.
     pub variants: Vec<VariantReport<'a>>,
     /// Published figures, and whether these agree.
     pub published: Vec<Comparison>,
@@ -50,7 +50,7 @@ pub struct ChunkLengthReport<'a> {
     /// Caveats about the numbers.
     #[serde(rename = "doubts")]
     pub caveats: Vec<Warning>,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     #[serde(skip)]
     pub outcome: &'a ChunkLengthOutcome,
 }
@@ -79,11 +79,11 @@ pub struct VariantReport<'a> {
 pub struct ConditionReport {
     /// Each figure over the runs that count; one that no run has is missing.
     pub figures: Vec<FigureSpread<ReadFigure>>,
-    /// In comparison with the baseline, within each repeat.
+    /// Comparison with the baseline, within each repeat.
     pub to_baseline: Vec<FigureRatio<ReadFigure>>,
 }
 
-/// What runs alongside the reads.
+/// Work alongside the reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {

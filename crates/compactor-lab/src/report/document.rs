@@ -35,9 +35,9 @@ pub struct Section {
     pub name: String,
     /// The result in a sentence or two, in HTML only; may be empty.
     pub headline: String,
-    /// Where and how it was measured: at the begin of a text, and at the end of a page.
+    /// Facts on where and how it was measured: at the begin of a text, and at the end of a page.
     pub facts: Facts,
-    /// Everything else.
+    /// Parts of the section.
     pub blocks: Vec<Block>,
 }
 
@@ -58,7 +58,7 @@ pub enum Block {
         pictures: String,
         /// Whether they are small ones in a grid.
         is_grid: bool,
-        /// What they show.
+        /// Explanation of the pictures.
         caption: &'static str,
     },
 }
@@ -66,11 +66,11 @@ pub enum Block {
 /// A table of texts. The first cell of a row is its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// What it shows, and in which units.
+    /// Explanation of the table, and its units.
     pub caption: String,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// As many cells in each as there are columns.
+    /// Rows with a cell for each column.
     pub rows: Vec<Vec<String>>,
     /// Whether the second of two columns is of sentences, and not of numbers.
     pub prose: bool,

@@ -6,7 +6,7 @@ use crate::options::{Distribution, Setup};
 use crate::outcome::{DataRecord, DeviceRecord, End, Environment};
 use crate::text_table::{count, counted};
 
-/// When an experiment took place, and its command line.
+/// Time of an experiment, and its command line.
 pub(crate) fn of_experiment(
     name: (&'static str, &str),
     started_at_ms: u64,

@@ -10,7 +10,7 @@ pub(crate) fn arms(texts: &[&str]) -> Vec<Arm> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// How an arm of the made-up machine behaves.
+/// Behaviour of an arm of the made-up machine.
 struct Behaviour {
     /// The tail: latency grows with `(1 - p).powf(-tail)`.
     tail: f64,
@@ -48,7 +48,7 @@ pub(crate) fn outcome(arms: &[Arm], repeats: u32) -> Outcome {
     outcome
 }
 
-/// As [`outcome`], with these sizes of the hot set, MiB.
+/// Outcome like [`outcome`], with these sizes of the hot set, MiB.
 pub(crate) fn sweep(arms: &[Arm], repeats: u32, sizes: &[u64]) -> Outcome {
     let mut outcome = outcome(arms, repeats);
     let points = sizes.iter().map(|size| size << 20);

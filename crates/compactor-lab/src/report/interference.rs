@@ -25,18 +25,18 @@ pub use figure::Figure;
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Report<'a> {
-    /// What to call the outcome among others, such as its file.
+    /// Name of the outcome, such as its file.
     pub name: String,
-    /// How the experiment ended.
+    /// End of the experiment.
     pub end: &'a End,
     /// One for each size of the hot set.
     pub points: Vec<PointReport<'a>>,
     /// Caveats about all of the numbers.
     pub warnings: &'a [Warning],
-    /// What the device gives by itself, if that was measured.
+    /// Measurements of the device by itself, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fio: Option<&'a FioOutcome>,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     #[serde(skip)]
     pub outcome: &'a Outcome,
 }
@@ -49,7 +49,7 @@ pub struct PointReport<'a> {
     pub hot_set_bytes: u64,
     /// The hot set divided by the memory that there was.
     pub pressure: f64,
-    /// In the order in which they were named.
+    /// Arms in the order in which they were named.
     pub arms: Vec<ArmReport>,
     /// Runs that do not count, without warm-ups.
     pub left_out: Vec<LeftOut<'a>>,
@@ -59,7 +59,7 @@ pub struct PointReport<'a> {
     pub caveats: Vec<Warning>,
     /// Length of a page of the machine.
     pub page_bytes: u64,
-    /// Where the numbers come from.
+    /// Source of the numbers.
     #[serde(skip)]
     pub point: &'a SweepPoint,
 }
@@ -76,9 +76,9 @@ pub struct ArmReport {
     pub runs: usize,
     /// Each figure over the runs that count; one that no run has is missing.
     pub figures: Vec<FigureSpread<Figure>>,
-    /// In comparison with reads that nothing disturbs.
+    /// Comparison with reads that nothing disturbs.
     pub to_idle: Vec<FigureRatio<Figure>>,
-    /// In comparison with a compaction through the page cache.
+    /// Comparison with a compaction through the page cache.
     pub to_buffered: Vec<FigureRatio<Figure>>,
 }
 
@@ -151,7 +151,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Of the first point: how much the buffered compaction disturbed, and what the gentlest did.
+    /// Effect of the buffered compaction and of the gentlest, at the first point.
     fn headline(&self) -> String {
         let Some(point) = self.points.first() else {
             return "No run took place.".to_owned();

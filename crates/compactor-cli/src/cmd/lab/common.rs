@@ -154,11 +154,11 @@ pub struct Common {
     #[arg(long, help_heading = "Results", value_name = "FILE")]
     pub html: Option<PathBuf>,
 
-    /// What is printed on stdout: a table, or the JSON.
+    /// Form of the output on stdout: a table, or the JSON.
     #[arg(long, help_heading = "Results", value_enum, default_value = "text")]
     pub format: Format,
 
-    /// How progress is shown on stderr: `bar` and `auto` are the same as `plain`.
+    /// Form of progress on stderr: `bar` and `auto` are the same as `plain`.
     #[arg(long, help_heading = "Results", value_enum, default_value = "auto")]
     pub progress: ProgressMode,
 }
@@ -326,7 +326,7 @@ impl Results {
     }
 }
 
-/// Takes a value if there is one.
+/// Sets a value if there is one.
 pub fn set<T>(target: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *target = value;

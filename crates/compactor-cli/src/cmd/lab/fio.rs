@@ -79,7 +79,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// What is printed on stdout: tables, or the JSON.
+    /// Form of the output on stdout: tables, or the JSON.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
 }

@@ -224,7 +224,7 @@ fn of_variant(run: &VariantRun) -> Vec<String> {
     lines
 }
 
-/// Why a run does not count, and caveats about it.
+/// Reasons that a run does not count, and caveats about it.
 fn remarks(run: &Attempt) -> impl Iterator<Item = String> {
     let reasons = run.invalid.iter();
     let reasons = reasons.map(|reason| format!("  NOT COUNTED: {}", reason.text));

@@ -29,8 +29,8 @@ use crate::result_file::ResultFile;
   Two machines side by side, to be put into a README:
     compactor lab report laptop.json server.json --format markdown")]
 pub struct Args {
-    /// What `compactor lab interference --json` wrote, or `compactor lab chunk-length --json`: one kind
-    /// at a time.
+    /// Files that `compactor lab interference --json` or `compactor lab chunk-length --json` wrote: one
+    /// kind at a time.
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
 
@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// What is printed on stdout.
+    /// Form of the output on stdout.
     #[arg(long, value_enum, default_value = "text")]
     format: ReportFormat,
 }
@@ -55,7 +55,7 @@ impl Args {
     }
 }
 
-/// How a report is printed.
+/// Form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ReportFormat {
     /// Tables for terminals.
@@ -160,7 +160,7 @@ pub fn read_fio(path: &Path) -> Result<FioOutcome, Error> {
 #[derive(Deserialize)]
 struct AnyVersion {
     format_version: u32,
-    /// That of interference has none.
+    /// The kind; that of interference has none.
     #[serde(default)]
     experiment: Option<Experiment>,
 }

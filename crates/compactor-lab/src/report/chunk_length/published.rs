@@ -25,7 +25,7 @@ const ROUGHLY: f64 = 2.0;
 pub struct Comparison {
     /// Figure measured here.
     pub figure: ReadFigure,
-    /// What ran alongside.
+    /// Work alongside.
     pub condition: Condition,
     /// With which compressor.
     pub compressor: Compressor,
@@ -33,7 +33,7 @@ pub struct Comparison {
     pub published: [f64; 2],
     /// The former divided by the latter.
     pub published_ratio: f64,
-    /// The same here, within each repeat; `None` without runs.
+    /// Ratio measured here, within each repeat; `None` without runs.
     pub measured: Option<Ratio>,
     /// Result of the comparison.
     pub verdict: Verdict,
@@ -43,15 +43,15 @@ pub struct Comparison {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// In direction, and roughly in size.
+    /// Agrees in direction, and roughly in size.
     Agrees,
-    /// In direction; the difference is more than twice as large, on a scale of ratios.
+    /// Agrees in direction; the difference is more than twice as large, on a scale of ratios.
     Larger,
-    /// In direction; the difference is less than half as large.
+    /// Agrees in direction; the difference is less than half as large.
     Smaller,
     /// The repeats do not show a difference.
     NotShown,
-    /// In the other direction.
+    /// Differs in direction.
     Contradicts,
     /// Nothing was measured.
     NotMeasured,

@@ -21,7 +21,7 @@ const NOTHING_EVICTED: f64 = 0.001;
 /// Share by which rates of compaction may differ.
 const RATE_TOLERANCE: f64 = 0.1;
 
-/// What the experiment noticed at the point and in its runs, then what the numbers show.
+/// Caveats that the experiment noticed at the point and in its runs, then those that the numbers show.
 pub(super) fn of(report: &PointReport<'_>) -> Vec<Warning> {
     let mut caveats = report.point.warnings.clone();
     caveats.extend(grouped(attempts(report.point)));
@@ -119,7 +119,7 @@ fn evicted(report: &PointReport<'_>, arm: Arm) -> Option<(Spread, u64)> {
     Some((figure, report.hot_pages(arm)?))
 }
 
-/// Where memory is not scarce there is no difference to see.
+/// Reports that memory was not scarce: then there is no difference to see.
 fn no_eviction(report: &PointReport<'_>) -> Option<Warning> {
     let (evicted, pages) = evicted(report, Arm::BUFFERED)?;
     (evicted.most <= NOTHING_EVICTED * pages as f64).then(|| {
@@ -134,7 +134,7 @@ fn no_eviction(report: &PointReport<'_>) -> Option<Warning> {
     })
 }
 
-/// Others evict as well: that is in all arms, and no arm can be better than idle.
+/// Reports evictions by others: they are in all arms, and no arm can be better than idle.
 fn evicted_by_others(report: &PointReport<'_>) -> Option<Warning> {
     let (evicted, pages) = evicted(report, Arm::Idle)?;
     (evicted.median > EVICTED_BY_OTHERS * pages as f64).then(|| {

@@ -212,7 +212,7 @@ struct Timeline {
     stroke: Stroke,
     /// p99 in ns of each run that counts.
     p99: Vec<Vec<Point>>,
-    /// Which of them the others are of.
+    /// Index of the run that the other series are of.
     middle: usize,
     hot_percent: Vec<Point>,
     inputs_mib: Vec<Point>,

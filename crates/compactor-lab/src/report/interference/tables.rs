@@ -23,7 +23,7 @@ fn name(arm: &&ArmReport) -> String {
     arm.arm.to_string()
 }
 
-/// How long reads took during the compaction.
+/// Latencies of reads during the compaction.
 pub(super) fn latencies(point: &PointReport<'_>) -> Table {
     table(
         "Reads during the compaction, ms: median of the runs that count",
@@ -45,7 +45,7 @@ pub(super) fn latencies(point: &PointReport<'_>) -> Table {
     )
 }
 
-/// What a compaction cost and what it did to memory.
+/// Costs of a compaction and its effect on memory.
 pub(super) fn costs(point: &PointReport<'_>) -> Table {
     let pages = |number: f64| count(number.round() as u64);
     table(
@@ -68,7 +68,7 @@ pub(super) fn costs(point: &PointReport<'_>) -> Table {
     )
 }
 
-/// What reads cost without a compaction: of the inputs before, of the output after. A compaction past the
+/// Latencies of reads without a compaction: of the inputs before, of the output after. A compaction past the
 /// page cache leaves an output none of which is cached yet.
 pub(super) fn before_and_after(point: &PointReport<'_>) -> Table {
     table(
