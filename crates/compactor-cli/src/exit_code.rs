@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use compactor::ErrorKind;
 use compactor::sstable::Component;
 use compactor::sstable::descriptor::Descriptor;
-use compactor::verify::culprit::digest_of_data;
+use compactor::verify::data_digest::digest_of_data;
 
 use crate::failure::Failure;
 use crate::interrupt;

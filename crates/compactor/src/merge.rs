@@ -22,10 +22,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::process::Usage;
 use crate::report::MergeReport;
 use crate::run_record::Recorder;
-use crate::verify::binding::{self, RowsSeen};
-use crate::verify::bti_companions::{self, TrieBatches, TrieFeed, TrieInput};
-use crate::verify::companions::{self, Companions};
+use crate::verify::bti_sidecar_components::{self, TrieBatches, TrieFeed, TrieInput};
 use crate::verify::indexed_partitions::{self, IndexReader, IndexedFeed, IndexedInput};
+use crate::verify::sidecar_components::{self, Sidecars};
+use crate::verify::statistics_consistency::{self, RowsSeen};
 use crate::verify::{Finding, Severity};
 
 /// What to merge and how; see [`MergeOptions`] for the fields.
@@ -262,7 +262,7 @@ fn stage(
                 let mut threads = vec![started.map_err(refused)?];
                 let mut feeds = Feeds::default();
                 if !inputs.tries.is_empty() {
-                    let (ours, theirs) = bti_companions::line(&inputs.tries);
+                    let (ours, theirs) = bti_sidecar_components::line(&inputs.tries);
                     let follow = move || inputs.follow(io, &theirs, stop, failed);
                     let started = Builder::new().spawn_scoped(scope, follow);
                     threads.push(started.map_err(refused)?);
@@ -335,7 +335,7 @@ impl InputToCheck {
 struct CheckedInput {
     data_path: PathBuf,
     compression_ratio: f64,
-    companions: Companions,
+    sidecars: Sidecars,
 }
 
 /// What a thread has looked at, and the damage that the merge goes on without.
@@ -381,7 +381,8 @@ impl InputsToCheck {
         let (big, bti): (Vec<_>, Vec<_>) = read
             .chain(unread)
             .partition(|(input, _)| input.descriptor.version.format() == Format::Big);
-        let ratio_of = |input: &InputSstable| binding::ratio_of(input.compression_info());
+        let ratio_of =
+            |input: &InputSstable| statistics_consistency::ratio_of(input.compression_info());
         let inputs = big.iter().map(|(input, _)| InputToCheck::OfMerge {
             data_path: input.data_path(),
             data_len: input.data_len(),
@@ -449,25 +450,26 @@ impl InputsToCheck {
             if failed.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let check =
-                |path: &Path| companions::check(io, path, input.data_len(), self.mode, stop);
+            let check = |path: &Path| {
+                sidecar_components::check(io, path, input.data_len(), self.mode, stop)
+            };
             let checked = match input {
                 InputToCheck::OfMerge {
                     data_path,
                     compression_ratio,
                     ..
-                } => check(data_path).map(|(companions, ignored)| {
+                } => check(data_path).map(|(sidecars, ignored)| {
                     let checked = CheckedInput {
                         data_path: data_path.clone(),
                         compression_ratio: *compression_ratio,
-                        companions,
+                        sidecars,
                     };
                     Some((checked, ignored))
                 }),
                 InputToCheck::Beside(sstable) => sstable
                     .check_once(|| {
                         let (_, ignored) = check(&sstable.descriptor().path(Component::Data))?;
-                        companions::refuse_any(ignored)
+                        sidecar_components::refuse_any(ignored)
                     })
                     .map(|()| None),
             };
@@ -494,22 +496,23 @@ impl InputsToCheck {
         stop: &AtomicBool,
         failed: &AtomicBool,
     ) -> Checked {
-        let companions = bti_companions::check(io, &self.tries, batches, self.mode, stop)
+        let sidecars = bti_sidecar_components::check(io, &self.tries, batches, self.mode, stop)
             .inspect_err(|error| followed_to(error, failed))?;
         // Those that are not merged come last.
         let merged = self.tries.len() - self.unread_tries.len();
         let (mut checked, mut ignored) = (Vec::new(), Vec::new());
-        let inputs = self.tries.iter().zip(&self.trie_ratios).zip(companions);
-        for (number, ((input, ratio), (companions, of_input))) in inputs.enumerate() {
+        let inputs = self.tries.iter().zip(&self.trie_ratios).zip(sidecars);
+        for (number, ((input, ratio), (sidecars, of_input))) in inputs.enumerate() {
             if number < merged {
                 ignored.extend(of_input);
             } else {
-                companions::refuse_any(of_input).inspect_err(|error| followed_to(error, failed))?;
+                sidecar_components::refuse_any(of_input)
+                    .inspect_err(|error| followed_to(error, failed))?;
             }
             checked.push(CheckedInput {
                 data_path: input.data_path.clone(),
                 compression_ratio: *ratio,
-                companions,
+                sidecars,
             });
         }
         for unread in &self.unread_tries {
@@ -652,13 +655,13 @@ fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
     let CheckedInput {
         data_path: path,
         compression_ratio,
-        companions,
+        sidecars,
     } = input;
     let beside = |component: Component| match Descriptor::parse(path) {
         Ok(file) => file.descriptor.path(component),
         Err(_) => path.to_owned(),
     };
-    if let Some(digest) = companions.digest.filter(|d| *d != read.digest) {
+    if let Some(digest) = sidecars.digest.filter(|d| *d != read.digest) {
         return Err(FormatError::corrupt(
             "digest",
             0,
@@ -667,10 +670,7 @@ fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
         )
         .with_file(&beside(Component::Digest), Component::Digest));
     }
-    if companions
-        .places
-        .is_some_and(|places| places != read.places)
-    {
+    if sidecars.places.is_some_and(|places| places != read.places) {
         return Err(FormatError::corrupt(
             "index",
             0,
@@ -683,9 +683,9 @@ fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
         rows: read.rows.rows,
         empty_static_rows: read.rows.empty_static_rows,
     };
-    let mismatches = companions
-        .binding
-        .map(|binding| binding.check(*compression_ratio, seen))
+    let mismatches = sidecars
+        .consistency
+        .map(|consistency| consistency.check(*compression_ratio, seen))
         .unwrap_or_default();
     match mismatches
         .into_iter()

@@ -20,24 +20,24 @@
 //! # }
 //! ```
 
-pub(crate) mod binding;
 mod blocks;
-pub(crate) mod bti_companions;
 mod bti_index;
+pub(crate) mod bti_sidecar_components;
 pub(crate) mod chunks;
-pub(crate) mod companions;
 mod content;
-pub mod culprit;
+pub mod data_digest;
 pub(crate) mod files;
 pub(crate) mod finding;
-mod in_step;
 pub(crate) mod index;
 pub(crate) mod indexed_partitions;
 mod keys;
+mod lockstep;
 mod partition_scan;
 mod promoted;
 pub(crate) mod rows;
+pub(crate) mod sidecar_components;
 mod statistics;
+pub(crate) mod statistics_consistency;
 mod stream;
 
 use std::collections::BTreeSet;
@@ -69,9 +69,9 @@ use content::{ContentCheck, check_cancelled};
 use files::Files;
 pub use finding::{Finding, Severity};
 use finding::{Findings, Place};
-use in_step::InStep;
 use index::IndexScan;
 use keys::{FilterCheck, SummaryCheck};
+use lockstep::Lockstep;
 use partition_scan::PartitionScan;
 use statistics::StatisticsCheck;
 
@@ -307,7 +307,7 @@ impl<'a> Verification<'a> {
                 None => self.open_index(&files, data_len, summary, partitioner)?,
             };
             let filter = filter.map(FilterCheck::new);
-            let mut step = InStep::new(findings, index, filter);
+            let mut step = Lockstep::new(findings, index, filter);
             match (&mut open, &layout, &statistics) {
                 (Some(open), Some(layout), Some(statistics)) if open.is_understood => {
                     let layout = Arc::clone(layout);

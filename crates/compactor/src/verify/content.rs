@@ -18,7 +18,7 @@ use compactor_sstable::{Component, Error as FormatError, vint};
 
 use super::chunks::{CheckedData, Segment};
 use super::finding::{Findings, Place};
-use super::in_step::InStep;
+use super::lockstep::Lockstep;
 use super::partition_scan::{PartitionScan, RowBlocks};
 use super::rows::RowCheck;
 use super::short_hex;
@@ -56,7 +56,7 @@ pub(super) struct ContentCheck<'a> {
     findings: &'a Findings,
     layout: Arc<Layout>,
     header: &'a SerializationHeader,
-    step: InStep<'a>,
+    step: Lockstep<'a>,
     rows: RowCheck<'a>,
     content: Content,
     partitioner: Partitioner,
@@ -98,7 +98,7 @@ impl<'a> ContentCheck<'a> {
         layout: Arc<Layout>,
         partitioner: Partitioner,
         header: &'a SerializationHeader,
-        step: InStep<'a>,
+        step: Lockstep<'a>,
     ) -> ContentCheck<'a> {
         ContentCheck {
             findings,
@@ -132,7 +132,7 @@ impl<'a> ContentCheck<'a> {
         mut self,
         data: &mut CheckedData<'a>,
         observer: &mut dyn Observer,
-    ) -> Result<(Content, InStep<'a>)> {
+    ) -> Result<(Content, Lockstep<'a>)> {
         self.step.start()?;
         let path = self.findings.path(Component::Data);
         let mut base = 0;

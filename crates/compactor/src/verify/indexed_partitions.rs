@@ -26,12 +26,12 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 
-use super::companions::first_damage;
 use super::finding::{Finding, Findings, Place};
-use super::in_step::leads_nowhere;
 use super::index::{Entry, IndexScan};
+use super::lockstep::leads_nowhere;
 use super::promoted::{BlockCheck, Promoted};
 use super::short_hex;
+use super::sidecar_components::first_damage;
 use super::stream::ByteStream;
 use crate::error::Result;
 

@@ -19,10 +19,10 @@ use compactor_sstable::statistics::{
 };
 use compactor_sstable::{Version, data::clustering::Kind};
 
-use super::binding::{self, Binding, Mismatch, RowsSeen};
 use super::content::Content;
 use super::finding::{Findings, Place, Severity};
 use super::short_hex;
+use super::statistics_consistency::{self, Mismatch, RowsSeen, StatisticsConsistency};
 
 /// Share by which an estimate of the number of keys may differ from their number.
 const CARDINALITY_TOLERANCE: f64 = 0.05;
@@ -56,7 +56,7 @@ impl StatisticsCheck<'_> {
 
     /// Contradictions that show without the content.
     pub(super) fn alone(&self) {
-        binding::consistent(self.findings, &self.statistics.stats, self.comparator);
+        statistics_consistency::consistent(self.findings, &self.statistics.stats, self.comparator);
     }
 
     /// First and last key, of files that name them.
@@ -205,7 +205,7 @@ impl StatisticsCheck<'_> {
             let field = format!("{end}_{what}");
             if is_narrow {
                 // A merge bounds what it reads by the statistics of the same versions.
-                let severity = match binding::is_exact(self.version) {
+                let severity = match statistics_consistency::is_exact(self.version) {
                     true => Severity::Damage,
                     false => Severity::Note,
                 };
@@ -261,7 +261,7 @@ impl StatisticsCheck<'_> {
         rows_seen: RowsSeen,
     ) {
         let mut mismatches: Vec<Mismatch> =
-            binding::partition_sizes(self.version, found, &seen.partition_sizes)
+            statistics_consistency::partition_sizes(self.version, found, &seen.partition_sizes)
                 .into_iter()
                 .collect();
         if found.partition_sizes.count() == seen.partition_sizes.count() {
@@ -270,7 +270,7 @@ impl StatisticsCheck<'_> {
             // Nor did writers before 4.0 always say: 3.0.0 leaves -1, ScyllaDB a NaN.
             let is_said = self.version.has_metadata_checksum() || found.compression_ratio >= 0.0;
             let is_known = is_said && self.is_compressed == self.compression_ratio.is_some();
-            let of_sums = Binding::of(self.version, found).check(ratio, rows_seen);
+            let of_sums = StatisticsConsistency::of(self.version, found).check(ratio, rows_seen);
             let counts = |m: &Mismatch| is_known || m.field != "compression_ratio";
             mismatches.extend(of_sums.into_iter().filter(counts));
         }

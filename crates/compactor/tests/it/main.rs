@@ -9,7 +9,7 @@ mod leniency;
 mod merge_modes;
 mod metadata;
 mod passes;
-mod promoted_in_step;
+mod promoted_index;
 mod ranges;
 mod request;
 mod scrub;

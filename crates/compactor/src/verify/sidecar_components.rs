@@ -15,23 +15,23 @@ use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
 use compactor_sstable::{Component, Error as FormatError, Version};
 
-use super::binding::{self, Binding};
 use super::blocks::BlocksCheck;
 use super::files::Files;
 use super::finding::{Finding, Findings, Place, Severity};
 use super::index::IndexScan;
 use super::keys::{FilterCheck, SummaryCheck};
+use super::statistics_consistency::{self, StatisticsConsistency};
 use crate::error::Result;
 
 /// What the components beside `Data.db` say of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Companions {
+pub(crate) struct Sidecars {
     /// Hash over keys and positions that `Index.db` lists; BTI has no list of keys.
     pub(crate) places: Option<KeyPositionChecksum>,
     /// What `Digest.crc32` says, if it exists.
     pub(crate) digest: Option<u32>,
     /// What `Statistics.db` says of the data as a whole.
-    pub(crate) binding: Option<Binding>,
+    pub(crate) consistency: Option<StatisticsConsistency>,
 }
 
 /// Checks the components beside the `Data.db` at `data_path`, whose content has `data_len` bytes. Returns the damage that
@@ -45,11 +45,11 @@ pub(crate) fn check(
     data_len: u64,
     mode: ReadMode,
     cancelled: &AtomicBool,
-) -> Result<(Companions, Vec<Finding>)> {
+) -> Result<(Sidecars, Vec<Finding>)> {
     let descriptor = parse_data_name(data_path)?;
     let findings = Findings::new(descriptor.clone(), 100);
     let mut places = KeyPositionChecksum::default();
-    let mut binding = None;
+    let mut consistency = None;
     let digest = {
         let files = Files::known(io, mode, &descriptor, &findings)?;
         let statistics = files.statistics()?;
@@ -109,9 +109,13 @@ pub(crate) fn check(
         if let Some(statistics) = &statistics {
             let version = descriptor.version;
             if let Some(layout) = &layout {
-                binding::consistent(&findings, &statistics.stats, &layout.clustering);
+                statistics_consistency::consistent(
+                    &findings,
+                    &statistics.stats,
+                    &layout.clustering,
+                );
             }
-            binding = Some(Binding::of(version, &statistics.stats));
+            consistency = Some(StatisticsConsistency::of(version, &statistics.stats));
             if let Some(ends) = index.ends() {
                 same_ends(&findings, statistics, Component::Index, ends);
             }
@@ -123,12 +127,12 @@ pub(crate) fn check(
         files.digest()?
     };
     let ignored = first_damage(findings)?;
-    let companions = Companions {
+    let sidecars = Sidecars {
         places: Some(places),
         digest,
-        binding,
+        consistency,
     };
-    Ok((companions, ignored))
+    Ok((sidecars, ignored))
 }
 
 /// The first damage found for which a merge stops, as an error; else the damage that it goes on without.
@@ -160,7 +164,7 @@ pub(super) fn same_sizes(
     statistics: &Statistics,
     sizes: &EstimatedHistogram,
 ) {
-    if let Some(m) = binding::partition_sizes(version, &statistics.stats, sizes) {
+    if let Some(m) = statistics_consistency::partition_sizes(version, &statistics.stats, sizes) {
         let place = Place::of(Component::Statistics);
         let structure = format!("stats.{}", m.field);
         findings.add(m.severity, place, &structure, m.expected, m.found);

@@ -21,7 +21,7 @@ use super::finding::{Findings, Place, Severity};
 
 /// What `Statistics.db` says of its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Binding {
+pub(crate) struct StatisticsConsistency {
     version: Version,
     total_rows: i64,
     compression_ratio: f64,
@@ -129,9 +129,9 @@ pub(crate) fn partition_sizes(
     })
 }
 
-impl Binding {
-    pub(crate) fn of(version: Version, stats: &StatsMetadata) -> Binding {
-        Binding {
+impl StatisticsConsistency {
+    pub(crate) fn of(version: Version, stats: &StatsMetadata) -> StatisticsConsistency {
+        StatisticsConsistency {
             version,
             total_rows: stats.total_rows,
             compression_ratio: stats.compression_ratio,

@@ -21,13 +21,13 @@ use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
 use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Version};
 
-use super::binding::{self, Binding};
 use super::bti_index::{TrieBlockCheck, TrieScan};
-use super::companions::{Companions, first_damage, same_ends, same_sizes};
 use super::files::Files;
 use super::finding::{Finding, Findings, Place};
 use super::keys::FilterCheck;
 use super::short_hex;
+use super::sidecar_components::{Sidecars, first_damage, same_ends, same_sizes};
+use super::statistics_consistency::{self, StatisticsConsistency};
 use crate::error::Result;
 
 /// Batches under way between the merge and the check.
@@ -313,7 +313,7 @@ pub(crate) fn check(
     batches: &TrieBatches,
     mode: ReadMode,
     cancelled: &AtomicBool,
-) -> Result<Vec<(Companions, Vec<Finding>)>> {
+) -> Result<Vec<(Sidecars, Vec<Finding>)>> {
     let mut opened = inputs
         .iter()
         .map(|input| Opened::open(io, input, mode))
@@ -324,12 +324,12 @@ pub(crate) fn check(
     for opened in opened {
         let ignored = first_damage(opened.findings)?;
         let stats = opened.statistics.as_ref().map(|s| &s.stats);
-        let companions = Companions {
+        let sidecars = Sidecars {
             places: None,
             digest: opened.digest,
-            binding: stats.map(|stats| Binding::of(opened.version, stats)),
+            consistency: stats.map(|stats| StatisticsConsistency::of(opened.version, stats)),
         };
-        checked.push((companions, ignored));
+        checked.push((sidecars, ignored));
     }
     result.map(|()| checked)
 }
@@ -389,7 +389,11 @@ fn follow(
     for ((check, opened), input) in checks.iter_mut().zip(opened).zip(inputs) {
         check.finish(opened.statistics.as_ref());
         if let Some(statistics) = &opened.statistics {
-            binding::consistent(&opened.findings, &statistics.stats, &opened.comparator);
+            statistics_consistency::consistent(
+                &opened.findings,
+                &statistics.stats,
+                &opened.comparator,
+            );
         }
         is_whole &= check.is_whole || !input.is_read;
     }

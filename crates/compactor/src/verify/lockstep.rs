@@ -14,7 +14,7 @@ use super::short_hex;
 
 /// Walks along with the content.
 #[derive(Debug)]
-pub(super) struct InStep<'a> {
+pub(super) struct Lockstep<'a> {
     findings: &'a Findings,
     /// The index, unless the caller has taken it for the time of one partition.
     pub(super) index: Option<PartitionScan<'a>>,
@@ -23,13 +23,13 @@ pub(super) struct InStep<'a> {
     skipped: u64,
 }
 
-impl<'a> InStep<'a> {
+impl<'a> Lockstep<'a> {
     pub(super) fn new(
         findings: &'a Findings,
         index: Option<PartitionScan<'a>>,
         filter: Option<FilterCheck>,
-    ) -> InStep<'a> {
-        InStep {
+    ) -> Lockstep<'a> {
+        Lockstep {
             findings,
             index,
             filter,
