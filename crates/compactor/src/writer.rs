@@ -102,6 +102,8 @@ pub struct SstableWriter {
     settings: OutputSettings,
     staged: Vec<StagedSstable>,
     rows: u64,
+    /// A write has failed, whose rows are lost.
+    has_failed: bool,
 }
 
 /// The SSTables that were written.
@@ -146,7 +148,8 @@ impl SstableWriter {
     /// not named are not set. Without clustering, the row sets static columns only.
     ///
     /// # Errors
-    /// An unknown column, a value that is not of its type, an incomplete primary key; or a failed write.
+    /// An unknown column, a value that is not of its type or has more than 256 MiB, an incomplete primary
+    /// key: the row is not added then, others may be. Or a failed write, after which nothing can be added.
     pub fn add_row<N: AsRef<str>>(
         &mut self,
         values: impl IntoIterator<Item = (N, Value)>,
@@ -158,16 +161,27 @@ impl SstableWriter {
     /// set twice the value with the greater timestamp counts.
     ///
     /// # Errors
-    /// As [`SstableWriter::add_row`], or a TTL of more than 20 years.
+    /// As [`SstableWriter::add_row`], or a TTL of more than 20 years or with an expiration beyond what the
+    /// version of the SSTables can store.
     pub fn add_row_with<N: AsRef<str>>(
         &mut self,
         values: impl IntoIterator<Item = (N, Value)>,
         times: RowTimes,
     ) -> Result<()> {
+        self.refuse_after_failure()?;
         let ttl_s = times.ttl_s.unwrap_or(self.default_ttl_s);
         if ttl_s > MAX_TTL_S {
             return Err(Error::invalid(format!(
                 "a TTL of {ttl_s} s: the greatest is {MAX_TTL_S} s, 20 years"
+            )));
+        }
+        let max_time_s = self.settings.max_local_time_s();
+        if ttl_s > 0 && self.now_s + i64::from(ttl_s) > max_time_s {
+            // As Cassandra does by default (`ExpirationDateOverflowHandling`).
+            return Err(Error::invalid(format!(
+                "a TTL of {ttl_s} s: it ends after {max_time_s} s since 1970, the latest expiration of \
+                 version {}",
+                self.settings.version()
             )));
         }
         let timestamp_us = match times.timestamp_us {
@@ -200,6 +214,7 @@ impl SstableWriter {
     /// # Errors
     /// A failed write, sync or rename. Nothing stays then.
     pub fn finish(mut self) -> Result<WrittenTable> {
+        self.refuse_after_failure()?;
         self.flush()?;
         let written = publish_together(std::mem::take(&mut self.staged))?;
         self.claim.commit()?;
@@ -210,9 +225,25 @@ impl SstableWriter {
         })
     }
 
+    /// Rows that were being written are lost: the others alone are not what was added.
+    fn refuse_after_failure(&self) -> Result<()> {
+        match self.has_failed {
+            false => Ok(()),
+            true => Err(Error::refused(
+                "a write has failed, and rows are lost: begin again with another writer",
+            )),
+        }
+    }
+
     fn flush(&mut self) -> Result<()> {
+        let flushed = self.try_flush();
+        self.has_failed |= flushed.is_err();
+        flushed
+    }
+
+    fn try_flush(&mut self) -> Result<()> {
         self.buffer.sort(&self.columns);
-        while !self.buffer.is_empty() {
+        if !self.buffer.is_empty() {
             let settings = self.settings.next(&self.columns, &self.buffer)?;
             let output = output::Output {
                 io: &self.io,
@@ -271,6 +302,13 @@ impl SstableWriterOptions {
         let table = TableName::of_schema(&self.schema);
         let layout = OutputLayout::new(output.as_ref(), table, self.is_flat);
         let settings = OutputSettings::new(&self.schema, &self.form, &self.resources, &layout)?;
+        let max_now_s = settings.max_local_time_s();
+        if let Some(now_s) = self.now_s.filter(|now_s| !(0..=max_now_s).contains(now_s)) {
+            return Err(Error::invalid(format!(
+                "{now_s} s as the time of writing: version {} has 0 to {max_now_s} s since 1970",
+                settings.version()
+            )));
+        }
         let io = self.resources.io()?;
         let workers = Workers::start(self.resources.threads)?;
         let claim = OutputClaim::take(layout.directory(), self.existing_output, None)?;
@@ -294,6 +332,7 @@ impl SstableWriterOptions {
             settings,
             staged: Vec::new(),
             rows: 0,
+            has_failed: false,
         })
     }
 }
