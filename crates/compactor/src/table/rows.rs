@@ -38,6 +38,8 @@ struct RowColumns {
     /// Of the partition key and the clustering.
     key_names: [Vec<String>; 2],
     header: SerializationHeader,
+    /// Rows of a materialized view are there only if their liveness is (`enforceStrictLiveness`).
+    is_view: bool,
 }
 
 /// A row, or the static row of a partition.
@@ -92,6 +94,7 @@ impl Table {
                 key_names: [ColumnKind::PartitionKey, ColumnKind::Clustering]
                     .map(|kind| key_names(self.schema(), kind, &header)),
                 header,
+                is_view: self.schema().is_some_and(|schema| schema.view_of.is_some()),
             }),
             rows,
             now_s,
@@ -226,8 +229,14 @@ impl RowColumns {
             cells.push((found.index, read.map_err(|e| invalid(name, &e))?));
         }
         let liveness = &content.start.liveness;
-        let has_liveness = !liveness.is_empty() && liveness.local_expiration_time > now_s;
-        if cells.is_empty() && (row.head.is_static() || !has_liveness) {
+        let has_liveness = !liveness.is_empty()
+            && !liveness.is_expired()
+            && liveness.local_expiration_time > now_s;
+        let is_there = match row.head.is_static() {
+            true => !cells.is_empty(),
+            false => has_liveness || !(cells.is_empty() || self.is_view),
+        };
+        if !is_there {
             return Ok(None);
         }
         let mut clustering = Vec::new();
@@ -508,6 +517,37 @@ mod tests {
         let json = rows.next().unwrap().unwrap().to_json().unwrap();
         let expected = r#"{"a \"key": "\"", "d": 5.281877500950955839569596689E-373, "f": null, "n": 5281877500950955839569596689}"#;
         assert_eq!(json, expected);
+    }
+
+    /// Of a row whose liveness has expired, a view shows nothing, but a table shows its cells.
+    #[test]
+    fn rows_of_a_view_need_their_liveness() {
+        let temp = tempfile::tempdir().unwrap();
+        let base = "CREATE TABLE ks.t (k int PRIMARY KEY, v int);";
+        let view = "CREATE MATERIALIZED VIEW ks.w AS SELECT k, v FROM ks.t WHERE k IS NOT NULL \
+                    PRIMARY KEY (k);";
+        let options = SstableWriter::new(base).unwrap().flat(true).now_s(1000);
+        let mut writer = options.open(temp.path()).unwrap();
+        let key = ("k", Value::from(1));
+        let row = [key.clone(), ("v", 2.into())];
+        writer.add_row_with(row, RowTimes::at(5)).unwrap();
+        writer
+            .add_row_with([key], RowTimes::at(5).with_ttl(10))
+            .unwrap();
+        assert_eq!(writer.finish().unwrap().rows, 1);
+        for (now_s, schema, count) in [
+            (1009, base, 1),
+            (1010, base, 1),
+            (1009, view, 1),
+            (1010, view, 0),
+        ] {
+            let mut table = Table::open(temp.path()).unwrap();
+            let schema = compactor_sstable::schema::Schema::parse(schema);
+            let schema = schema.unwrap().tables.pop().unwrap();
+            table.schema = Some(("schema.cql".into(), schema));
+            let rows = table.rows_at(&Resources::default(), now_s).unwrap();
+            assert_eq!(rows.map(Result::unwrap).count(), count, "{now_s}");
+        }
     }
 
     /// The consumer may go at any time.
