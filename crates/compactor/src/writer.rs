@@ -88,12 +88,11 @@ pub struct SstableWriter {
     default_ttl_s: u32,
     memory_bytes: usize,
     buffer: RowBuffer,
-    /// Timestamps follow the clock, and not only one another.
-    has_clock: bool,
     last_timestamp_us: i64,
     /// Ticks of the last path of a list element.
     last_ticks: i64,
-    now_s: i64,
+    /// The given time of writing; `None` for the clock.
+    fixed_now_s: Option<i64>,
     io: Io,
     workers: Workers,
     claim: Arc<OutputClaim>,
@@ -175,8 +174,15 @@ impl SstableWriter {
                 "a TTL of {ttl_s} s: the greatest is {MAX_TTL_S} s, 20 years"
             )));
         }
+        let (now_s, clock_us) = match self.fixed_now_s {
+            Some(now_s) => (now_s, None),
+            None => {
+                let now_us = now_us();
+                (now_us / 1_000_000, Some(now_us))
+            }
+        };
         let max_time_s = self.settings.max_local_time_s();
-        if ttl_s > 0 && self.now_s + i64::from(ttl_s) > max_time_s {
+        if ttl_s > 0 && now_s + i64::from(ttl_s) > max_time_s {
             // As Cassandra does by default (`ExpirationDateOverflowHandling`).
             return Err(Error::invalid(format!(
                 "a TTL of {ttl_s} s: it ends after {max_time_s} s since 1970, the latest expiration of \
@@ -187,8 +193,8 @@ impl SstableWriter {
         let timestamp_us = match times.timestamp_us {
             Some(timestamp_us) => timestamp_us,
             None => {
-                let now_us = if self.has_clock { now_us() } else { i64::MIN };
-                self.last_timestamp_us = (self.last_timestamp_us + 1).max(now_us);
+                let next = self.last_timestamp_us + 1;
+                self.last_timestamp_us = clock_us.map_or(next, |clock_us| next.max(clock_us));
                 self.last_timestamp_us
             }
         };
@@ -196,7 +202,7 @@ impl SstableWriter {
             // It means that there is no timestamp (`LivenessInfo.NO_TIMESTAMP`).
             return Err(Error::invalid("the timestamp -2^63 µs is reserved"));
         }
-        let times = buffer::Times::new(timestamp_us, ttl_s, self.now_s);
+        let times = buffer::Times::new(timestamp_us, ttl_s, now_s);
         let ticks = &mut self.last_ticks;
         let list_path = || {
             *ticks += 1;
@@ -286,8 +292,8 @@ impl SstableWriterOptions {
         self
     }
 
-    /// Time at which rows are written, seconds since 1970: TTLs count from it. Default: the clock. With a
-    /// given time the same rows become the same bytes.
+    /// Time at which rows are written, seconds since 1970: TTLs count from it. Default: the clock, when
+    /// each is added. With a given time the same rows become the same bytes.
     pub fn now_s(mut self, now_s: i64) -> SstableWriterOptions {
         self.now_s = Some(now_s);
         self
@@ -316,14 +322,13 @@ impl SstableWriterOptions {
         let fixed_us = self.now_s.map(|seconds| seconds.saturating_mul(1_000_000));
         let now_us = fixed_us.unwrap_or_else(now_us);
         Ok(SstableWriter {
-            has_clock: fixed_us.is_none(),
             columns,
             default_ttl_s: self.schema.options.default_time_to_live.unwrap_or(0),
             memory_bytes: self.resources.memory_bytes,
             buffer: RowBuffer::default(),
             last_timestamp_us: now_us - 1,
             last_ticks: ticks_of(now_us),
-            now_s: now_us / 1_000_000,
+            fixed_now_s: self.now_s,
             io,
             workers,
             claim,

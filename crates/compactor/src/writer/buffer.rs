@@ -447,7 +447,7 @@ impl RowBuffer {
         let mut elements = Vec::new();
         for (column, index) in columns.layout.columns(is_static).iter().zip(0..) {
             let mut best: Option<Cell> = None;
-            let mut newest: Option<&Times> = None;
+            let (mut is_complex, mut deletion) = (false, DeletionTime::LIVE);
             elements.clear();
             for row in versions {
                 for pending in self.cells_of_column(row, index) {
@@ -456,10 +456,12 @@ impl RowBuffer {
                         CellKind::Simple if best.is_some_and(|best| self.wins(&best, &cell)) => {}
                         CellKind::Simple => best = Some(cell),
                         CellKind::Complex => {
-                            let before = newest.replace(&row.times);
-                            if before.is_some_and(|t| t.timestamp_us < row.times.timestamp_us) {
+                            let before = row.times.before();
+                            if deletion.marked_for_delete_at < before.marked_for_delete_at {
                                 elements.clear();
                             }
+                            is_complex = true;
+                            deletion = deletion.max(before);
                         }
                         CellKind::Element => elements.push(cell),
                     }
@@ -468,8 +470,10 @@ impl RowBuffer {
             if let Some(cell) = best {
                 merged.put_cell(index, cell);
             }
-            let Some(times) = newest else { continue };
-            merged.begin_complex(index, times.before());
+            if !is_complex {
+                continue;
+            }
+            merged.begin_complex(index, deletion);
             elements.sort_by(|a: &Cell, b: &Cell| {
                 let (a, b) = (self.of(a.path), self.of(b.path));
                 column.cql_type.compare_paths(a, b)
