@@ -319,8 +319,8 @@ pub(crate) fn table_directory_above(directory: &Path) -> Option<&Path> {
         .flatten()
 }
 
-/// SSTables that lie in directories of different tables. Files copied out of these directories do not
-/// say what they are of; their columns and key are compared later.
+/// Refuses SSTables in directories of different tables. Files that were copied elsewhere do not name their
+/// table; their columns and key are compared later.
 ///
 /// # Errors
 /// Names two that are of different tables.
@@ -420,7 +420,8 @@ pub(crate) fn none_in(directory: &Path) -> Error {
     ))
 }
 
-/// The first directory with SSTables, by name, at most so many levels down. What cannot be listed has none.
+/// The first directory with SSTables, by name, at most `levels` below. A directory that cannot be listed
+/// counts as empty.
 fn first_below(directory: &Path, levels: u32) -> Option<PathBuf> {
     let mut below: Vec<PathBuf> = compactor_io::read_dir(directory)
         .ok()?

@@ -88,12 +88,11 @@ pub struct SstableWriter {
     default_ttl_s: u32,
     memory_bytes: usize,
     buffer: RowBuffer,
-    /// Timestamps follow the clock, and not only one another.
-    has_clock: bool,
     last_timestamp_us: i64,
     /// Ticks of the last path of a list element.
     last_ticks: i64,
-    now_s: i64,
+    /// The given time of writing; `None` for the clock.
+    fixed_now_s: Option<i64>,
     io: Io,
     workers: Workers,
     claim: Arc<OutputClaim>,
@@ -102,6 +101,8 @@ pub struct SstableWriter {
     settings: OutputSettings,
     staged: Vec<StagedSstable>,
     rows: u64,
+    /// A write has failed, whose rows are lost.
+    has_failed: bool,
 }
 
 /// The SSTables that were written.
@@ -146,7 +147,8 @@ impl SstableWriter {
     /// not named are not set. Without clustering, the row sets static columns only.
     ///
     /// # Errors
-    /// An unknown column, a value that is not of its type, an incomplete primary key; or a failed write.
+    /// An unknown column, a value that is not of its type or has more than 256 MiB, an incomplete primary
+    /// key: the row is not added then, others may be. Or a failed write, after which nothing can be added.
     pub fn add_row<N: AsRef<str>>(
         &mut self,
         values: impl IntoIterator<Item = (N, Value)>,
@@ -158,23 +160,41 @@ impl SstableWriter {
     /// set twice the value with the greater timestamp counts.
     ///
     /// # Errors
-    /// As [`SstableWriter::add_row`], or a TTL of more than 20 years.
+    /// As [`SstableWriter::add_row`], or a TTL of more than 20 years or with an expiration beyond what the
+    /// version of the SSTables can store.
     pub fn add_row_with<N: AsRef<str>>(
         &mut self,
         values: impl IntoIterator<Item = (N, Value)>,
         times: RowTimes,
     ) -> Result<()> {
+        self.refuse_after_failure()?;
         let ttl_s = times.ttl_s.unwrap_or(self.default_ttl_s);
         if ttl_s > MAX_TTL_S {
             return Err(Error::invalid(format!(
                 "a TTL of {ttl_s} s: the greatest is {MAX_TTL_S} s, 20 years"
             )));
         }
+        let (now_s, clock_us) = match self.fixed_now_s {
+            Some(now_s) => (now_s, None),
+            None => {
+                let now_us = now_us();
+                (now_us / 1_000_000, Some(now_us))
+            }
+        };
+        let max_time_s = self.settings.max_local_time_s();
+        if ttl_s > 0 && now_s + i64::from(ttl_s) > max_time_s {
+            // As Cassandra does by default (`ExpirationDateOverflowHandling`).
+            return Err(Error::invalid(format!(
+                "a TTL of {ttl_s} s: it ends after {max_time_s} s since 1970, the latest expiration of \
+                 version {}",
+                self.settings.version()
+            )));
+        }
         let timestamp_us = match times.timestamp_us {
             Some(timestamp_us) => timestamp_us,
             None => {
-                let now_us = if self.has_clock { now_us() } else { i64::MIN };
-                self.last_timestamp_us = (self.last_timestamp_us + 1).max(now_us);
+                let next = self.last_timestamp_us + 1;
+                self.last_timestamp_us = clock_us.map_or(next, |clock_us| next.max(clock_us));
                 self.last_timestamp_us
             }
         };
@@ -182,7 +202,7 @@ impl SstableWriter {
             // It means that there is no timestamp (`LivenessInfo.NO_TIMESTAMP`).
             return Err(Error::invalid("the timestamp -2^63 µs is reserved"));
         }
-        let times = buffer::Times::new(timestamp_us, ttl_s, self.now_s);
+        let times = buffer::Times::new(timestamp_us, ttl_s, now_s);
         let ticks = &mut self.last_ticks;
         let list_path = || {
             *ticks += 1;
@@ -200,6 +220,7 @@ impl SstableWriter {
     /// # Errors
     /// A failed write, sync or rename. Nothing stays then.
     pub fn finish(mut self) -> Result<WrittenTable> {
+        self.refuse_after_failure()?;
         self.flush()?;
         let written = publish_together(std::mem::take(&mut self.staged))?;
         self.claim.commit()?;
@@ -210,9 +231,25 @@ impl SstableWriter {
         })
     }
 
+    /// Rows that were being written are lost: the others alone are not what was added.
+    fn refuse_after_failure(&self) -> Result<()> {
+        match self.has_failed {
+            false => Ok(()),
+            true => Err(Error::refused(
+                "a write has failed, and rows are lost: begin again with another writer",
+            )),
+        }
+    }
+
     fn flush(&mut self) -> Result<()> {
+        let flushed = self.try_flush();
+        self.has_failed |= flushed.is_err();
+        flushed
+    }
+
+    fn try_flush(&mut self) -> Result<()> {
         self.buffer.sort(&self.columns);
-        while !self.buffer.is_empty() {
+        if !self.buffer.is_empty() {
             let settings = self.settings.next(&self.columns, &self.buffer)?;
             let output = output::Output {
                 io: &self.io,
@@ -255,8 +292,8 @@ impl SstableWriterOptions {
         self
     }
 
-    /// Time at which rows are written, seconds since 1970: TTLs count from it. Default: the clock. With a
-    /// given time the same rows become the same bytes.
+    /// Time at which rows are written, seconds since 1970: TTLs count from it. Default: the clock, when
+    /// each is added. With a given time the same rows become the same bytes.
     pub fn now_s(mut self, now_s: i64) -> SstableWriterOptions {
         self.now_s = Some(now_s);
         self
@@ -271,6 +308,13 @@ impl SstableWriterOptions {
         let table = TableName::of_schema(&self.schema);
         let layout = OutputLayout::new(output.as_ref(), table, self.is_flat);
         let settings = OutputSettings::new(&self.schema, &self.form, &self.resources, &layout)?;
+        let max_now_s = settings.max_local_time_s();
+        if let Some(now_s) = self.now_s.filter(|now_s| !(0..=max_now_s).contains(now_s)) {
+            return Err(Error::invalid(format!(
+                "{now_s} s as the time of writing: version {} has 0 to {max_now_s} s since 1970",
+                settings.version()
+            )));
+        }
         let io = self.resources.io()?;
         let workers = Workers::start(self.resources.threads)?;
         let claim = OutputClaim::take(layout.directory(), self.existing_output, None)?;
@@ -278,14 +322,13 @@ impl SstableWriterOptions {
         let fixed_us = self.now_s.map(|seconds| seconds.saturating_mul(1_000_000));
         let now_us = fixed_us.unwrap_or_else(now_us);
         Ok(SstableWriter {
-            has_clock: fixed_us.is_none(),
             columns,
             default_ttl_s: self.schema.options.default_time_to_live.unwrap_or(0),
             memory_bytes: self.resources.memory_bytes,
             buffer: RowBuffer::default(),
             last_timestamp_us: now_us - 1,
             last_ticks: ticks_of(now_us),
-            now_s: now_us / 1_000_000,
+            fixed_now_s: self.now_s,
             io,
             workers,
             claim,
@@ -294,6 +337,7 @@ impl SstableWriterOptions {
             settings,
             staged: Vec::new(),
             rows: 0,
+            has_failed: false,
         })
     }
 }

@@ -15,3 +15,4 @@ pub(crate) mod source_heap;
 pub use dropped_columns::DropTimes;
 pub use merged_row::MergedRow;
 pub use purge::{PurgeLimit, PurgeLimits};
+pub use reconcile::left_wins;

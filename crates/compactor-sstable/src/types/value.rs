@@ -326,14 +326,27 @@ fn write_parts(value: &Value, cql_type: &CqlType, out: &mut Vec<u8>) -> Result<(
             | CqlType::DynamicComposite(_)
             | CqlType::PartitionerDefinedOrder { .. },
             Value::Blob(bytes),
-        )
-        | (CqlType::Integer, Value::VarInt(bytes)) => out.extend_from_slice(bytes),
+        ) => out.extend_from_slice(bytes),
         (CqlType::CounterColumn, _) => {
             return Err(MarshalError::new(
                 "counters cannot be written: their shards belong to nodes",
             ));
         }
         (_, Value::Empty) => {}
+        (CqlType::Integer, Value::VarInt(bytes)) if !bytes.is_empty() => {
+            out.extend_from_slice(bytes)
+        }
+        (
+            CqlType::Decimal,
+            Value::Decimal {
+                unscaled: bytes, ..
+            },
+        )
+        | (CqlType::Integer, Value::VarInt(bytes))
+            if bytes.is_empty() =>
+        {
+            return Err(MarshalError::new("a number of no bytes"));
+        }
         (CqlType::Boolean, Value::Boolean(value)) => out.push(u8::from(*value)),
         (CqlType::Byte, Value::TinyInt(value)) => out.extend_from_slice(&value.to_be_bytes()),
         (CqlType::Short, Value::SmallInt(value)) => out.extend_from_slice(&value.to_be_bytes()),
@@ -646,6 +659,15 @@ mod tests {
             (CqlType::TimeUuid, Value::Uuid([0x40; 16]), "version 1"),
             (CqlType::CounterColumn, Value::from(1i64), "counters"),
             (CqlType::Byte, Value::Empty, "1 byte"),
+            (CqlType::Integer, Value::VarInt(Vec::new()), "no bytes"),
+            (
+                CqlType::Decimal,
+                Value::Decimal {
+                    unscaled: Vec::new(),
+                    scale: 1,
+                },
+                "no bytes",
+            ),
             (
                 CqlType::Duration,
                 Value::Duration {

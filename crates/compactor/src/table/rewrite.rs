@@ -65,7 +65,7 @@ impl<'t> Upgrade<'t> {
     /// Rewrites into a directory, which is made if it does not exist.
     ///
     /// # Errors
-    /// A form like the inputs', two SSTables of one id, or an output directory that cannot be had. An
+    /// A form like the inputs', two SSTables of one id, or an output directory that cannot be claimed. An
     /// SSTable that cannot be rewritten is in the outcome instead.
     pub fn into(
         self,
@@ -239,7 +239,7 @@ impl<'t> Split<'t> {
     /// or none.
     ///
     /// # Errors
-    /// An output directory that cannot be had. An SSTable that cannot be split is in the outcome instead.
+    /// An output directory that cannot be claimed. An SSTable that cannot be split is in the outcome instead.
     pub fn into(
         self,
         output: impl AsRef<Path>,

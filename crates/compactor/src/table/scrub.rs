@@ -82,7 +82,7 @@ impl<'t> Scrub<'t> {
     /// Salvages into a directory, which is made if it does not exist.
     ///
     /// # Errors
-    /// An output directory that cannot be had. An SSTable that cannot be scrubbed is in the outcome
+    /// An output directory that cannot be claimed. An SSTable that cannot be scrubbed is in the outcome
     /// instead.
     pub fn into(
         self,

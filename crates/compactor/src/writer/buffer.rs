@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use compactor_engine::row::MergedRow;
+use compactor_engine::row::{MergedRow, left_wins};
 use compactor_sstable::data::cell::{Cell, Liveness, Span};
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::schema::ColumnKind;
 use compactor_sstable::statistics::EncodingStats;
+use compactor_sstable::statistics::header::DELETION_TIME_EPOCH;
 use compactor_sstable::types::Value;
 
 use super::columns::Columns;
@@ -19,6 +20,8 @@ use crate::error::{Error, Result};
 const MAX_KEY_LEN: usize = u16::MAX as usize;
 /// Cells are found by offsets of 32 bits.
 const MAX_BYTES: usize = 1 << 30;
+/// Greatest length with a row that exceeds [`MAX_BYTES`]. Its clustering follows.
+const MAX_BYTES_WITH_ROW: usize = 3 << 30;
 
 /// Timestamp and expiry of a row and all its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +174,7 @@ impl RowBuffer {
                 cell.kind = CellKind::Complex;
                 cells.push(cell);
                 for (path, value) in elements {
+                    column.refuse_length(path.len().max(value.len()))?;
                     cells.push(PendingCell {
                         kind: CellKind::Element,
                         path: self.append(&path),
@@ -181,6 +185,7 @@ impl RowBuffer {
             } else {
                 let start = self.bytes.len();
                 column.write(&value, &mut self.bytes)?;
+                column.refuse_length(self.bytes.len() - start)?;
                 cell.value = span(start, self.bytes.len());
                 cells.push(cell);
             }
@@ -197,8 +202,8 @@ impl RowBuffer {
         }
         let key = self.append_key(&key)?;
         let token = Partitioner::Murmur3.token(self.of(key));
-        if self.bytes.len() > u32::MAX as usize {
-            return Err(Error::invalid("a row of more than 4 GiB"));
+        if self.bytes.len() > MAX_BYTES_WITH_ROW {
+            return Err(Error::invalid("a row of more than 2 GiB"));
         }
         let [static_cells, regular_cells] = cells;
         let has_static = !static_cells.is_empty();
@@ -333,7 +338,9 @@ impl RowBuffer {
         clustering.compare(prefix(a, left), prefix(b, right))
     }
 
-    /// Least values of the rows, the bases of the deltas that are written.
+    /// Least values of the rows, the bases of the deltas that are written. The header has that of local
+    /// deletion times in 31 bits, of which readers make a negative one if it does not fit
+    /// (`EncodingStats.Serializer`).
     pub(super) fn encoding_stats(&self) -> EncodingStats {
         let mut timestamp = i64::MAX;
         let (mut deletion_time, mut ttl) = (NO_DELETION_TIME, i32::MAX);
@@ -349,6 +356,9 @@ impl RowBuffer {
                 deletion_time = deletion_time.min(times.now_s);
             }
             ttl = ttl.min(times.ttl_s);
+        }
+        if deletion_time != NO_DELETION_TIME {
+            deletion_time = deletion_time.min(DELETION_TIME_EPOCH + i64::from(i32::MAX));
         }
         EncodingStats::new(
             timestamp,
@@ -371,8 +381,14 @@ impl RowBuffer {
             .unwrap_or_default()
     }
 
-    /// Calls `write` with each row of an SSTable, in order. Rows stay for another SSTable that have the
-    /// primary key and the timestamp of one that was written, and other cells: Cassandra reconciles them.
+    fn cells_of_column(&self, row: &Row, column: u32) -> &[PendingCell] {
+        let cells = self.cells_of(row);
+        let start = cells.partition_point(|cell| cell.column < column);
+        let end = cells.partition_point(|cell| cell.column <= column);
+        cells.get(start..end).unwrap_or_default()
+    }
+
+    /// Calls `write` with each row of an SSTable, in order, and clears the buffer.
     pub(super) fn drain(
         &mut self,
         columns: &Columns,
@@ -380,29 +396,22 @@ impl RowBuffer {
     ) -> Result<()> {
         let rows = std::mem::take(&mut self.rows);
         let mut merged = std::mem::take(&mut self.row);
-        let mut left_over = Vec::new();
+        let (mut left, mut right) = (Vec::new(), Vec::new());
         let mut rest = &rows[..];
         while let Some(first) = rest.first() {
-            let is_same = |row: &Row| {
+            // Clusterings may be equal that differ in their bytes (decimals, varints, tuples).
+            let mut is_same = |row: &Row| {
                 self.of(row.key) == self.of(first.key)
                     && row.is_static == first.is_static
-                    && self.of(row.clustering) == self.of(first.clustering)
+                    && (self.of(row.clustering) == self.of(first.clustering)
+                        || self
+                            .compare_clusterings(columns, first, row, &mut left, &mut right)
+                            .is_eq())
             };
-            let count = rest.iter().take_while(|row| is_same(row)).count();
-            let (same, others) = rest.split_at(count);
+            let others = rest.iter().skip(1).take_while(|row| is_same(row)).count();
+            let (versions, others) = rest.split_at(1 + others);
             rest = others;
-            let mut versions: Vec<&Row> = Vec::with_capacity(1);
-            for row in same {
-                match versions.last() {
-                    Some(last) if last.times.timestamp_us == row.times.timestamp_us => {
-                        if !self.are_equal(last, row) {
-                            left_over.push(*row);
-                        }
-                    }
-                    _ => versions.push(row),
-                }
-            }
-            self.merge(columns, &versions, &mut merged);
+            self.merge(columns, versions, &mut merged);
             write(&SortedRow {
                 key: self.of(first.key),
                 is_static: first.is_static,
@@ -411,66 +420,101 @@ impl RowBuffer {
                 bytes: &self.bytes,
             })?;
         }
-        self.rows = left_over;
         self.row = merged;
-        if self.rows.is_empty() {
-            self.bytes.clear();
-            self.cells.clear();
-        }
+        self.bytes.clear();
+        self.cells.clear();
         Ok(())
     }
 
-    fn are_equal(&self, a: &Row, b: &Row) -> bool {
-        let (a_cells, b_cells) = (self.cells_of(a), self.cells_of(b));
-        a.times == b.times
-            && a_cells.len() == b_cells.len()
-            && a_cells.iter().zip(b_cells).all(|(a, b)| {
-                (a.column, a.kind) == (b.column, b.kind)
-                    && self.of(a.path) == self.of(b.path)
-                    && self.of(a.value) == self.of(b.value)
-            })
-    }
-
-    /// The row that versions of ascending timestamps leave: of each column the last. A collection that is
-    /// set later deletes the one before.
-    fn merge(&self, columns: &Columns, versions: &[&Row], merged: &mut MergedRow) {
+    /// Reconciles versions of a row, of ascending timestamps, as Cassandra does. A collection that is set
+    /// later deletes the one before; of those with equal timestamps the union is left.
+    fn merge(&self, columns: &Columns, versions: &[Row], merged: &mut MergedRow) {
         merged.reset(columns.most());
-        let Some(last) = versions.last() else { return };
-        if !last.is_static {
-            let times = last.times;
-            merged.liveness = Liveness::new(times.timestamp_us, times.ttl_s, times.expires_at_s);
+        for row in versions.iter().filter(|row| !row.is_static) {
+            let times = &row.times;
+            let liveness = Liveness::new(times.timestamp_us, times.ttl_s, times.expires_at_s);
+            if liveness.supersedes(&merged.liveness) {
+                merged.liveness = liveness;
+            }
         }
         if let [only] = versions {
-            for cell in self.cells_of(only) {
-                cell.put(&only.times, merged);
+            for pending in self.cells_of(only) {
+                pending.put(&only.times, merged);
             }
             return;
         }
-        for column in 0..columns.most() as u32 {
-            let with_column = |row: &&&Row| {
-                let mut cells = self.cells_of(row).iter();
-                cells.any(|cell| cell.column == column)
-            };
-            if let Some(row) = versions.iter().rev().find(with_column) {
-                let cells = self.cells_of(row).iter();
-                for cell in cells.filter(|cell| cell.column == column) {
-                    cell.put(&row.times, merged);
+        let is_static = versions.iter().any(|row| row.is_static);
+        let mut elements = Vec::new();
+        for (column, index) in columns.layout.columns(is_static).iter().zip(0..) {
+            let mut best: Option<Cell> = None;
+            let (mut is_complex, mut deletion) = (false, DeletionTime::LIVE);
+            elements.clear();
+            for row in versions {
+                for pending in self.cells_of_column(row, index) {
+                    let cell = pending.cell(&row.times);
+                    match pending.kind {
+                        CellKind::Simple if best.is_some_and(|best| self.wins(&best, &cell)) => {}
+                        CellKind::Simple => best = Some(cell),
+                        CellKind::Complex => {
+                            let before = row.times.before();
+                            if deletion.marked_for_delete_at < before.marked_for_delete_at {
+                                elements.clear();
+                            }
+                            is_complex = true;
+                            deletion = deletion.max(before);
+                        }
+                        CellKind::Element => elements.push(cell),
+                    }
+                }
+            }
+            if let Some(cell) = best {
+                merged.put_cell(index, cell);
+            }
+            if !is_complex {
+                continue;
+            }
+            merged.begin_complex(index, deletion);
+            elements.sort_by(|a: &Cell, b: &Cell| {
+                let (a, b) = (self.of(a.path), self.of(b.path));
+                column.cql_type.compare_paths(a, b)
+            });
+            for same in elements.chunk_by(|a, b| {
+                let (a, b) = (self.of(a.path), self.of(b.path));
+                column.cql_type.compare_paths(a, b).is_eq()
+            }) {
+                let best =
+                    same.iter()
+                        .copied()
+                        .reduce(|best, cell| match self.wins(&best, &cell) {
+                            true => best,
+                            false => cell,
+                        });
+                if let Some(cell) = best {
+                    merged.push_element(cell);
                 }
             }
         }
     }
+
+    fn wins(&self, left: &Cell, right: &Cell) -> bool {
+        left_wins((left, &self.bytes), (right, &self.bytes))
+    }
 }
 
 impl PendingCell {
-    fn put(&self, times: &Times, row: &mut MergedRow) {
-        let cell = Cell {
+    fn cell(&self, times: &Times) -> Cell {
+        Cell {
             timestamp: times.timestamp_us,
             local_deletion_time: times.expires_at_s,
             ttl: times.ttl_s,
             path: self.path,
             value: self.value,
             version: 0,
-        };
+        }
+    }
+
+    fn put(&self, times: &Times, row: &mut MergedRow) {
+        let cell = self.cell(times);
         match self.kind {
             CellKind::Simple => row.put_cell(self.column, cell),
             CellKind::Complex => row.begin_complex(self.column, times.before()),

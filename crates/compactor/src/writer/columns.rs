@@ -5,6 +5,7 @@ use std::sync::Arc;
 use compactor_engine::input::layout_of;
 use compactor_sstable::Version;
 use compactor_sstable::data::layout::Layout;
+use compactor_sstable::data::parse::MAX_VALUE_LEN;
 use compactor_sstable::schema::{ColumnKind, Table as TableSchema};
 use compactor_sstable::statistics::EncodingStats;
 use compactor_sstable::statistics::header::{HeaderColumn, HeaderType, SerializationHeader};
@@ -144,6 +145,15 @@ impl Column {
         value
             .write(&self.cql_type, out)
             .map_err(|e| self.refusal(&e))
+    }
+
+    /// # Errors
+    /// Readers would regard a value of this length as corrupt.
+    pub(super) fn refuse_length(&self, len: usize) -> Result<()> {
+        match len > MAX_VALUE_LEN {
+            false => Ok(()),
+            true => Err(self.refusal(&format!("{len} bytes; a value has {MAX_VALUE_LEN} at most"))),
+        }
     }
 
     #[cold]

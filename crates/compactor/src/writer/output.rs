@@ -13,7 +13,7 @@ use compactor_engine::write::{
 use compactor_io::{Io, WriteMode};
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
-use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::deletion_time::{DeletionTime, MAX_DELETION_TIME};
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::schema::Table as TableSchema;
@@ -91,6 +91,19 @@ impl OutputSettings {
             threads: resources.threads,
             is_first: true,
         })
+    }
+
+    pub(super) fn version(&self) -> Version {
+        self.descriptor.version
+    }
+
+    /// Greatest local deletion or expiration time that the version stores, seconds since 1970
+    /// (`Cell.getVersionedMaxDeletiontionTime`).
+    pub(super) fn max_local_time_s(&self) -> i64 {
+        match self.descriptor.version.has_uint_deletion_time() {
+            true => MAX_DELETION_TIME,
+            false => i64::from(i32::MAX) - 1,
+        }
     }
 
     /// Those of the next output, for the rows that are buffered.

@@ -8,7 +8,7 @@ use super::*;
 use crate::ErrorKind;
 use crate::dump::{DumpOptions, dump};
 use crate::merge::NoObserver;
-use crate::table::Table;
+use crate::table::{Purging, Table};
 use crate::verify::{VerifyOptions, verify};
 
 const SCHEMA: &str = "CREATE TYPE ks.address (street text, number int);
@@ -169,8 +169,7 @@ fn of_rows_added_twice_the_later_values_count() {
         writer.add_row_with(row, RowTimes::at(timestamp)).unwrap();
     }
     let written = writer.finish().unwrap();
-    // Of equal timestamps the reader decides.
-    assert_eq!((written.sstables.len(), written.rows), (2, 3));
+    assert_eq!((written.sstables.len(), written.rows), (1, 2));
     let dumps = dumps(temp.path());
     let partitions: Vec<_> = dumps
         .iter()
@@ -325,4 +324,267 @@ fn time_uuids_ascend_and_are_of_version_1() {
     };
     assert!((0..70_000).all(|n| is_less(ticks + n, ticks + n + 1)));
     assert!(is_less(ticks, ticks + (1 << 50)));
+}
+
+fn open(directory: &Path, schema: &str) -> SstableWriter {
+    let options = SstableWriter::new(schema).unwrap().flat(true);
+    options.now_s(1_700_000_000).open(directory).unwrap()
+}
+
+fn rows_of(directories: &[PathBuf]) -> Vec<String> {
+    let table = Table::open_all(directories, None).unwrap();
+    let rows = table.rows_at(&Resources::default(), 1_700_000_001).unwrap();
+    rows.map(|row| row.unwrap().to_json().unwrap()).collect()
+}
+
+/// Rows that were added to one writer are those of a writer each, merged.
+#[test]
+fn rows_added_twice_are_reconciled_as_a_merge_does() {
+    const SCHEMA: &str = "CREATE TYPE ks.p (x int, y text);
+CREATE TABLE ks.t (k int, c decimal, st int static, ss set<int> static, v int, w text, s set<decimal>,
+    m map<text, int>, l list<int>, u p, f frozen<set<int>>, PRIMARY KEY (k, c));";
+    let decimal = |unscaled: u8, scale| Value::Decimal {
+        unscaled: vec![unscaled],
+        scale,
+    };
+    let mut random = 12345u32;
+    let mut next = move |below: u32| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 16) % below
+    };
+    let temp = tempfile::tempdir().unwrap();
+    for case in 0..12 {
+        let case = temp.path().join(case.to_string());
+        let one = case.join("one");
+        let mut writer = open(&one, SCHEMA);
+        let mut each = Vec::new();
+        for number in 0..12 {
+            let mut row = vec![("k", Value::from(next(2) as i32))];
+            let clustering = match next(2) {
+                0 => decimal(10, 1),
+                _ => decimal(1, 0),
+            };
+            let is_static = next(5) == 0;
+            if !is_static {
+                row.push(("c", clustering));
+            }
+            let int = |next: &mut dyn FnMut(u32) -> u32| Value::from(next(3) as i32);
+            if is_static || next(2) == 0 {
+                row.push(("st", int(&mut next)));
+            }
+            if next(3) == 0 {
+                let set = (0..next(3)).map(|_| int(&mut next)).collect();
+                row.push(("ss", Value::Set(set)));
+            }
+            if !is_static {
+                if next(2) == 0 {
+                    row.push(("v", int(&mut next)));
+                }
+                if next(2) == 0 {
+                    row.push(("w", ["", "a", "b"][next(3) as usize].into()));
+                }
+                if next(2) == 0 {
+                    let set = (0..next(3)).map(|_| decimal(next(3) as u8, 0)).collect();
+                    row.push(("s", Value::Set(set)));
+                }
+                if next(2) == 0 {
+                    let map =
+                        (0..next(3)).map(|n| (["a", "b", "c"][n as usize].into(), int(&mut next)));
+                    row.push(("m", Value::Map(map.collect())));
+                }
+                if next(3) == 0 {
+                    row.push(("f", Value::Set(vec![int(&mut next)])));
+                }
+                if next(2) == 0 {
+                    let y = (next(2) == 0).then(|| "y".into());
+                    let fields = vec![("x".to_owned(), Some(int(&mut next))), ("y".to_owned(), y)];
+                    row.push(("u", Value::Udt(fields)));
+                }
+            }
+            let times =
+                RowTimes::at(i64::from(next(3))).with_ttl([0, 0, 100, 200][next(4) as usize]);
+            writer.add_row_with(row.clone(), times).unwrap();
+            let own = case.join(format!("own{number}"));
+            let mut writer = open(&own, SCHEMA);
+            writer.add_row_with(row, times).unwrap();
+            writer.finish().unwrap();
+            each.push(own);
+        }
+        let written = writer.finish().unwrap();
+        assert_eq!(written.sstables.len(), 1);
+        dumps(&one);
+        let merged = case.join("merged");
+        let schema = case.join("schema.cql");
+        std::fs::write(&schema, SCHEMA).unwrap();
+        let table = Table::open_all(&each, Some(&schema)).unwrap();
+        let purging = Purging {
+            now_s: Some(1_700_000_001),
+            ..Purging::default()
+        };
+        let merge = table.merge().flat(true).purging(purging);
+        merge.into(&merged).unwrap();
+        let without_bytes_of_decimals = |dump: &[serde_json::Value]| {
+            let text = serde_json::to_string(dump).unwrap();
+            let text = text.replace("\"1.0\"", "\"1\"").replace("[1.0]", "[1]");
+            // Positions depend on the lengths of clusterings.
+            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            without_positions(&mut value);
+            value
+        };
+        assert_eq!(
+            without_bytes_of_decimals(&dumps(&one)),
+            without_bytes_of_decimals(&dumps(&merged)),
+        );
+    }
+}
+
+fn without_positions(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Array(values) => values.iter_mut().for_each(without_positions),
+        serde_json::Value::Object(fields) => {
+            fields.remove("position");
+            fields.values_mut().for_each(without_positions);
+        }
+        _ => {}
+    }
+}
+
+/// Elements of lists with equal timestamps are all there, in the order in which they were added.
+#[test]
+fn lists_of_equal_timestamps_are_joined() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut writer = open(temp.path(), SCHEMA);
+    for (value, timestamp) in [("old", 1), ("b", 2), ("a", 2)] {
+        let row = with(key(1, 1, 1), &[("l", Value::List(vec![value.into()]))]);
+        writer.add_row_with(row, RowTimes::at(timestamp)).unwrap();
+    }
+    assert_eq!(writer.finish().unwrap().sstables.len(), 1);
+    let rows = rows_of(&[temp.path().to_owned()]);
+    assert!(rows[0].ends_with(r#""l": ["b", "a"]}"#), "{rows:?}");
+}
+
+/// A static column that each row of a partition sets costs no SSTable per row.
+#[test]
+fn static_columns_of_many_rows_are_one_static_row() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut writer = open(temp.path(), SCHEMA);
+    for number in 0..500 {
+        let row = with(key(1, 1, number), &[("o", number.to_string().into())]);
+        writer.add_row_with(row, RowTimes::at(7)).unwrap();
+    }
+    let written = writer.finish().unwrap();
+    assert_eq!((written.sstables.len(), written.rows), (1, 501));
+    let rows = rows_of(&[temp.path().to_owned()]);
+    assert_eq!(rows[0], r#"{"key": 1, "key2": "x", "o": "99"}"#);
+}
+
+#[test]
+fn times_that_a_version_cannot_store_are_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    let in_version = |name: &str, version, now_s| {
+        let form = OutputForm {
+            version: Some(version),
+            ..OutputForm::default()
+        };
+        let options = SstableWriter::new(SCHEMA).unwrap().form(form).now_s(now_s);
+        options.flat(true).open(temp.path().join(name))
+    };
+    let max = [i64::from(i32::MAX) - 1, 4_294_967_293];
+    for (version, max) in [Version::Nb, Version::Oa].into_iter().zip(max) {
+        for now_s in [i64::MIN, -1, max + 1, i64::MAX] {
+            let error = in_version("refused", version, now_s).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        }
+        let name = version.to_string();
+        let mut writer = in_version(&name, version, max - 10).unwrap();
+        let late = writer.add_row_with(key(1, 1, 1), RowTimes::default().with_ttl(11));
+        assert!(late.unwrap_err().to_string().contains(&max.to_string()));
+        for (row, timestamp) in [i64::MIN + 1, -1, 0, i64::MAX].into_iter().enumerate() {
+            let row = with(key(1, 1, row as i32), &[("m", Value::Map(Vec::new()))]);
+            let times = RowTimes::at(timestamp).with_ttl(10);
+            writer.add_row_with(row, times).unwrap();
+        }
+        let reserved = writer.add_row_with(key(1, 1, 1), RowTimes::at(i64::MIN));
+        assert!(reserved.unwrap_err().to_string().contains("reserved"));
+        assert_eq!(writer.finish().unwrap().rows, 4);
+        let directory = temp.path().join(name);
+        let [dump] = &dumps(&directory)[..] else {
+            panic!();
+        };
+        let rows = dump[0]["rows"].as_array().unwrap();
+        let times = rows
+            .iter()
+            .map(|row| row["liveness_info"]["tstamp"].as_str());
+        let expected = ["-9223372036854775807", "-1", "0", "9223372036854775807"];
+        assert!(times.eq(expected.map(Some)), "{rows:?}");
+        let table = Table::open(&directory).unwrap();
+        let count = |now_s| table.rows_at(&Resources::default(), now_s).unwrap().count();
+        assert_eq!((count(max - 1), count(max)), (4, 0));
+    }
+}
+
+#[test]
+fn values_that_readers_would_refuse_are_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    let schema = "CREATE TABLE ks.t (k int PRIMARY KEY, v blob, l list<blob>)";
+    let mut writer = open(temp.path(), schema);
+    let longest = 256 << 20;
+    let long = || Value::Blob(vec![0; longest + 1]);
+    for (column, value) in [("v", long()), ("l", Value::List(vec![long()]))] {
+        let row = [("k", Value::from(1)), (column, value)];
+        let error = writer.add_row(row).unwrap_err().to_string();
+        assert!(error.contains("268435457 bytes"), "{error}");
+    }
+    assert_eq!(writer.finish().unwrap().rows, 0);
+}
+
+/// Rows that were to be written are lost: the others must not pass for all of them.
+#[test]
+fn after_a_failed_write_nothing_is_published() {
+    let temp = tempfile::tempdir().unwrap();
+    let resources = Resources {
+        memory_bytes: 1,
+        ..Resources::default()
+    };
+    let options = SstableWriter::new(SCHEMA).unwrap().resources(resources);
+    let mut writer = options.flat(true).open(temp.path()).unwrap();
+    writer.add_row(key(1, 1, 1)).unwrap();
+    let is_staging = |entry: &std::fs::DirEntry| entry.file_type().unwrap().is_dir();
+    let mut entries = std::fs::read_dir(temp.path()).unwrap().map(Result::unwrap);
+    let staging = entries.find(is_staging).unwrap().path();
+    let moved = temp.path().join("moved");
+    std::fs::rename(&staging, &moved).unwrap();
+    writer.add_row(key(2, 1, 1)).unwrap_err();
+    std::fs::rename(&moved, &staging).unwrap();
+    let error = writer.add_row(key(3, 1, 1)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(writer.finish().is_err());
+    let entries = std::fs::read_dir(temp.path()).unwrap().map(Result::unwrap);
+    let names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    let is_data = |name: &std::ffi::OsString| name.to_string_lossy().ends_with("Data.db");
+    assert!(!names.iter().any(is_data), "{names:?}");
+}
+
+/// A load may take longer than the TTL of its first rows.
+#[test]
+fn ttls_count_from_when_a_row_is_added() {
+    let temp = tempfile::tempdir().unwrap();
+    let options = SstableWriter::new(SCHEMA).unwrap().flat(true);
+    let mut writer = options.open(temp.path()).unwrap();
+    let second = || now_us() / 1_000_000;
+    let begin = second();
+    while second() < begin + 2 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let row = with(key(1, 1, 1), &[("l", Value::List(Vec::new()))]);
+    let times = RowTimes::default().with_ttl(100);
+    writer.add_row_with(row, times).unwrap();
+    writer.finish().unwrap();
+    let dumps = dumps(temp.path());
+    let row = &dumps[0][0]["rows"][0];
+    let seconds = |value: &serde_json::Value| value.as_str().unwrap().parse::<i64>().unwrap();
+    let expires_at = &row["liveness_info"]["expires_at"];
+    let deleted_at = &row["cells"][0]["deletion_info"]["local_delete_time"];
+    assert!(seconds(expires_at) >= begin + 102, "{row}");
+    assert!(seconds(deleted_at) >= begin + 2, "{row}");
 }
