@@ -19,6 +19,7 @@ use crate::job::merge_job::MergeJob;
 use crate::job::pass::RangeDestination;
 use crate::job::range_plan::RangePlan;
 use crate::job::range_run::Destination;
+use crate::job::row_sender::RowSender;
 use crate::merge::observer::Observer;
 use crate::read::cursor::Cursor;
 use crate::read::window::{Block, BlockSource, HEADROOM};
@@ -45,28 +46,11 @@ pub struct RowBlocks {
     spare: Vec<u8>,
 }
 
-/// Sends blocks to [`RowBlocks`].
-#[derive(Debug)]
-pub(crate) struct RowSender(Sender<Result<Vec<u8>>>);
-
 /// The thread that started a merge; waits for it when dropped.
 #[derive(Debug)]
 struct RunningMerge {
     cancelled: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-}
-
-impl RowSender {
-    /// Sends the next block, once there is room.
-    ///
-    /// # Errors
-    /// The consumer has been dropped.
-    pub(crate) fn send(&self, block: Vec<u8>) -> Result<()> {
-        match block.is_empty() {
-            true => Ok(()),
-            false => self.0.send(Ok(block)).map_err(|_| Error::Cancelled),
-        }
-    }
 }
 
 impl MergeJob {
@@ -130,7 +114,7 @@ impl MergeJob {
         let plan = RangePlan::of(self)?;
         let scanner_order = self.scanner_order();
         let output = RangeDestination {
-            destination: Destination::Rows(RowSender(sender)),
+            destination: Destination::Rows(RowSender::new(sender)),
             layout,
             blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
                 self.options.threads,

@@ -18,7 +18,6 @@ use compactor_sstable::statistics::MetadataCollector;
 use crate::error::{Error, Result};
 use crate::input::range_input::{Part, Reading};
 use crate::job::merged_input::MergedInput;
-use crate::job::merged_rows::RowSender;
 use crate::job::options::MergeOptions;
 use crate::job::overlapping::OutsideSstables;
 use crate::job::range_output::{
@@ -27,6 +26,7 @@ use crate::job::range_output::{
 use crate::job::range_plan::RangePlan;
 use crate::job::range_sequencer::{Next, Pushed, RangeSequencer};
 use crate::job::range_summary::{Collected, RangeRead, RangeSummary};
+use crate::job::row_sender::RowSender;
 use crate::job::shadow_plan::ShadowPlan;
 use crate::job::splicer::{Splicer, StatisticsReplay};
 use crate::merge::merge_input::MergeInput;

@@ -299,12 +299,15 @@ fn read_fields<'t>(
 ) -> Result<Vec<Option<Value>>, MarshalError> {
     let mut elements = Elements::new(bytes);
     types
-        .map(|field| match elements.is_empty() {
-            true => Ok(None),
-            false => match elements.next32() {
-                Item::Value(bytes) => read_valid(field, bytes).map(Some),
-                _ => Ok(None),
-            },
+        .map(|field| {
+            if elements.is_empty() {
+                Ok(None)
+            } else {
+                match elements.next32() {
+                    Item::Value(bytes) => read_valid(field, bytes).map(Some),
+                    _ => Ok(None),
+                }
+            }
         })
         .collect()
 }
