@@ -9,6 +9,7 @@ use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::io::IoOptions;
 use compactor::sstable::Version;
 use compactor::table::Row;
+use compactor::writer::RowTimes;
 use compactor::{
     ErrorKind, NoObserver, OutputForm, Purging, Resources, Scope, SstableWriter, Table, Value,
 };
@@ -82,33 +83,40 @@ fn merge(inputs: &[PathBuf], output: &Path, form: OutputForm) -> Table {
     Table::open(output).unwrap()
 }
 
-/// Rows of a `compactor dump`: values of their columns, and numbers of elements of collections.
-fn dumped(table: &Table) -> Vec<Vec<(String, Json)>> {
+/// A column's name, its value or number of elements, and its timestamp.
+type Summary = (String, Json, i64);
+
+/// Rows of a `compactor dump`.
+fn dumped(table: &Table) -> Vec<Vec<Summary>> {
     let io = resources().io().unwrap();
     let mut out = Vec::new();
-    dump(
-        &io,
-        &table.sstables()[0],
-        &DumpOptions::new(NOW_S),
-        &mut out,
-    )
-    .unwrap();
+    let mut options = DumpOptions::new(NOW_S);
+    options.raw_timestamps = true;
+    dump(&io, &table.sstables()[0], &options, &mut out).unwrap();
     let partitions = serde_json::Deserializer::from_slice(&out).into_iter::<Json>();
     let mut rows = Vec::new();
     for partition in partitions.map(Result::unwrap) {
         for row in partition["rows"].as_array().unwrap() {
-            let mut columns: Vec<(String, Json)> = Vec::new();
+            let mut columns: Vec<Summary> = Vec::new();
+            let time = |of: &Json| {
+                of["tstamp"]
+                    .as_str()
+                    .map(|time| time.parse::<i64>().unwrap())
+            };
+            let of_row = time(&row["liveness_info"]);
             for cell in row["cells"].as_array().unwrap() {
                 let name = cell["name"].as_str().unwrap().to_owned();
+                let timestamp = time(cell).or(of_row).unwrap();
                 if cell.get("path").is_none() {
-                    columns.push((name, cell["value"].clone()));
+                    columns.push((name, cell["value"].clone(), timestamp));
                     continue;
                 }
                 match columns.last_mut() {
-                    Some((last, count)) if *last == name => {
+                    Some((last, count, greatest)) if *last == name => {
+                        *greatest = timestamp.max(*greatest);
                         *count = (count.as_u64().unwrap() + 1).into();
                     }
-                    _ => columns.push((name, 1.into())),
+                    _ => columns.push((name, 1.into(), timestamp)),
                 }
             }
             columns.sort_by(|a, b| a.0.cmp(&b.0));
@@ -118,14 +126,17 @@ fn dumped(table: &Table) -> Vec<Vec<(String, Json)>> {
     rows
 }
 
-fn read(row: &Row) -> Vec<(String, Json)> {
+fn read(row: &Row) -> Vec<Summary> {
     let json: Json = serde_json::from_str(&row.to_json().unwrap()).unwrap();
     let mut columns: Vec<_> = row
         .columns()
-        .map(|(name, column)| match &column.value {
-            Value::List(values) | Value::Set(values) => (name.to_owned(), values.len().into()),
-            Value::Map(pairs) => (name.to_owned(), pairs.len().into()),
-            _ => (name.to_owned(), json[name].clone()),
+        .map(|(name, column)| {
+            let value = match &column.value {
+                Value::List(values) | Value::Set(values) => values.len().into(),
+                Value::Map(pairs) => pairs.len().into(),
+                _ => json[name].clone(),
+            };
+            (name.to_owned(), value, column.timestamp_us)
         })
         .collect();
     columns.sort_by(|a, b| a.0.cmp(&b.0));
@@ -289,4 +300,92 @@ fn many_columns_and_long_values_are_read_as_they_were_written() {
             assert_eq!(read.columns().count(), expected.len() - 2);
         }
     }
+}
+
+#[test]
+fn columns_have_their_times() {
+    let temp = TempDir::new().unwrap();
+    let schema = "CREATE TABLE ks.t (k int PRIMARY KEY, v int, s set<int>);";
+    let write = |name: &str, rows: &[(i32, RowTimes)]| {
+        let options = SstableWriter::new(schema).unwrap().flat(true).now_s(NOW_S);
+        let directory = temp.path().join(name);
+        let mut writer = options.open(&directory).unwrap();
+        for (k, times) in rows {
+            let set = Value::Set(vec![1.into(), 2.into()]);
+            let row = [("k", Value::from(*k)), ("v", (*k).into()), ("s", set)];
+            writer.add_row_with(row, *times).unwrap();
+        }
+        writer.finish().unwrap();
+        directory
+    };
+    let inputs = [
+        write(
+            "expired",
+            &[
+                (1, RowTimes::at(9).with_ttl(10)),
+                (2, RowTimes::at(9).with_ttl(10)),
+            ],
+        ),
+        write(
+            "others",
+            &[
+                (1, RowTimes::at(8)),
+                (2, RowTimes::at(10)),
+                (3, RowTimes::at(11).with_ttl(99)),
+            ],
+        ),
+    ];
+    let table = Table::open_all(&inputs, None).unwrap();
+    let at = |seconds: i64| -> Vec<(i32, i64, Option<i64>, Option<i64>)> {
+        let rows = table.rows_at(&resources(), NOW_S + seconds).unwrap();
+        let mut times: Vec<_> = rows
+            .map(|row| {
+                let row = row.unwrap();
+                let Some(&Value::Int(k)) = row.get("key") else {
+                    panic!("{row:?}");
+                };
+                let [(_, set), (_, value)] = [("s", 1), ("v", 0)].map(|(name, at)| {
+                    let (own, column) = row.columns().nth(at).unwrap();
+                    assert_eq!(own, name);
+                    (own, column)
+                });
+                assert_eq!(set.timestamp_us, value.timestamp_us);
+                (k, value.timestamp_us, value.expires_at_s, set.expires_at_s)
+            })
+            .collect();
+        times.sort_unstable();
+        times
+    };
+    let third = (3, 11, Some(NOW_S + 99), None);
+    assert_eq!(
+        at(0),
+        [(1, 9, Some(NOW_S + 10), None), (2, 10, None, None), third]
+    );
+    // What has expired still shadows older values.
+    assert_eq!(at(50), [(2, 10, None, None), third]);
+    assert_eq!(at(99), [(2, 10, None, None)]);
+}
+
+#[test]
+fn more_sstables_than_memory_allows_are_refused() {
+    let temp = TempDir::new().unwrap();
+    let mut inputs = Vec::new();
+    for number in 0..12 {
+        let options = SstableWriter::new("CREATE TABLE ks.t (k int PRIMARY KEY);").unwrap();
+        let directory = temp.path().join(number.to_string());
+        let mut writer = options.flat(true).open(&directory).unwrap();
+        writer.add_row([("k", Value::from(number))]).unwrap();
+        writer.finish().unwrap();
+        inputs.push(directory);
+    }
+    let table = Table::open_all(&inputs, None).unwrap();
+    let mut small = resources();
+    small.memory_bytes = 1 << 20;
+    let error = table.rows(&small).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(
+        error.to_string().starts_with("12 SSTables, of which"),
+        "{error}"
+    );
+    assert_eq!(table.rows(&resources()).unwrap().count(), 12);
 }

@@ -278,8 +278,19 @@ fn rows_that_are_not_of_the_table_are_refused_and_leave_nothing() {
             ),
             "70000 bytes",
         ),
+        (
+            vec![
+                ("a", 1.into()),
+                ("b", "x".repeat(65_530).into()),
+                ("c", Value::Timestamp(1)),
+                ("d", 1.into()),
+            ],
+            "a partition key of 65540 bytes",
+        ),
     ] {
         let error = writer.add_row(row).unwrap_err();
+        // Nothing of it stays.
+        assert_eq!(writer.buffer.len_in_memory(), 0);
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains(why), "{error}");
     }
