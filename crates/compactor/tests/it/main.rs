@@ -12,6 +12,7 @@ mod passes;
 mod promoted_index;
 mod ranges;
 mod request;
+mod rows;
 mod scrub;
 mod support;
 mod swap;

@@ -1,6 +1,4 @@
 //! Merged rows as Rust types are what a merge into an SSTable leaves, and reading them ends whatever happens.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
