@@ -1,4 +1,4 @@
-//! The main thing: SSTables in, one SSTable out, and a report.
+//! Merges SSTables into one and reports what was read, written and purged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -28,11 +28,11 @@ use crate::verify::sidecar_components::{self, Sidecars};
 use crate::verify::statistics_consistency::{self, RowsSeen};
 use crate::verify::{Finding, Severity};
 
-/// What to merge and how; see [`MergeOptions`] for the fields.
+/// Options of a merge; see [`MergeOptions`] for the fields.
 pub type MergeRequest = MergeOptions;
 
-/// What of the inputs is checked while they are merged, beyond what is read anyway: every chunk,
-/// row and order of `Data.db`, `Statistics.db`, `CompressionInfo.db` or `CRC.db`, and `TOC.txt`.
+/// Checks of the inputs during a merge, beyond the components that are read in any case: every chunk, row and order
+/// of `Data.db`, `Statistics.db`, `CompressionInfo.db` or `CRC.db`, and `TOC.txt`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputCheck {
     /// `Index.db`, `Summary.db`, `Filter.db` and `Digest.crc32` too, beside the merge, and whether
@@ -49,7 +49,7 @@ pub enum InputCheck {
     DataOnly,
 }
 
-/// Watches nothing and never stops a merge.
+/// Observer that ignores all events and never stops a merge.
 #[derive(Clone, Copy, Debug)]
 pub struct NoObserver;
 
@@ -191,7 +191,7 @@ fn because_replaced(error: Error, inputs: Option<&InputsAtOpen>) -> Error {
     }
 }
 
-/// What merges have come to together.
+/// Progress of several merges together.
 #[derive(Clone, Copy, Default)]
 struct Progressed {
     read_bytes: u64,
@@ -199,7 +199,7 @@ struct Progressed {
     partitions: u64,
 }
 
-/// Adds what the merges before have come to.
+/// Adds the progress of the previous merges.
 struct AfterOthers<'a> {
     inner: &'a mut dyn Observer,
     done: Progressed,
@@ -306,7 +306,7 @@ struct InputsToCheck {
     /// Those of the BTI format, and the compression ratios that their statistics should tell.
     tries: Vec<TrieInput>,
     trie_ratios: Vec<f64>,
-    /// Those of the BTI format that are looked at but not merged.
+    /// Those of the BTI format that are checked but not merged.
     unread_tries: Vec<Arc<OverlappingSstable>>,
     mode: ReadMode,
 }
@@ -341,7 +341,7 @@ struct CheckedInput {
 /// What a thread has looked at, and the damage that the merge goes on without.
 type Checked = Result<(Vec<CheckedInput>, Vec<Finding>)>;
 
-/// Damage that a merge goes on without, a sentence for each file.
+/// Formats the damage that does not stop a merge, a sentence per file.
 fn sentences(ignored: Vec<Finding>) -> Vec<String> {
     let mut by_file: BTreeMap<PathBuf, (Finding, usize)> = BTreeMap::new();
     for finding in ignored {
@@ -369,7 +369,7 @@ const CHECKED_AT_ONCE: usize = 4;
 /// Of inputs with more uncompressed bytes it is not waiting for reads that takes long.
 const SMALL_INPUT_BYTES: u64 = 4 << 20;
 
-/// How often a merge that waits for the check looks around.
+/// Polling interval of a merge that waits for the check.
 const POLL: Duration = Duration::from_millis(1);
 
 impl InputsToCheck {
@@ -488,7 +488,7 @@ impl InputsToCheck {
         Ok((checked, ignored))
     }
 
-    /// Those of the BTI format, all at once, as the merge goes on.
+    /// Checks all BTI inputs at once, concurrently with the merge.
     fn follow(
         &self,
         io: &Io,
@@ -521,7 +521,7 @@ impl InputsToCheck {
         Ok((checked, ignored))
     }
 
-    /// The promoted indexes of those of the BIG format, as the merge goes on.
+    /// Checks the promoted indexes of BIG inputs concurrently with the merge.
     fn read_indexes(
         &self,
         io: &Io,
@@ -550,8 +550,8 @@ struct Feeds {
     indexed: Option<IndexedFeed>,
 }
 
-/// Passes everything on to the caller's observer, and holds the inputs' components against what the
-/// merge read of their data before anything is published.
+/// Forwards events to the caller's observer, and validates the inputs' components against the data read before
+/// anything is published.
 struct Checking<'a, 'scope> {
     inner: &'a mut dyn Observer,
     threads: Vec<ScopedJoinHandle<'scope, Checked>>,
@@ -559,7 +559,7 @@ struct Checking<'a, 'scope> {
     stop: &'a AtomicBool,
     failed: &'a AtomicBool,
     error: Option<crate::Error>,
-    /// Damage that the merge goes on without.
+    /// Damage that does not stop the merge.
     ignored: Vec<Finding>,
 }
 
@@ -650,7 +650,7 @@ fn is_cancelled(error: &crate::Error) -> bool {
     error.kind() == ErrorKind::Cancelled
 }
 
-/// What the other components say of `Data.db` against what it was.
+/// Compares the facts that the other components state about `Data.db` with the data read.
 fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
     let CheckedInput {
         data_path: path,

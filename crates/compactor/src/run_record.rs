@@ -1,8 +1,8 @@
-//! The record of a run: what it read and what it wrote, as `compactor-run.json` beside the outputs.
+//! Record of the inputs and outputs of a run, stored as `compactor-run.json` alongside the outputs.
 //!
-//! [`swap`](crate::swap) reads it to put exactly these outputs into the place of exactly these inputs. It is
-//! written before the outputs are published, so that there are no outputs without it. A record whose run did
-//! not finish names outputs that are not there, or other files of their names: nobody acts on it.
+//! [`swap`](crate::swap) reads it to put exactly these outputs into the place of exactly these inputs. It is written
+//! before the outputs are published, so that there are no outputs without it. A record whose run did not finish lists
+//! outputs that do not exist or are other files of the same name, and is ignored.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -29,7 +29,7 @@ const FORMAT: u32 = 2;
 /// Longest record that is read: room for two hundred thousand SSTables.
 const MAX_BYTES: u64 = 128 << 20;
 
-/// What a run read and wrote.
+/// Inputs and outputs of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunRecord {
@@ -65,7 +65,7 @@ pub struct RecordedInput {
     pub statistics: Option<RecordedFile>,
 }
 
-/// What tells a file from another one of its name.
+/// Identity of a file, to distinguish it from another of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedFile {
     /// Length in bytes.
@@ -77,7 +77,7 @@ pub struct RecordedFile {
 /// An output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedOutput {
-    /// File name of its `Data.db`, which lies beside the record.
+    /// File name of its `Data.db`, in the record's directory.
     pub data_file: String,
     /// CRC-32 of `Data.db` as `Digest.crc32` has it.
     pub digest: Option<String>,
@@ -90,7 +90,7 @@ pub struct RecordedOutput {
 pub struct OutputFile {
     /// Last part of its name, such as `Data.db`.
     pub component: String,
-    /// What tells it from one that was changed later.
+    /// Its identity.
     pub file: RecordedFile,
 }
 
@@ -246,7 +246,7 @@ impl WrittenRecord {
     /// The outputs were not published: puts back what was there before.
     pub(crate) fn undo(self) {
         let _ = fs::remove_file(self.path.with_file_name(TMP_NAME));
-        // What cannot be put back is a record of outputs that are not there, which harms nobody.
+        // If restoring fails, the record lists outputs that do not exist, which is harmless.
         let _ = match self.previous {
             Some(previous) => fs::write(&self.path, previous),
             None => fs::remove_file(&self.path),
