@@ -1,4 +1,4 @@
-//! `compactor scrub`: what is readable of damaged SSTables, in new ones.
+//! `compactor scrub`: salvages the readable rows of damaged SSTables into new ones.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ pub struct Args {
     #[arg(long, help_heading = "Checking")]
     verify: bool,
 
-    /// Say what would be lost, and write nothing.
+    /// Print what would be lost, and write nothing.
     #[arg(long)]
     dry_run: bool,
 
@@ -92,7 +92,7 @@ pub struct Args {
     pub format: Format,
 }
 
-/// What `--format json` prints.
+/// JSON output.
 #[derive(Serialize)]
 struct Document<'a> {
     dry_run: bool,
