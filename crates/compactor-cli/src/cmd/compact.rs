@@ -235,13 +235,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if report.failed.iter().any(|failed| failed.beside.is_some()) {
         say(format_args!(
-            "  Beside an SSTable that cannot be read nothing can be purged: say --no-purge, or put a sound \
+            "  Nothing can be purged while an overlapping SSTable is unreadable: use --no-purge, or put a sound \
              copy in its place, from another replica, a backup or `compactor scrub`."
         ));
     }
     if report.interrupted {
         say(format_args!(
-            "compactor: interrupted; what was compacted until then is in place"
+            "compactor: interrupted; the SSTables compacted before that are in place"
         ));
     }
     let outputs: Vec<&Path> = report

@@ -1,4 +1,4 @@
-//! Gives files a second name in another directory: a hard link, or a copy where that cannot be.
+//! Places files in another directory: by hard link, or by copy if linking fails.
 
 use std::fs::{self, File, FileTimes, Metadata, Permissions};
 use std::io::ErrorKind;
@@ -31,7 +31,7 @@ impl Owner {
         }
     }
 
-    /// Gives a file to this owner, as far as it is not his.
+    /// Sets owner, group and mode of a file where they differ.
     pub(super) fn take(&self, path: &Path) -> std::io::Result<()> {
         let has = Owner::of(&fs::metadata(path)?);
         if (has.user, has.group) != (self.user, self.group) {
@@ -45,12 +45,12 @@ impl Owner {
     }
 }
 
-/// How files are placed.
+/// Mode of placing files.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
-    /// As they are; one that is there already is kept if it is the same file or a copy.
+    /// Unchanged; an existing file is kept if it is the same file or a copy.
     Keeping,
-    /// With this owner, and none may be there.
+    /// With this owner; the file must not exist.
     As(Owner),
 }
 
@@ -65,7 +65,7 @@ impl Placing<'_> {
         Placing { io, way }
     }
 
-    /// Gives `from` the name `to`. False if it is there already. Durable after the directory's sync.
+    /// Places `from` at `to`. Returns false if it exists already. Durable after the directory's sync.
     ///
     /// # Errors
     /// Another file of that name, or a failed file operation; `to` is as it was before then.
@@ -127,12 +127,12 @@ impl Placing<'_> {
         Ok(())
     }
 
-    /// Owner, mode and, of a copy, the time of the last change.
+    /// Sets owner, mode and, for a copy, the modification time.
     fn own(&self, from: &Path, to: &Path, is_copy: bool) -> Result<()> {
         let result = fs::metadata(from).and_then(|metadata| {
             match self.way {
                 Way::As(owner) => owner.take(to)?,
-                // An input that another user owned is kept all the same.
+                // An input of another user is kept in any case.
                 Way::Keeping if is_copy => drop(Owner::of(&metadata).take(to)),
                 Way::Keeping => {}
             }
