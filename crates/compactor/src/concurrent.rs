@@ -67,9 +67,8 @@ pub fn files_of_each(open_files: u64, concurrent: usize) -> u64 {
     }
 }
 
-/// Runs so many merges, `concurrent` at a time, over one I/O layer. Returns what became of each, in their
-/// order; `None` if it was not begun. `request_of` is asked for each when it begins: a request may
-/// name the whole table.
+/// Runs `merges` merges, `concurrent` at a time, over one I/O layer. Returns the result of each, in order; `None` if
+/// it was not begun. `request_of` is asked for each when it begins: a request may name the whole table.
 ///
 /// Each request's `threads` and `memory_bytes` are its own: together they are `concurrent` times as
 /// much. A damaged or unsupported input ends its own merge only; after any other error none is begun.

@@ -235,8 +235,7 @@ impl Observer for AfterOthers<'_> {
     }
 }
 
-/// Runs a merge up to its publication. Returns what is damaged in its inputs that it goes on without, too, in
-/// sentences.
+/// Runs a merge up to its publication. Also returns sentences on input damage that does not stop it.
 fn stage(
     job: MergeJob,
     check: InputCheck,
@@ -262,7 +261,7 @@ fn stage(
                 let mut threads = vec![started.map_err(refused)?];
                 let mut feeds = Feeds::default();
                 if !inputs.tries.is_empty() {
-                    let (ours, theirs) = bti_sidecar_components::line(&inputs.tries);
+                    let (ours, theirs) = bti_sidecar_components::channel(&inputs.tries);
                     let follow = move || inputs.follow(io, &theirs, stop, failed);
                     let started = Builder::new().spawn_scoped(scope, follow);
                     threads.push(started.map_err(refused)?);
@@ -338,7 +337,7 @@ struct CheckedInput {
     sidecars: Sidecars,
 }
 
-/// What a thread has looked at, and the damage that the merge goes on without.
+/// Inputs that a thread has checked, and the damage that does not stop the merge.
 type Checked = Result<(Vec<CheckedInput>, Vec<Finding>)>;
 
 /// Formats the damage that does not stop a merge, a sentence per file.
@@ -374,8 +373,8 @@ const POLL: Duration = Duration::from_millis(1);
 
 impl InputsToCheck {
     fn of(job: &MergeJob) -> InputsToCheck {
-        // Those that are dropped unread are believed on the word of their statistics, and of what says where
-        // they lie: all the more reason to hold these against something.
+        // Those that are dropped unread are trusted by their statistics, and by the index that says where they lie:
+        // all the more reason to hold these against something.
         let read = job.inputs().iter().map(|input| (input, true));
         let unread = job.fully_expired().iter().map(|input| (input, false));
         let (big, bti): (Vec<_>, Vec<_>) = read
@@ -413,7 +412,7 @@ impl InputsToCheck {
             unread_tries: Vec::new(),
             mode: job.options().read_mode,
         };
-        // What overlaps is believed, too: a filter or a range of keys that hides a key lets tombstones go
+        // Overlapping SSTables are trusted, too: a filter or key range that hides a key lets tombstones be purged
         // that still shadow it.
         for sstable in job.overlapping() {
             to_check.add_unread(sstable);
@@ -570,7 +569,7 @@ impl Checking<'_, '_> {
         self.feeds = Feeds::default();
         let mut all = Vec::new();
         for thread in std::mem::take(&mut self.threads) {
-            // It may have long to go, and nobody else looks now whether it still has to.
+            // It may take long, and only this loop checks for cancellation now.
             while !thread.is_finished() {
                 if self.inner.is_cancelled() {
                     self.stop.store(true, Ordering::Relaxed);

@@ -34,7 +34,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::node_processes::Users;
 use crate::report::lossy;
 use crate::run_record::make_directory;
-use place::{Placing, Way};
+use place::{Placement, Placing};
 use plan::Plan;
 use unfinished::{Note, Unfinished};
 
@@ -250,7 +250,7 @@ fn run(plan: &Plan, reached: &mut dyn FnMut(Step) -> Result<()>) -> Result<Note>
             ));
         }
         Err(error) => {
-            return Err(match take_back(plan, &taken) {
+            return Err(match undo(plan, &taken) {
                 Ok(()) => error,
                 Err(_) => cut_off(error, "What was put there is still to be removed"),
             });
@@ -282,7 +282,7 @@ fn commit(
 
     taken.is_made = !plan.inputs_to.exists();
     make_directory(&plan.inputs_to)?;
-    let keeping = Placing::new(&io, Way::Keeping);
+    let keeping = Placing::new(&io, Placement::Keeping);
     for old in &plan.inputs {
         for file in &old.files {
             let (from, to) = (plan.table.join(&file.name), plan.inputs_to.join(&file.name));
@@ -305,7 +305,7 @@ fn commit(
     taken.log = Some(TransactionFile::create(&plan.table, &name, &adds, own)?);
     reached(Step::Begun)?;
 
-    let placing = Placing::new(&io, Way::As(plan.owner));
+    let placing = Placing::new(&io, Placement::As(plan.owner));
     for new in &plan.outputs {
         for (component, _) in &new.components {
             let to = plan.table.join(new.to.file_name(*component));
@@ -330,13 +330,13 @@ fn commit(
 
     // A node may have been started meanwhile.
     refuse_node(&plan.table)?;
-    plan.look_again()?;
+    plan.recheck()?;
     log.append(&Record::commit().line())?;
     Ok((note, taken.log.take().ok_or_else(no_log)?))
 }
 
 /// Removes all files that a failed swap created; the log last.
-fn take_back(plan: &Plan, taken: &Taken) -> Result<()> {
+fn undo(plan: &Plan, taken: &Taken) -> Result<()> {
     if let Some(log) = &taken.log {
         for path in &taken.placed {
             remove_if_exists(path)?;

@@ -47,7 +47,7 @@ impl Owner {
 
 /// Mode of placing files.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
+pub(super) enum Placement {
     /// Unchanged; an existing file is kept if it is the same file or a copy.
     Keeping,
     /// With this owner; the file must not exist.
@@ -57,12 +57,12 @@ pub(super) enum Way {
 /// Places files, each durable but for its name.
 pub(super) struct Placing<'a> {
     io: &'a Io,
-    way: Way,
+    placement: Placement,
 }
 
 impl Placing<'_> {
-    pub(super) fn new(io: &Io, way: Way) -> Placing<'_> {
-        Placing { io, way }
+    pub(super) fn new(io: &Io, placement: Placement) -> Placing<'_> {
+        Placing { io, placement }
     }
 
     /// Places `from` at `to`. Returns false if it exists already. Durable after the directory's sync.
@@ -88,7 +88,8 @@ impl Placing<'_> {
         let of = |path: &Path| FileIdentity::of(path).map_err(Error::file("look up", path));
         let (wanted, there) = (of(from)?, of(to)?);
         let is_copy = (wanted.bytes, wanted.modified_ns) == (there.bytes, there.modified_ns);
-        if matches!(self.way, Way::Keeping) && (wanted.is_same_file(&there) || is_copy) {
+        if matches!(self.placement, Placement::Keeping) && (wanted.is_same_file(&there) || is_copy)
+        {
             return Ok(false);
         }
         Err(Error::refused(format!(
@@ -130,11 +131,11 @@ impl Placing<'_> {
     /// Sets owner, mode and, for a copy, the modification time.
     fn own(&self, from: &Path, to: &Path, is_copy: bool) -> Result<()> {
         let result = fs::metadata(from).and_then(|metadata| {
-            match self.way {
-                Way::As(owner) => owner.take(to)?,
+            match self.placement {
+                Placement::As(owner) => owner.take(to)?,
                 // An input of another user is kept in any case.
-                Way::Keeping if is_copy => drop(Owner::of(&metadata).take(to)),
-                Way::Keeping => {}
+                Placement::Keeping if is_copy => drop(Owner::of(&metadata).take(to)),
+                Placement::Keeping => {}
             }
             let file = File::open(to)?;
             if is_copy {
@@ -159,10 +160,10 @@ mod tests {
         let io = Io::new(IoOptions::default()).unwrap();
         let owner = Owner::of(&fs::metadata(&from).unwrap());
         let (keeping, placing) = (
-            Placing::new(&io, Way::Keeping),
+            Placing::new(&io, Placement::Keeping),
             Placing::new(
                 &io,
-                Way::As(Owner {
+                Placement::As(Owner {
                     mode: 0o640,
                     ..owner
                 }),
@@ -195,14 +196,14 @@ mod tests {
             mode: 0o600,
             ..Owner::of(&fs::metadata(&from).unwrap())
         };
-        let placing = Placing::new(&io, Way::As(owner));
+        let placing = Placing::new(&io, Placement::As(owner));
         placing.copy(&from, &to).unwrap();
         assert_eq!(fs::read(&to).unwrap(), bytes);
         let metadata = fs::metadata(&to).unwrap();
         assert_eq!(metadata.modified().unwrap(), old);
         assert_eq!(Owner::of(&metadata), owner);
         assert!(!temp.path().join("b.tmp").exists());
-        let keeping = Placing::new(&io, Way::Keeping);
+        let keeping = Placing::new(&io, Placement::Keeping);
         assert!(!keeping.place(&from, &to).unwrap(), "a copy of it is there");
     }
 }

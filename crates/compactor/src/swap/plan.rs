@@ -200,7 +200,7 @@ impl Plan {
     }
 
     /// Checks that the inputs and the rest of the table's directory are unchanged.
-    pub(super) fn look_again(&self) -> Result<()> {
+    pub(super) fn recheck(&self) -> Result<()> {
         let changed = |what: &Path| {
             Error::refused(format!(
                 "{} has changed meanwhile: is the node running? Stop it, and run the same command again",

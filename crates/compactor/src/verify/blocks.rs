@@ -131,14 +131,14 @@ impl<'a> BlocksCheck<'a> {
         for number in 0..index.block_count() {
             let block = index.block(number, comparator, &mut self.spans)?;
             if block.offset != end {
-                let expected = format!("block {number} at {end}, behind what comes before");
+                let expected = format!("block {number} at {end}, after the previous block");
                 self.wrong(entry, "index_info.offset", expected, block.offset);
                 return Ok(());
             }
             end = end.saturating_add(block.width);
             self.current.set(block.first, comparator)?;
             if number > 0 && !self.ascends() {
-                let expected = format!("block {number} to begin behind {}", self.name_before());
+                let expected = format!("block {number} to begin after {}", self.name_before());
                 self.wrong(
                     entry,
                     "index_info.first_name",
@@ -162,7 +162,7 @@ impl<'a> BlocksCheck<'a> {
             std::mem::swap(&mut self.previous, &mut self.current);
             self.current.set(block.last, comparator)?;
             if block.first != block.last && !self.ascends() {
-                let expected = format!("block {number} to end behind {}", self.name_before());
+                let expected = format!("block {number} to end after {}", self.name_before());
                 self.wrong(
                     entry,
                     "index_info.last_name",

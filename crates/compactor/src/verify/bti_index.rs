@@ -204,7 +204,7 @@ impl<'a> TrieScan<'a> {
             self.findings.note(
                 Place::offset(Component::Rows, self.rows_end),
                 "row_index.end",
-                "the end of the file behind the last row index",
+                "the end of the file after the last row index",
                 format!("{surplus} bytes more"),
             );
         }
@@ -222,7 +222,7 @@ impl<'a> TrieScan<'a> {
         let expected = match self.previous {
             None if entry.position != 0 => Some("0 for the first partition".to_owned()),
             Some(previous) if entry.position <= previous => Some(format!(
-                "a position behind that of the partition before, {previous}"
+                "a position after that of the previous partition, {previous}"
             )),
             _ => match self.data_len {
                 Some(data_len) if entry.position >= data_len => {
@@ -426,7 +426,7 @@ impl TrieBlockCheck<'_> {
                     .next
                     .map_or("no more".to_owned(), |b| b.offset.to_string());
                 let expected = format!(
-                    "block {} to begin with the row at {start} or behind it",
+                    "block {} to begin at or after the row at {start}",
                     self.number
                 );
                 return self.give_up("row_index.block.offset", expected, found);
@@ -520,7 +520,7 @@ impl TrieBlockCheck<'_> {
                 if let Some(block) = self.next {
                     self.wrong(
                         "row_index.block_count",
-                        "no block behind the rows",
+                        "no block after the rows",
                         block.offset,
                     );
                 }
@@ -530,7 +530,7 @@ impl TrieBlockCheck<'_> {
                 self.wrong(
                     "row_index.block.offset",
                     format!(
-                        "{end}, the end of the partition, behind {} blocks",
+                        "{end}, the end of the partition, after {} blocks",
                         self.number
                     ),
                     found,

@@ -66,7 +66,7 @@ pub(crate) struct TrieFeed {
 pub(crate) struct TrieBatches(Receiver<Batch>);
 
 /// Creates the channel for these inputs.
-pub(crate) fn line(inputs: &[TrieInput]) -> (TrieFeed, TrieBatches) {
+pub(crate) fn channel(inputs: &[TrieInput]) -> (TrieFeed, TrieBatches) {
     let (sender, receiver) = sync_channel(BATCHES);
     let paths = inputs.iter().map(|input| input.data_path.clone());
     let inputs = paths.zip(0..).collect();

@@ -168,7 +168,7 @@ impl<'a> ContentCheck<'a> {
                         self.findings.note(
                             Place::position(from),
                             "data.rest",
-                            "a place in Index.db from which to go on behind the damage",
+                            "an entry in Index.db from which to continue after the damage",
                             format!("none: up to {rest} bytes were checked by checksum only"),
                         );
                     }
@@ -363,7 +363,7 @@ impl<'a> ContentCheck<'a> {
             self.findings.damage(
                 place(),
                 "partition.key",
-                format!("a partition behind {}", short_hex(&content.last_key)),
+                format!("a partition after {}", short_hex(&content.last_key)),
                 format!(
                     "token {} key {}",
                     self.partitioner.token_text(key),

@@ -189,7 +189,7 @@ impl<'a> IndexScan<'a> {
                 self.findings.damage(
                     place(),
                     "index.key",
-                    format!("a key behind {}", what(previous)),
+                    format!("a key after {}", what(previous)),
                     what(entry),
                 );
             }
@@ -198,7 +198,7 @@ impl<'a> IndexScan<'a> {
                     place(),
                     "index.position",
                     format!(
-                        "a position behind that of the entry before, {}",
+                        "a position after that of the previous entry, {}",
                         previous.position
                     ),
                     entry.position.to_string(),

@@ -209,7 +209,7 @@ impl BlockCheck {
         }
         let open = (!self.open.is_live()).then_some(self.open);
         if block.open_marker != open {
-            let expected = format!("{open:?} behind block {number}");
+            let expected = format!("{open:?} after block {number}");
             of.wrong(
                 "index_info.open_marker",
                 expected,
