@@ -106,7 +106,7 @@ impl Compaction {
         self.table.simulate(&self.request.plan)
     }
 
-    /// SSTables that cannot be read, and why: nothing is made of them.
+    /// Returns the unreadable SSTables, which are not compacted, with the reasons.
     pub fn unreadable(&self) -> &[FailedCompaction] {
         self.table.failed()
     }
@@ -124,15 +124,13 @@ impl Compaction {
             .sum()
     }
 
-    /// Compacts, and publishes what is left at the end. Merges are told to the observer by consecutive
-    /// numbers over all rounds.
+    /// Compacts, and publishes the final SSTables. The observer gets consecutive merge numbers over all rounds.
     ///
     /// # Errors
-    /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish: then
-    /// there is no output. What goes wrong
-    /// with merges is in the outcome: those that have ended count, and the others' SSTables stay as they
-    /// are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all
-    /// after the merges under way.
+    /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish: then there is
+    /// no output. Errors of merges are in the outcome: those that have ended count, and the others' SSTables stay as
+    /// they are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all after
+    /// the merges under way.
     pub fn run(mut self, observer: &dyn SharedObserver) -> Result<Compacted> {
         let started = Instant::now();
         let merges = &mut self.request.merges;
@@ -258,8 +256,7 @@ impl Compaction {
         ))
     }
 
-    /// To a merge of some of the SSTables the others are what the table has besides: what is made of
-    /// them meanwhile holds nothing that they do not.
+    /// Returns the scope of a job: all other SSTables of the table. Concurrent merges of those add no data.
     fn scope(&self, job: &Job) -> Scope {
         let merges = &self.request.merges;
         // Needed only if purging is allowed.
@@ -279,7 +276,7 @@ impl Compaction {
         }
     }
 
-    /// Moves what is left from the staging directory to where it belongs, all or nothing.
+    /// Publishes the final SSTables from the staging directory, all or nothing.
     fn publish(&mut self, claim: &Arc<OutputClaim>, output: &Path) -> Result<()> {
         let finals: Vec<Descriptor> = self.table.outputs().filter_map(descriptor_of).collect();
         let staging = Arc::new(Staging::create(claim)?);
@@ -327,7 +324,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// Behind everything that lies around the inputs. `None` where ids are UUIDs, which every merge
+    /// First id after all existing ones in the inputs' directories. `None` where ids are UUIDs, which every merge
     /// makes for itself.
     fn first_id(&self) -> Result<Option<SstableId>> {
         let merges = &self.request.merges;

@@ -24,7 +24,7 @@ use crate::run_record::{self, read_small, write_json};
 const FILE_NAME: &str = "compactor-swap.json";
 /// Its name while it is written.
 const TMP_NAME: &str = "compactor-swap.json.tmp";
-/// Longest note or log that is read: room for two hundred thousand SSTables.
+/// Maximum length of a note or log: room for two hundred thousand SSTables.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Note of a planned or completed swap.
